@@ -1,4 +1,4 @@
-"""Scenes in glTF: written and read again, files of trimesh, nodes that are moved or scaled, and bad files."""
+"""Round trips of scenes through glTF, files of trimesh, edited nodes and errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UP = Pose.from_rpy([0, 0, 0], [np.pi / 2, 0, 0])
 def test_every_scene_reads_back_equal(
     tmp_path_factory: pytest.TempPathFactory, scene: SceneGraph, suffix: str
 ) -> None:
-    """Everything a scene is, to the last bit."""
+    """A scene reads back equal."""
     path = tmp_path_factory.mktemp("gltf") / f"scene.{suffix}"
     convert_scene(scene, path)
     back = load_scene(path)
@@ -36,27 +36,27 @@ def test_every_scene_reads_back_equal(
     assert back.frame_names == scene.frame_names
 
 
-def test_other_programs_see_the_scene(tmp_path: Path) -> None:
-    """With y up, shapes where they are, in their colours."""
+def test_other_programs_read_the_scene(tmp_path: Path) -> None:
+    """Other programs read the y axis up, and shapes with their poses and colours."""
     box = AttachedShape(Box([0.2, 0.4, 0.6]), Pose([0, 0, 1]), color=(1, 0, 0, 1))
     scene = SceneGraph().add_frame("a", "world", pose=Pose([1, 2, 3]), shapes=[box])
     convert_scene(scene, tmp_path / "x.glb")
-    found: Any = trimesh.load_scene(tmp_path / "x.glb")
-    assert found.bounds == pytest.approx(np.array([[0.9, 3.7, -2.2], [1.1, 4.3, -1.8]]), abs=1e-6)
-    (mesh,) = found.geometry.values()
+    loaded: Any = trimesh.load_scene(tmp_path / "x.glb")
+    assert loaded.bounds == pytest.approx(np.array([[0.9, 3.7, -2.2], [1.1, 4.3, -1.8]]), abs=1e-6)
+    (mesh,) = loaded.geometry.values()
     assert mesh.visual.material.main_color.tolist() == [255, 0, 0, 255]
 
 
 def test_scenes_of_trimesh(tmp_path: Path) -> None:
-    """Nodes are frames with poses by its own graph; names that are taken get a number."""
-    made: Any = trimesh.Scene()
+    """Nodes become frames with their poses; used names get a number."""
+    trimesh_scene: Any = trimesh.Scene()
     first = trimesh.transformations.compose_matrix(angles=[0.1, 0.2, 0.3], translate=[1, 2, 3])
     second = trimesh.transformations.compose_matrix(angles=[0.3, -0.2, 0.1], translate=[0, 0.5, 0])
-    made.add_geometry(trimesh.creation.box([1, 2, 3]), node_name="table", transform=first)
-    made.add_geometry(
+    trimesh_scene.add_geometry(trimesh.creation.box([1, 2, 3]), node_name="table", transform=first)
+    trimesh_scene.add_geometry(
         trimesh.creation.icosphere(), node_name="cup", parent_node_name="table", transform=second
     )
-    made.export(tmp_path / "x.glb")
+    trimesh_scene.export(tmp_path / "x.glb")
     scene = load_scene(tmp_path / "x.glb")
     assert {"table", "cup"} <= {*scene.frame_names}
     for name, matrix in (("table", first), ("cup", first @ second)):
@@ -78,7 +78,7 @@ TRIANGLE = {
 
 
 def read(folder: Path, nodes: list[dict[str, Any]], **more: Any) -> SceneGraph:
-    """Return the scene of nodes, of which the mesh 0 is a triangle."""
+    """Return the scene of nodes, where mesh 0 is a triangle."""
     (folder / "x.gltf").write_text(json.dumps({**TRIANGLE, "nodes": nodes, **more}))
     return load_scene(folder / "x.gltf")
 
@@ -91,7 +91,7 @@ def read(folder: Path, nodes: list[dict[str, Any]], **more: Any) -> SceneGraph:
 def test_scales_are_applied_to_meshes(
     tmp_path_factory: pytest.TempPathFactory, scales: list[float], numbers: list[float]
 ) -> None:
-    """Whatever nodes are turned and scaled, corners are where the product of their matrices has them."""
+    """Vertices are transformed by the product of the matrices of the nodes."""
     nodes, total = [], UP.as_matrix()
     for k in range(2):
         pose = Pose.from_rpy(numbers[6 * k : 6 * k + 3], numbers[6 * k + 3 : 6 * k + 6])
@@ -115,7 +115,7 @@ def test_scales_are_applied_to_meshes(
 
 
 def test_nodes_that_are_moved_keep_their_joints(tmp_path: Path) -> None:
-    """An editor moves a node; what else the frame is stays."""
+    """A node that an editor moves keeps the other properties of its frame."""
     joint = Revolute([0, 0, 1], lower=-1, upper=1)
     scene = SceneGraph().add_frame(
         "arm", "world", pose=Pose([1, 0, 0]), joint=joint, classes=["movable"]
@@ -142,7 +142,7 @@ def test_nodes_that_are_moved_keep_their_joints(tmp_path: Path) -> None:
 
 
 def test_names_and_what_is_left_out(tmp_path: Path) -> None:
-    """Nodes without a name, with one that is taken, or called as the root."""
+    """Nodes without a name, with a used name, or named like the root get new names."""
     notes: list[str] = []
     nodes = [{"children": [1, 2, 3]}, {"name": "a"}, {"name": "a", "mesh": 0}, {"name": "world"}]
     read(tmp_path, nodes, cameras=[{}, {}])
@@ -182,16 +182,16 @@ def test_names_and_what_is_left_out(tmp_path: Path) -> None:
         ([{"extras": {"tmkit": 3}}], {}, "no valid glTF"),
     ],
 )
-def test_bad_files_are_refused(
+def test_bad_files_are_rejected(
     tmp_path: Path, nodes: list[Any], more: dict[str, Any], message: str
 ) -> None:
-    """With the file, whatever is wrong in it."""
+    """Errors have the name of the file."""
     with pytest.raises(TmkitError, match=message):
         read(tmp_path, nodes, **more)
 
 
-def test_what_would_grow_is_refused(tmp_path: Path) -> None:
-    """Many instances of one mesh, or many nodes."""
+def test_too_large_scenes_are_rejected(tmp_path: Path) -> None:
+    """Too many triangles or nodes are rejected."""
     read(tmp_path, [{"mesh": 0}] * 30)
     with pytest.raises(FileFormatError, match="more than 20 triangles"):
         load_scene(
@@ -202,7 +202,7 @@ def test_what_would_grow_is_refused(tmp_path: Path) -> None:
 
 
 def test_plans_of_a_scene_in_gltf(tmp_path: Path) -> None:
-    """A scene that went through glTF is merged and plans as before."""
+    """A scene that was converted to glTF and back is merged and plans as before."""
     convert_scene(load_scene("blocks1", "panda_table"), tmp_path / "scene.glb")
     result = tk.plan(
         load_scene(tmp_path / "scene.glb"),

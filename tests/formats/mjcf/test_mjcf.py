@@ -1,4 +1,4 @@
-"""Models of MuJoCo: the same kinematics as MuJoCo's own, notes on what is left out, and bad files."""
+"""Kinematics, notes and errors of MuJoCo models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ ARM = """
     <body name="base" pos="0 0 0.5" euler="10 20 30">
       <inertial pos="0.1 0 0" quat="0 1 0 0" mass="2" diaginertia="0.1 0.2 0.25"/>
       <geom type="cylinder" size="0.1 0.2" group="3"/>
-      <geom type="box" size="0.1 0.2 0.3" contype="0" conaffinity="0" material="blue" rgba=".5 .5 .5 1"/>
+      <geom type="box" size="0.1 0.2 0.3" contype="0" conaffinity="0"
+        material="blue" rgba=".5 .5 .5 1"/>
       <body name="arm" pos="0 0 0.3">
         <joint name="turn" axis="0 0 2" range="-90 45" ref="10" frictionloss="0.3"/>
         <joint name="tilt" axis="0 1 0" pos="0.1 0.2 0.3" limited="false"/>
@@ -48,7 +49,8 @@ ARM = """
     <body name="ball" pos="1 1 1"><freejoint/><geom type="ellipsoid" size="0.1 0.2 0.3"/></body>
   </worldbody>
   <contact><exclude body1="base" body2="tip"/></contact>
-  <equality><joint joint1="last" joint2="turn" polycoef="0.1 0.5 0 0 0"/><weld body1="ball" body2="tip"/></equality>
+  <equality><joint joint1="last" joint2="turn" polycoef="0.1 0.5 0 0 0"/>
+    <weld body1="ball" body2="tip"/></equality>
   <actuator><motor joint="turn"/><motor joint="tilt"/></actuator>
 </mujoco>
 """
@@ -74,7 +76,7 @@ def arm(folder: Path) -> tuple[SceneGraph, list[str]]:
 def test_kinematics_are_mujocos(
     tmp_path_factory: pytest.TempPathFactory, turn: float, tilt: float, slide: float
 ) -> None:
-    """Several joints on a body, away from its origin, with a reference; one that follows another."""
+    """Several joints of a body, away from its origin, and a mimic joint agree with MuJoCo."""
     folder = tmp_path_factory.mktemp("mjcf")
     scene, _ = arm(folder)
     model = mujoco.MjModel.from_xml_path(str(folder / "arm.xml"))
@@ -96,8 +98,8 @@ def test_kinematics_are_mujocos(
     assert scene.pose("tool", q=q).translation == pytest.approx(data.site("tool").xpos, abs=1e-9)
 
 
-def test_what_a_model_says(tmp_path: Path) -> None:
-    """Limits, shapes, masses, pairs that may touch; and a note for each kind of thing that is left out."""
+def test_the_content_of_a_model(tmp_path: Path) -> None:
+    """Limits, shapes, masses and allowed pairs are read, with a note for each omitted tag."""
     scene, notes = arm(tmp_path)
     assert scene.joint_names == ("turn", "tilt", "slide")
     # "last" is within 10 degrees at 0.1 + 0.5 (turn - 10 degrees).
@@ -130,14 +132,14 @@ def test_what_a_model_says(tmp_path: Path) -> None:
     assert [note.split(",")[0] for note in notes] == [
         "7: <texture> has no part in a scene",
         "12: <light> has no part in a scene",
-        "35: <actuator> has no part in a scene",
-        "34: <equality> has no part in a scene",
+        "37: <actuator> has no part in a scene",
+        "36: <equality> has no part in a scene",
         "2: the ellipsoid 'geom_6' is read as a mesh of 320 triangles",
     ]
 
 
 def test_models_include_others(tmp_path: Path) -> None:
-    """Relative to the model; errors name the file that is included."""
+    """Includes are relative to the model, and errors name the included file."""
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "body.xml").write_text(
         '<mujocoinclude><body name="b"><geom type="sphere" size="0.1"/></body></mujocoinclude>'
@@ -166,8 +168,8 @@ def test_models_include_others(tmp_path: Path) -> None:
         ("<unknown/>", "rejects the model: .*unrecognized element"),
     ],
 )
-def test_bad_models_are_refused(tmp_path: Path, body: str, message: str) -> None:
-    """With the file; nothing outside of the allowed folders is read."""
+def test_bad_models_are_rejected(tmp_path: Path, body: str, message: str) -> None:
+    """Errors have the name of the file; files outside the allowed folders are not read."""
     path = tmp_path / "model.xml"
     path.write_text(f"<mujoco><worldbody><body>{body}</body></worldbody></mujoco>")
     with pytest.raises(FileFormatError, match=message):
@@ -175,7 +177,7 @@ def test_bad_models_are_refused(tmp_path: Path, body: str, message: str) -> None
 
 
 def test_meshes_outside_are_not_read(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Not by a path, nor by the folder of meshes."""
+    """Files outside the allowed folders are not read through the mesh folder."""
     inner, tmp_path = tmp_path_factory.mktemp("model"), tmp_path_factory.mktemp("other")
     (tmp_path / "secret.obj").write_text(TIP)
     inner = inner / "a" / "b"
@@ -189,7 +191,7 @@ def test_meshes_outside_are_not_read(tmp_path_factory: pytest.TempPathFactory) -
 
 
 def test_inactive_equalities_and_forces(tmp_path: Path) -> None:
-    """An equality that is switched off couples nothing; what all actuators may do is the effort limit."""
+    """An inactive equality is omitted; the total effort of actuators is the limit."""
     body = '<body><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><joint name="{}"{}/></body>'
     bodies = body.format("a", ' actuatorfrcrange="-2 3"') + body.format("b", "")
     equality = '<equality><joint joint1="b" joint2="a" active="false"/></equality>'

@@ -1,4 +1,4 @@
-"""SDF: poses against a plain model of frames and joints, what is read of models, includes, notes and bad files."""
+"""Poses, models, includes, joints, shapes, notes and errors of SDF files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ def read(folder: Path, text: str, *, file: str = "main.sdf") -> tuple[SceneGraph
 
 
 # --- poses
-# ------------------------------------------------------------------------------------------------------------
 
 _numbers = st.floats(-2, 2)
 _axes = st.tuples(*[st.integers(-2, 2)] * 3).filter(any)
@@ -53,22 +52,22 @@ _axes = st.tuples(*[st.integers(-2, 2)] * 3).filter(any)
 
 def matrix(position: tuple[float, ...], turn: Rotation) -> np.ndarray:
     """Return a rigid transform (4, 4)."""
-    made = np.eye(4)
-    made[:3, :3], made[:3, 3] = turn.as_matrix(), position
-    return made
+    transform = np.eye(4)
+    transform[:3, :3], transform[:3, 3] = turn.as_matrix(), position
+    return transform
 
 
 @st.composite
 def poses(draw: st.DrawFn, relative_to: str) -> tuple[str, np.ndarray]:
     """Draw a ``<pose>`` in one of the three notations, with its transform."""
     position = draw(st.tuples(*[_numbers] * 3))
-    said = f'relative_to="{relative_to}"' if relative_to else ""
+    attribute = f'relative_to="{relative_to}"' if relative_to else ""
     words = " ".join(map(repr, position))
     angles = draw(st.tuples(*[_numbers] * 3))
     kind = draw(st.sampled_from(["", 'degrees="true"', 'rotation_format="quat_xyzw"']))
     turn = Rotation.from_euler("xyz", angles, degrees="degrees" in kind)
     values = turn.as_quat().tolist() if "quat" in kind else angles
-    return f"<pose {said} {kind}>{words} {' '.join(map(repr, values))}</pose>", matrix(
+    return f"<pose {attribute} {kind}>{words} {' '.join(map(repr, values))}</pose>", matrix(
         position, turn
     )
 
@@ -77,7 +76,7 @@ def poses(draw: st.DrawFn, relative_to: str) -> tuple[str, np.ndarray]:
 def models(
     draw: st.DrawFn,
 ) -> tuple[str, dict[str, np.ndarray], list[tuple[str, str, str, np.ndarray, np.ndarray]]]:
-    """Draw a model: its text, the poses of its links, and its joints (kind, parent, child, transform, axis).
+    """Draw a model as its text, the poses of its links, and its joints as tuples.
 
     Frames are relative to others that are declared before or after them; joints join links that are
     children already.
@@ -97,16 +96,16 @@ def models(
     for number in range(1, count):
         ends = draw(st.permutations([links[number], draw(st.sampled_from(links[:number]))]))
         base = draw(st.sampled_from(["", *order]))
-        pose, transform = draw(poses(base))
-        at = placed[base or ends[1]] @ transform
+        text_of_pose, transform = draw(poses(base))
+        pose = placed[base or ends[1]] @ transform
         kind, axis = draw(st.sampled_from(["fixed", "revolute", "prismatic", "ball"])), draw(_axes)
         expressed_in = draw(st.sampled_from(["", *order]))
-        turn = placed[expressed_in] if expressed_in else at
-        said = f'expressed_in="{expressed_in}"' if expressed_in else ""
-        element = f"{pose}<axis><xyz {said}>{' '.join(map(str, axis))}</xyz></axis>"
+        turn = placed[expressed_in] if expressed_in else pose
+        attribute = f'expressed_in="{expressed_in}"' if expressed_in else ""
+        element = f"{text_of_pose}<axis><xyz {attribute}>{' '.join(map(str, axis))}</xyz></axis>"
         text[f"j{number}"] = joint(kind, *ends, element, name=f"j{number}")
         direction = turn[:3, :3] @ np.array(axis) / np.linalg.norm(axis)
-        joints.append((kind, *ends, at, at[:3, :3].T @ direction))
+        joints.append((kind, *ends, pose, pose[:3, :3].T @ direction))
     return model("\n".join(draw(st.permutations([*text.values()])))), placed, joints
 
 
@@ -129,15 +128,15 @@ def test_poses_are_those_of_a_plain_model(
     drawn: tuple[str, dict[str, np.ndarray], list[tuple[str, str, str, np.ndarray, np.ndarray]]],
     numbers: list[float],
 ) -> None:
-    """Whatever the order of declarations, and whichever end of a joint the tree has above."""
+    """Poses do not depend on the order of declarations or the direction of joints."""
     text, placed, joints = drawn
     scene, _ = read(tmp_path_factory.mktemp("sdf"), text)
     q = numbers[: len(scene.joint_names)]
     named = dict(zip(scene.joint_names, q, strict=True))
-    for index, (kind, parent, child, at, axis) in enumerate(joints, start=1):
+    for index, (kind, parent, child, pose, axis) in enumerate(joints, start=1):
         keys = [f"j{index}/{letter}" for letter in "xyz"] if kind == "ball" else [f"j{index}"]
         moved = motion(kind, axis, [named[key] for key in keys if key in named])
-        between = np.linalg.inv(placed[parent]) @ at @ moved @ np.linalg.inv(at) @ placed[child]
+        between = np.linalg.inv(placed[parent]) @ pose @ moved @ np.linalg.inv(pose) @ placed[child]
         np.testing.assert_allclose(
             scene.pose(child, relative_to=parent, q=q).as_matrix(), between, atol=1e-9
         )
@@ -150,10 +149,10 @@ def test_poses_are_those_of_a_plain_model(
 
 
 def test_models_of_pybullet_load() -> None:
-    """All of its files; one has two models of one name, and one names meshes that are not there."""
-    found = sorted(Path(pybullet_data.getDataPath()).rglob("*.sdf"))
+    """Each SDF file of pybullet_data loads, or raises the expected error."""
+    files = sorted(Path(pybullet_data.getDataPath()).rglob("*.sdf"))
     refused = {}
-    for file in found:
+    for file in files:
         try:
             scene = load_scene(
                 file,
@@ -166,13 +165,13 @@ def test_models_of_pybullet_load() -> None:
             continue
         if file.name.startswith(("kuka_w", "model")) and "kuka_iiwa" in str(file):
             assert len(scene.joint_names) >= 7
-    assert len(found) >= 15
+    assert len(files) >= 15
     assert [*refused] == ["model2.sdf"]
     assert "410: the name 'lbr_iiwa' is already declared" in refused["model2.sdf"]
 
 
 def test_kuka_of_pybullet() -> None:
-    """Its forward kinematics at zero, limits and masses, as the file has them."""
+    """Forward kinematics at zero, limits and masses are those of the file."""
     scene = load_scene(Path(pybullet_data.getDataPath()) / "kuka_iiwa" / "model.sdf")
     assert scene.joint_names == tuple(f"lbr_iiwa_joint_{number}" for number in range(1, 8))
     assert scene.joint_limits[0] == pytest.approx([-2.96706, 2.96706])
@@ -187,11 +186,10 @@ def test_kuka_of_pybullet() -> None:
 
 
 # --- models, worlds and includes
-# --------------------------------------------------------------------------------------
 
 
 def test_nested_models_have_names_and_frames_of_their_own(tmp_path: Path) -> None:
-    """``__model__`` is the inner model; a joint to a model or frame is one to the link that it is attached to."""
+    """``__model__`` is the inner model; a joint to a model or frame is one to its link."""
     inner = (
         '<model name="in" placement_frame="grip"><pose relative_to="top">0 0 1 0 0 0</pose><link'
         ' name="a"/><link name="b"><pose>1 0 0 0 0 0</pose></link><frame name="grip"'
@@ -212,15 +210,15 @@ def test_nested_models_have_names_and_frames_of_their_own(tmp_path: Path) -> Non
 
 
 def test_names_of_several_models_have_a_prefix(tmp_path: Path) -> None:
-    """In a world with one model they have none."""
-    one = '<model name="{}"><link name="l"/></model>'
+    """Names have a prefix if the file has several models."""
+    text = '<model name="{}"><link name="l"/></model>'
     frame = '<frame name="f" attached_to="{}"><pose>0 0 1 0 0 0</pose></frame>'
     scene, _ = read(
         tmp_path,
-        f'<sdf version="1.8"><world name="w">{one.format("a")}{frame.format("a")}</world></sdf>',
+        f'<sdf version="1.8"><world name="w">{text.format("a")}{frame.format("a")}</world></sdf>',
     )
     assert scene.frame_names == ("world", "l", "f")
-    both = one.format("a") + one.format("b") + frame.format("b::l")
+    both = text.format("a") + text.format("b") + frame.format("b::l")
     scene, _ = read(
         tmp_path, f'<sdf version="1.8"><world name="w">{both}</world></sdf>', file="x.world"
     )
@@ -229,7 +227,7 @@ def test_names_of_several_models_have_a_prefix(tmp_path: Path) -> None:
 
 
 def test_static_models_do_not_move(tmp_path: Path) -> None:
-    """Nor do models in them, nor their joints."""
+    """Static models, their nested models and their joints do not move."""
     text = (
         "<static>true</static><link name='a'/><link name='b'/><model name='in'><link"
         " name='c'/></model>"
@@ -255,7 +253,7 @@ def wheel(folder: Path) -> None:
 
 
 def test_includes_are_found_by_the_configuration_of_their_folder(tmp_path: Path) -> None:
-    """The newest version counts; name, pose and placement of the include take the place of the model's own."""
+    """The newest version counts; name, pose and placement of the include take precedence."""
     wheel(tmp_path)
     (tmp_path / "car").mkdir()
     left = "<include><uri>model://wheel</uri><name>left</name><pose>0 1 0 0 0 0</pose></include>"
@@ -287,7 +285,7 @@ def test_includes_are_found_by_the_configuration_of_their_folder(tmp_path: Path)
     ],
 )
 def test_bad_includes(tmp_path: Path, uri: str, message: str) -> None:
-    """Each is refused at its line."""
+    """Each error is rejected at its line."""
     wheel(tmp_path)
     (tmp_path / "wheel" / "robot.urdf").write_text("<robot name='r'><link name='l'/></robot>")
     (tmp_path / "wheel" / "two.sdf").write_text(
@@ -302,7 +300,7 @@ def test_bad_includes(tmp_path: Path, uri: str, message: str) -> None:
     "config", ["<model/>", "<model><sdf version='9.9'>new.sdf</sdf></model>", "<robot/>", "<model"]
 )
 def test_bad_configurations_of_models(tmp_path: Path, config: str) -> None:
-    """The file is named."""
+    """The error of a bad included file has the name of this file."""
     wheel(tmp_path)
     (tmp_path / "wheel" / "model.config").write_text(config)
     with pytest.raises(FileFormatError, match=r"model.config:1"):
@@ -310,11 +308,10 @@ def test_bad_configurations_of_models(tmp_path: Path, config: str) -> None:
 
 
 # --- joints
-# -----------------------------------------------------------------------------------------------------------
 
 
 def pair(content: str, kind: str = "revolute", *, version: str = "1.9") -> str:
-    """Return a model of two links, the second turned half a turn about x, and a joint between them."""
+    """Return a model with a joint between two links, the second rotated by pi about x."""
     links = '<link name="a"/><link name="b"><pose>0 0 1 3.141592653589793 0 0</pose></link>'
     return model(links + "\n" + joint(kind, "a", "b", content), version=version)
 
@@ -328,9 +325,9 @@ def test_limits_and_dynamics(tmp_path: Path) -> None:
     scene, notes = read(
         tmp_path, pair(f"<axis><limit>{limit}</limit><dynamics>{dynamics}</dynamics></axis>")
     )
-    found = scene.joint("b")
-    assert (found.lower, found.upper, found.velocity, found.effort) == (-1, 2, 3, np.inf)
-    assert (found.damping, found.friction) == (0.1, 0.2)
+    spec = scene.joint("b")
+    assert (spec.lower, spec.upper, spec.velocity, spec.effort) == (-1, 2, 3, np.inf)
+    assert (spec.damping, spec.friction) == (0.1, 0.2)
     assert notes == ["4: the spring of the joint 'j' is omitted"]
     free, _ = read(
         tmp_path, pair("<axis><limit><lower>-1e16</lower><upper>1e16</upper></limit></axis>")
@@ -352,7 +349,7 @@ def test_limits_and_dynamics(tmp_path: Path) -> None:
     ],
 )
 def test_frames_of_axes(tmp_path: Path, version: str, content: str, direction: list[float]) -> None:
-    """By version, and as the file says; the child is upside down."""
+    """The frame of an axis depends on the version and on the file."""
     scene, _ = read(tmp_path, pair(content, version=version))
     assert scene.pose("b", q=[0]).rotation @ scene.joint("b").axis == pytest.approx(
         direction, abs=1e-9
@@ -360,7 +357,7 @@ def test_frames_of_axes(tmp_path: Path, version: str, content: str, direction: l
 
 
 def test_a_screw_slides_as_it_turns(tmp_path: Path) -> None:
-    """By its pitch a revolution; the older element has radians a metre."""
+    """The slide has the pitch [m per revolution]; the older element has [rad/m]."""
     for pitch in (
         "<screw_thread_pitch>0.5</screw_thread_pitch>",
         f"<thread_pitch>{-4 * np.pi}</thread_pitch>",
@@ -374,7 +371,7 @@ def test_a_screw_slides_as_it_turns(tmp_path: Path) -> None:
 
 
 def test_universal_joints_turn_about_two_axes(tmp_path: Path) -> None:
-    """The first is fixed in the parent."""
+    """The first axis of a universal joint is fixed in the parent."""
     scene, _ = read(
         tmp_path, pair("<axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2>", "universal")
     )
@@ -384,7 +381,7 @@ def test_universal_joints_turn_about_two_axes(tmp_path: Path) -> None:
 
 
 def test_mimicking_joints(tmp_path: Path) -> None:
-    """``multiplier * (leader - reference) + offset``; a joint that does not move is not followed."""
+    """The rule is ``multiplier * (leader - reference) + offset``; a leader must move."""
     rule = "<multiplier>2</multiplier><offset>0.1</offset><reference>0.3</reference>"
     rule = f'<axis><mimic joint="{{}}">{rule}</mimic></axis>'
     links = "".join(f"<link name='{name}'/>" for name in "abcd")
@@ -403,7 +400,7 @@ def test_mimicking_joints(tmp_path: Path) -> None:
 
 
 def test_joints_that_close_loops_are_left_out(tmp_path: Path) -> None:
-    """The last of the file, and its links may still touch; a link may be the child of two joints."""
+    """The last joint of a loop is omitted, and its links may touch."""
     ball = (
         "<collision name='c'><geometry><sphere><radius>{}</radius></sphere></geometry></collision>"
     )
@@ -426,15 +423,14 @@ def test_joints_that_close_loops_are_left_out(tmp_path: Path) -> None:
         "4: the joint 'j0' is reversed: its child is above",
         "7: the joint 'j3' closes a loop, and is omitted",
     ]
-    assert all(scene.is_allowed(one, other) for one, other in ("ab", "bc", "cd", "da"))
+    assert all(scene.is_allowed(first, other) for first, other in ("ab", "bc", "cd", "da"))
 
 
 # --- shapes and masses
-# ------------------------------------------------------------------------------------------------
 
 
 def test_shapes_of_links(tmp_path: Path) -> None:
-    """Equal visual and collision shapes are one; what has no shape here is omitted with a note."""
+    """Equal visual and collision shapes are merged; unsupported shapes are omitted."""
     (tmp_path / "tip.obj").write_text(TIP)
     look = "<transparency>0.5</transparency><material><diffuse>1 0 0 1</diffuse></material>"
     rough = "<surface><friction><ode><mu>0.7</mu></ode></friction></surface>"
@@ -451,20 +447,20 @@ def test_shapes_of_links(tmp_path: Path) -> None:
         "empty": "",
     }
     texts = [
-        "<visual"
-        f" name='v{number}'><geometry><{kind}>{content}</{kind}></geometry>{look}</visual>\n<collision"
-        f" name='c{number}'><geometry><{kind}>{content}</{kind}></geometry>{rough}</collision>\n"
+        f"<visual name='v{number}'><geometry><{kind}>{content}</{kind}></geometry>{look}</visual>\n"
+        f"<collision name='c{number}'><geometry><{kind}>{content}</{kind}></geometry>"
+        f"{rough}</collision>\n"
         for number, (kind, content) in enumerate(shapes.items())
     ]
     scene, notes = read(tmp_path, model(f"<link name='l'>\n{''.join(texts)}</link>"))
-    found = scene.shapes("l")
+    parts = scene.shapes("l")
     kinds = ["box", "sphere", "cone", "cylinder", "capsule", "mesh", "plane", "mesh"]
-    assert [part.shape.kind for part in found] == kinds
-    assert all(part.visual and part.collision and part.friction == 0.7 for part in found)
-    assert {part.color for part in found} == {(1, 0, 0, 0.5)}
-    assert found[0].shape.dimensions == (1, 2, 3)
-    assert found[5].shape.bounds[1] == pytest.approx([1, 2, 3], rel=0.02)
-    assert found[7].shape.bounds[1].tolist() == [2, 2, 2]
+    assert [part.shape.kind for part in parts] == kinds
+    assert all(part.visual and part.collision and part.friction == 0.7 for part in parts)
+    assert {part.color for part in parts} == {(1, 0, 0, 0.5)}
+    assert parts[0].shape.dimensions == (1, 2, 3)
+    assert parts[5].shape.bounds[1] == pytest.approx([1, 2, 3], rel=0.02)
+    assert parts[7].shape.bounds[1].tolist() == [2, 2, 2]
     assert [note.split(", and")[0] for note in notes] == [
         "20: <heightmap> has no part in a scene",
         "14: the ellipsoid is read as a mesh of 320 triangles",
@@ -473,11 +469,11 @@ def test_shapes_of_links(tmp_path: Path) -> None:
 
 
 def test_parts_of_mesh_files(tmp_path: Path) -> None:
-    """Only the part of the name, where it is or centred; one that is not there is refused."""
+    """A submesh is read at its position or centred; an unknown name is rejected."""
     parts: Any = trimesh.Scene()
     parts.add_geometry(trimesh.creation.box([1, 1, 1]), geom_name="lid", node_name="lid")
-    far = trimesh.creation.box([1, 2, 3]).apply_translation([5, 6, 7])
-    parts.add_geometry(far, geom_name="body", node_name="body")
+    distant_box = trimesh.creation.box([1, 2, 3]).apply_translation([5, 6, 7])
+    parts.add_geometry(distant_box, geom_name="body", node_name="body")
     parts.export(tmp_path / "jar.glb")
     mesh = "<mesh><uri>jar.glb</uri><submesh><name>{}</name><center>{}</center></submesh></mesh>"
     text = f"<link name='l'><collision name='c'><geometry>{mesh}</geometry></collision></link>"
@@ -493,7 +489,7 @@ def test_parts_of_mesh_files(tmp_path: Path) -> None:
 
 
 def test_masses_of_shapes(tmp_path: Path) -> None:
-    """``auto``: by the density of the link, or water's."""
+    """An ``auto`` mass has the density of the link, or that of water."""
     box = (
         "<collision name='c'><pose>0 0 1 0 0 0</pose><geometry><box><size>1 1"
         " 2</size></box></geometry></collision>"
@@ -508,7 +504,7 @@ def test_masses_of_shapes(tmp_path: Path) -> None:
 
 
 def test_gearboxes_are_turns(tmp_path: Path) -> None:
-    """Of their own, with a note."""
+    """SDF-specific shapes are read, with a note."""
     content = "<gearbox_ratio>2</gearbox_ratio><axis><xyz>0 0 1</xyz></axis>"
     scene, notes = read(tmp_path, pair(content, "gearbox"))
     assert scene.joint("b").type == "continuous"
@@ -516,7 +512,7 @@ def test_gearboxes_are_turns(tmp_path: Path) -> None:
 
 
 def test_poses_of_parts_may_be_relative_to_frames(tmp_path: Path) -> None:
-    """A shape in the frame of another link, and an inertia that is turned."""
+    """Poses of shapes and inertias may be relative to other frames and rotated."""
     shape = "<geometry><sphere><radius>1</radius></sphere></geometry>"
     part = f'<collision name="c"><pose relative_to="b">0 0 1 0 0 0</pose>{shape}</collision>'
     inertia = "<ixx>1</ixx><iyy>2</iyy><izz>2.5</izz>"
@@ -530,25 +526,26 @@ def test_poses_of_parts_may_be_relative_to_frames(tmp_path: Path) -> None:
     )
     scene, _ = read(tmp_path, model(links))
     assert scene.shapes("a")[0].pose.translation == pytest.approx([0, 0, 0], abs=1e-12)
-    found = scene.inertia("a")
-    assert found is not None
-    assert (found.mass, found.center.tolist()) == (3, [1, 0, 0])
-    assert np.diag(found.matrix) == pytest.approx([2, 1, 2.5])
+    inertia = scene.inertia("a")
+    assert inertia is not None
+    assert (inertia.mass, inertia.center.tolist()) == (3, [1, 0, 0])
+    assert np.diag(inertia.matrix) == pytest.approx([2, 1, 2.5])
 
 
 def test_inertias_that_no_solid_has_are_those_of_points(tmp_path: Path) -> None:
-    """As in URDF, with a note."""
-    bad = "<inertial><mass>2</mass><inertia><ixx>-1</ixx><iyy>1</iyy><izz>1</izz></inertia></inertial>"
+    """An impossible inertia becomes that of a point mass, with a note."""
+    moments = "<inertia><ixx>-1</ixx><iyy>1</iyy><izz>1</izz></inertia>"
+    bad = f"<inertial><mass>2</mass>{moments}</inertial>"
     scene, notes = read(tmp_path, model(f"<link name='l'>{bad}</link>"))
-    found = scene.inertia("l")
-    assert found is not None
-    assert (found.mass, found.matrix.any()) == (2, False)
+    inertia = scene.inertia("l")
+    assert inertia is not None
+    assert (inertia.mass, inertia.matrix.any()) == (2, False)
     reason = "no solid has such an inertia: the inertia matrix must be positive semi-definite"
     assert notes == [f"3: 'l': {reason}; it is taken as that of a point mass"]
 
 
 def test_what_is_no_part_of_a_scene_is_noted(tmp_path: Path) -> None:
-    """With a count for each kind; unknown elements with the nearest name."""
+    """Omitted elements are noted with a count, and unknown ones with the nearest name."""
     text = (
         "<link name='l'><sensor name='s' type='ray'/><sensor name='t'"
         " type='ray'/><colision/></link><plugin name='p'/>"
@@ -562,7 +559,6 @@ def test_what_is_no_part_of_a_scene_is_noted(tmp_path: Path) -> None:
 
 
 # --- bad files
-# --------------------------------------------------------------------------------------------------------
 
 LINKS = "<link name='upper'/>\n<link name='lower'/>\n"
 
@@ -666,8 +662,8 @@ LINKS = "<link name='upper'/>\n<link name='lower'/>\n"
 def test_bad_files_are_refused(
     tmp_path: Path, text: str, line: int | None, message: str | None
 ) -> None:
-    """At the line, with what is expected and the nearest name."""
-    if message is None:  # an empty pose is none, whatever it is said to be
+    """Errors have the line, the expected value and the nearest name."""
+    if message is None:  # an empty pose is the identity in any frame
         read(tmp_path, text)
         return
     with pytest.raises(FileFormatError, match=message) as caught:
@@ -677,7 +673,7 @@ def test_bad_files_are_refused(
 
 
 def test_names_of_old_versions(tmp_path: Path) -> None:
-    """Links and joints may have one name, of which the link has it; a link ``world`` without a shape is the world."""
+    """A link and a joint may share a name; a link ``world`` without a shape is the world."""
     text = "<link name='world'/><link name='a'/>" + joint("revolute", "world", "a", name="a")
     scene, notes = read(tmp_path, model(text, version="1.6"))
     assert (scene.parent("a"), scene.joint("a").type) == ("world", "continuous")
@@ -687,7 +683,7 @@ def test_names_of_old_versions(tmp_path: Path) -> None:
 
 
 def test_files_that_would_grow_are_refused(tmp_path: Path) -> None:
-    """Each includes the next twice; or models are in one another without end."""
+    """Exponential includes and endless nesting are rejected."""
     for number in range(30):
         twice = "".join(
             f"<include><uri>m{number + 1}.sdf</uri><name>{n}</name></include>" for n in "ab"
@@ -704,7 +700,7 @@ def test_files_that_would_grow_are_refused(tmp_path: Path) -> None:
 
 
 def test_long_chains_of_frames(tmp_path: Path) -> None:
-    """Frames may be relative to one another without a limit of depth."""
+    """The depth of relative frames has no limit."""
     chain = (
         f"<frame name='f{n}' attached_to='f{n + 1}'><pose>0 0 0.5 0 0 0</pose></frame>"
         for n in range(3000)

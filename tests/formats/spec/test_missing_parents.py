@@ -1,4 +1,4 @@
-"""Files that are parts of scenes, looked at by themselves."""
+"""Files that are parts of scenes, loaded alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_a_part_alone_is_no_scene(tmp_path: Path) -> None:
-    """Half a scene is refused, as long as nobody asks for half of one."""
+    """A part of a scene is rejected unless the load allows it."""
     path = write(tmp_path / "grasp.robray", GRASP)
     with pytest.raises(
         FileFormatError,
@@ -32,7 +32,7 @@ def test_a_part_alone_is_no_scene(tmp_path: Path) -> None:
 
 
 def test_a_part_is_shown_with_what_it_hangs_off_as_a_root(tmp_path: Path) -> None:
-    """The frames of the part are as they are said; a pair of unknown frames is left out; both are noted."""
+    """Frames keep their poses, and pairs of unknown frames are omitted, both with a note."""
     path = write(tmp_path / "grasp.robray", GRASP + "allow_collision left_w1 grasp;\n")
     notes: list[ImportNote] = []
     scene = tk.load_scene(path, complete=False, on_note=notes.append)
@@ -47,14 +47,14 @@ def test_a_part_is_shown_with_what_it_hangs_off_as_a_root(tmp_path: Path) -> Non
 
 
 def test_a_whole_scene_is_the_same_either_way() -> None:
-    """Where nothing is missing, nothing changes."""
+    """A complete scene is unchanged."""
     assert tk.load_scene("blocks3", "panda_table", complete=False) == tk.load_scene(
         "blocks3", "panda_table"
     )
 
 
 def test_a_slip_of_the_pen_is_pointed_out(tmp_path: Path) -> None:
-    """A parent that is nearly one that is declared is shown as a root too, with the name that may be meant."""
+    """A misspelt parent becomes a root too, with the nearest name in the note."""
     path = write(tmp_path / "slip.robray", "frame table { }\nframe a { parent tabel; }\n")
     notes: list[ImportNote] = []
     assert tk.load_scene(path, complete=False, on_note=notes.append).parent("a") == "tabel"

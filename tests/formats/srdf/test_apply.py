@@ -20,7 +20,7 @@ def srdf(tmp_path: Path) -> Path:
 
 
 def test_disabled_pairs_are_allowed_for_their_reason(srdf: Path) -> None:
-    """A pair keeps the reason of the file, one without a reason says that it is from an SRDF."""
+    """A pair has the reason of the file, or "srdf" if the file has none."""
     reasons = {
         frozenset(pair[:2]): pair[2] for pair in load_scene("panda_table", srdf).allowed_pairs
     }
@@ -36,7 +36,7 @@ def test_unchecked_links_meet_only_enabled_ones(srdf: Path) -> None:
     assert not scene.is_allowed("panda_link5", "panda_link1")
 
 
-def test_pairs_of_unknown_links_are_left_out_with_a_note(srdf: Path) -> None:
+def test_pairs_of_unknown_links_are_omitted_with_a_note(srdf: Path) -> None:
     """Links that the scene lacks are listed once, and nothing else is added."""
     notes: list[ImportNote] = []
     scene = load_scene("panda_table", srdf, on_note=notes.append)

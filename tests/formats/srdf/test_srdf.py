@@ -1,4 +1,4 @@
-"""SRDF files: what they mean, what is left out with a note, and what is refused."""
+"""Content, omitted elements and errors of SRDF files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tmkit.formats.srdf.values import (
 )
 
 
-def written(folder: Path, *elements: str) -> Path:
+def write_robot(folder: Path, *elements: str) -> Path:
     """Write a robot of elements, one a line from the second on."""
     path = folder / "robot.srdf"
     path.write_text("\n".join(['<robot name="r">', *elements, "</robot>"]), encoding="utf-8")
@@ -35,13 +35,13 @@ def robots() -> Path:
     """Return the folder of the robots of example-robot-data."""
     cmeel = pytest.importorskip("pinocchio")
     for folder in Path(cmeel.__file__).parents:
-        found = folder / "share" / "example-robot-data" / "robots"
-        if found.is_dir():
-            return found
+        result = folder / "share" / "example-robot-data" / "robots"
+        if result.is_dir():
+            return result
     pytest.skip("example-robot-data is not installed")
 
 
-def test_every_part_arrives(tmp_path: Path) -> None:
+def test_every_part_is_read(tmp_path: Path) -> None:
     """Groups, states, end effectors, joints and pairs of a file are those of the value."""
     path = tmp_path / "panda.srdf"
     path.write_text(PANDA_SRDF)
@@ -79,7 +79,7 @@ groups = st.builds(
 )
 values = st.dictionaries(names, st.lists(numbers, min_size=1, max_size=3).map(tuple), max_size=3)
 states = st.builds(
-    GroupState, names, st.just("") | names, values.map(lambda found: tuple(found.items()))
+    GroupState, names, st.just("") | names, values.map(lambda result: tuple(result.items()))
 )
 pairs = (
     st.tuples(names, names, st.just("") | names)
@@ -113,8 +113,8 @@ semantics = st.builds(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(value=semantics)
-def test_what_is_written_reads_back_equal(value: RobotSemantics, tmp_path: Path) -> None:
-    """Reading what was written gives an equal value, and so does unpickling."""
+def test_a_written_value_reads_back_equal(value: RobotSemantics, tmp_path: Path) -> None:
+    """A value reads back equal from a file and from a pickle."""
     assert read_srdf(write_srdf(value, tmp_path / "out.srdf")) == value
     assert pickle.loads(pickle.dumps(value)) == value
 
@@ -136,7 +136,7 @@ def test_the_files_of_public_robots_are_read() -> None:
     ],
 )
 def test_the_disabled_pairs_are_those_that_pinocchio_removes(urdf: str, srdf: str) -> None:
-    """The pairs of links that may touch because of an SRDF are those that pinocchio's own reader removes."""
+    """The disabled pairs of a file are the pairs that pinocchio's reader removes."""
     pin = pytest.importorskip("pinocchio")
     folder = robots()
     packages = str(folder.parent.parent)
@@ -147,11 +147,11 @@ def test_the_disabled_pairs_are_those_that_pinocchio_removes(urdf: str, srdf: st
     geometry.addAllCollisionPairs()
 
     def links() -> set[frozenset[str]]:
-        found = set()
+        result = set()
         for pair in geometry.collisionPairs:
             ends = (geometry.geometryObjects[index] for index in (pair.first, pair.second))
-            found.add(frozenset(model.frames[end.parentFrame].name for end in ends))
-        return found
+            result.add(frozenset(model.frames[end.parentFrame].name for end in ends))
+        return result
 
     before = links()
     pin.removeCollisionPairs(model, geometry, str(folder / srdf))
@@ -164,9 +164,9 @@ def test_the_disabled_pairs_are_those_that_pinocchio_removes(urdf: str, srdf: st
     assert all(scene.is_allowed(*pair) for pair in theirs)
 
 
-def test_what_other_programs_write_is_left_out_with_a_note(tmp_path: Path) -> None:
-    """Foreign elements are named once each; one that looks like a slip comes with the nearest known name."""
-    path = written(
+def test_elements_of_other_programs_are_omitted_with_a_note(tmp_path: Path) -> None:
+    """Each unknown tag is noted once, with the nearest known name if it may be misspelt."""
+    path = write_robot(
         tmp_path,
         '<gripper name="g"/>',
         '<gripper name="h"/>',
@@ -207,15 +207,15 @@ def test_what_other_programs_write_is_left_out_with_a_note(tmp_path: Path) -> No
         ('<xacro:macro xmlns:xacro="http://www.ros.org/wiki/xacro"/>', "expand it to SRDF first"),
     ],
 )
-def test_what_is_wrong_is_refused_in_its_line(tmp_path: Path, element: str, message: str) -> None:
+def test_errors_are_rejected_at_their_line(tmp_path: Path, element: str, message: str) -> None:
     """Errors name the file, the line and what was expected."""
     with pytest.raises(FileFormatError, match=message):
-        read_srdf(written(tmp_path, element))
+        read_srdf(write_robot(tmp_path, element))
 
 
 def test_names_that_are_not_there(tmp_path: Path) -> None:
-    """A missing file, group or end effector is refused with the nearest name; two groups of one name are a misuse."""
-    path = written(tmp_path, '<group name="arm"/>')
+    """Unknown names are rejected with the nearest name, and repeated groups too."""
+    path = write_robot(tmp_path, '<group name="arm"/>')
     with pytest.raises(MissingFileError, match=r"did you mean '.*robot\.srdf'"):
         read_srdf(tmp_path / "robt.srdf")
     with pytest.raises(
@@ -227,15 +227,15 @@ def test_names_that_are_not_there(tmp_path: Path) -> None:
 
 
 def test_members_of_groups(tmp_path: Path) -> None:
-    """Chains, links, joints and subgroups come to the joints and frames of the scene, in its order."""
+    """Chains, links, joints and subgroups give joints and frames in the order of the scene."""
     path = tmp_path / "panda.srdf"
     path.write_text(PANDA_SRDF)
     scene = load_scene("panda_table")
-    found = group_members(read_srdf(path), scene, group="all")
-    assert found.joints == (*(f"panda_joint{i}" for i in range(1, 8)), "panda_finger_joint1")
-    assert "panda_link8" in found.frames
-    assert "panda_grasptarget" not in found.frames
-    assert found.unnamed == ()
+    result = group_members(read_srdf(path), scene, group="all")
+    assert result.joints == (*(f"panda_joint{i}" for i in range(1, 8)), "panda_finger_joint1")
+    assert "panda_link8" in result.frames
+    assert "panda_grasptarget" not in result.frames
+    assert result.unnamed == ()
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_members_of_groups(tmp_path: Path) -> None:
     ],
 )
 def test_groups_that_do_not_fit(tmp_path: Path, inside: str, message: str) -> None:
-    """What a group names is looked up when the group is used, and refused in its line."""
-    value = read_srdf(written(tmp_path, f'<group name="a">{inside}</group>'))
+    """Unknown names in a group are rejected at its line when the group is used."""
+    value = read_srdf(write_robot(tmp_path, f'<group name="a">{inside}</group>'))
     with pytest.raises(RobotError, match=message):
         group_members(value, load_scene("panda_table"), group="a")

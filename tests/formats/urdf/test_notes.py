@@ -1,4 +1,4 @@
-"""Slips in robot descriptions that are mended with a note, and joints that become several."""
+"""Corrections of robot descriptions with a note, and joints with several degrees of freedom."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SPHERE = '<collision><geometry><sphere radius="{}"/></geometry></collision>'
 def read(
     tmp_path: Path, *, link: str = "", joint: str = "", kind: str = "revolute"
 ) -> tuple[SceneGraph, list[ImportNote]]:
-    """Load a robot of two links; what stands in ``joint`` is on line 4 of the file, the link on line 3."""
+    """Load a robot with the link ``b`` on line 3 of the file and the joint on line 4."""
     path = tmp_path / "r.urdf"
     path.write_text(
         f'<robot name="r">\n<link name="a"/>\n<link name="b">{link}</link>\n<joint name="j"'
@@ -62,10 +62,10 @@ def read(
         ),
     ],
 )
-def test_slips_are_mended(
+def test_minor_errors_are_corrected(
     link: str, joint: str, reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each slip loads with exactly one note, which is logged as a warning too."""
+    """Each error is corrected with exactly one note, which is also logged as a warning."""
     with caplog.at_level(logging.WARNING, "tmkit"):
         scene, (note,) = read(tmp_path, link=link, joint=joint + '<limit lower="-1" upper="1"/>')
     assert reason in note.text
@@ -76,8 +76,8 @@ def test_slips_are_mended(
         assert scene.local_pose("b") == Pose((1, 2, 3))
 
 
-def test_looks_keep_no_robot_from_loading(tmp_path: Path) -> None:
-    """A colour that is none is left open, with a note."""
+def test_invalid_colours_do_not_prevent_loading(tmp_path: Path) -> None:
+    """An invalid colour is ignored, with a note."""
     look = '<material name="m"><color rgba="1 1 2 1"/></material>'
     visual = f'<visual><geometry><sphere radius="1"/></geometry>{look}</visual>'
     scene, (note, _) = read(tmp_path, link=visual, kind="fixed")
@@ -86,7 +86,7 @@ def test_looks_keep_no_robot_from_loading(tmp_path: Path) -> None:
 
 
 def test_a_plane_is_the_half_space_below_it(tmp_path: Path) -> None:
-    """The plane goes through the origin, whatever its normal is."""
+    """The plane goes through the origin for every normal."""
     plane = '<collision><origin xyz="0 0 2"/><geometry><plane normal="{}"/></geometry></collision>'
     for normal, direction in (
         ("0 0 1", [0, 0, 1]),
@@ -101,10 +101,10 @@ def test_a_plane_is_the_half_space_below_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("normal", [(0, 0, 1), (0, 0, -1), (1, 0, 0), (0.2, -0.4, 0.7)])
-def test_a_planar_joint_is_two_slides_and_a_turn(
+def test_a_planar_joint_is_two_prismatic_joints_and_a_revolute_joint(
     normal: tuple[float, float, float], tmp_path: Path
 ) -> None:
-    """Two numbers move in the plane, at right angles; the third turns about it; a round trip changes nothing."""
+    """Two values move along orthogonal directions in the plane, and the third rotates about it."""
     axis = (
         f'<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><axis xyz="{normal[0]} {normal[1]} {normal[2]}"/>'
     )
@@ -132,7 +132,7 @@ def test_a_planar_joint_is_two_slides_and_a_turn(
 
 
 def test_a_planar_joint_agrees_with_pinocchio(tmp_path: Path) -> None:
-    """With the normal z, the three numbers mean what they mean in pinocchio."""
+    """With the normal z, the three values have the meaning of pinocchio."""
     pinocchio = pytest.importorskip("pinocchio")
     scene, _ = read(
         tmp_path, joint='<origin xyz="1 2 3" rpy="1 2 3"/><axis xyz="0 0 1"/>', kind="planar"
@@ -148,8 +148,8 @@ def test_a_planar_joint_agrees_with_pinocchio(tmp_path: Path) -> None:
     )
 
 
-def test_zero_bytes_late_declarations_and_namespaces_are_forgiven(tmp_path: Path) -> None:
-    """Blanks before the declaration, zero bytes after the end and a namespace on the root change nothing."""
+def test_zero_bytes_late_declarations_and_namespaces_are_accepted(tmp_path: Path) -> None:
+    """Blanks before the declaration, zero bytes at the end and a namespace change nothing."""
     path = tmp_path / "r.urdf"
     path.write_bytes(
         b'\n <?xml version="1.0"?>\n<robot name="r" xmlns="http://x.org"><link'
@@ -163,8 +163,8 @@ def test_zero_bytes_late_declarations_and_namespaces_are_forgiven(tmp_path: Path
     ]
 
 
-def test_a_relative_mesh_is_looked_for_upwards(tmp_path: Path) -> None:
-    """A mesh named relative to a folder above is found there, with a note."""
+def test_a_relative_mesh_is_found_in_a_parent_folder(tmp_path: Path) -> None:
+    """A mesh that is relative to a parent folder is found there, with a note."""
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / ".git").mkdir()  # the folders of one project may be read
     (tmp_path / "m.OBJ").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")

@@ -1,4 +1,4 @@
-"""Robot descriptions of two packages, compared with pinocchio: a small part of ``tests/benchmarks/urdf_table.py``."""
+"""Robot descriptions of two packages, compared with pinocchio as in ``urdf_table.py``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EXAMPLES = (
 @pytest.mark.parametrize(
     "path", [*(pybullet_data() / n for n in BULLET), *(example_robot_data() / n for n in EXAMPLES)]
 )
-def test_every_link_stands_where_pinocchio_puts_it(path: Path) -> None:
+def test_link_poses_agree_with_pinocchio(path: Path) -> None:
     """At random configurations, every entry of the transforms of all links agrees to 1e-9."""
     if not path.is_file():
         pytest.skip(f"{path.name} is not installed")

@@ -1,4 +1,4 @@
-"""Robot descriptions: what they mean, and what is refused."""
+"""Links, joints, shapes and errors of robot descriptions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def link(inside: str = "", *, name: str = "tip") -> str:
     return f'<link name="{name}">{inside}</link>'
 
 
-def linked(inside: str) -> list[str]:
+def link_and_joint(inside: str) -> list[str]:
     """Return a link on the fourth line of the file, and the joint it needs."""
     return [link(inside), joint(kind="fixed")]
 
@@ -59,7 +59,7 @@ def linked(inside: str) -> list[str]:
 @pytest.fixture
 def read(load: Loader) -> Loader:
     """Load a robot from elements."""
-    return lambda *elements, **others: load(robot(*elements), suffix=".urdf", **others)
+    return lambda *elements, **keywords: load(robot(*elements), suffix=".urdf", **keywords)
 
 
 def robot_data(name: str) -> Path:
@@ -68,11 +68,10 @@ def robot_data(name: str) -> Path:
 
 
 # --- links and joints
-# -------------------------------------------------------------------------------------------------
 
 
 def test_names_and_root(read: Loader) -> None:
-    """A link is a frame and a body of its name, a joint keeps its name, and the root stands on ``world``."""
+    """A link is a frame and a body of its name, and the root is a child of ``world``."""
     scene = read(link(), joint(LIMIT))
     assert scene.frame_names == ("world", "base", "tip")
     assert scene.joint_names == ("j",)
@@ -109,18 +108,18 @@ def test_a_root_called_world_is_the_world(load: Loader) -> None:
 def test_joint_types_and_limits(
     kind: str, inside: str, type_: str, lower: float, upper: float, read: Loader
 ) -> None:
-    """Each type becomes its counterpart with the limits of the file; one limit left out is 0."""
-    made = read(link(), joint(inside, kind=kind)).joint("tip")
-    assert made.type == type_
-    assert (made.lower, made.upper) == (lower, upper)
-    if made.is_actuated:
-        assert (made.velocity, made.effort) == (
+    """Each type becomes its counterpart with the limits of the file; an omitted limit is 0."""
+    tip_joint = read(link(), joint(inside, kind=kind)).joint("tip")
+    assert tip_joint.type == type_
+    assert (tip_joint.lower, tip_joint.upper) == (lower, upper)
+    if tip_joint.is_actuated:
+        assert (tip_joint.velocity, tip_joint.effort) == (
             (3, 4) if "velocity" in inside else (math.inf, math.inf)
         )
 
 
 def test_origin_axis_dynamics_and_mimic(read: Loader) -> None:
-    """The joint's origin is the pose at value 0; the axis is normalised, x by default; a follower may come first."""
+    """The origin is the pose at value 0; the axis is normalised and x by default."""
     follower = (
         '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><axis xyz="0 3 4"/><dynamics damping="0.5"'
         ' friction="0.25"/>'
@@ -131,18 +130,22 @@ def test_origin_axis_dynamics_and_mimic(read: Loader) -> None:
         joint(follower + LIMIT + '<mimic joint="k" multiplier="-2" offset="0.5"/>'),
         joint(LIMIT, name="k", child="lead"),
     )
-    made = scene.joint("tip")
+    tip_joint = scene.joint("tip")
     assert scene.local_pose("tip") == Pose.from_rpy((1, 2, 3), (0.1, 0.2, 0.3))
-    np.testing.assert_allclose(made.axis, [0, 0.6, 0.8], atol=1e-15)
-    assert (made.damping, made.friction) == (0.5, 0.25)
-    assert made.mimic is not None
-    assert (made.mimic.joint, made.mimic.multiplier, made.mimic.offset) == ("k", -2, 0.5)
+    np.testing.assert_allclose(tip_joint.axis, [0, 0.6, 0.8], atol=1e-15)
+    assert (tip_joint.damping, tip_joint.friction) == (0.5, 0.25)
+    assert tip_joint.mimic is not None
+    assert (tip_joint.mimic.joint, tip_joint.mimic.multiplier, tip_joint.mimic.offset) == (
+        "k",
+        -2,
+        0.5,
+    )
     assert scene.joint_names == ("k",)
     assert scene.joint("lead").axis.tolist() == [1, 0, 0]
 
 
 def test_joints_are_in_the_order_of_the_file(read: Loader) -> None:
-    """The configuration follows the joints of the file, as far as parents allow it; the order of links is no matter."""
+    """The configuration has the order of the joints in the file, with parents first."""
     names = ["c", "b", "a"]
     links = [link(name=name) for name in names]
     joints = [
@@ -154,7 +157,7 @@ def test_joints_are_in_the_order_of_the_file(read: Loader) -> None:
 
 
 def test_inertia_is_turned_into_the_frame(read: Loader) -> None:
-    """Mass and centre are kept; the matrix, given in the axes of its origin, is expressed in those of the link."""
+    """The inertia matrix is expressed in the axes of the link."""
     turned = '<origin xyz="1 2 3" rpy="0 0 1.5707963267948966"/>'
     matrix = '<inertia ixx="1" iyy="2" izz="2.5" ixy="0" ixz="0" iyz="0"/>'
     inertia = read(
@@ -175,7 +178,7 @@ def test_mass_zero_is_no_mass(read: Loader) -> None:
 def test_impossible_inertia_is_a_point_mass_and_logged(
     read: Loader, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Moments that no solid has are left out, with a warning that names the line; the mass stays."""
+    """An impossible inertia matrix is omitted with a warning at its line; the mass stays."""
     odd = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="5"/></inertial>'
     with caplog.at_level(logging.WARNING, "tmkit.formats"):
         inertia = read(link(odd), joint(kind="fixed")).inertia("tip")
@@ -186,7 +189,6 @@ def test_impossible_inertia_is_a_point_mass_and_logged(
 
 
 # --- shapes
-# -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -211,7 +213,7 @@ def test_primitive_shapes(
 
 
 def test_equal_visual_and_collision_are_one_shape(read: Loader) -> None:
-    """The same thing in the same place is one shape with both purposes; each collision joins one visual only."""
+    """Equal shapes with equal poses are merged; each collision shape is merged once."""
     sphere = '<geometry><sphere radius="1"/></geometry>'
     box = '<geometry><box size="1 1 1"/></geometry>'
     inside = (
@@ -231,7 +233,7 @@ def test_equal_visual_and_collision_are_one_shape(read: Loader) -> None:
 
 
 def test_materials_by_name(read: Loader, caplog: pytest.LogCaptureFixture) -> None:
-    """A material is found wherever it is defined; one without colour, or defined nowhere, leaves the colour open."""
+    """Materials are found in the whole file; without a definition there is no colour."""
     visuals = "".join(
         f"<visual><geometry><sphere radius='{n}'/></geometry><material name='{name}'/></visual>"
         for n, name in enumerate(("top", "inline", "texture", "nowhere"), start=1)
@@ -274,7 +276,7 @@ def test_mesh_with_scale(read: Loader) -> None:
 
 
 def test_package_path(tmp_path: Path) -> None:
-    """Packages are looked for in the folders given to load_scene."""
+    """Packages are found in the folders of ``package_path`` and ``packages``."""
     (tmp_path / "packages" / "arm").mkdir(parents=True)
     (tmp_path / "packages" / "arm" / "m.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
     path = tmp_path / "r.urdf"
@@ -288,16 +290,16 @@ def test_package_path(tmp_path: Path) -> None:
     )
     with pytest.raises(MeshError, match=r"r.urdf:4: .*'arm' was not found"):
         load_scene(path)
-    for given in (
+    for options in (
         {"package_path": [tmp_path / "packages"]},
         {"packages": {"arm": tmp_path / "packages" / "arm"}},
     ):
-        shape = load_scene(path, reading=ReadingOptions(**given)).shapes("tip")[0].shape  # type: ignore[arg-type]
+        shape = load_scene(path, reading=ReadingOptions(**options)).shapes("tip")[0].shape  # type: ignore[arg-type]
         assert shape.source == "package://arm/m.obj"
 
 
-def test_a_visual_mesh_that_cannot_be_read_is_left_out(read: Loader, tmp_path: Path) -> None:
-    """Missing, broken or outside the folders: the robot loads without it, with a note at its line."""
+def test_an_unreadable_visual_mesh_is_omitted(read: Loader, tmp_path: Path) -> None:
+    """The robot loads without an unreadable visual mesh, with a note at its line."""
     (tmp_path / "broken.stl").write_text("solid x")
     for name, reason in [
         ("m.obj", "there is no file 'm.obj'"),
@@ -317,7 +319,7 @@ def test_a_visual_mesh_that_cannot_be_read_is_left_out(read: Loader, tmp_path: P
 
 
 def test_meshes_may_be_skipped_or_be_those_that_are_available(read: Loader, tmp_path: Path) -> None:
-    """``skip`` opens no mesh at all, ``available`` leaves out what cannot be read; any other word is refused."""
+    """``skip`` opens no mesh, and ``available`` omits unreadable ones; other words are rejected."""
     (tmp_path / "m.obj").write_text(TETRAHEDRON)
     shapes = [SOLID.format(f'<mesh filename="{name}"/>') for name in ("m.obj", "n.obj")]
     elements = (link("".join([*shapes, SOLID.format('<sphere radius="1"/>')])), joint(kind="fixed"))
@@ -352,23 +354,23 @@ def test_meshes_may_be_skipped_or_be_those_that_are_available(read: Loader, tmp_
         ),
     ],
 )
-def test_what_an_inertial_lacks_is_noted(
+def test_missing_parts_of_an_inertial_are_noted(
     inertial: str, mass: float | None, text: str, read: Loader
 ) -> None:
-    """Without a mass there is none, and without a matrix that of a point; neither keeps the robot from loading."""
+    """Without a mass there is no inertia, and without a matrix that of a point mass."""
     notes: list[ImportNote] = []
     scene = read(
         link(f"<inertial>{inertial}</inertial>"),
         joint(kind="fixed"),
         options={"on_note": notes.append},
     )
-    found = scene.inertia("tip")
-    assert (found.mass if found is not None else None) == mass
+    inertia = scene.inertia("tip")
+    assert (inertia.mass if inertia is not None else None) == mass
     assert [note.text.startswith(text) for note in notes] == [True]
 
 
 def test_a_flat_collision_mesh_gets_a_thickness(read: Loader, tmp_path: Path) -> None:
-    """A square, and a triangle without an area, have a hull of 0.1 mm; the picture of the square stays flat."""
+    """A flat mesh has a hull of 0.1 mm for collisions, and stays flat as a visual."""
     (tmp_path / "flat.obj").write_text("v 0 0 1\nv 1 0 1\nv 0 1 1\nv 1 1 1\nf 1 2 3\nf 2 4 3\n")
     (tmp_path / "line.obj").write_text("v 0 0 0\nv 1 1 0\nv 3 3 0\nf 1 2 3\n")
     both = "".join(mesh.format('<mesh filename="flat.obj"/>') for mesh in (GEOMETRY, SOLID))
@@ -394,7 +396,7 @@ def test_a_flat_collision_mesh_gets_a_thickness(read: Loader, tmp_path: Path) ->
 
 
 def test_prefixes_without_a_namespace_are_overlooked(read: Loader) -> None:
-    """Elements and attributes of other programs load with a note for each prefix; other slips of XML do not."""
+    """Undeclared prefixes load with a note for each; other XML errors are rejected."""
     notes: list[ImportNote] = []
     extra = '<drake:a drake:b="1"/><sensor:c/><drake:d/>'
     scene = read(link(), joint(kind="fixed"), extra, options={"on_note": notes.append})
@@ -413,7 +415,7 @@ def test_prefixes_without_a_namespace_are_overlooked(read: Loader) -> None:
 
 @pytest.mark.parametrize("value", ["$(arg width)", "${width / 2}", "$(find arm)/m.obj"])
 def test_expressions_of_xacro_are_named(value: str, read: Loader) -> None:
-    """What xacro has not expanded is refused as such, at its line, instead of as a wrong number or file."""
+    """Unexpanded xacro is rejected at its line, not as an invalid number or file."""
     shape = f'<mesh filename="{value}"/>' if "find" in value else f'<sphere radius="{value}"/>'
     with pytest.raises(
         FileFormatError,
@@ -424,7 +426,7 @@ def test_expressions_of_xacro_are_named(value: str, read: Loader) -> None:
 
 @pytest.mark.parametrize("uri", ["package://arm/meshes/m.obj", "package://m.obj"])
 def test_a_robot_copied_out_of_its_package_finds_its_meshes(uri: str, tmp_path: Path) -> None:
-    """Where no folder of the package is found, the same path without its name is tried, with a note."""
+    """If a package is unknown, its path without the name is tried, with a note."""
     (tmp_path / "meshes").mkdir()
     for file in (tmp_path / "meshes" / "m.obj", tmp_path / "m.obj"):
         file.write_text(TETRAHEDRON)
@@ -437,7 +439,6 @@ def test_a_robot_copied_out_of_its_package_finds_its_meshes(uri: str, tmp_path: 
 
 
 # --- allowed pairs
-# ----------------------------------------------------------------------------------------------------
 
 
 def solid(name: str, radius: float = 0.1) -> str:
@@ -448,33 +449,33 @@ def solid(name: str, radius: float = 0.1) -> str:
 
 
 def test_adjacent_links_may_touch(read: Loader) -> None:
-    """Links that a joint joins may touch, also through links without a collision shape; nothing else may."""
-    far = '<origin xyz="1 0 0"/>' + LIMIT
+    """Adjacent links may touch, also through links without a collision shape."""
+    distant_limits = '<origin xyz="1 0 0"/>' + LIMIT
     scene = read(
         solid("a"),
         link(name="hollow"),
         solid("b"),
         solid("c"),
         joint(kind="fixed", child="a"),
-        joint(far, name="j1", parent="a", child="hollow"),
-        joint(far, name="j2", parent="hollow", child="b"),
-        joint(far, name="j3", parent="b", child="c"),
+        joint(distant_limits, name="j1", parent="a", child="hollow"),
+        joint(distant_limits, name="j2", parent="hollow", child="b"),
+        joint(distant_limits, name="j3", parent="b", child="c"),
     )
     assert list(scene.allowed_pairs) == [("a", "b", "adjacent"), ("b", "c", "adjacent")]
 
 
 def test_links_that_always_collide_may_touch(read: Loader) -> None:
-    """A pair that collides in every configuration is allowed, one that is free in some is not; the same every time."""
-    at = '<origin xyz="{} 0 0"/><axis xyz="0 0 1"/>' + LIMIT
+    """Exactly the pairs that collide in every configuration are allowed, reproducibly."""
+    offset_limits = '<origin xyz="{} 0 0"/><axis xyz="0 0 1"/>' + LIMIT
     elements = (
         solid("a", 0.5),
         solid("b"),
         solid("c"),
         solid("d"),
         joint(kind="fixed", child="a"),
-        joint(at.format(0.3), name="j1", parent="a", child="b"),
-        joint(at.format(0.1), name="j2", parent="b", child="c"),
-        joint(at.format(0.4), name="j3", parent="c", child="d"),
+        joint(offset_limits.format(0.3), name="j1", parent="a", child="b"),
+        joint(offset_limits.format(0.1), name="j2", parent="b", child="c"),
+        joint(offset_limits.format(0.4), name="j3", parent="c", child="d"),
     )
     scene = read(*elements)
     assert ("a", "c", "always") in scene.allowed_pairs
@@ -482,8 +483,8 @@ def test_links_that_always_collide_may_touch(read: Loader) -> None:
     assert read(*elements).allowed_pairs == scene.allowed_pairs
 
 
-def test_a_pair_of_our_own_keeps_its_reason(load: Loader) -> None:
-    """What the file around a robot allows in addition does not change why the robot's own pairs are allowed."""
+def test_a_pair_of_the_robot_keeps_its_reason(load: Loader) -> None:
+    """Pairs that another file allows do not change the reason of the robot's pairs."""
     text = robot(
         solid("a"),
         solid("b"),
@@ -494,8 +495,7 @@ def test_a_pair_of_our_own_keeps_its_reason(load: Loader) -> None:
     assert set(scene.allowed_pairs) == {("a", "b", "adjacent"), ("base", "b", "user")}
 
 
-# --- what is refused
-# --------------------------------------------------------------------------------------------------
+# --- errors
 
 INERTIAL = '<inertial><mass value="{}"/><inertia ixx="{}" iyy="1" izz="1"/></inertial>'
 
@@ -540,7 +540,7 @@ INERTIAL = '<inertial><mass value="{}"/><inertia ixx="{}" iyy="1" izz="1"/></ine
             "expected a finite number, received '1,5'",
         ),
         (
-            linked(GEOMETRY.format('<sphere radius="-1"/>')),
+            link_and_joint(GEOMETRY.format('<sphere radius="-1"/>')),
             4,
             "'radius' of <sphere>: expected a number above 0",
         ),
@@ -586,50 +586,54 @@ INERTIAL = '<inertial><mass value="{}"/><inertia ixx="{}" iyy="1" izz="1"/></ine
             "needs the attribute 'type'",
         ),
         (
-            linked(INERTIAL.format(-1, 1)),
+            link_and_joint(INERTIAL.format(-1, 1)),
             4,
             "'value' of <mass>: expected a number of at least 0, received -1",
         ),
-        (linked(INERTIAL.format("x", 1)), 4, "expected a finite number, received 'x'"),
-        (linked(INERTIAL.format(1, "nan")), 4, "'ixx' of <inertia>: expected a finite number"),
+        (link_and_joint(INERTIAL.format("x", 1)), 4, "expected a finite number, received 'x'"),
         (
-            linked('<inertial><mas value="1"/></inertial>'),
+            link_and_joint(INERTIAL.format(1, "nan")),
+            4,
+            "'ixx' of <inertia>: expected a finite number",
+        ),
+        (
+            link_and_joint('<inertial><mas value="1"/></inertial>'),
             4,
             "<inertial> needs <mass>, it has <mas>",
         ),
         (
-            linked(GEOMETRY.format('<box size="1 1 -1"/>')),
+            link_and_joint(GEOMETRY.format('<box size="1 1 -1"/>')),
             4,
             "'size' of <box>: expected numbers above 0",
         ),
         (
-            linked(GEOMETRY.format('<cylinder radius="1"/>')),
+            link_and_joint(GEOMETRY.format('<cylinder radius="1"/>')),
             4,
             "<cylinder> needs the attribute 'length'",
         ),
         (
-            linked(GEOMETRY.format('<cylinder radius="1" lenght="2"/>')),
+            link_and_joint(GEOMETRY.format('<cylinder radius="1" lenght="2"/>')),
             4,
             "needs the attribute 'length', it has 'lenght'",
         ),
         (
-            linked(GEOMETRY.format("<cilinder/>")),
+            link_and_joint(GEOMETRY.format("<cilinder/>")),
             4,
             "expected one of .*, received <cilinder>; did you mean 'cylinder'",
         ),
         (
-            linked(GEOMETRY.format("")),
+            link_and_joint(GEOMETRY.format("")),
             4,
             "expected one of box, capsule, cylinder, mesh, sphere, it is empty",
         ),
-        (linked("<visual/>"), 4, "<visual> needs <geometry>"),
-        (linked(SOLID.format('<mesh filename="m.obj"/>')), 4, "there is no file 'm.obj'"),
+        (link_and_joint("<visual/>"), 4, "<visual> needs <geometry>"),
+        (link_and_joint(SOLID.format('<mesh filename="m.obj"/>')), 4, "there is no file 'm.obj'"),
         (
-            linked(SOLID.format('<mesh filename="package://no/m.obj"/>')),
+            link_and_joint(SOLID.format('<mesh filename="package://no/m.obj"/>')),
             4,
             "the package 'no' was not found in",
         ),
-        (linked(SOLID.format('<mesh filename="e.obj"/>')), 4, "e.obj: the mesh is empty"),
+        (link_and_joint(SOLID.format('<mesh filename="e.obj"/>')), 4, "e.obj: the mesh is empty"),
         (
             ['<xacro:macro xmlns:xacro="http://ros.org/xacro" name="m"/>'],
             4,
@@ -637,10 +641,10 @@ INERTIAL = '<inertial><mass value="{}"/><inertia ixx="{}" iyy="1" izz="1"/></ine
         ),
     ],
 )
-def test_mistakes_are_refused_with_line(
+def test_errors_are_rejected_with_line(
     elements: list[str], line: int, reason: str, read: Loader
 ) -> None:
-    """Every mistake names file and line, shows the line, and says what was expected."""
+    """Every error has the file, the line, its text and the expected value."""
     with pytest.raises(FileFormatError, match=rf"main.urdf:{line}: .*{reason}") as caught:
         read(*elements, e__obj="")
     # of a long line its beginning
@@ -651,7 +655,7 @@ def test_mistakes_are_refused_with_line(
 
 @pytest.mark.parametrize("name", ["m.obj", "package://no/m.obj"])
 def test_a_missing_collision_mesh_is_a_mesh_error(name: str, read: Loader) -> None:
-    """A collision mesh that is not there is refused, with how to load the robot all the same."""
+    """A missing collision mesh is rejected, with the option to load the robot without it."""
     with pytest.raises(
         MeshError, match=r"main.urdf:4: .*--meshes available \(ReadingOptions\(meshes='available'\)"
     ):
@@ -676,7 +680,7 @@ def test_a_missing_collision_mesh_is_a_mesh_error(name: str, read: Loader) -> No
     ],
 )
 def test_files_that_are_no_description(text: str, reason: str, load: Loader) -> None:
-    """Broken XML, another root, and document types are refused."""
+    """Broken XML, another root, and document types are rejected."""
     with pytest.raises(FileFormatError, match=reason):
         load(text, suffix=".urdf")
 
@@ -691,19 +695,18 @@ def test_entities_read_no_files(load: Loader) -> None:
         load(text, suffix=".urdf", secret__txt="hush")
 
 
-def test_odd_xml_version_is_forgiven(load: Loader) -> None:
-    """Many descriptions say version 0.0, which changes nothing."""
+def test_odd_xml_version_is_accepted(load: Loader) -> None:
+    """The XML version 0.0 of many descriptions is accepted."""
     assert "a" in load(
         '<?xml version="0.0" ?>\n<robot name="r"><link name="a"/></robot>', suffix=".urdf"
     )
 
 
 # --- whole robots, compared with pinocchio
-# ----------------------------------------------------------------------------
 
 
 def pinocchio_configuration(model: object, scene: SceneGraph, q: np.ndarray) -> np.ndarray:
-    """Return pinocchio's configuration for ours; it counts mimic joints, and continuous ones as cosine and sine."""
+    """Return pinocchio's configuration, with mimic joints and cosines and sines."""
     values = dict(zip(scene.joint_names, q, strict=True))
     for name in scene.frame_names:
         rule = scene.joint(name).mimic
@@ -722,7 +725,7 @@ def pinocchio_configuration(model: object, scene: SceneGraph, q: np.ndarray) -> 
     "name", ["franka_panda/panda.urdf", "kuka_iiwa/model.urdf", "ur5", "tiago"]
 )
 def test_forward_kinematics_agrees_with_pinocchio(name: str) -> None:
-    """Every frame of a real robot stands where pinocchio puts it, in random configurations; so do limits and masses."""
+    """Poses, limits and masses of a real robot agree with pinocchio."""
     import pinocchio
 
     if "/" in name:
@@ -744,11 +747,11 @@ def test_forward_kinematics_agrees_with_pinocchio(name: str) -> None:
     for _ in range(5):
         q = rng.uniform(limits[:, 0], limits[:, 1])
         pinocchio.framesForwardKinematics(model, data, pinocchio_configuration(model, scene, q))
-        at = scene.at(q)
+        kinematics = scene.at(q)
         for frame in scene.frame_names:
             if frame != "world":
                 expected = data.oMf[model.getFrameId(frame, pinocchio.FrameType.BODY)].homogeneous
-                np.testing.assert_allclose(at.pose(frame).as_matrix(), expected, atol=1e-12)
+                np.testing.assert_allclose(kinematics.pose(frame).as_matrix(), expected, atol=1e-12)
     masses = [scene.inertia(frame) for frame in scene.frame_names]
     # pinocchio leaves the mass of a fixed base out; this one has none
     base = path.name == "model.urdf"
@@ -763,7 +766,7 @@ def test_forward_kinematics_agrees_with_pinocchio(name: str) -> None:
 
 
 def test_panda(caplog: pytest.LogCaptureFixture) -> None:
-    """The Panda of pybullet_data loads whole: joints, mimic, meshes with portable names, adjacent pairs."""
+    """The Panda loads with joints, mimic rule, portable mesh names and adjacent pairs."""
     with caplog.at_level(logging.WARNING, "tmkit"):
         scene = load_scene(robot_data("franka_panda/panda.urdf"))
     assert scene.joint_names == (*(f"panda_joint{i}" for i in range(1, 8)), "panda_finger_joint1")

@@ -1,4 +1,4 @@
-"""What is written as URDF reads back."""
+"""Round trips of scenes through URDF, and errors of the writer."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ CORNER = Mesh(
 
 
 def same_poses(first: SceneGraph, second: SceneGraph, root: str) -> None:
-    """Check that all frames of the second scene stand where those of the first do, relative to the root."""
+    """Check that the frames of two scenes have equal poses relative to the root."""
     assert first.joint_names == second.joint_names
     rng = np.random.default_rng(0)
     for _ in range(5):
         q = rng.uniform(-1, 1, len(first.joint_names))
-        one, two = first.at(q), second.at(q)
+        first_part, second_part = first.at(q), second.at(q)
         for frame in second.frame_names:
             if frame != "world":
-                expected = one.pose(frame, relative_to=root).as_matrix()
+                expected = first_part.pose(frame, relative_to=root).as_matrix()
                 np.testing.assert_allclose(
-                    two.pose(frame, relative_to=root).as_matrix(), expected, atol=1e-12
+                    second_part.pose(frame, relative_to=root).as_matrix(), expected, atol=1e-12
                 )
 
 
 def machine() -> SceneGraph:
-    """Return a scene with one of everything: joints, shapes, a body of two frames, inertias, a load."""
+    """Return a scene with all joints and shapes, a body of two frames, inertias and a load."""
     turned = Pose.from_rpy((0.1, -0.2, 0.3), (0.4, math.pi / 2, -0.6))
     shapes = [
         AttachedShape(Box([1, 2, 3]), turned, color=(0.1, 0.2, 0.3, 0.4)),
@@ -94,7 +94,7 @@ def machine() -> SceneGraph:
 
 
 def test_round_trip(tmp_path: Path) -> None:
-    """Kinematics, joints, limits, inertias, shapes, poses and colours come back; what is excluded or above does not."""
+    """Kinematics, limits, inertias, shapes and colours read back; excluded frames do not."""
     scene = machine()
     path = write_urdf(scene, "base", tmp_path / "new" / "folder", name="machine", exclude=["cargo"])
     assert path == tmp_path / "new" / "folder" / "machine.urdf"
@@ -105,12 +105,12 @@ def test_round_trip(tmp_path: Path) -> None:
     np.testing.assert_array_equal(back.velocity_limits, scene.velocity_limits)
     np.testing.assert_array_equal(back.effort_limits, scene.effort_limits)
     for frame in "bcdfg":
-        one, two = scene.joint(frame), back.joint(frame)
-        assert (one.type, one.damping, one.friction, one.mimic) == (
-            two.type,
-            two.damping,
-            two.friction,
-            two.mimic,
+        first_part, second_part = scene.joint(frame), back.joint(frame)
+        assert (first_part.type, first_part.damping, first_part.friction, first_part.mimic) == (
+            second_part.type,
+            second_part.damping,
+            second_part.friction,
+            second_part.mimic,
         )
     assert back.joint("e").type == "continuous"
     for frame in ("base", "c"):
@@ -134,7 +134,7 @@ def test_round_trip(tmp_path: Path) -> None:
 
 
 def test_a_cone_is_written_as_a_mesh(tmp_path: Path) -> None:
-    """URDF has no cones; the mesh written in its stead has its bounds and, nearly, its volume."""
+    """A cone is written as a mesh with its bounds and approximately its volume."""
     shape = load_scene(write_urdf(machine(), "e", tmp_path)).shapes("e")[0].shape
     cone = Cone(1, 2)
     assert shape.kind == "mesh"
@@ -143,7 +143,7 @@ def test_a_cone_is_written_as_a_mesh(tmp_path: Path) -> None:
 
 
 def test_planes_clouds_and_fields_are_written(tmp_path: Path) -> None:
-    """A plane comes back as it was; a field becomes its skin, and a cloud a cube around each ball."""
+    """A plane reads back equal; a field becomes its surface, and a cloud its cubes."""
     field = HeightField(np.arange(6).reshape(2, 3), size=[1, 2])
     shapes = [Plane(), field, PointCloud([[0, 0, 0], [1, 2, 3]], radius=0.1)]
     scene = SceneGraph().add_frame(
@@ -157,7 +157,7 @@ def test_planes_clouds_and_fields_are_written(tmp_path: Path) -> None:
 
 
 def test_a_subtree_has_its_own_root(tmp_path: Path) -> None:
-    """The root's own joint is left out, the frames above as well."""
+    """The joint of the root and the frames above it are omitted."""
     back = load_scene(write_urdf(machine(), "c", tmp_path))
     assert back.frame_names == ("world", *"cde", "cargo", "label")
     assert back.joint("c").type == "fixed"
@@ -165,7 +165,7 @@ def test_a_subtree_has_its_own_root(tmp_path: Path) -> None:
 
 
 def test_text_and_meshes_without_files() -> None:
-    """The text names its meshes by content, once each, however many frames show them; the same scene, the same text."""
+    """Meshes are named by content and written once; equal scenes have equal texts."""
     scene = SceneGraph()
     for name in "ab":
         scene = scene.add_frame(name, "world", shapes=[AttachedShape(CORNER)])
@@ -176,8 +176,8 @@ def test_text_and_meshes_without_files() -> None:
     assert urdf_from_scene(scene, "world", name="pair") == written
 
 
-def test_insertion_order_is_kept_after_reparenting(tmp_path: Path) -> None:
-    """Joints stay in the order of the scene, even when a frame now hangs off a later one."""
+def test_joint_order_is_kept_after_reparenting(tmp_path: Path) -> None:
+    """Joints keep the order of the scene, also if a frame is the child of a later frame."""
     scene = (
         SceneGraph()
         .add_frame("late", "world")
@@ -191,7 +191,7 @@ def test_insertion_order_is_kept_after_reparenting(tmp_path: Path) -> None:
 
 
 def test_names_that_need_escaping_and_names_that_clash(tmp_path: Path) -> None:
-    """Names with quotes and angle brackets survive; an edge without a name gets one that no joint has."""
+    """Names are escaped, and an edge without a name gets an unused name."""
     scene = (
         SceneGraph()
         .add_frame('a<"&">', "world")
@@ -207,15 +207,15 @@ def test_names_that_need_escaping_and_names_that_clash(tmp_path: Path) -> None:
 
 
 def test_unlimited_slides_are_kept(tmp_path: Path) -> None:
-    """A slide without limits, or with one, comes back so."""
+    """A prismatic joint with no limits, or with one, reads back equal."""
     scene = SceneGraph().add_frame("a", "world", joint=Prismatic([0, 0, 1]))
     scene = scene.add_frame("b", "a", joint=Revolute([0, 0, 1], lower=-1))
     back = load_scene(write_urdf(scene, "world", tmp_path))
     np.testing.assert_array_equal(back.joint_limits, [[-math.inf, math.inf], [-1, math.inf]])
 
 
-def test_misuse_is_refused(tmp_path: Path) -> None:
-    """Unknown frames, an excluded root, a missing leader and odd characters are errors; no file is left behind."""
+def test_misuse_raises_an_error(tmp_path: Path) -> None:
+    """Invalid arguments and names raise an error, and no file is written."""
     scene = machine()
     with pytest.raises(UnknownNameError, match="unknown frame 'bas'; did you mean 'base'"):
         write_urdf(scene, "bas", tmp_path)
@@ -233,7 +233,7 @@ def test_misuse_is_refused(tmp_path: Path) -> None:
 
 
 def _follower_alone() -> SceneGraph:
-    """Return a scene whose follower hangs in another subtree than its leader."""
+    """Return a scene with a mimic joint in another subtree than its leader."""
     scene = (
         SceneGraph()
         .add_frame("lead", "world", joint=Prismatic([1, 0, 0], name="slide"))
@@ -244,14 +244,14 @@ def _follower_alone() -> SceneGraph:
 
 
 def test_unwritable_folder_is_an_output_error(tmp_path: Path) -> None:
-    """A folder that cannot be made is reported with its name."""
+    """The error of a folder that cannot be created has its name."""
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot make the folder"):
         write_urdf(machine(), "base", tmp_path / "file" / "x")
 
 
 def test_an_old_file_survives_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the last step fails, what was there before is still there, and nothing else."""
+    """If writing fails, the old file is unchanged, and no other file remains."""
     write_urdf(SceneGraph(), "world", tmp_path)
     before = (tmp_path / "robot.urdf").read_text()
 
@@ -273,14 +273,14 @@ angles = st.one_of(
 
 @given(angles, angles, angles)
 def test_angles_make_the_same_rotation(roll: float, pitch: float, yaw: float) -> None:
-    """The angles of a rotation make that rotation again, also where they are not unique."""
+    """The angles of a rotation give this rotation, also where they are not unique."""
     rotation = Pose.from_rpy((0, 0, 0), (roll, pitch, yaw)).rotation
     again = Pose.from_rpy((0, 0, 0), roll_pitch_yaw(rotation)).rotation
     np.testing.assert_allclose(again, rotation, atol=1e-14)
 
 
 def test_panda_round_trip(tmp_path: Path) -> None:
-    """A real robot comes back with equal kinematics, limits and inertias, and the same meshes."""
+    """A real robot reads back with equal kinematics, limits, inertias and meshes."""
     scene = load_scene("panda_table")
     path = write_urdf(scene, "panda_link0", tmp_path)
     back = load_scene(path)

@@ -1,4 +1,4 @@
-"""xacro: refused unless the user allows it, since it runs code; then expanded and read as URDF."""
+"""Permission, expansion and errors of xacro files, which run code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ ARM = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <link name="base"/>
 <xacro:part name="$(arg prefix)_tip" upper="${half}"/>
 </robot>"""
-PARTS = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:macro name="part" params="name upper">
+PARTS = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:macro name="part" params="name upper">
 <link name="${name}"><visual><geometry><mesh filename="package://my_arm/tip.obj"/></geometry></visual></link>
 <joint name="j" type="revolute"><parent link="base"/><child link="${name}"/>
 <limit lower="0" upper="${upper}" velocity="1" effort="1"/></joint></xacro:macro></robot>"""
@@ -37,7 +38,7 @@ def arm(folder: Path) -> Path:
 
 
 def test_expanded_files_are_robots(tmp_path: Path) -> None:
-    """With packages that the user names, and arguments."""
+    """Expansion uses the packages and arguments of the user."""
     scene = load_scene(
         arm(tmp_path), reading=ReadingOptions(packages={"my_arm": tmp_path}, allow_xacro=True)
     )
@@ -52,7 +53,7 @@ def test_expanded_files_are_robots(tmp_path: Path) -> None:
 
 
 def test_nothing_is_run_without_permission(tmp_path: Path) -> None:
-    """Neither a file that the user names, nor one that an allowed one's scene includes."""
+    """Files are not expanded without permission, and included files never."""
     path = tmp_path / "x.xacro"
     path.write_text(RUNS.format("${[].append(1)}"))
     with pytest.raises(
@@ -82,16 +83,16 @@ def test_nothing_is_run_without_permission(tmp_path: Path) -> None:
     ],
 )
 def test_bad_files(tmp_path: Path, text: str, message: str) -> None:
-    """Each is named; the lines are those of the expansion."""
+    """Errors name the file, with lines of the expanded text."""
     (tmp_path / "x.xacro").write_text(text)
     with pytest.raises(FileFormatError, match=message):
         load_scene(tmp_path / "x.xacro", reading=ReadingOptions(allow_xacro=True))
 
 
-def test_the_command_wants_an_option(
+def test_the_command_needs_an_option(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And converts to URDF with it."""
+    """The command rejects xacro files without the option, and converts them with it."""
     command = [
         "tmkit",
         "scene",

@@ -1,4 +1,4 @@
-"""USD: scenes written and read again, files of other programs by hand-computed poses, layers, and bad files."""
+"""Round trips of scenes through USD, files of other programs, layers and errors."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def joints(draw: st.DrawFn, leaders: list[str]) -> Joint:
 
 @st.composite
 def scenes(draw: st.DrawFn) -> SceneGraph:
-    """Draw a scene that USD can hold."""
+    """Draw a scene that USD can store."""
     scene, leaders = SceneGraph(), list[str]()
     names = [f"f{number}" for number in range(draw(st.integers(1, 5)))]
     for number, name in enumerate(names):
@@ -130,7 +130,7 @@ def scenes(draw: st.DrawFn) -> SceneGraph:
 def test_what_is_written_reads_back(
     tmp_path_factory: pytest.TempPathFactory, scene: SceneGraph
 ) -> None:
-    """The conversion itself compares; kinematics agree wherever the joints are."""
+    """A scene reads back equal, with equal kinematics in all configurations."""
     file = tmp_path_factory.mktemp("usd") / "scene.usda"
     convert_scene(scene, file)
     again = load_scene(file)
@@ -143,7 +143,7 @@ def test_what_is_written_reads_back(
 
 
 def test_robots_and_scenes_of_ours(tmp_path: Path) -> None:
-    """With meshes, fingers that mimic and classes."""
+    """A robot with meshes, mimic joints and classes reads back equal."""
     scene = load_scene("panda_table", "blocks2")
     convert_scene(scene, tmp_path / "panda.usd")
     again = load_scene(tmp_path / "panda.usd")
@@ -171,7 +171,7 @@ def test_robots_and_scenes_of_ours(tmp_path: Path) -> None:
     ],
 )
 def test_what_usd_cannot_hold(tmp_path: Path, scene: SceneGraph, message: str) -> None:
-    """Is refused, and nothing is written."""
+    """A scene that USD cannot store is rejected, and nothing is written."""
     with pytest.raises(SceneError, match=message):
         convert_scene(scene, tmp_path / "x.usda")
     assert not (tmp_path / "x.usda").exists()
@@ -254,7 +254,7 @@ def Mesh "top"
 
 
 def test_a_robot_of_another_program(tmp_path: Path) -> None:
-    """In centimetres with y up: poses by hand, limits, shapes with their scales."""
+    """Units, the up axis and scales are applied to poses, limits and shapes."""
     (tmp_path / "arm.usda").write_text(ARM)
     notes: list[str] = []
     scene = load_scene(tmp_path / "arm.usda", on_note=lambda note: notes.append(note.text))
@@ -293,7 +293,7 @@ def test_a_robot_of_another_program(tmp_path: Path) -> None:
 
 
 def test_loops_and_other_joints_are_left_out(tmp_path: Path) -> None:
-    """With a note; a spherical joint is three turns, and a name that is taken becomes a path."""
+    """Omitted elements are noted; a spherical joint becomes three; a used name a path."""
     bodies = "".join(f'def Xform "{path}" ({RIGID})\n{{\n}}\n' for path in ("a", "b"))
     ends = "rel physics:body0 = </a>\nrel physics:body1 = </b>"
     kinds = ("Spherical", "Fixed", "Distance")
@@ -318,13 +318,16 @@ def test_loops_and_other_joints_are_left_out(tmp_path: Path) -> None:
 
 
 def test_layers_are_read_where_a_scene_may_read(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Also behind other layers; missing ones are noted."""
-    far, folder = tmp_path_factory.mktemp("far"), tmp_path_factory.mktemp("near") / "a" / "b"
+    """Layers outside the allowed folders are rejected; missing layers are noted."""
+    other_folder, folder = (
+        tmp_path_factory.mktemp("far"),
+        tmp_path_factory.mktemp("near") / "a" / "b",
+    )
     folder.mkdir(parents=True)
     (folder / "part.usda").write_text(
         '#usda 1.0\n(defaultPrim = "p")\ndef Xform "p"\n{\ndef Cube "c"\n{\n}\n}\n'
     )
-    (far / "secret.usda").write_text((folder / "part.usda").read_text())
+    (other_folder / "secret.usda").write_text((folder / "part.usda").read_text())
     main = (
         '#usda 1.0\ndef Xform "x" (references = [@./{}@, @gone.usda@,'
         " @omniverse://host/a.usd@])\n{{\n}}\n"
@@ -337,7 +340,7 @@ def test_layers_are_read_where_a_scene_may_read(tmp_path_factory: pytest.TempPat
         "the layer 'gone.usda' is missing, and is omitted",
         "the layer 'omniverse://host/a.usd' is missing, and is omitted",
     ]
-    (folder / "part.usda").write_text(f"#usda 1.0\n(subLayers = [@{far}/secret.usda@])\n")
+    (folder / "part.usda").write_text(f"#usda 1.0\n(subLayers = [@{other_folder}/secret.usda@])\n")
     with pytest.raises(FileFormatError, match="outside the folders that this scene may read"):
         load_scene(folder / "main.usda")
 
@@ -376,14 +379,14 @@ def test_layers_are_read_where_a_scene_may_read(tmp_path_factory: pytest.TempPat
     ],
 )
 def test_bad_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
-    """With the prim, where there is one."""
+    """Errors have the path of the prim if there is one."""
     (tmp_path / "x.usda").write_text(text)
     with pytest.raises(FileFormatError, match=message):
         load_scene(tmp_path / "x.usda")
 
 
 def test_plans_of_a_scene_in_usd(tmp_path: Path) -> None:
-    """A scene that went through USD plans as before."""
+    """A scene that was converted to USD and back plans as before."""
     scene = load_scene("panda_table", "blocks1")
     convert_scene(scene, tmp_path / "scene.usda")
     result = tk.plan(
