@@ -339,23 +339,23 @@ class _Object:
                     "at each pair of its opposite sides the hand meets it elsewhere, or its"
                     " fingers slide off",
                 )
-            upright_grasps = upright_grasps(world, _OBJECT_FRAME, grasps, arm)
+            bearing_grasps = upright_grasps(world, _OBJECT_FRAME, grasps, arm)
             reason = explain_blocked_grasps(
                 world,
                 q,
                 _OBJECT_FRAME,
-                grasps=upright_grasps,
+                grasps=bearing_grasps,
                 manipulator=arm,
                 approach=_APPROACH_DISTANCE,
             )
-            if not upright_grasps:
+            if not bearing_grasps:
                 reason = (
                     f"none of its {len(grasps)} grasps bears its weight of {mass:.3g} kg upright"
                 )
             if reason is not None:
                 reasons.append(f"with {face.name}, {reason.replace(_OBJECT_FRAME, self.name)}")
                 return _FaceTrial(seed, scene, mass, count)
-            count = len(upright_grasps)
+            count = len(bearing_grasps)
         return _FaceTrial(_GRASP_SEEDS, scene, mass, count)
 
     def _make_scene(self, shapes: Sequence[AttachedShape]) -> tuple[SceneGraph, float]:
