@@ -1,15 +1,14 @@
-"""Robot descriptions out of files, and whatever else names an arm.
+"""Robot descriptions in files, and the robot arguments of the API.
 
-Where an API takes a robot, it takes a :class:`~tmkit.robots.Manipulator`, the name of a built-in
-one, or a TOML file. It also takes an SRDF file with the group that is the arm, ``FILE.srdf:ARM`` or
-``FILE.srdf:ARM:HAND`` (:mod:`tmkit.robots.srdf_arms`), or a sequence of arms, of which the first
-acts by default. :func:`find_manipulator` reads them all, and proves that what it found fits the
-scene. A TOML file has the keys of :class:`~tmkit.robots.Manipulator`; what concerns the hand stands
-in a table ``[gripper]`` under shorter names.
+A robot argument is a :class:`~tmkit.robots.Manipulator`, the name of a built-in one, or a TOML
+file. It may also be an SRDF file with the group of the arm, ``FILE.srdf:ARM`` or
+``FILE.srdf:ARM:HAND`` (:mod:`tmkit.robots.srdf_arms`), or a sequence of arms. The first arm acts by
+default. :func:`find_manipulator` reads all of these and checks that the result fits the scene. A
+TOML file has the keys of :class:`~tmkit.robots.Manipulator`. Keys of the hand are in the table
+``[gripper]`` under shorter names.
 
-Invariants: what is wrong with a file is said with the file, and the line where there is one;
-nothing in a file is passed over. Arms have different names and no joint in common, so a segment's
-arm and a joint's mover are unambiguous.
+Invariants: errors have the file, and the line if there is one. Unknown keys are errors. Arms have
+different names and no joint in common, so a joint belongs to at most one arm.
 """
 
 from __future__ import annotations
@@ -38,12 +37,14 @@ from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
 
 _KEYS = [item.name for item in fields(Manipulator)]
-# In the table [gripper] of a file, and the attribute that each gives: from the kind on, all are the
-# hand's.
+"""Attributes of a manipulator."""
+
 _GRIPPER_KEYS = {
     name.removeprefix("gripper_"): name for name in _KEYS[_KEYS.index("gripper_kind") :]
 }
-_COMMENTS = {  # in files that are written
+"""Attributes of the hand by their keys in the table ``[gripper]`` of a file."""
+
+_COMMENTS = {
     "name": "in messages and plans",
     "base": "the frame that the arm stands on",
     "tip": "the frame of the hand: what is grasped becomes its child",
@@ -71,6 +72,7 @@ _COMMENTS = {  # in files that are written
     "contact_links": "may touch what is grasped",
     "contact_tolerance": "metres that they may overlap with it",
 }
+"""Comments on the keys of a written file."""
 
 
 Robots: TypeAlias = str | Path | Manipulator | Sequence[str | Path | Manipulator]
@@ -81,12 +83,12 @@ def load_manipulator(name: str | Path) -> Manipulator:
     """Load a robot description.
 
     Args:
-        name: a bare name is a built-in one, in ``scenes/robots/``; anything with a separator or
-            suffix is a path.
+        name: name of a built-in description in ``scenes/robots/``, or a path, which has a separator
+            or suffix.
 
     Raises:
-        MissingFileError: no such description; the nearest name is given.
-        RobotError: the file is not TOML, or does not describe an arm.
+        MissingFileError: if the description does not exist. The error has the nearest name.
+        RobotError: if the file is not TOML, or does not describe an arm.
     """
     check_argument(name, (str, Path), "name", function="load_manipulator")
     if _split_srdf(name) is not None:
@@ -118,12 +120,17 @@ def load_manipulator(name: str | Path) -> Manipulator:
         document[_GRIPPER_KEYS[key]] = value
     try:
         return Manipulator.from_dict(document, source=str(path))
-    except RecursionError:  # when a message would show a value
+    except RecursionError:
+        # The message of another error would contain the nested value.
         raise RobotError.at(path, "is nested too deeply to be a robot description") from None
 
 
 def _split_srdf(name: str | Path) -> tuple[str, str | None, str | None] | None:
-    """Return file, arm and hand of ``FILE.srdf``, ``FILE.srdf:ARM`` or ``FILE.srdf:ARM:HAND``, else ``None``."""
+    """Return file, arm and hand of an SRDF argument, or None for other arguments.
+
+    Args:
+        name: ``FILE.srdf``, ``FILE.srdf:ARM``, ``FILE.srdf:ARM:HAND``, or any other argument.
+    """
     (suffix,) = SRDF.suffixes
     file, mark, groups = str(name).rpartition(f"{suffix}:")
     if mark:
@@ -138,12 +145,12 @@ def write_manipulator(
     """Write a description as a TOML file; :func:`load_manipulator` reads it back as an equal one.
 
     Args:
-        manipulator: the description.
-        path: the file; replaced if it exists, unchanged if writing fails.
+        manipulator: description to write.
+        path: file to write. An existing file is replaced, and unchanged if writing fails.
         notes: comments at the beginning, a line each.
 
     Raises:
-        OutputError: the file cannot be written; whatever was there before is still there.
+        OutputError: if the file cannot be written. An existing file is unchanged.
     """
     values = manipulator.to_dict()
     if not manipulator.gripper_joints:
@@ -195,18 +202,18 @@ def _text(text: str) -> str:
 
 
 def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Manipulator:
-    """Return the description that ``robot`` is or names, proved to fit ``scene``.
+    """Return the description of a robot argument, after checking that it fits a scene.
 
     Args:
-        robot: a description, what :func:`load_manipulator` takes, or ``FILE.srdf``,
-            ``FILE.srdf:GROUP`` or ``FILE.srdf:GROUP:HAND``, which
-            :func:`~tmkit.robots.manipulator_from_srdf` reads.
-        scene: the scene that it is for.
+        robot: description, argument of :func:`load_manipulator`, or ``FILE.srdf``,
+            ``FILE.srdf:GROUP`` or ``FILE.srdf:GROUP:HAND`` for
+            :func:`~tmkit.robots.manipulator_from_srdf`.
+        scene: scene with the robot.
 
     Raises:
-        RobotError, MissingFileError: as :func:`load_manipulator`,
-            :func:`~tmkit.robots.manipulator_from_srdf` and :meth:`Manipulator.check`.
-        UnknownNameError: never for a description that fits.
+        RobotError: if the description is invalid or does not fit the scene.
+        MissingFileError: if the file does not exist.
+        UnknownNameError: if an SRDF file has no such group.
     """
     check_argument(robot, (str, Path, Manipulator), "robot", function="find_manipulator")
     srdf = None if isinstance(robot, Manipulator) else _split_srdf(robot)
@@ -216,7 +223,7 @@ def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Mani
         return manipulator_from_srdf(srdf[0], scene, group=srdf[1], hand=HandChoice(group=srdf[2]))
     manipulator = robot if isinstance(robot, Manipulator) else load_manipulator(robot)
     if not set(manipulator.joints) & set(scene.joint_names):
-        raise _no_such_robot(manipulator, scene)
+        raise _missing_robot_error(manipulator, scene)
     source = (
         None
         if isinstance(robot, Manipulator)
@@ -229,42 +236,50 @@ def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Mani
     return manipulator
 
 
-def _no_such_robot(manipulator: Manipulator, scene: SceneGraph) -> FileFormatError:
-    """Return the error for a robot of which the scene has no joint; it lists the built-in robots that fit."""
+def _missing_robot_error(manipulator: Manipulator, scene: SceneGraph) -> FileFormatError:
+    """Return the error for a robot without a joint in the scene, with the built-in robots in it."""
     paths = sorted(data_path("scenes/robots").glob("*.toml"))
-    fitting = [
+    robot_names = [
         robot.name
         for robot in map(load_manipulator, paths)
         if set(robot.joints) <= set(scene.joint_names)
     ]
     reason = f"the scene has none of its joints ({', '.join(manipulator.joints[:3])}, ...)"
-    known = (
-        f"built-in robots in this scene: {', '.join(fitting)}"
-        if fitting
+    hint = (
+        f"built-in robots in this scene: {', '.join(robot_names)}"
+        if robot_names
         else "no built-in robot is in this scene"
     )
-    return RobotError.at(f"robot '{manipulator.name}'", f"{reason}; {known}")
+    return RobotError.at(f"robot '{manipulator.name}'", f"{reason}; {hint}")
 
 
 def find_manipulators(robots: Robots, scene: SceneGraph) -> tuple[Manipulator, ...]:
-    """Return the descriptions that ``robots`` are or name, proved to fit ``scene`` and each other.
+    """Return the descriptions of robot arguments, after checking that they fit a scene.
 
     Args:
-        robots: what :func:`tmkit.robots.find_manipulator` takes, or a sequence of it.
-        scene: the scene that they are for.
+        robots: argument of :func:`tmkit.robots.find_manipulator`, or a sequence of arguments.
+        scene: scene with the robots.
 
     Raises:
-        RobotError, MissingFileError: as :func:`tmkit.robots.find_manipulator`.
-        RobotError: no arm at all, two arms of one name, or two that move one joint.
+        RobotError: if a description is invalid or does not fit the scene, there is no arm, or two
+            arms have one name or one joint in common.
+        MissingFileError: if a file does not exist.
     """
-    several = (robots,) if isinstance(robots, str | Path | Manipulator) else tuple(robots)
-    found = tuple(find_manipulator(robot, scene) for robot in several)
-    check_different(found)
-    return found
+    items = (robots,) if isinstance(robots, str | Path | Manipulator) else tuple(robots)
+    arms = tuple(find_manipulator(robot, scene) for robot in items)
+    check_different(arms)
+    return arms
 
 
 def check_different(manipulators: Sequence[Manipulator]) -> None:
-    """Check that there is an arm, and that no two have one name or move one joint, else RobotError."""
+    """Check that arms have different names and joints.
+
+    Args:
+        manipulators: descriptions of arms.
+
+    Raises:
+        RobotError: if there is no arm, or two arms have one name or one joint in common.
+    """
     if not manipulators:
         raise RobotError.at("robot", "give at least one arm")
     movers: dict[str, str] = {}
@@ -283,7 +298,12 @@ def check_different(manipulators: Sequence[Manipulator]) -> None:
 
 
 def carrying_joints(scene: SceneGraph, manipulators: Sequence[Manipulator]) -> frozenset[str]:
-    """Return the frames on joints of one robot that carry another: those of a mobile base under an arm."""
+    """Return the frames on joints of one robot that carry another, such as a mobile base.
+
+    Args:
+        scene: scene with the robots.
+        manipulators: descriptions of all robots.
+    """
     bases = {arm.name: (arm.base, *scene.ancestors(arm.base)) for arm in manipulators}
     frames = ((arm.name, scene.joint_frame(joint)) for arm in manipulators for joint in arm.joints)
     return frozenset(
@@ -302,9 +322,9 @@ def home_configuration(
     """Return the configuration (n_joints,) with all arms at ``ready`` and all grippers open.
 
     Args:
-        manipulators: the arms.
-        scene: the scene.
-        base: (n_joints,) values of the other joints; 0 by default.
+        manipulators: descriptions of the arms.
+        scene: scene with the arms.
+        base: (n_joints,) values of the other joints. Defaults to 0.
     """
     values = {
         joint: value

@@ -1,22 +1,21 @@
-"""Arms out of SRDF files: docs/reference/robots.md, *Arms from SRDF*.
+"""Arms from SRDF files: docs/reference/robots.md, *Arms from SRDF*.
 
-* **joints**: the joints of a group that move, from base to tip; they must lie on one path.
-* **base**: where the group's chain begins, else the frame that carries the first joint.
-* **tip**: the link that carries the end effector, else where the chain ends, else the frame that
-  the last joint moves.
+* **joints**: the actuated joints of a group, from base to tip, on one path.
+* **base**: base of the group's chain, or else the parent of the first joint's frame.
+* **tip**: parent link of the end effector, or else the tip of the chain, or else the frame that the
+  last joint moves.
 * **hand**: the joints of the end effector's group, open and closed in the states with these words
-  in their names, or at the joints' limits if that is asked for. The ends at which the fingers are
-  farther apart are the open ones. Some files name the arm itself as the end effector's group: then
-  there is no hand, unless one is given.
-* **tool**: given, or the one frame that is rigidly joined to the tip and has ``tcp``, ``grasp`` or
-  ``tool`` in its name; a suction cup may also be the tip itself.
-* **ready**: the state that is named, else the first called ``ready``, ``home``, ``default``, ...
-  that gives all joints values within their limits, else the middle of the limits.
+  in their names, or at the joints' limits if requested. The fingers are farther apart at the open
+  end. In some files the arm is the end effector's group. Such an arm has no hand, unless the caller
+  selects one.
+* **tool**: argument, or the one frame rigidly fixed to the tip with ``tcp``, ``grasp`` or ``tool``
+  in its name. The tool of a suction cup may also be the tip.
+* **ready**: argument, or the first state called ``ready``, ``home``, ``default``, ... with values
+  of all joints within their limits, or else the middle of the limits.
 
-A state counts if it gives a value to every joint concerned, and none beyond its limits, but for the
-last of the few digits that states are written with. Such a value is taken as the limit. What is
-chosen without being asked for is logged. What does not fit is refused in the line of the file that
-says it.
+A state is valid if it has a value for every joint and no value is beyond its limits, except for
+rounding of the last digit. Such a value is replaced by the limit. Choices that the caller did not
+request are logged. Errors have the line of the file.
 """
 
 from __future__ import annotations
@@ -50,27 +49,31 @@ from tmkit.robots.mechanisms import rigid_frames
 logger = logging.getLogger(__name__)
 
 READY_NAMES = ("ready", "home", "default", "neutral", "rest", "start", "init")
-_STATE_TOLERANCE = 1e-6  # radians or metres: states are written with six digits
-# from here on an unknown name is a slip for a joint next to the others, not that of a fixed joint
-_LIKENESS = 0.8
+"""Words in the names of ready states, in the order of preference."""
+
+_STATE_TOLERANCE = 1e-6
+"""Largest distance of a state's value from the limits, since states have six digits [rad or m]."""
+
+_MIN_SIMILARITY = 0.8
+"""Similarity above which an unknown joint name is a misspelled actuated joint, not a fixed one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HandChoice:
-    """Choice of the hand of an arm in an SRDF file, as far as the file does not state it.
+    """Choice of the hand of an arm in an SRDF file, where the file does not define it.
 
     Args:
-        end_effector: the end effector that the arm carries; may be omitted if it carries only one.
-        group: the group of its hand, if no end effector says it; without states its joints go to
-            their limits.
-        tool: the grasp frame, rigidly joined to the frame that carries the end effector; may be
-            omitted if only one such frame has ``tcp``, ``grasp`` or ``tool`` in its name, and for a
-            suction cup.
-        gripper: ``"parallel"``: a hand without states opens and closes to its joints' limits.
-            ``"suction"``: the tool is a suction cup, whatever the hand. By default: a parallel hand
-            with states.
-        opened: the state in which the hand is open; by default the first with ``open`` in its name.
-        closed: the state in which it is closed; by default the first with ``clos`` in its name.
+        end_effector: name of the end effector. Required if the arm carries several.
+        group: group of the hand, if no end effector has it. Without states, its joints open and
+            close to their limits.
+        tool: grasp frame, rigidly fixed to the parent link of the end effector. Not required for a
+            suction cup, or if exactly one such frame has ``tcp``, ``grasp`` or ``tool`` in its
+            name.
+        gripper: ``"parallel"`` for a hand without states, which opens and closes to its joints'
+            limits. ``"suction"`` for a suction cup at the tool, instead of any hand. Defaults to a
+            parallel hand with states.
+        opened: state of the open hand. Defaults to the first with ``open`` in its name.
+        closed: state of the closed hand. Defaults to the first with ``clos`` in its name.
     """
 
     end_effector: str | None = None
@@ -90,26 +93,25 @@ def manipulator_from_srdf(
     ready: str | None = None,
     name: str | None = None,
 ) -> Manipulator:
-    """Make the description of an arm that an SRDF file speaks of.
+    """Return the description of an arm in an SRDF file.
 
-    What is omitted is found in the file, as far as it says it; the beginning of this module tells
-    how.
+    The docstring of this module describes the defaults.
 
     Args:
-        srdf: the file, or what :func:`tmkit.formats.srdf.read_srdf` has read.
-        scene: a scene with the robot.
-        group: the group that is the arm; may be omitted if only one can be.
-        hand: end effector, hand, tool frame and kind of gripper; as the file states them by
-            default.
-        ready: the state in which plans start; by default the first called ``ready``, ``home``,
-            ``default``, ... that fits, else the middle of the joints' limits.
-        name: of the description; by default the robot's and the group's.
+        srdf: file, or the result of :func:`tmkit.formats.srdf.read_srdf`.
+        scene: scene with the robot.
+        group: group of the arm. Required if several groups may be arms.
+        hand: end effector, hand, tool frame and kind of gripper. Defaults to those of the file.
+        ready: state in which plans start. Defaults to the first valid one called ``ready``,
+            ``home``, ``default``, ..., or else the middle of the joints' limits.
+        name: name of the description. Defaults to the names of robot and group.
 
     Raises:
-        RobotError: the file does not say enough, or names what the scene lacks; with the line and
-            fitting names.
-        UnknownNameError: no such group or end effector; the error lists those that there are.
-        FileFormatError, MissingFileError: as :func:`tmkit.formats.srdf.read_srdf`.
+        RobotError: if the file is incomplete, or the scene lacks a name in it. The error has the
+            line and similar names.
+        UnknownNameError: if a group or end effector is unknown. The error lists all names.
+        FileFormatError: if the file is malformed; see :func:`tmkit.formats.srdf.read_srdf`.
+        MissingFileError: if the file does not exist.
     """
     semantics = srdf if isinstance(srdf, RobotSemantics) else read_srdf(srdf)
     choice = HandChoice() if hand is None else hand
@@ -117,10 +119,10 @@ def manipulator_from_srdf(
     if gripper not in (None, "parallel", "suction"):
         raise RobotError.at(semantics.source, f"gripper '{gripper}' is none of parallel, suction")
     group = group if group is not None else _only_arm(semantics, scene, choice.end_effector)
-    members = _actuated(semantics, group_members(semantics, scene, group=group))
+    members = _exclude_passive_joints(semantics, group_members(semantics, scene, group=group))
     joints = _path(semantics, scene, group, members)
-    effector = _end_effector_of(
-        semantics, scene, group=group, joints=joints, wanted=choice.end_effector
+    effector = _find_end_effector(
+        semantics, scene, group=group, joints=joints, requested_name=choice.end_effector
     )
     fingers_group = choice.group
     if (
@@ -133,15 +135,16 @@ def manipulator_from_srdf(
         from_limits = fingers_group is not None
     tip = _tip(semantics, scene, group, joints, effector)
     fingers = None
-    own: dict[str, Any] = {"gripper_kind": "suction", "contact_links": cup_frames(scene, tip, tool)}
+    hand_attributes: dict[str, Any] = {
+        "gripper_kind": "suction",
+        "contact_links": cup_frames(scene, tip, tool),
+    }
     if gripper != "suction":
         if fingers_group is None:
-            raise _no_hand(semantics, group, effector=effector)
+            raise _missing_hand_error(semantics, group, effector=effector)
         states = {"opened": choice.opened, "closed": choice.closed}
-        fingers = _hand_of(
-            semantics, scene, fingers_group, joints, from_limits=from_limits, **states
-        )
-        own = fingers.attributes()
+        fingers = _hand(semantics, scene, fingers_group, joints, from_limits=from_limits, **states)
+        hand_attributes = fingers.attributes()
     arm = Manipulator(
         name=name or f"{semantics.name or 'robot'}:{group}",
         base=_base(semantics, scene, group, joints),
@@ -149,109 +152,143 @@ def manipulator_from_srdf(
         tool=tool if tool is not None else _tool(semantics, scene, group, tip, fingers),
         joints=joints,
         ready=_ready(semantics, scene, group, joints, ready),
-        **own,
+        **hand_attributes,
     )
     arm.check(scene, source=semantics.source)
     return arm
 
 
 def arm_groups(semantics: RobotSemantics, scene: SceneGraph) -> tuple[str, ...]:
-    """Return the groups that can be arms: at least two actuated joints, all on one chain. O(groups * frames)."""
-    found = []
+    """Return the groups that may be arms: two or more actuated joints, all on one chain.
+
+    O(groups * frames).
+
+    Args:
+        semantics: content of an SRDF file.
+        scene: scene with the robot.
+    """
+    matches = []
     for name in semantics.group_names:
         try:
-            joints = _actuated(semantics, group_members(semantics, scene, group=name)).joints
+            joints = _exclude_passive_joints(
+                semantics, group_members(semantics, scene, group=name)
+            ).joints
         except FileFormatError:
             continue
-        if len(joints) >= 2 and _strays(scene, joints) is None:
-            found.append(name)
-    return tuple(found)
+        if len(joints) >= 2 and _joint_off_path(scene, joints) is None:
+            matches.append(name)
+    return tuple(matches)
 
 
-def _actuated(semantics: RobotSemantics, members: GroupMembers) -> GroupMembers:
-    """Return the members of a group without its passive joints, which no plan moves, as in MoveIt's trajectories."""
+def _exclude_passive_joints(semantics: RobotSemantics, members: GroupMembers) -> GroupMembers:
+    """Return the members of a group without its passive joints, as in MoveIt's trajectories."""
     joints = tuple(joint for joint in members.joints if joint not in semantics.passive_joints)
     return replace(members, joints=joints)
 
 
 def _only_arm(semantics: RobotSemantics, scene: SceneGraph, end_effector: str | None) -> str:
-    """Return the group that must be meant when none is given."""
-    arms = arm_groups(semantics, scene)
+    """Return the only group that may be the arm.
+
+    Args:
+        semantics: content of an SRDF file.
+        scene: scene with the robot.
+        end_effector: name of the arm's end effector, or None.
+
+    Raises:
+        RobotError: if there are several such groups, or none.
+    """
+    arm_names = arm_groups(semantics, scene)
     if end_effector is not None:
         effector = semantics.end_effector(end_effector)
         for name in (effector.parent_group, effector.group):
-            if name in arms:
+            if name in arm_names:
                 return name
     if len(semantics.groups) == 1:
         return semantics.groups[0].name
-    if len(arms) == 1:
-        return arms[0]
+    if len(arm_names) == 1:
+        return arm_names[0]
     armed = {
         name
         for effector in semantics.end_effectors
         for name in (effector.parent_group, effector.group)
-    } & {*arms}
+    } & {*arm_names}
     if len(armed) == 1:
         return armed.pop()
     if not semantics.groups:
         raise RobotError.at(
             semantics.source, "there is no group, so the joints of the arm are not defined"
         )
-    listed = ", ".join(arms or semantics.group_names)
-    what = (
-        f"groups that may be arms: {listed}"
-        if arms
-        else f"none of its groups ({listed}) is an arm in this scene"
+    group_names = ", ".join(arm_names or semantics.group_names)
+    reason = (
+        f"groups that may be arms: {group_names}"
+        if arm_names
+        else f"none of its groups ({group_names}) is an arm in this scene"
     )
-    raise RobotError.at(semantics.source, f"say which group is the arm; {what}")
+    raise RobotError.at(semantics.source, f"say which group is the arm; {reason}")
 
 
 def _depth(scene: SceneGraph, frame: str) -> int:
+    """Return the number of ancestors of a frame."""
     return len(scene.ancestors(frame))
 
 
-def _strays(scene: SceneGraph, joints: Sequence[str]) -> str | None:
-    """Return a joint that does not lie on one path with the others, ``None`` when all do."""
+def _joint_off_path(scene: SceneGraph, joints: Sequence[str]) -> str | None:
+    """Return a joint that is not on one path with the others, or None if all are."""
     frames = sorted(
         (scene.joint_frame(joint) for joint in joints), key=lambda frame: _depth(scene, frame)
     )
-    above = {frames[-1], *scene.ancestors(frames[-1])}
-    return next((scene.joint(frame).name for frame in frames if frame not in above), None)
+    ancestors = {frames[-1], *scene.ancestors(frames[-1])}
+    return next((scene.joint(frame).name for frame in frames if frame not in ancestors), None)
 
 
 def _path(
     semantics: RobotSemantics, scene: SceneGraph, group: str, members: GroupMembers
 ) -> tuple[str, ...]:
-    """Return the moving joints of a group from base to tip, none of them omitted."""
-    place, source = semantics.group(group).place, semantics.source
+    """Return the actuated joints of a group from base to tip.
+
+    Args:
+        semantics: content of an SRDF file.
+        scene: scene with the robot.
+        group: name of the group.
+        members: members of the group.
+
+    Raises:
+        RobotError: if the group has no actuated joint, or its joints are not on one path.
+    """
+    location, source = semantics.group(group).place, semantics.source
     if not members.joints:
         if not members.unnamed:
             passive = " and is not passive" if semantics.passive_joints else ""
-            raise srdf_error(place, source, f"the group '{group}' has no joint that moves{passive}")
+            raise srdf_error(
+                location, source, f"the group '{group}' has no joint that moves{passive}"
+            )
         hint = did_you_mean(members.unnamed[0], scene.joint_names)
         reason = (
             f"the group '{group}' has no movable joint in this scene, which has no"
             f" '{members.unnamed[0]}'"
         )
-        raise srdf_error(place, source, reason + hint)
-    stray = _strays(scene, members.joints)
-    if stray is not None:
-        arms = ", ".join(arm_groups(semantics, scene)) or "none"
+        raise srdf_error(location, source, reason + hint)
+    joint_off_path = _joint_off_path(scene, members.joints)
+    if joint_off_path is not None:
+        arm_names = ", ".join(arm_groups(semantics, scene)) or "none"
         reason = (
-            f"the group '{group}' is no arm: joint '{stray}' is not on the path from the base to"
-            " the tip"
+            f"the group '{group}' is no arm: joint '{joint_off_path}' is not on the path from the"
+            " base to the tip"
         )
-        raise srdf_error(place, source, f"{reason}; groups that may be arms: {arms}")
+        raise srdf_error(location, source, f"{reason}; groups that may be arms: {arm_names}")
     joints = tuple(
         sorted(members.joints, key=lambda joint: _depth(scene, scene.joint_frame(joint)))
     )
     for unnamed in members.unnamed:
-        near = nearest_name(unnamed, _others_on_line(scene, joints))
-        if near is not None and SequenceMatcher(None, unnamed, near).ratio() >= _LIKENESS:
+        nearest = nearest_name(unnamed, _others_on_line(scene, joints))
+        if (
+            nearest is not None
+            and SequenceMatcher(None, unnamed, nearest).ratio() >= _MIN_SIMILARITY
+        ):
             reason = (
                 f"the group '{group}' names the joint '{unnamed}', which the scene does not have"
             )
-            raise srdf_error(place, source, f"{reason}; did you mean '{near}'?")
+            raise srdf_error(location, source, f"{reason}; did you mean '{nearest}'?")
         logger.warning(
             "%s: group '%s': no joint '%s' moves; it is taken for a fixed one",
             source,
@@ -264,15 +301,16 @@ def _path(
 def _others_on_line(scene: SceneGraph, joints: Sequence[str]) -> list[str]:
     """Return the joints of the configuration above, between and below the joints of an arm."""
     last = scene.joint_frame(joints[-1])
-    near = {scene.joint(frame).name for frame in (*scene.ancestors(last), *scene.subtree(last))}
-    return [joint for joint in scene.joint_names if joint in near and joint not in joints]
+    nearest = {scene.joint(frame).name for frame in (*scene.ancestors(last), *scene.subtree(last))}
+    return [joint for joint in scene.joint_names if joint in nearest and joint not in joints]
 
 
 def _base(semantics: RobotSemantics, scene: SceneGraph, group: str, joints: Sequence[str]) -> str:
-    """Return the frame that the arm stands on."""
-    above = scene.ancestors(scene.joint_frame(joints[0]))
+    """Return the frame at the base of an arm."""
+    ancestors = scene.ancestors(scene.joint_frame(joints[0]))
     return next(
-        (chain.base for chain in semantics.group(group).chains if chain.base in above), above[0]
+        (chain.base for chain in semantics.group(group).chains if chain.base in ancestors),
+        ancestors[0],
     )
 
 
@@ -283,7 +321,18 @@ def _tip(
     joints: Sequence[str],
     effector: EndEffector | None,
 ) -> str:
-    """Return the frame of the hand."""
+    """Return the frame of the hand.
+
+    Args:
+        semantics: content of an SRDF file.
+        scene: scene with the robot.
+        group: group of the arm.
+        joints: joints of the arm.
+        effector: end effector of the arm, or None.
+
+    Raises:
+        RobotError: if the end effector is not rigidly fixed to the arm.
+    """
     last = scene.joint_frame(joints[-1])
     rigid = rigid_frames(scene, last)
     if effector is not None:
@@ -312,7 +361,11 @@ def _tip(
 def _tool(
     semantics: RobotSemantics, scene: SceneGraph, group: str, tip: str, hand: Hand | None
 ) -> str:
-    """Return the grasp frame when none is given."""
+    """Return the only frame with the name of a tool, or the tip of an arm without a hand.
+
+    Raises:
+        RobotError: if an arm with a hand has several such frames, or none.
+    """
     rigid = rigid_frames(scene, tip)
     named = [frame for frame in rigid if any(word in frame.lower() for word in TOOL_NAMES)]
     if len(named) == 1:
@@ -322,9 +375,9 @@ def _tool(
         return named[0]
     if hand is None:
         return tip
-    listed = ", ".join(rigid)
+    group_names = ", ".join(rigid)
     reason = f"say which frame is the tool of the arm '{group}', the point between the fingertips"
-    raise RobotError.at(semantics.source, f"{reason}; rigidly joined to its tip are: {listed}")
+    raise RobotError.at(semantics.source, f"{reason}; rigidly joined to its tip are: {group_names}")
 
 
 def _ready(
@@ -332,16 +385,27 @@ def _ready(
     scene: SceneGraph,
     group: str,
     joints: Sequence[str],
-    wanted: str | None,
+    requested_name: str | None,
 ) -> dict[str, float]:
-    """Return a comfortable configuration of the arm."""
-    if wanted is not None:
+    """Return the joint values of the ready configuration [rad or m].
+
+    Args:
+        semantics: content of an SRDF file.
+        scene: scene with the robot.
+        group: group of the arm.
+        joints: joints of the arm.
+        requested_name: name of the state, or None.
+    """
+    if requested_name is not None:
         return _state_values(
-            semantics, scene, state=_state_named(semantics, group, wanted=wanted), joints=joints
+            semantics,
+            scene,
+            state=_state_by_name(semantics, group, requested_name=requested_name),
+            joints=joints,
         )
     states = semantics.states_of(group)
     for state in [state for word in READY_NAMES for state in states if word in state.name.lower()]:
-        reason = _state_misfit(scene, state, joints=joints)
+        reason = _state_fault(scene, state, joints=joints)
         if reason is None:
             logger.info(
                 "%s: group '%s': ready is the state '%s'", semantics.source, group, state.name
@@ -364,21 +428,31 @@ def _ready(
     }
 
 
-def _state_named(semantics: RobotSemantics, group: str, *, wanted: str) -> GroupState:
+def _state_by_name(semantics: RobotSemantics, group: str, *, requested_name: str) -> GroupState:
+    """Return a state of a group.
+
+    Raises:
+        RobotError: if the group has no state of this name.
+    """
     states = {state.name: state for state in reversed(semantics.states_of(group))}
-    if wanted in states:
-        return states[wanted]
+    if requested_name in states:
+        return states[requested_name]
     names = [*states][::-1]
-    known = f" (known: {', '.join(names)})" if names else "; it has none"
-    reason = f"the group '{group}' has no state '{wanted}'{did_you_mean(wanted, names)}{known}"
+    hint = did_you_mean(requested_name, names)
+    hint += f" (known: {', '.join(names)})" if names else "; it has none"
+    reason = f"the group '{group}' has no state '{requested_name}'{hint}"
     raise RobotError.at(semantics.source, reason)
 
 
 def _state_values(
     semantics: RobotSemantics, scene: SceneGraph, *, state: GroupState, joints: Sequence[str]
 ) -> dict[str, float]:
-    """Return the values of joints in a state, clamped to their limits, radians or metres."""
-    reason = _state_misfit(scene, state, joints=joints)
+    """Return the values of joints in a state, clamped to their limits [rad or m].
+
+    Raises:
+        RobotError: if the state is invalid for these joints.
+    """
+    reason = _state_fault(scene, state, joints=joints)
     if reason is not None:
         raise srdf_error(state.place, semantics.source, reason)
     limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
@@ -389,14 +463,14 @@ def _state_values(
     }
 
 
-def _state_misfit(scene: SceneGraph, state: GroupState, *, joints: Sequence[str]) -> str | None:
-    """Return why a state does not fit some joints; ``None`` if it does."""
+def _state_fault(scene: SceneGraph, state: GroupState, *, joints: Sequence[str]) -> str | None:
+    """Return a message if a state is invalid for some joints, or else None."""
     limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
     values = state.joint_values
     for joint in joints:
         if joint not in values:
-            near = nearest_name(joint, values)
-            hint = f"; it names '{near}'" if near else ""
+            nearest = nearest_name(joint, values)
+            hint = f"; it names '{nearest}'" if nearest else ""
             return f"the state '{state.name}' has no value for joint '{joint}'{hint}"
         lower, upper = limits[joint]
         if not lower - _STATE_TOLERANCE <= values[joint] <= upper + _STATE_TOLERANCE:
@@ -407,38 +481,42 @@ def _state_misfit(scene: SceneGraph, state: GroupState, *, joints: Sequence[str]
     return None
 
 
-def _end_effector_of(
+def _find_end_effector(
     semantics: RobotSemantics,
     scene: SceneGraph,
     *,
     group: str,
     joints: Sequence[str],
-    wanted: str | None,
+    requested_name: str | None,
 ) -> EndEffector | None:
-    """Return the end effector of an arm: the named one, or else the only one."""
-    if wanted is not None:
-        return semantics.end_effector(wanted)
+    """Return the requested end effector of an arm, or else the only one, or None.
+
+    Raises:
+        RobotError: if the arm carries several end effectors.
+    """
+    if requested_name is not None:
+        return semantics.end_effector(requested_name)
     carried = {scene.joint_frame(joints[-1]), *scene.subtree(scene.joint_frame(joints[-1]))}
-    found = [effector for effector in semantics.end_effectors if effector.parent_group == group]
-    found = found or [
+    matches = [effector for effector in semantics.end_effectors if effector.parent_group == group]
+    matches = matches or [
         effector
         for effector in semantics.end_effectors
         if not effector.parent_group
         and (effector.parent_link in carried or effector.group == group)
     ]
-    if len(found) > 1:
-        names = ", ".join(effector.name for effector in found)
+    if len(matches) > 1:
+        names = ", ".join(effector.name for effector in matches)
         raise RobotError.at(
             semantics.source,
             f"the arm '{group}' carries several end effectors ({names}); say which",
         )
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
 def _is_hand(
     semantics: RobotSemantics, scene: SceneGraph, *, effector: EndEffector, joints: Sequence[str]
 ) -> bool:
-    """Return whether the group of an end effector has joints that are not the arm's."""
+    """Return whether the group of an end effector has joints in addition to those of the arm."""
     if effector.group not in semantics.group_names:
         reason = (
             f"the end effector '{effector.name}' is made of the unknown group '{effector.group}'"
@@ -451,24 +529,27 @@ def _is_hand(
     return bool(set(group_members(semantics, scene, group=effector.group).joints) - set(joints))
 
 
-def _no_hand(
+def _missing_hand_error(
     semantics: RobotSemantics, group: str, *, effector: EndEffector | None
 ) -> FileFormatError:
-    """Return the error of an arm without a gripper that opens and closes."""
-    reason, place = f"the group '{group}' carries no end effector", semantics.group(group).place
+    """Return the error for an arm without a gripper that opens and closes."""
+    reason, location = (
+        f"the group '{group}' carries no end effector",
+        semantics.group(group).place,
+    )
     if effector is not None:
         reason = (
             f"the end effector '{effector.name}' of the group '{group}' has no joints of its own"
         )
-        place = effector.place
+        location = effector.place
     suggestion = (
         "HandChoice(gripper='suction') makes a suction cup of its tool, and HandChoice(group=...) "
     )
     suggestion += "(FILE.srdf:GROUP:HAND) names the group"
-    return srdf_error(place, semantics.source, f"{reason}; {suggestion} that is a hand")
+    return srdf_error(location, semantics.source, f"{reason}; {suggestion} that is a hand")
 
 
-def _hand_of(
+def _hand(
     semantics: RobotSemantics,
     scene: SceneGraph,
     group: str,
@@ -478,23 +559,39 @@ def _hand_of(
     opened: str | None,
     closed: str | None,
 ) -> Hand:
-    """Return the hand that a group is; with ``from_limits``, joint limits will do where no states say how it opens."""
-    members = _actuated(semantics, group_members(semantics, scene, group=group))
-    place = semantics.group(group).place
+    """Return the hand of a group.
+
+    Args:
+        semantics: content of an SRDF file.
+        scene: scene with the robot.
+        group: group of the hand.
+        arm: joints of the arm.
+        from_limits: whether a hand without states opens and closes to its joints' limits.
+        opened: name of the state of the open hand, or None.
+        closed: name of the state of the closed hand, or None.
+
+    Raises:
+        RobotError: if the group is not a parallel gripper.
+    """
+    members = _exclude_passive_joints(semantics, group_members(semantics, scene, group=group))
+    location = semantics.group(group).place
     joints = tuple(joint for joint in members.joints if joint not in arm)
     fingers = finger_frames(scene, joints)
     if not joints:
         raise srdf_error(
-            place,
+            location,
             semantics.source,
             f"the group '{group}' has no joints that could open and close a hand",
         )
     states = semantics.states_of(group)
-    found = [_named(semantics, group, opened, "open"), _named(semantics, group, closed, "clos")]
-    if found[0] is not None and found[1] is not None:
+    matches = [
+        _find_state(semantics, group, opened, "open"),
+        _find_state(semantics, group, closed, "clos"),
+    ]
+    if matches[0] is not None and matches[1] is not None:
         values = [
             _state_values(semantics, scene, state=state, joints=joints)
-            for state in found
+            for state in matches
             if state is not None
         ]
     elif from_limits:
@@ -505,9 +602,9 @@ def _hand_of(
         suggestion = (
             "gripper='parallel' takes the joints' limits, gripper='suction' ignores the hand"
         )
-        raise srdf_error(place, semantics.source, f"{reason}; {suggestion}")
+        raise srdf_error(location, semantics.source, f"{reason}; {suggestion}")
     widths = [finger_distance(scene, state, fingers) for state in values]
-    if from_limits and widths[0] < widths[1] and found[0] is None:
+    if from_limits and widths[0] < widths[1] and matches[0] is None:
         values, widths = values[::-1], widths[::-1]
     if not (math.isfinite(widths[0]) and widths[0] > widths[1]):
         states_text = (
@@ -517,27 +614,32 @@ def _hand_of(
             f"the fingers ({', '.join(fingers) or 'none with a collision shape'}) of the hand are"
             f" {states_text}"
         )
-        raise srdf_error(place, semantics.source, f"{reason}: this is no parallel gripper")
+        raise srdf_error(location, semantics.source, f"{reason}: this is no parallel gripper")
     return Hand(joints, values[0], values[1], widths[0], widths[1], fingers)
 
 
 def _millimetres(width: float) -> str:
+    """Return a width [m] as text in millimetres."""
     return f"{width * 1000:.1f} mm" if math.isfinite(width) else "nowhere"
 
 
-def _named(
-    semantics: RobotSemantics, group: str, wanted: str | None, part: str
+def _find_state(
+    semantics: RobotSemantics, group: str, requested_name: str | None, part: str
 ) -> GroupState | None:
-    """Return the state that is wanted, else the first whose name has a word in it."""
-    if wanted is not None:
-        return _state_named(semantics, group, wanted=wanted)
+    """Return the requested state, or else the first whose name contains a word, or None."""
+    if requested_name is not None:
+        return _state_by_name(semantics, group, requested_name=requested_name)
     return next((state for state in semantics.states_of(group) if part in state.name.lower()), None)
 
 
 def _limit_values(
     semantics: RobotSemantics, scene: SceneGraph, joints: Sequence[str]
 ) -> list[dict[str, float]]:
-    """Return the upper and the lower ends of the joints."""
+    """Return the upper and the lower limits of joints, by joint [rad or m].
+
+    Raises:
+        RobotError: if a joint has no limits.
+    """
     limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
     for joint in joints:
         if not np.isfinite(limits[joint]).all():
