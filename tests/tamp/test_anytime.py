@@ -1,4 +1,4 @@
-"""Plans get better, never worse, and the same number of iterations gives the same plan."""
+"""Improvement iterations: costs never increase, and equal iteration counts give equal plans."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tmkit.task_planning.translated_task import TranslatedTask
 
 
 def scene_with_wall() -> SceneGraph:
-    """Return two blocks with a wall between them, over which there are many ways."""
+    """Return two blocks with a wall between them, with paths of many lengths over it."""
     return with_box(
         blocks_scene({"a": (0, -2), "b": (0, 2)}), "wall", (-0.3, -0.01, 0.0), (0.3, 0.01, 0.25)
     )
 
 
-def solved(scene: SceneGraph, goal: str = "(on a b)", **options: Any) -> Plan:
-    """Return a plan that passes its check."""
+def solve_valid(scene: SceneGraph, goal: str = "(on a b)", **options: Any) -> Plan:
+    """Return a valid plan."""
     result = solve_with(scene, goal, robot=GANTRY, **options)
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
@@ -41,14 +41,14 @@ def solved(scene: SceneGraph, goal: str = "(on a b)", **options: Any) -> Plan:
 
 
 def bytes_of(plan: Plan, path: Path) -> bytes:
-    """Return a plan's file."""
+    """Return the bytes of a plan file."""
     tk.save_plan(plan, path)
     return path.read_bytes()
 
 
 def test_length_and_cost_of_a_plan() -> None:
-    """Lengths are those of the paths, Euclidean over the joints; without a metric each action costs one."""
-    plan = solved(blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4))
+    """The length is Euclidean over the joints; without a metric each action costs one."""
+    plan = solve_valid(blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4))
     assert plan.cost == 2.0
     lengths = [segment.path_length for step in plan.steps for segment in step.segments]
     assert plan.path_length == pytest.approx(sum(lengths))
@@ -57,12 +57,12 @@ def test_length_and_cost_of_a_plan() -> None:
     assert approach.path_length == pytest.approx(0.08, abs=1e-3)
 
 
-def test_paths_get_shorter_and_every_improvement_is_told(tmp_path: Path) -> None:
-    """Each told plan is better than the one before, the first is the one without improvement, the last is returned."""
-    first = solved(scene_with_wall(), seed=6)
-    told: list[PlanningProgress] = []
-    better = solved(scene_with_wall(), seed=6, improve=9, on_progress=told.append)
-    improvements = [progress for progress in told if isinstance(progress, ImprovementProgress)]
+def test_paths_get_shorter_and_every_improvement_is_reported(tmp_path: Path) -> None:
+    """Each reported plan is better than the previous one; the result is the last."""
+    first = solve_valid(scene_with_wall(), seed=6)
+    reports: list[PlanningProgress] = []
+    better = solve_valid(scene_with_wall(), seed=6, improve=9, on_progress=reports.append)
+    improvements = [progress for progress in reports if isinstance(progress, ImprovementProgress)]
     lengths = [progress.path_length for progress in improvements]
     assert lengths[0] == first.path_length
     assert lengths == sorted(lengths, reverse=True)
@@ -79,25 +79,25 @@ def test_paths_get_shorter_and_every_improvement_is_told(tmp_path: Path) -> None
 
 
 def test_the_same_number_of_iterations_gives_the_same_plan(tmp_path: Path) -> None:
-    """Iterations decide, not clocks: byte for byte, also where more than one kind of them finds something."""
+    """Plans are equal byte for byte, also if several kinds of iterations improve them."""
     scene = blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"})
-    first, second = (solved(scene, SUSSMAN, improve=4) for _ in range(2))
+    first, second = (solve_valid(scene, SUSSMAN, improve=4) for _ in range(2))
     assert bytes_of(first, tmp_path / "first.json") == bytes_of(second, tmp_path / "second.json")
-    assert first.path_length <= solved(scene, SUSSMAN).path_length
+    assert first.path_length <= solve_valid(scene, SUSSMAN).path_length
 
 
-class Wasteful(TaskPlanner[TranslatedTask]):
-    """Finds a plan that was told to it first."""
+class WastefulPlanner(TaskPlanner[TranslatedTask]):
+    """Task planner that returns a scripted plan first."""
 
     def __init__(self, *steps: GroundAction) -> None:
         self.steps: tuple[GroundAction, ...] | None = steps
 
     def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> TranslatedTask:
-        """Translate."""
+        """Translate the problem."""
         return FastDownward().translate(problem, time_limit=time_limit)
 
     def search(self, task: TranslatedTask, *, time_limit: float = 60.0) -> TaskPlanResult:
-        """Return what was told, then what Fast Downward finds."""
+        """Return the scripted actions, then the plan of Fast Downward."""
         steps, self.steps = self.steps, None
         if steps is None:
             return FastDownward().search(task, time_limit=time_limit)
@@ -105,13 +105,13 @@ class Wasteful(TaskPlanner[TranslatedTask]):
 
 
 def test_an_empty_plan_cannot_be_improved() -> None:
-    """Where the goal holds already nothing is done, although there is no limit."""
+    """If the goal holds at the start, planning ends at once, even without a limit."""
     scene = blocks_scene({"a": (0, 0)}, table=0.4)
-    assert solved(scene, "(handempty)", improve=None, time_limit=math.inf).steps == ()
+    assert solve_valid(scene, "(handempty)", improve=None, time_limit=math.inf).steps == ()
 
 
-def test_the_time_limit_ends_improving(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a number of iterations the time decides; a search may use less of it than improving."""
+def test_the_time_limit_ends_improvement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an iteration count the time limit ends the iterations."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     now = [0.0]
     monkeypatch.setattr(context, "time", SimpleNamespace(monotonic=lambda: now[0]))
@@ -131,35 +131,38 @@ def test_the_time_limit_ends_improving(monkeypatch: pytest.MonkeyPatch) -> None:
     assert now == [4.1]
 
 
-def test_a_negative_number_is_refused() -> None:
-    """It is named."""
+def test_a_negative_number_is_rejected() -> None:
+    """The error has the name of the option."""
     with pytest.raises(ConfigurationError, match="improve must be at least 0, not -1"):
-        solved(scene_with_wall(), improve=-1)
+        solve_valid(scene_with_wall(), improve=-1)
 
 
-# --- action costs
-# -----------------------------------------------------------------------------------------------------
+# --- action costs ---
 
 
 @pytest.fixture
-def priced(tmp_path: Path) -> Path:
-    """The blocks domain where putting down costs 5 and the other actions 1."""
+def add_action_costs(tmp_path: Path) -> Path:
+    """Return the blocks domain in which put-down costs 5 and the other actions 1."""
     text = (tk.data_path("domains/blocks") / "domain.pddl").read_text(encoding="utf-8")
     text = text.replace("(:requirements :typing)", "(:requirements :typing :action-costs)")
     text = text.replace(
         "(:action pick-up", "(:functions (total-cost) - number)\n  (:action pick-up", 1
     )
     parts = text.split(":effect (and ")
-    priced = [":effect (and (increase (total-cost) 1) ", ":effect (and (increase (total-cost) 5) "]
+    add_action_costs = [
+        ":effect (and (increase (total-cost) 1) ",
+        ":effect (and (increase (total-cost) 5) ",
+    ]
     path = tmp_path / "priced.pddl"
     path.write_text(
-        parts[0] + "".join(priced[number == 1] + part for number, part in enumerate(parts[1:]))
+        parts[0]
+        + "".join(add_action_costs[number == 1] + part for number, part in enumerate(parts[1:]))
     )
     return path
 
 
-def test_other_actions_that_cost_less_are_found(priced: Path) -> None:
-    """Dear actions of the task planner are dropped once cheaper ones turn up, whatever their paths."""
+def test_cheaper_actions_replace_expensive_ones(add_action_costs: Path) -> None:
+    """Expensive actions are replaced, even if the paths get longer."""
     steps = [GroundAction("unstack", ("a", "c")), GroundAction("put-down", ("a", "table__-1__-1"))]
     scene = blocks_scene({"c": (0, 0), "a": "c", "b": (1, 1)}, table=0.4)
 
@@ -169,25 +172,27 @@ def test_other_actions_that_cost_less_are_found(priced: Path) -> None:
                 scene,
                 goal="(and (clear c) (handempty))",
                 robots=GANTRY,
-                domain=priced,
+                domain=add_action_costs,
                 semantics="blocks",
             ),
-            tk.PlanningOptions(task_planner=Wasteful(*steps), improve=improve),
+            tk.PlanningOptions(task_planner=WastefulPlanner(*steps), improve=improve),
         )
         assert result.plan is not None
-        assert tk.validate_plan(result.plan, domain=priced, semantics="blocks").is_valid
+        assert tk.validate_plan(result.plan, domain=add_action_costs, semantics="blocks").is_valid
         return result.plan.cost
 
     assert cost(0) == 6.0
     assert cost(3) == 2.0
 
 
-def test_costs_are_those_of_the_domain(priced: Path, tmp_path: Path) -> None:
-    """A plan costs what its actions cost, in its file too; the checker works costs out again."""
+def test_costs_are_those_of_the_domain(add_action_costs: Path, tmp_path: Path) -> None:
+    """The cost of a plan is that of its actions; the validator computes it again."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     goal = "(and (ontable a table__1__-1) (on b a))"
     result = tk.solve(
-        tk.PlanningProblem(scene, domain=priced, semantics="blocks", goal=goal, robots=GANTRY)
+        tk.PlanningProblem(
+            scene, domain=add_action_costs, semantics="blocks", goal=goal, robots=GANTRY
+        )
     )
     assert result.plan is not None, result.explanation
     assert [step.cost for step in result.plan.steps] == [1.0, 5.0, 1.0, 1.0]
@@ -196,14 +201,14 @@ def test_costs_are_those_of_the_domain(priced: Path, tmp_path: Path) -> None:
     assert [step.get("cost") for step in document["steps"]] == [None, 5.0, None, None]
     loaded = plan_from_dict(document)
     assert loaded.cost == 8.0
-    assert tk.validate_plan(loaded, domain=priced, semantics="blocks").is_valid
+    assert tk.validate_plan(loaded, domain=add_action_costs, semantics="blocks").is_valid
     document["steps"][0]["cost"] = 2.0
-    report = tk.validate_plan(plan_from_dict(document), domain=priced, semantics="blocks")
+    report = tk.validate_plan(plan_from_dict(document), domain=add_action_costs, semantics="blocks")
     assert report.problems == ("(pick-up a table__0__0) costs 1, not 2",)
 
 
-def test_a_problem_file_says_what_counts(priced: Path, tmp_path: Path) -> None:
-    """Without a metric in the problem each action costs one; with it, what the domain says."""
+def test_a_problem_file_selects_the_metric(add_action_costs: Path, tmp_path: Path) -> None:
+    """With a metric the domain gives the costs; without one each action costs one."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     text = (
         "(define (problem p) (:domain blocks) (:objects a - block table__1__-1 - location) (:init)"
@@ -213,7 +218,11 @@ def test_a_problem_file_says_what_counts(priced: Path, tmp_path: Path) -> None:
         (tmp_path / "p.pddl").write_text(text.format("(ontable a table__1__-1)", metric))
         result = tk.solve(
             tk.PlanningProblem(
-                scene, domain=priced, semantics="blocks", goal=tmp_path / "p.pddl", robots=GANTRY
+                scene,
+                domain=add_action_costs,
+                semantics="blocks",
+                goal=tmp_path / "p.pddl",
+                robots=GANTRY,
             )
         )
         assert result.plan is not None, result.explanation
@@ -221,7 +230,7 @@ def test_a_problem_file_says_what_counts(priced: Path, tmp_path: Path) -> None:
 
 
 def test_costs_that_a_problem_file_gives_are_checked(tmp_path: Path) -> None:
-    """The plan and its file keep the values of the problem's functions, and the checker works costs out by them."""
+    """A plan file keeps the function values of the problem, and the validator uses them."""
     text = (tk.data_path("domains/blocks") / "domain.pddl").read_text(encoding="utf-8")
     text = text.replace("(:requirements :typing)", "(:requirements :typing :action-costs)")
     functions = "(:functions (total-cost) - number (weight ?x - block) - number)"
@@ -259,8 +268,8 @@ def test_costs_that_a_problem_file_gives_are_checked(tmp_path: Path) -> None:
         plan_from_dict(document)
 
 
-def test_a_plan_whose_problem_counts_actions_is_checked_so(priced: Path, tmp_path: Path) -> None:
-    """Where a problem asks for few actions in a domain with costs, the checker does not ask for costs."""
+def test_the_metric_of_the_problem_is_validated(add_action_costs: Path, tmp_path: Path) -> None:
+    """If the problem minimises the action count, the validator ignores the domain's costs."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     text = (
         "(define (problem p) (:domain blocks) (:objects a - block table__1__-1 - location) (:init)"
@@ -269,10 +278,16 @@ def test_a_plan_whose_problem_counts_actions_is_checked_so(priced: Path, tmp_pat
     (tmp_path / "p.pddl").write_text(text.format("(ontable a table__1__-1)"))
     result = tk.solve(
         tk.PlanningProblem(
-            scene, domain=priced, semantics="blocks", goal=tmp_path / "p.pddl", robots=GANTRY
+            scene,
+            domain=add_action_costs,
+            semantics="blocks",
+            goal=tmp_path / "p.pddl",
+            robots=GANTRY,
         )
     )
     assert result.plan is not None, result.explanation
     document = plan_to_dict(result.plan)
     assert document["metric"] == "length"
-    assert tk.validate_plan(plan_from_dict(document), domain=priced, semantics="blocks").is_valid
+    assert tk.validate_plan(
+        plan_from_dict(document), domain=add_action_costs, semantics="blocks"
+    ).is_valid

@@ -1,4 +1,4 @@
-"""Planning with nonsense from outside: an error that names the culprit, never an internal one."""
+"""Invalid values from user code raise errors that name the source."""
 
 from __future__ import annotations
 
@@ -42,11 +42,12 @@ from tmkit.spatial import Pose
 from tmkit.tamp import PlanningOptions
 from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult, TaskPlanStatus
 
-PICK, STACK = GroundAction("pick-up", ("a", "table__0__0")), GroundAction("stack", ("a", "b"))
+PICK = GroundAction("pick-up", ("a", "table__0__0"))
+STACK = GroundAction("stack", ("a", "b"))
 
 
 def plan(**options: Any) -> tk.PlanResult:
-    """Plan one block onto another with the gantry, ended by iterations."""
+    """Plan to stack one block on another with the gantry, limited by iterations."""
     scene = options.pop("scene", None) or blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     return solve_with(scene, "(on a b)", robot=GANTRY, max_iterations=1, suggest=False, **options)
 
@@ -66,47 +67,46 @@ def plan(**options: Any) -> tk.PlanResult:
         ),
     ],
 )
-def test_objects_that_are_no_planner_are_refused_as_options(
+def test_objects_that_are_no_planner_are_rejected_as_options(
     option: str, value: Any, message: str
 ) -> None:
-    """At once, with the methods that they need; a class instead of an object is told apart."""
+    """The message lists the required methods, and has a hint for classes."""
     with pytest.raises(ConfigurationError, match=message) as caught:
         PlanningOptions(**{option: value})
     assert caught.value.data["option"] == option
 
 
-def test_progress_goes_to_a_function() -> None:
-    """Anything else is refused before planning."""
+def test_progress_requires_a_function() -> None:
+    """Other values are rejected before planning starts."""
     with pytest.raises(ArgumentError, match=r"solve\(\): on_progress must be a function, not 3"):
         plan(on_progress=3)
 
 
-# --- task planners
-# ----------------------------------------------------------------------------------------------------
+# --- task planners ---
 
 
 class Task:
-    """A prepared task."""
+    """Prepared task of a scripted planner."""
 
     def forbid(self, action: GroundAction, context: Iterable[Fact]) -> Task:
-        """Forget it."""
+        """Ignore the forbidden action."""
         del action, context
         return self
 
 
 class Planner(TaskPlanner[Any]):
-    """Gives what it was told to."""
+    """Task planner with scripted results."""
 
     def __init__(self, answer: Callable[[], Any], prepare: Callable[[], Any] = Task) -> None:
         self.answer, self.prepared = answer, prepare
 
     def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> Any:
-        """Return what was told."""
+        """Return the scripted task."""
         del problem, time_limit
         return self.prepared()
 
     def search(self, task: Any, *, time_limit: float = 60.0) -> Any:
-        """Return what was told."""
+        """Return the scripted result."""
         del task, time_limit
         return self.answer()
 
@@ -114,7 +114,7 @@ class Planner(TaskPlanner[Any]):
 def steps(
     *actions: Any, status: Any = TaskPlanStatus.SOLVED, cost: float = 2.0
 ) -> Callable[[], Any]:
-    """Return a function that returns a result."""
+    """Return a function that returns a result of the task planner."""
     return lambda: TaskPlanResult(status, actions, cost)
 
 
@@ -139,14 +139,16 @@ def steps(
         (steps(), r"none: the goal is not reached: \(on a b\) does not hold"),
     ],
 )
-def test_garbage_of_a_task_planner_names_it(answer: Callable[[], Any], message: str) -> None:
-    """What is no plan of the task is never taken for one."""
+def test_an_invalid_result_of_a_task_planner_names_it(
+    answer: Callable[[], Any], message: str
+) -> None:
+    """A result that is no plan of the task raises an error."""
     with pytest.raises(TaskPlannerError, match=f"task planner 'Planner' .*{message}"):
         plan(task_planner=Planner(answer))
 
 
-def test_prepared_garbage_and_forbidden_actions_name_the_planner() -> None:
-    """A task that cannot be constrained is refused; a planner that does what was forbidden does not go on for ever."""
+def test_an_invalid_task_and_a_forbidden_action_name_the_planner() -> None:
+    """A task without constraints is rejected; forbidden actions raise an error."""
     with pytest.raises(
         TaskPlannerError, match="'Planner' prepares 7, which has no method 'forbid'"
     ):
@@ -163,8 +165,7 @@ def test_prepared_garbage_and_forbidden_actions_name_the_planner() -> None:
     assert good.plan.cost == 2.0
 
 
-# --- motion planners
-# --------------------------------------------------------------------------------------------------
+# --- motion planners ---
 
 
 @pytest.mark.parametrize(
@@ -178,10 +179,10 @@ def test_prepared_garbage_and_forbidden_actions_name_the_planner() -> None:
         (lambda _: 1 / 0, "motion planner 'Mover' fails: ZeroDivisionError: division by zero"),
     ],
 )
-def test_garbage_of_a_motion_planner_names_it(
+def test_an_invalid_path_names_the_motion_planner(
     search: Callable[[PathQuery], Any], message: str
 ) -> None:
-    """As for paths that lead elsewhere, which are tested with the motion planners."""
+    """Other invalid paths are in the tests of the motion planners."""
 
     class Mover:
         def search(self, query: PathQuery) -> PathResult:
@@ -192,12 +193,11 @@ def test_garbage_of_a_motion_planner_names_it(
         plan(motion_planner=Mover())
 
 
-# --- samplers
-# ---------------------------------------------------------------------------------------------------------
+# --- samplers ---
 
 
 def grasp_with(**values: Any) -> Callable[[GraspRequest], list[Grasp]]:
-    """Return a sampler of one good grasp with some values replaced."""
+    """Return a sampler of one valid grasp with some values replaced."""
 
     def sample(request: GraspRequest) -> list[Grasp]:
         first = grasps_of(
@@ -237,14 +237,14 @@ def grasp_with(**values: Any) -> Callable[[GraspRequest], list[Grasp]]:
         (lambda request: repeat(grasp_with()(request)[0]), "returns more than 10000 grasps of 'a'"),
     ],
 )
-def test_nonsense_grasps_end_planning(sampler: Any, message: str) -> None:
-    """With the name of the sampler and the object."""
+def test_invalid_grasps_end_planning(sampler: Any, message: str) -> None:
+    """The error names the sampler and the object."""
     with pytest.raises(SamplerError, match=f"sampler '.*' .*{message}"):
         plan(samplers=Samplers().with_grasps(sampler))
 
 
 def shelf_scene() -> tk.SceneGraph:
-    """Return a scene of the kitchen domain: an object on a table, and a mat."""
+    """Return a kitchen scene with an object on a table, and a mat."""
     box, flat = (
         tk.AttachedShape(tk.Box([0.05, 0.05, 0.05])),
         tk.AttachedShape(tk.Box([0.2, 0.2, 0.002])),
@@ -257,7 +257,7 @@ def shelf_scene() -> tk.SceneGraph:
 
 
 def placement_with(**values: Any) -> Callable[[PlacementRequest], list[Placement]]:
-    """Return a sampler of one good placement with some values replaced."""
+    """Return a sampler of one valid placement with some values replaced."""
 
     def sample(request: PlacementRequest) -> list[Placement]:
         first = next(iter(sample_placements(request)))
@@ -291,8 +291,8 @@ def placement_with(**values: Any) -> Callable[[PlacementRequest], list[Placement
         (lambda _: 1 / 0, "fails for 'a' on 'mat': ZeroDivisionError"),
     ],
 )
-def test_nonsense_placements_end_planning(sampler: Any, message: str) -> None:
-    """With the name of the sampler, the object and the support."""
+def test_invalid_placements_end_planning(sampler: Any, message: str) -> None:
+    """The error names the sampler, the object and the support."""
     samplers = Samplers().with_placements(sampler)
     with pytest.raises(SamplerError, match=f"sampler '.*' .*{message}"):
         tk.plan(
@@ -303,8 +303,8 @@ def test_nonsense_placements_end_planning(sampler: Any, message: str) -> None:
         )
 
 
-def test_placements_on_a_large_support_are_no_nonsense() -> None:
-    """What is far from the middle of a support but on it is taken."""
+def test_placements_far_from_the_middle_of_a_support_are_valid() -> None:
+    """The distance from the middle of the support is not limited."""
     wide = shelf_scene().add_frame(
         "floor",
         "world",
@@ -338,7 +338,7 @@ def test_placements_on_a_large_support_are_no_nonsense() -> None:
 
 @pytest.mark.parametrize("domain", ["blocks", "kitchen"])
 def test_an_object_without_shape_is_named(domain: str) -> None:
-    """Also one that only pictures show, and one that the goal does not need."""
+    """Visual shapes do not count, and objects outside the goal are checked too."""
     for shapes in ([], [tk.AttachedShape(tk.Box([0.05, 0.05, 0.05]), collision=False)]):
         scene = shelf_scene().add_frame(
             "ghost", "table", pose=Pose([0.1, 0.1, 0.05]), shapes=shapes
@@ -352,8 +352,7 @@ def test_an_object_without_shape_is_named(domain: str) -> None:
             tk.plan(scene, goal=goal, domain=domain, options=tk.PlanningOptions(max_iterations=1))
 
 
-# --- semantics
-# --------------------------------------------------------------------------------------------------------
+# --- semantics ---
 
 SEMANTICS = {
     "candidates: return None": r"semantics.py:\d+: 'candidates' returns None, which is no Iterable",
@@ -387,10 +386,10 @@ SEMANTICS = {
 
 
 @pytest.mark.parametrize("body", list(SEMANTICS))
-def test_garbage_of_semantics_names_its_line(
+def test_an_error_in_semantics_names_its_line(
     body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On the command line, too: bad input, not an internal error."""
+    """The command line reports invalid input, not an internal error."""
     method, text = body.split(": ", 1)
     built_in = tk.data_path("domains/blocks")
     (tmp_path / "domain.pddl").write_bytes((built_in / "domain.pddl").read_bytes())

@@ -1,4 +1,4 @@
-"""What plans cost: named costs, functions of the user, and what improvement makes of them."""
+"""Plan costs: named costs, functions of the user, and improvement by each of them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from tmkit.tamp import Cost, ImprovementProgress, PlanningOptions, PlanningProgr
 TWO = {"a": (0, 0), "b": (1, 1)}
 
 
-def solved(
+def solve_valid(
     cost: Cost = "actions", *, improve: int = 0, scene: tk.SceneGraph | None = None, **options: Any
 ) -> Plan:
-    """Return a plan that passes its check."""
+    """Return a valid plan."""
     result = solve_with(
         scene or blocks_scene(TWO, table=0.4),
         "(on a b)",
@@ -42,8 +42,8 @@ def solved(
     return result.plan
 
 
-class Seconds:
-    """An executor that adds up how long it moves."""
+class MotionTimer:
+    """Executor that sums the durations of its motions."""
 
     def __init__(self) -> None:
         self.total = 0.0
@@ -60,9 +60,9 @@ class Seconds:
 
 
 def test_the_duration_is_that_of_execution() -> None:
-    """An executor that adds up the motions of each step by itself takes as long as the cost says, a plan less."""
-    plan = solved()
-    seconds, steps = Seconds(), Seconds()
+    """The cost equals the execution time of single steps; the whole plan takes less."""
+    plan = solve_valid()
+    seconds, steps = MotionTimer(), MotionTimer()
     execute(plan, seconds)
     for number in range(1, len(plan.steps) + 1):
         execute_step(plan, number, steps, rate=1000.0)
@@ -77,36 +77,38 @@ def test_the_duration_is_that_of_execution() -> None:
     )
 
 
-def carried(step: PlanStep) -> float:
-    """Return how far the joints move with an object in the hand."""
+def carried_length(step: PlanStep) -> float:
+    """Return the joint-space length of the motions with an object in the hand."""
     return sum(
         segment.path_length for segment in step.segments if segment.kind is SegmentKind.TRANSFER
     )
 
 
-@pytest.mark.parametrize("cost", ["path_length", "duration", "makespan", carried])
-def test_improvement_makes_the_cost_small(cost: Cost) -> None:
-    """Each plan that is told is better by the cost that was wanted, or as good and shorter; the last is returned."""
-    told: list[ImprovementProgress] = []
+@pytest.mark.parametrize("cost", ["path_length", "duration", "makespan", carried_length])
+def test_improvement_reduces_the_cost(cost: Cost) -> None:
+    """Each reported plan is cheaper, or equal in cost and shorter; the result is the last."""
+    improvements: list[ImprovementProgress] = []
 
-    def tell(progress: PlanningProgress) -> None:
+    def record(progress: PlanningProgress) -> None:
         if isinstance(progress, ImprovementProgress):
-            told.append(progress)
+            improvements.append(progress)
 
     walled = with_box(
         blocks_scene({"a": (0, -2), "b": (0, 2)}), "wall", (-0.3, -0.01, 0.0), (0.3, 0.01, 0.25)
     )
-    plan = solved(cost, improve=9, on_progress=tell, seed=6, scene=walled)
-    worths = [(progress.cost, progress.path_length) for progress in told]
+    plan = solve_valid(cost, improve=9, on_progress=record, seed=6, scene=walled)
+    worths = [(progress.cost, progress.path_length) for progress in improvements]
     assert len(worths) > 1
     assert worths == sorted(worths, reverse=True)
-    assert told[0].cost == pytest.approx(plan_cost(solved(cost, seed=6, scene=walled), cost))
-    assert told[-1].cost == pytest.approx(plan_cost(plan, cost))
-    assert plan_to_dict(plan) == plan_to_dict(solved(cost, improve=9, seed=6, scene=walled))
+    assert improvements[0].cost == pytest.approx(
+        plan_cost(solve_valid(cost, seed=6, scene=walled), cost)
+    )
+    assert improvements[-1].cost == pytest.approx(plan_cost(plan, cost))
+    assert plan_to_dict(plan) == plan_to_dict(solve_valid(cost, improve=9, seed=6, scene=walled))
 
 
-def test_a_dearer_action_is_avoided_by_its_geometry() -> None:
-    """A function under which one place costs more leads to other actions, which the metric would not prefer."""
+def test_an_expensive_placement_is_avoided() -> None:
+    """A cost function of the placement changes the actions; the metric does not."""
     scene = blocks_scene({"b": (0, 0), "a": "b"}, table=0.4)
 
     def on_the_left(step: PlanStep) -> float:
@@ -127,16 +129,16 @@ def test_a_dearer_action_is_avoided_by_its_geometry() -> None:
     assert costs == [(2.0, 11.0), (2.0, 20.0)]
 
 
-def raises(step: PlanStep) -> float:
-    """Fail."""
+def raise_error(step: PlanStep) -> float:
+    """Raise an error."""
     raise ZeroDivisionError("oh")
 
 
 class Negative:
-    """A callable object."""
+    """Callable object as a cost function."""
 
     def __call__(self, _: PlanStep, /) -> float:
-        """Return what is no cost."""
+        """Return an invalid cost."""
         return -1.0
 
 
@@ -144,14 +146,14 @@ class Negative:
     ("cost", "message"),
     [
         (
-            raises,
+            raise_error,
             r"cost function 'raises' fails for \(pick-up a table__0__0\): ZeroDivisionError: oh",
         ),
         (
             Negative(),
             (
-                r"cost function 'Negative' returns -1.0 for \(pick-up a .*, not a finite number of at"
-                r" least 0"
+                r"cost function 'Negative' returns -1.0 for \(pick-up a .*, not a finite number"
+                r" of at least 0"
             ),
         ),
         (lambda _: math.nan, r"<lambda>' returns nan for \(pick-up a "),
@@ -167,35 +169,35 @@ class Negative:
         ),
     ],
 )
-def test_nonsense_of_a_cost_function_names_it_and_the_action(cost: Cost, message: str) -> None:
-    """While improving and afterwards; numbers of numpy are numbers."""
+def test_an_invalid_cost_names_the_function_and_the_action(cost: Cost, message: str) -> None:
+    """This holds in improvement and afterwards; numbers of numpy are valid."""
     with pytest.raises(CostError, match=message) as caught:
-        solved(cost, improve=3)
+        solve_valid(cost, improve=3)
     assert caught.value.data["action"] == "(pick-up a table__0__0)"
     with pytest.raises(CostError, match=message):
-        plan_cost(solved(), cost)
-    assert plan_cost(solved(), lambda _: np.float32(0.5)) == 1.0
+        plan_cost(solve_valid(), cost)
+    assert plan_cost(solve_valid(), lambda _: np.float32(0.5)) == 1.0
 
 
 @pytest.mark.parametrize(
     ("cost", "hint"),
     [("durations", "; did you mean 'duration'"), (3, ""), (None, ""), (["actions"], "")],
 )
-def test_other_costs_are_refused(cost: Any, hint: str) -> None:
-    """With the names that there are, and the nearest."""
+def test_unknown_costs_are_rejected(cost: Any, hint: str) -> None:
+    """The message lists the names and the nearest one."""
     message = (
         f"cost must be 'actions', 'path_length', 'duration', 'makespan' or a function, not .*{hint}"
     )
     with pytest.raises(ConfigurationError, match=message):
         PlanningOptions(cost=cost)
     with pytest.raises(ConfigurationError, match=message):
-        plan_cost(solved(), cost)
+        plan_cost(solve_valid(), cost)
 
 
 def test_named_costs_in_problem_files_and_on_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file has a name of a cost, which a flag overrides; another is refused at its line, or with its flag."""
+    """A flag overrides the file; an invalid name is reported with its line or flag."""
     file = tmp_path / "p.toml"
     text = (
         'scene = ["panda_table", "blocks1"]\ngoal = "(holding a)"\n[options]\ncost = "duration"\n'

@@ -1,4 +1,4 @@
-"""Families of random problems: laws of the generators, and one planned instance of each."""
+"""Families of random problems: properties of the generators, and one planned instance each."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ LARGEST_KNOWN_EXCESS = 2
 
 @functools.cache
 def instance_of(name: str, number: int) -> FamilyInstance:
-    """Return an instance, which several tests use."""
+    """Return a cached instance."""
     return FAMILIES[name].instance(number)
 
 
 def manipulators(robot: str | Manipulator | tuple[str | Manipulator, ...]) -> list[Manipulator]:
-    """Return the descriptions of the arms of an instance."""
+    """Return the arms of an instance."""
     arms = robot if isinstance(robot, tuple) else (robot,)
     return [load_manipulator(arm) if isinstance(arm, str) else arm for arm in arms]
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_same_number_gives_same_instance(name: str) -> None:
-    """An instance depends on its family and number alone, and differs from the next one."""
+    """An instance depends only on its family and number, and differs from the next one."""
     first, second, other = instance_of(name, 0), FAMILIES[name].instance(0), instance_of(name, 1)
     assert first.scene == second.scene
     assert first.problem() == second.problem() or first.domain != second.domain
@@ -69,7 +69,7 @@ def test_same_number_gives_same_instance(name: str) -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_objects_are_apart_at_the_start(name: str) -> None:
-    """Nothing collides at the start but objects with what they stand on."""
+    """Only objects and their supports are in contact at the start."""
     for number in NUMBERS:
         instance = instance_of(name, number)
         scene = instance.scene
@@ -86,7 +86,7 @@ def test_objects_are_apart_at_the_start(name: str) -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_start_is_accepted_and_goal_does_not_hold(name: str) -> None:
-    """The planner derives a state of the start, and needs steps for the goal."""
+    """The planner derives a state of the start, and the goal needs at least one step."""
     instance = instance_of(name, 1)
     result = tk.solve(
         instance.problem(), tk.PlanningOptions(max_iterations=1, time_limit=0.2, suggest=False)
@@ -99,7 +99,7 @@ def test_start_is_accepted_and_goal_does_not_hold(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if not name.startswith("mobile")])
 def test_objects_that_move_are_in_reach(name: str) -> None:
-    """Some arm takes each object that has to move, with the other objects out of the way."""
+    """Some arm reaches each object that must move, without the other objects."""
     instance = instance_of(name, 1)
     scene = instance.scene
     movable = movable_frames(scene)
@@ -119,7 +119,7 @@ def test_objects_that_move_are_in_reach(name: str) -> None:
 
 @pytest.mark.parametrize("family", SMALL_FAMILIES, ids=lambda family: family.name)
 def test_small_instance_is_solved(family: Family) -> None:
-    """The planner solves a small instance of each family, with a valid plan of hardly more steps than known."""
+    """The plan is valid and has few more steps than the known one."""
     instance = family.instance(0)
     result = tk.solve(
         instance.problem(),
@@ -138,7 +138,7 @@ def draw_nothing(rng: np.random.Generator, size: int) -> Draft:
 
 
 def test_family_without_feasible_arrangement_is_an_error() -> None:
-    """A generator that rejects everything ends with an error that names family and number."""
+    """The error of a generator that rejects everything has the family and the number."""
     with pytest.raises(
         ConfigurationError, match=r"family 'nothing' has no feasible arrangement for number 5"
     ):
@@ -150,7 +150,7 @@ def test_family_without_feasible_arrangement_is_an_error() -> None:
     [([0, 1, 2], 0), ([1, 0, 2], 1), ([1, 0, 3, 2], 2), ([1, 2, 3, 0], 1), ([], 0)],
 )
 def test_count_cycles(order: list[int], cycles: int) -> None:
-    """Fixed points are no cycles."""
+    """Fixed points are not cycles."""
     assert count_cycles(order) == cycles
 
 
@@ -166,7 +166,7 @@ def test_count_cycles(order: list[int], cycles: int) -> None:
     ],
 )
 def test_count_displaced(wanted: dict[str, str], below: dict[str, str], displaced: int) -> None:
-    """Blocks have to move for their own place, for one above or below, or to free one."""
+    """Blocks move for their own goal, for one above or below, or to free a place."""
     assert count_displaced(wanted, below) == displaced
 
 
@@ -180,13 +180,13 @@ def test_count_displaced(wanted: dict[str, str], below: dict[str, str], displace
     ],
 )
 def test_count_drives(trips: list[tuple[str, str]], drives: int) -> None:
-    """Trips that follow each other need no drive between them."""
+    """Consecutive trips need no drive between them."""
     assert count_drives(trips) == drives
     assert count_drives(trips) == fewest_drives(trips)
 
 
 def fewest_drives(trips: list[tuple[str, str]]) -> int:
-    """Return the fewest drives over all orders of the trips."""
+    """Return the smallest number of drives over all orders of the trips."""
     best = math.inf
     for order in itertools.permutations(trips):
         place, drives = "", 0

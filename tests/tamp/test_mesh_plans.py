@@ -1,4 +1,4 @@
-"""Meshes from grasp to simulation: planned, checked and played; and samplers of one's own in a plan."""
+"""Meshes from grasp to simulation, and user samplers in a plan."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOP = 0.025  # of the table over its middle
 
 
 def mug() -> Shape:
-    """Return a closed beaker with a handle as one mesh, 0.06 m wide and 0.09 m high."""
+    """Return a closed beaker with a handle as a single mesh, 0.06 m wide and 0.09 m high."""
     body = trimesh.creation.cylinder(0.03, 0.09, sections=48)
     handle = trimesh.creation.torus(0.02, 0.005, major_sections=24, minor_sections=12)
     handle.apply_transform(trimesh.transformations.rotation_matrix(math.pi / 2, [1, 0, 0]))
@@ -36,7 +36,7 @@ def mug() -> Shape:
 def scene_with(
     shape: Shape, *, level: str | None = None, face: int = 0, turn: float = 0.4
 ) -> tk.SceneGraph:
-    """Return the Panda with an object that rests on one of its stable faces, and a tray."""
+    """Return the Panda with an object on one of its stable faces, and a tray."""
     scene = tk.load_scene("panda_table")
     tray = tk.AttachedShape(tk.Box([0.25, 0.25, 0.01]), color=(0.4, 0.5, 0.6, 1.0))
     scene = scene.add_frame(
@@ -53,8 +53,8 @@ def scene_with(
     return scene.set_pose("thing", on_table)
 
 
-def upright(shape: Shape) -> int:
-    """Return the number of the stable face on which an object stands upright."""
+def upright_face(shape: Shape) -> int:
+    """Return the index of the stable face on which an object is upright."""
     scene = tk.SceneGraph().add_frame("thing", "world", shapes=[tk.AttachedShape(shape)])
     return next(
         number for number, face in enumerate(stable_faces(scene, "thing")) if face.is_upright
@@ -63,9 +63,9 @@ def upright(shape: Shape) -> int:
 
 @pytest.mark.parametrize("shape", [l_mesh(), mug()], ids=["l", "mug"])
 def test_a_mesh_is_picked_and_placed(shape: Shape) -> None:
-    """The plan for a mesh passes the check, and played in the simulator the object ends where it should."""
+    """The plan is valid, and in simulation the object ends at its planned pose."""
     result = tk.plan(
-        scene_with(shape, face=upright(shape)), domain="kitchen", goal="(on thing tray)"
+        scene_with(shape, face=upright_face(shape)), domain="kitchen", goal="(on thing tray)"
     )
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
@@ -75,9 +75,9 @@ def test_a_mesh_is_picked_and_placed(shape: Shape) -> None:
     assert result.plan.steps[-1].scene.parent("thing") == "tray"
 
 
-def test_a_mesh_taken_for_what_it_is_is_picked_and_placed() -> None:
-    """At the level of its triangles the L is held where its hull would be in the way; the plan passes the check."""
-    scene = scene_with(l_mesh(), level="exact", face=upright(l_mesh()))
+def test_a_mesh_at_exact_level_is_picked_and_placed() -> None:
+    """At triangle level the L is grasped where its hull would collide; the plan is valid."""
+    scene = scene_with(l_mesh(), level="exact", face=upright_face(l_mesh()))
     result = tk.plan(scene, domain="kitchen", goal="(on thing tray)")
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
@@ -85,11 +85,11 @@ def test_a_mesh_taken_for_what_it_is_is_picked_and_placed() -> None:
 
 
 def test_equal_seeds_give_equal_plans_of_meshes(tmp_path: Path) -> None:
-    """Sampled grasps keep the promise: the same seed gives the same bytes."""
+    """Plans with sampled grasps are equal byte for byte."""
     texts = []
     for number in range(2):
         result = tk.plan(
-            scene_with(l_mesh(), face=upright(l_mesh())),
+            scene_with(l_mesh(), face=upright_face(l_mesh())),
             domain="kitchen",
             goal="(on thing tray)",
             seed=3,
@@ -101,15 +101,15 @@ def test_equal_seeds_give_equal_plans_of_meshes(tmp_path: Path) -> None:
 
 
 def test_a_failing_sampler_ends_planning_with_its_name() -> None:
-    """An error in a sampler of one's own reaches the caller, with the sampler's name."""
+    """An error in a user sampler propagates, with the name of the sampler."""
 
-    def broken(request: GraspRequest) -> list[Grasp]:
+    def failing_sampler(request: GraspRequest) -> list[Grasp]:
         raise KeyError(request.object)
 
-    samplers = tk.Samplers().with_grasps(broken, of_class="movable")
+    samplers = tk.Samplers().with_grasps(failing_sampler, of_class="movable")
     with pytest.raises(SamplerError, match=r"broken' fails for 'thing': KeyError: 'thing'"):
         tk.plan(
-            scene_with(l_mesh(), face=upright(l_mesh())),
+            scene_with(l_mesh(), face=upright_face(l_mesh())),
             domain="blocks",
             goal="(ontable thing table__-2__2)",
             options=tk.PlanningOptions(samplers=samplers),
@@ -119,7 +119,7 @@ def test_a_failing_sampler_ends_planning_with_its_name() -> None:
 def test_the_example_of_own_samplers_runs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The example plans with its two samplers, and its plan passes the check."""
+    """The example plans with two user samplers, and its plan is valid."""
     path = Path(__file__).parents[2] / "examples" / "own_sampler.py"
     specification = importlib.util.spec_from_file_location("own_sampler", path)
     assert specification is not None
@@ -128,13 +128,13 @@ def test_the_example_of_own_samplers_runs(
     specification.loader.exec_module(module)
     monkeypatch.setattr(sys, "argv", ["own_sampler"])
     module.main()
-    said = capsys.readouterr().out
-    assert "grasp by the neck at" in said
-    assert "ValidationReport(valid" in said
+    output = capsys.readouterr().out
+    assert "grasp by the neck at" in output
+    assert "ValidationReport(valid" in output
 
 
-def test_a_cup_carries_a_mesh_by_a_flat_place() -> None:
-    """The UR5 takes a lying L from above by a place on its flat side, and the simulator agrees."""
+def test_a_cup_carries_a_mesh_by_a_flat_face() -> None:
+    """The UR5 grasps a lying L from above at its flat side, also in simulation."""
     standing = l_mesh(0.16, 0.06)
     lying = tk.Mesh(
         np.asarray(standing.vertices)[:, [0, 2, 1]], np.asarray(standing.faces)[:, ::-1]
@@ -162,9 +162,9 @@ def test_a_cup_carries_a_mesh_by_a_flat_place() -> None:
     assert simulate(result.plan).is_successful
 
 
-def test_a_sampler_may_know_what_the_proof_does_not() -> None:
-    """A box too wide for the hand is proved ungraspable, but not where a sampler of one's own proposes a grasp."""
-    scene = scene_with(tk.Box([0.09] * 3), face=upright(tk.Box([0.09] * 3)))
+def test_a_user_sampler_invalidates_the_proof() -> None:
+    """A box too wide for the hand is proved ungraspable only without a user sampler."""
+    scene = scene_with(tk.Box([0.09] * 3), face=upright_face(tk.Box([0.09] * 3)))
     assert (
         tk.plan(scene, domain="kitchen", goal="(on thing tray)").status
         is tk.PlanStatus.PROVED_UNSOLVABLE

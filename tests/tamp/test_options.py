@@ -1,4 +1,4 @@
-"""The options of planning: one list of them, checked at construction, the same everywhere."""
+"""Planning options: one list, validated at construction, with equal meaning everywhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tmkit.plans.plan_file import plan_to_dict
 from tmkit.tamp import PlanningOptions, PlanningProblem, PlanStatus, load_planning_domain
 
 
-def two() -> tk.SceneGraph:
+def two_blocks() -> tk.SceneGraph:
     """Return two blocks on a small table."""
     return blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
 
@@ -46,8 +46,8 @@ def two() -> tk.SceneGraph:
         ({"path_iterations": 0}, "path_iterations must be at least 1, not 0"),
     ],
 )
-def test_values_outside_their_range_are_refused(values: dict[str, Any], message: str) -> None:
-    """The message has the option, its range and the value; the error has the first and the last as data."""
+def test_values_outside_their_range_are_rejected(values: dict[str, Any], message: str) -> None:
+    """The message has the option, its range and the value; option and value are attributes."""
     with pytest.raises(ConfigurationError) as caught:
         PlanningOptions(**values)
     assert caught.value.message.startswith(message)
@@ -56,38 +56,38 @@ def test_values_outside_their_range_are_refused(values: dict[str, Any], message:
     )
 
 
-def test_unknown_options_are_refused_with_the_nearest_name() -> None:
-    """Python itself names an unknown keyword of a function."""
+def test_unknown_options_are_rejected_with_the_nearest_name() -> None:
+    """For a function, Python itself names an unknown keyword."""
     with pytest.raises(
         ArgumentError, match=r"\(\): unknown option 'time_limits'; did you mean 'time_limit'"
     ):
-        PlanningOptions(time_limits=1.0)  # type: ignore[call-arg]  # what is tested
+        PlanningOptions(time_limits=1.0)  # type: ignore[call-arg]  # the tested error
     with pytest.raises(TypeError, match=r"plan\(\) got an unexpected keyword argument 'timeout'"):
-        tk.plan(two(), goal="(on a b)", timeout=1.0)  # type: ignore[call-arg]  # what is tested
+        tk.plan(two_blocks(), goal="(on a b)", timeout=1.0)  # type: ignore[call-arg]  # the tested error
 
 
-def test_a_problem_and_a_scene_are_told_apart() -> None:
-    """Each function names the other; options are of their type, and progress a function."""
-    problem = PlanningProblem(two(), goal="(on a b)")
+def test_a_problem_and_a_scene_are_distinguished() -> None:
+    """The message names the other function; options and progress have their types."""
+    problem = PlanningProblem(two_blocks(), goal="(on a b)")
     with pytest.raises(
         ArgumentError, match=r"'scene' must be .* solve a problem with tk.solve\(problem, options\)"
     ):
-        tk.plan(problem, goal="(on a b)")  # type: ignore[arg-type]  # what is tested
+        tk.plan(problem, goal="(on a b)")  # type: ignore[arg-type]  # the tested error
     with pytest.raises(
         ArgumentError, match=r"'problem' must be .* plan a scene with tk.plan\(scene, goal=...\)"
     ):
-        tk.solve(two())  # type: ignore[arg-type]  # what is tested
+        tk.solve(two_blocks())  # type: ignore[arg-type]  # the tested error
     with pytest.raises(
         ArgumentError, match=r"plan\(\): 'options' must be a PlanningOptions, not a dict"
     ):
-        tk.plan(two(), goal="(on a b)", options={"seed": 1})  # type: ignore[arg-type]  # what is tested
+        tk.plan(two_blocks(), goal="(on a b)", options={"seed": 1})  # type: ignore[arg-type]  # the tested error
     with pytest.raises(ArgumentError, match=r"solve\(\): on_progress must be a function, not 3"):
-        tk.solve(problem, on_progress=3)  # type: ignore[arg-type]  # what is tested
+        tk.solve(problem, on_progress=3)  # type: ignore[arg-type]  # the tested error
 
 
 def test_a_seed_replaces_that_of_the_options() -> None:
-    """One that is no whole number is refused as in the options."""
-    scene = two()
+    """A seed that is no whole number is rejected as in the options."""
+    scene = two_blocks()
     wanted = tk.plan(
         scene, goal="(on a b)", robot=GANTRY, options=PlanningOptions(seed=2, max_iterations=8)
     )
@@ -106,7 +106,7 @@ def test_a_seed_replaces_that_of_the_options() -> None:
 
 
 def test_each_field_of_the_options_is_documented() -> None:
-    """In the docstring of the class."""
+    """The docstring of the class has a line for each field."""
     for entry in fields(PlanningOptions):
         assert f"        {entry.name}: " in inspect.cleandoc(
             "\n" + str(PlanningOptions.__doc__)
@@ -114,25 +114,27 @@ def test_each_field_of_the_options_is_documented() -> None:
 
 
 @given(st.integers(0, 2**70), st.integers(1, 5), st.none() | st.integers(1, 5))
-def test_each_seed_alone(seed: int, workers: int, seeds: int | None) -> None:
-    """Options of several seeds stand for as many options of one seed each, in order; one seed is itself."""
+def test_options_of_several_seeds_are_split(seed: int, workers: int, seeds: int | None) -> None:
+    """There is one set of options a seed, in order; a single seed is unchanged."""
     options = PlanningOptions(seed=seed, seeds=seeds, workers=workers, improve=None)
-    each = list(options.each_seed())
-    assert [one.seed for one in each] == list(range(seed, seed + (seeds or workers)))
-    assert all(list(one.each_seed()) == [one] and one.improve is None for one in each)
+    singles = list(options.each_seed())
+    assert [single.seed for single in singles] == list(range(seed, seed + (seeds or workers)))
+    assert all(
+        list(single.each_seed()) == [single] and single.improve is None for single in singles
+    )
     assert pickle.loads(pickle.dumps(options)) == options == replace(options)
 
 
-def test_the_representation_has_what_differs_from_the_defaults() -> None:
-    """Defaults are not shown."""
+def test_the_representation_has_changed_options_only() -> None:
+    """Defaults are omitted."""
     assert repr(PlanningOptions()) == "PlanningOptions()"
     assert repr(PlanningOptions(seed=3, improve=None)) == "PlanningOptions(seed=3, improve=None)"
     assert all(kind.help.endswith(".") for kind in option_kinds(PlanningOptions).values())
 
 
-def test_the_short_form_makes_a_problem_and_options() -> None:
-    """Both forms give the same plan, and a formula is a goal like its text."""
-    scene = two()
+def test_plan_equals_solve_of_a_problem() -> None:
+    """Both functions give equal plans, and a formula equals its text."""
+    scene = two_blocks()
     short = tk.plan(
         scene, goal="(on a b)", robot=GANTRY, seed=2, options=PlanningOptions(max_iterations=8)
     )
@@ -147,8 +149,8 @@ def test_the_short_form_makes_a_problem_and_options() -> None:
 
 
 def test_several_seeds_are_tried_in_order() -> None:
-    """The result is that of the first seed that has a plan, whatever the number of workers."""
-    problem = PlanningProblem(two(), goal="(on a b)", robots=GANTRY)
+    """The first seed with a plan gives the result, for each number of workers."""
+    problem = PlanningProblem(two_blocks(), goal="(on a b)", robots=GANTRY)
     alone = tk.solve(problem, PlanningOptions(seed=4, max_iterations=8))
     several = [
         tk.solve(problem, PlanningOptions(seed=4, seeds=2, workers=n, max_iterations=8))
@@ -161,13 +163,13 @@ def test_several_seeds_are_tried_in_order() -> None:
         assert plan_to_dict(result.plan) == plan_to_dict(alone.plan)
 
 
-def test_no_time_is_reserved_for_an_explanation_that_is_not_wanted() -> None:
-    """A share of zero leaves all the time to the search, without a limit too."""
+def test_an_explanation_share_of_zero_reserves_no_time() -> None:
+    """This holds without a time limit too."""
     assert PlanningOptions(explanation_share=0.0, time_limit=math.inf).seconds_to_explain == 0.0
     assert PlanningOptions(time_limit=10.0).seconds_to_explain == pytest.approx(2.0)
     assert PlanningOptions(time_limit=10.0, suggest=False).seconds_to_explain == pytest.approx(0.5)
     result = tk.plan(
-        two(),
+        two_blocks(),
         goal="(and (on a b) (on b a))",
         robot=GANTRY,
         options=PlanningOptions(explanation_share=0.0, max_iterations=1),
@@ -176,15 +178,15 @@ def test_no_time_is_reserved_for_an_explanation_that_is_not_wanted() -> None:
 
 
 def test_a_problem_is_a_value() -> None:
-    """The configuration is copied and read-only; wrong arguments are named."""
+    """The configuration is a read-only copy; invalid arguments are named."""
     q = [0.0, 0.0, 0.0]
-    problem = PlanningProblem(two(), q, goal=["(on a b)"])
+    problem = PlanningProblem(two_blocks(), q, goal=["(on a b)"])
     assert problem.goals == ("(on a b)",)
     with pytest.raises(ValueError, match="read-only"):
         problem.q[0] = 1.0  # type: ignore[index,operator,call-overload]  # an array since construction
     with pytest.raises(ArgumentError, match=r"'goal' must be .* not an int"):
-        PlanningProblem(two(), goal=3)  # type: ignore[arg-type]  # what is tested
+        PlanningProblem(two_blocks(), goal=3)  # type: ignore[arg-type]  # the tested error
     with pytest.raises(
         ArgumentError, match="'robots' must be a str or a Path or a Manipulator, not an int"
     ):
-        PlanningProblem(two(), goal="(on a b)", robots=[3])  # type: ignore[list-item]  # what is tested
+        PlanningProblem(two_blocks(), goal="(on a b)", robots=[3])  # type: ignore[list-item]  # the tested error

@@ -1,4 +1,4 @@
-"""Planning as a whole: what is solved, what is refused, and what the answer says when there is none."""
+"""Planning from scene to result: solved, rejected and unsolved problems."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tmkit.tamp import PlanningProgress, PlanResult, PlanStatus
 from tmkit.tamp.diagnosis.diagnosis import SearchEnd
 
 
-def two() -> SceneGraph:
+def two_blocks() -> SceneGraph:
     """Return two blocks on a table of 25 locations."""
     return blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
 
@@ -38,8 +38,8 @@ def solve(scene: SceneGraph, goal: Any, **options: Any) -> PlanResult:
     return solve_with(scene, goal, **{"robot": GANTRY, **options})
 
 
-def solved(scene: SceneGraph, goal: str, **options: Any) -> Plan:
-    """Return a plan that there must be, and that must pass its check."""
+def solve_valid(scene: SceneGraph, goal: str, **options: Any) -> Plan:
+    """Return a valid plan, which must exist."""
     result = solve(scene, goal, **options)
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
@@ -47,14 +47,13 @@ def solved(scene: SceneGraph, goal: str, **options: Any) -> Plan:
     return result.plan
 
 
-# --- plans that there are
-# ---------------------------------------------------------------------------------------------
+# --- plans that there are ---
 
 
-def test_a_plan_reaches_the_goal_and_leaves_the_scene_alone() -> None:
-    """The final scene has the goal; the first is the one given, as it was."""
-    scene = two()
-    copy = two()
+def test_a_plan_reaches_the_goal_and_keeps_the_start_scene() -> None:
+    """The goal holds in the last scene; the first scene is unchanged."""
+    scene = two_blocks()
+    copy = two_blocks()
     result = solve(scene, "(on a b)")
     assert result.status is PlanStatus.SOLVED
     assert result.is_solved
@@ -74,8 +73,8 @@ def test_a_plan_reaches_the_goal_and_leaves_the_scene_alone() -> None:
 
 
 def test_the_steps_of_a_pick_and_a_place() -> None:
-    """A pick is transit, approach, grasp, lift; a place transfer, lower, release, retreat; each with its reason."""
-    plan = solved(two(), "(on a b)")
+    """The segments of a pick and of a place have fixed kinds, and each step has a choice."""
+    plan = solve_valid(two_blocks(), "(on a b)")
     kinds = [[segment.kind for segment in step.segments] for step in plan.steps]
     kind = SegmentKind
     assert kinds == [
@@ -87,8 +86,8 @@ def test_the_steps_of_a_pick_and_a_place() -> None:
 
 
 def test_a_goal_that_holds_already_needs_no_actions() -> None:
-    """The plan is empty, says so, and passes its check."""
-    result = solve(two(), "(and (ontable a table__0__0) (handempty))")
+    """The plan is empty and valid, and the explanation has the reason."""
+    result = solve(two_blocks(), "(and (ontable a table__0__0) (handempty))")
     assert result.plan is not None
     assert result.plan.steps == ()
     assert result.plan.final_scene is result.plan.scene
@@ -97,16 +96,16 @@ def test_a_goal_that_holds_already_needs_no_actions() -> None:
 
 
 def test_the_sussman_anomaly() -> None:
-    """The tower that no order of subgoals builds, with the shortest plan."""
-    plan = solved(blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"}), SUSSMAN)
+    """The plan of the anomaly, which no order of subgoals solves, is the shortest."""
+    plan = solve_valid(blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"}), SUSSMAN)
     assert len(plan.steps) == 6
     assert plan.final_scene.parent("a") == "b"
     assert plan.final_scene.parent("b") == "c"
 
 
 def test_a_tower_is_turned_upside_down() -> None:
-    """Four blocks change their order, which takes the whole tower apart."""
-    plan = solved(
+    """Reversing a tower of four blocks takes all of it apart."""
+    plan = solve_valid(
         blocks_scene({"a": (0, 0), "b": "a", "c": "b", "d": "c"}),
         "(and (on a b) (on b c) (on c d))",
     )
@@ -114,7 +113,7 @@ def test_a_tower_is_turned_upside_down() -> None:
 
 
 def test_the_panda_takes_a_tower_apart() -> None:
-    """Our own arm solves the Sussman anomaly too."""
+    """The Panda solves the Sussman anomaly too."""
     scene = tk.load_scene("panda_table", "blocks2").add_frame(
         "c",
         "a",
@@ -135,13 +134,13 @@ def test_goals_may_be_any_formula() -> None:
         "(and (or (on a b) (on b a)) (not (ontable b table__1__1)) (exists (?l - location) (ontable"
         " b ?l)))"
     )
-    plan = solved(two(), goal)
+    plan = solve_valid(two_blocks(), goal)
     assert plan.final_scene.parent("a") == "b"
 
 
 def test_a_scene_with_other_joints_and_frames() -> None:
-    """A door that nobody moves keeps its value, and is kept clear of."""
-    scene = two().add_frame(
+    """A door keeps its joint value and is avoided."""
+    scene = two_blocks().add_frame(
         "door",
         "world",
         pose=Pose([0.0, 0.5, 0.2]),
@@ -149,12 +148,12 @@ def test_a_scene_with_other_joints_and_frames() -> None:
         shapes=[AttachedShape(Box([0.4, 0.02, 0.4]))],
     )
     q = GANTRY.ready_configuration(scene, base=scene.configuration({"door": 0.2}))
-    plan = solved(scene, "(on a b)", q=q)
+    plan = solve_valid(scene, "(on a b)", q=q)
     assert all(step.q[scene.joint_names.index("door")] == 0.2 for step in plan.steps)
 
 
-def test_another_action_is_found_where_the_first_cannot_be_done() -> None:
-    """Where most locations lie under a lid, the planner learns from failures until it puts a block on a free one."""
+def test_another_action_replaces_an_infeasible_one() -> None:
+    """Most locations are under a lid; the planner learns to use a free one."""
     scene = blocks_scene({"b": (1, 1), "a": "b", "c": (2, 1)}, table=0.4)
     scene = with_box(scene, "lid", (-0.25, -0.25, 0.16), (0.25, 0.04, 0.17))
     result = solve(scene, "(on b c)")
@@ -164,61 +163,60 @@ def test_another_action_is_found_where_the_first_cannot_be_done() -> None:
     assert any("lid" in cause for _, cause, _ in result.statistics.failures)
 
 
-def test_the_nearest_of_several_ways_is_not_the_only_one() -> None:
-    """A block between two walls is taken by the faces that are free."""
+def test_a_block_between_walls_is_grasped_at_its_free_faces() -> None:
+    """Grasps at the blocked faces are skipped."""
     scene = blocks_scene({"a": (0, 0), "b": (2, 2)}, table=0.6)
     for name, y in (("left", 0.034), ("right", -0.044)):
         scene = with_box(scene, name, (-0.1, y, 0.0), (0.1, y + 0.01, 0.06))
-    plan = solved(scene, "(on a b)")
+    plan = solve_valid(scene, "(on a b)")
     assert "closing along +x" in plan.steps[0].choice or "closing along -x" in plan.steps[0].choice
 
 
 @pytest.mark.parametrize(
     ("goal", "gap"), [("(on c a)", 0.0005), ("(on a c)", 0.0005), ("(on a c)", 1e-5)]
 )
-def test_blocks_side_by_side_hinder_nobody(goal: str, gap: float) -> None:
-    """Two blocks nearer to each other than the planning margin can be planned with, also when one of them is taken."""
-    solved(blocks_scene({"a": (0, 0), "b": (0, 0.5 + 10 * gap), "c": (2, 2)}), goal)
+def test_blocks_side_by_side_are_planned(goal: str, gap: float) -> None:
+    """Two blocks are closer than the planning margin, also while one of them is picked."""
+    solve_valid(blocks_scene({"a": (0, 0), "b": (0, 0.5 + 10 * gap), "c": (2, 2)}), goal)
 
 
-def test_an_arm_that_starts_near_something_gets_away() -> None:
-    """A post a fraction of a millimetre beside the hand does not keep it from starting."""
-    scene = two()
+def test_an_arm_leaves_a_start_close_to_an_obstacle() -> None:
+    """A post is a fraction of a millimetre beside the hand."""
+    scene = two_blocks()
     x, y, z = scene.pose(
         "hand", relative_to="world", q=GANTRY.ready_configuration(scene)
     ).translation
-    solved(
+    solve_valid(
         with_box(scene, "post", (x + 0.0302, y - 0.1, z - 0.03), (x + 0.05, y + 0.1, z + 0.1)),
         "(on a b)",
     )
 
 
-# --- where the plan starts
-# --------------------------------------------------------------------------------------------
+# --- where the plan starts ---
 
 
 def test_the_start_is_the_ready_configuration_or_the_one_given() -> None:
-    """Without a configuration the arm starts ready; with one, there."""
-    scene = two()
-    assert np.array_equal(solved(scene, "(on a b)").q, GANTRY.ready_configuration(scene))
+    """Without a configuration the arm starts at the ready configuration."""
+    scene = two_blocks()
+    assert np.array_equal(solve_valid(scene, "(on a b)").q, GANTRY.ready_configuration(scene))
     q = scene.configuration({"x": 0.3, "z": 0.2, "finger": 0.02})
-    plan = solved(scene, "(on a b)", q=list(q))
+    plan = solve_valid(scene, "(on a b)", q=list(q))
     assert np.array_equal(plan.q, q)
     assert not plan.q.flags.writeable
 
 
 @pytest.mark.parametrize("finger", [0.0, 0.013])
 def test_a_hand_that_is_not_open_is_opened_first(finger: float) -> None:
-    """The start may have a closed or half-open hand."""
-    scene = two()
+    """The hand may be closed or partly open at the start."""
+    scene = two_blocks()
     q = np.array(GANTRY.ready_configuration(scene))
     q[scene.joint_names.index("finger")] = finger
-    assert len(solved(scene, "(on a b)", q=q).steps) == 2
+    assert len(solve_valid(scene, "(on a b)", q=q).steps) == 2
 
 
-def test_a_hand_that_cannot_open_says_so() -> None:
-    """Cheeks beside the closed fingers keep the hand from opening, and the explanation names them."""
-    scene = two()
+def test_a_hand_that_cannot_open_is_explained() -> None:
+    """The explanation names the bodies beside the closed fingers."""
+    scene = two_blocks()
     q = scene.configuration({"x": 0.0, "y": -0.3, "z": 0.3, "finger": 0.0})
     x, y, z = scene.pose("tool", relative_to="world", q=q).translation
     scene = with_box(
@@ -242,15 +240,15 @@ def test_a_hand_that_cannot_open_says_so() -> None:
         ),
     ],
 )
-def test_a_start_that_is_none_is_refused(q: list[float], message: str) -> None:
-    """A wrong length, a NaN, or a value outside the limits is named."""
+def test_an_invalid_start_is_rejected(q: list[float], message: str) -> None:
+    """The error names a wrong length, a NaN, or a value outside the limits."""
     with pytest.raises(ConfigurationError, match=message):
-        solve(two(), "(on a b)", q=q)
+        solve(two_blocks(), "(on a b)", q=q)
 
 
 def test_a_start_in_collision_names_the_pairs() -> None:
-    """All pairs are named with their depths, and are attributes of the error."""
-    scene = with_block(two(), "c", [0.13, 0.1, BLOCK / 2])
+    """The message has all pairs and depths, which are attributes of the error too."""
+    scene = with_block(two_blocks(), "c", [0.13, 0.1, BLOCK / 2])
     scene = with_box(scene, "post", (-0.01, -0.31, 0.3), (0.01, -0.29, 0.5))
     with pytest.raises(
         CollisionError, match=r"'b' and 'c' by 20.0 mm.*; move them apart, or allow the pair"
@@ -261,33 +259,33 @@ def test_a_start_in_collision_names_the_pairs() -> None:
 
 
 def test_an_allowed_pair_may_collide() -> None:
-    """What the scene allows is no collision."""
-    scene = with_box(two(), "sign", (-0.3, -0.3, -0.01), (-0.25, -0.25, 0.1))
+    """A pair that the scene allows is no collision."""
+    scene = with_box(two_blocks(), "sign", (-0.3, -0.3, -0.01), (-0.25, -0.25, 0.1))
     with pytest.raises(CollisionError, match=r"'table' and 'sign'|'sign' and 'table'"):
         solve(scene.reparent("sign", "beam", pose=Pose([-0.15, -0.15, -0.8])), "(on a b)")
-    fixed = with_box(two(), "sign", (-0.3, -0.3, -0.01), (-0.1, -0.1, 0.1)).allow_collision(
+    fixed = with_box(two_blocks(), "sign", (-0.3, -0.3, -0.01), (-0.1, -0.1, 0.1)).allow_collision(
         "sign", "table"
     )
     assert solve(fixed, "(on a b)").is_solved
 
 
-def held(object: str = "a", *, robot: str = "hand") -> SceneGraph:
-    """Return two blocks of which one hangs off the hand, between the fingers."""
-    return two().reparent(object, robot, pose=Pose([0.0, 0.0, -0.12]))
+def scene_with_held_block(object: str = "a", *, robot: str = "hand") -> SceneGraph:
+    """Return two blocks, one of which is in the hand between the fingers."""
+    return two_blocks().reparent(object, robot, pose=Pose([0.0, 0.0, -0.12]))
 
 
 def test_an_object_may_be_in_the_hand_at_the_start() -> None:
-    """The default start closes the fingers on it; the plan begins by carrying it."""
-    scene = held()
-    plan = solved(scene, "(on a b)")
+    """The default start closes the fingers on it, and the plan begins with a transfer."""
+    scene = scene_with_held_block()
+    plan = solve_valid(scene, "(on a b)")
     assert plan.q[scene.joint_names.index("finger")] == pytest.approx(0.025, abs=1e-5)
     assert [str(action) for action in plan.actions] == ["(stack a b)"]
     assert plan.steps[0].segments[0].kind is SegmentKind.TRANSFER
 
 
 def test_a_suction_cup_may_hold_at_the_start() -> None:
-    """Where the hand has no fingers, there is nothing to close."""
-    scene = two().reparent("a", "hand", pose=Pose([0.0, 0.0, -0.055]))
+    """A hand without fingers does not close."""
+    scene = two_blocks().reparent("a", "hand", pose=Pose([0.0, 0.0, -0.055]))
     robot = SUCKER.from_dict({**SUCKER.to_dict(), "tool": "cup"})
     scene = scene.add_frame(
         "cup", "hand", pose=Pose.from_rpy([0.0, 0.0, -0.03], [math.pi, 0.0, 0.0])
@@ -296,13 +294,13 @@ def test_a_suction_cup_may_hold_at_the_start() -> None:
     scene = scene.set_shapes("hand", [AttachedShape(Box([0.03, 0.03, 0.06]))])
     for finger in ("left_finger", "right_finger"):
         scene = scene.set_shapes(finger, [])
-    assert len(solved(scene, "(on a b)", robot=robot).steps) == 1
-    assert len(solved(scene, "(and (on a b) (ontable b table__0__0))", robot=robot).steps) == 5
+    assert len(solve_valid(scene, "(on a b)", robot=robot).steps) == 1
+    assert len(solve_valid(scene, "(and (on a b) (ontable b table__0__0))", robot=robot).steps) == 5
 
 
 def test_an_open_hand_holds_nothing() -> None:
-    """A start in which the fingers are not at the object held is refused."""
-    scene = held()
+    """A start whose fingers do not touch the held object is rejected."""
+    scene = scene_with_held_block()
     with pytest.raises(
         ConfigurationError,
         match=r"'a' is a child of the hand, but 'left_finger' is 15.0 mm away from 'a'",
@@ -313,24 +311,23 @@ def test_an_open_hand_holds_nothing() -> None:
 
 
 def test_an_object_out_of_the_fingers_reach_is_not_held() -> None:
-    """Where no width of the hand brings the fingers to the object, the default start is refused too."""
-    scene = two().reparent("a", "hand", pose=Pose([0.0, 0.0, -0.3]))
+    """The default start is rejected if no gripper width touches the object."""
+    scene = two_blocks().reparent("a", "hand", pose=Pose([0.0, 0.0, -0.3]))
     with pytest.raises(
         ConfigurationError, match=r"'a' is a child of the hand, but 'left_finger' is .* mm away"
     ):
         solve(scene, "(on a b)")
 
 
-# --- what is refused
-# --------------------------------------------------------------------------------------------------
+# --- what is refused ---
 
 
-def test_an_arm_of_another_scene_is_refused() -> None:
-    """A robot whose joints the scene lacks is named."""
+def test_an_arm_of_another_scene_is_rejected() -> None:
+    """The error names an arm whose joints are not in the scene."""
     with pytest.raises(
         RobotError, match=r"robot 'panda': the scene has none of its joints \(panda_joint1"
     ):
-        tk.plan(two(), goal="(on a b)", robot="panda")
+        tk.plan(two_blocks(), goal="(on a b)", robot="panda")
 
 
 @pytest.mark.parametrize(
@@ -359,22 +356,21 @@ def test_an_arm_of_another_scene_is_refused() -> None:
         ({"goal": "(on a bb)"}, TaskError, "did you mean"),
     ],
 )
-def test_arguments_that_do_not_fit_are_named(
+def test_invalid_arguments_are_named(
     options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    """Each wrong argument is refused by name."""
+    """The error names the invalid argument."""
     with pytest.raises(error, match=message):
-        solve(two(), options.pop("goal", "(on a b)"), **options)
+        solve(two_blocks(), options.pop("goal", "(on a b)"), **options)
 
 
-def test_a_scene_without_meaning_is_refused() -> None:
-    """A scene that the domain cannot tell is an error that names the frame."""
+def test_a_scene_without_a_state_is_rejected() -> None:
+    """The error names the frame for which the domain has no state."""
     with pytest.raises(SceneError, match="stand both on 'table__0__0'"):
         solve(with_block(blocks_scene({"a": (0.3, 0)}), "b", [-0.03, 0.0, BLOCK / 2]), "(on a b)")
 
 
-# --- problem files
-# ----------------------------------------------------------------------------------------------------
+# --- problem files ---
 
 PROBLEM = """\
 (define (problem stack)
@@ -385,17 +381,17 @@ PROBLEM = """\
 """
 
 
-def from_file(folder: Path, text: str) -> PlanResult:
+def plan_from_file(folder: Path, text: str) -> PlanResult:
     """Plan for the goal of a problem file."""
     path = folder / "problem.pddl"
     path.write_text(text, encoding="utf-8")
-    return solve(two(), path)
+    return solve(two_blocks(), path)
 
 
 @pytest.mark.parametrize("init", ["(ontable a table__0__0) (handempty)", ""])
 def test_a_problem_file_gives_the_goal(tmp_path: Path, init: str) -> None:
-    """Objects and facts that a problem gives are those of the scene; it need not give all."""
-    result = from_file(tmp_path, PROBLEM.replace("(ontable a table__0__0) (handempty)", init))
+    """Objects and facts of the problem must be in the scene; it may omit some."""
+    result = plan_from_file(tmp_path, PROBLEM.replace("(ontable a table__0__0) (handempty)", init))
     assert result.plan is not None
     assert result.plan.goal == "(on a b)"
     assert tk.validate_plan(result.plan).is_valid
@@ -427,27 +423,26 @@ def test_a_problem_file_gives_the_goal(tmp_path: Path, init: str) -> None:
         ("(:goal (on a b))", "(:goal (on a q))", "problem.pddl:5.*unknown .*'q'"),
     ],
 )
-def test_a_problem_that_contradicts_the_scene_is_refused(
+def test_a_problem_that_contradicts_the_scene_is_rejected(
     tmp_path: Path, old: str, new: str, message: str
 ) -> None:
-    """What the scene does not have, and what does not hold in it, is named with the file."""
+    """The error names the file, and the object or fact that the scene lacks."""
     assert PROBLEM.count(old) == 1
     with pytest.raises(TaskError, match=message):
-        from_file(tmp_path, PROBLEM.replace(old, new))
+        plan_from_file(tmp_path, PROBLEM.replace(old, new))
 
 
 def test_a_missing_problem_file_is_named(tmp_path: Path) -> None:
-    """A problem file that is not there is named."""
+    """The error has the path."""
     with pytest.raises(MissingFileError, match=r"no file '.*nothing.pddl'"):
-        solve(two(), tmp_path / "nothing.pddl")
+        solve(two_blocks(), tmp_path / "nothing.pddl")
 
 
-# --- plans that there are not
-# -----------------------------------------------------------------------------------------
+# --- plans that there are not ---
 
 
 def test_a_goal_that_contradicts_itself_is_proved_unsolvable() -> None:
-    """Where the task alone has no solution, that is proved, and said."""
+    """The task without geometry has no solution, and the explanation has the proof."""
     result = solve(blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.2), "(and (on a b) (on b a))")
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert result.plan is None
@@ -458,16 +453,16 @@ def test_a_goal_that_contradicts_itself_is_proved_unsolvable() -> None:
     assert repr(result) == "PlanResult(proved unsolvable, 0 attempts)"
 
 
-def test_a_contradiction_is_proved_where_no_search_could() -> None:
-    """Six blocks on 121 places have too many states to look at; that two of them stand on each other needs no look."""
+def test_a_contradiction_is_proved_without_a_search() -> None:
+    """Six blocks on 121 places have too many states for a search."""
     scene = blocks_scene({name: (index - 3, 0) for index, name in enumerate("abcdef")}, table=1.0)
     assert solve(scene, "(and (on a b) (on b a))").status is PlanStatus.PROVED_UNSOLVABLE
 
 
 def test_a_block_out_of_reach_is_explained() -> None:
-    """The answer names the action, how often it failed, and that the pose is out of reach; it claims no proof."""
+    """The explanation has the action, the count and the cause, and claims no proof."""
     shapes = [AttachedShape(Box([0.1, 0.1, 0.1]))]
-    scene = two().add_frame(
+    scene = two_blocks().add_frame(
         "shelf", "world", pose=Pose([3.0, 3.0, -0.05]), classes=["surface"], shapes=shapes
     )
     scene = with_block(scene, "far", [3.0, 3.0, BLOCK / 2], parent="shelf")
@@ -479,7 +474,7 @@ def test_a_block_out_of_reach_is_explained() -> None:
 
 
 def test_a_block_too_wide_is_explained_at_once() -> None:
-    """What can never be done is tried once, and not for as long as there is time."""
+    """An impossible action is tried once, not until the time limit."""
     scene = with_block(
         blocks_scene({"b": (1, 1)}, table=0.4), "a", [0.0, 0.0, 0.05], shape=Box([0.1] * 3)
     )
@@ -494,17 +489,17 @@ def test_a_block_too_wide_is_explained_at_once() -> None:
 
 
 def test_an_obstacle_is_explained() -> None:
-    """The answer names the frame that is in the way."""
-    scene = with_box(two(), "lid", (-0.05, -0.05, 0.08), (0.05, 0.05, 0.1))
+    """The explanation names the frame that blocks the action."""
+    scene = with_box(two_blocks(), "lid", (-0.05, -0.05, 0.08), (0.05, 0.05, 0.1))
     result = solve(scene, "(on a b)", max_iterations=1)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     assert "(pick-up a table__0__0)" in result.explanation
     assert "'lid'" in result.explanation
 
 
-def test_a_time_limit_stops_soon() -> None:
-    """However small the limit, the answer says that it ended the search, before the first task plan."""
-    result = solve(two(), "(on a b)", time_limit=1e-9)
+def test_a_short_time_limit_ends_the_search() -> None:
+    """The explanation names the limit, even before the first task plan."""
+    result = solve(two_blocks(), "(on a b)", time_limit=1e-9)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     assert (result.diagnosis.ended_by, result.diagnosis.limit) == (SearchEnd.TIME_LIMIT, 1e-9)
     assert (result.diagnosis.iterations, result.statistics.skeletons) == (0, 0)
@@ -515,34 +510,35 @@ def test_a_time_limit_stops_soon() -> None:
     )
 
 
-# --- repeatability and progress
-# ---------------------------------------------------------------------------------------
+# --- repeatability and progress ---
 
 
 def test_the_same_seed_gives_the_same_plan() -> None:
     """Segments are equal bit for bit; another seed gives a valid plan too."""
     scene = blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"})
-    first, again = (solved(scene, SUSSMAN, seed=3) for _ in range(2))
-    for one, two_ in zip(first.steps, again.steps, strict=True):
-        assert [s.path.tobytes() for s in one.segments] == [s.path.tobytes() for s in two_.segments]
-        assert one.scene == two_.scene
-    assert solved(scene, SUSSMAN, seed=np.int64(4)).seed == 4
+    first, again = (solve_valid(scene, SUSSMAN, seed=3) for _ in range(2))
+    for first_step, second_step in zip(first.steps, again.steps, strict=True):
+        assert [s.path.tobytes() for s in first_step.segments] == [
+            s.path.tobytes() for s in second_step.segments
+        ]
+        assert first_step.scene == second_step.scene
+    assert solve_valid(scene, SUSSMAN, seed=np.int64(4)).seed == 4
 
 
-def test_progress_is_told() -> None:
-    """The callback hears of both phases, in order of time."""
+def test_progress_is_reported() -> None:
+    """The callback receives both phases, in order of time."""
     heard: list[PlanningProgress] = []
-    solve(two(), "(on a b)", on_progress=heard.append)
+    solve(two_blocks(), "(on a b)", on_progress=heard.append)
     assert [p.phase for p in heard] == ["task", "motion", "motion", "motion"]
     assert [(p.step, p.steps, p.skeleton) for p in heard[1:]] == [(0, 2, 1), (1, 2, 1), (2, 2, 1)]
     assert [p.seconds for p in heard] == sorted(p.seconds for p in heard)
 
 
-def test_an_exception_in_the_callback_travels_up() -> None:
-    """Whoever listens may stop the run."""
+def test_an_exception_in_the_callback_propagates() -> None:
+    """The callback may end planning."""
 
     def stop(progress: PlanningProgress) -> None:
         raise InterruptedError(progress.phase)
 
     with pytest.raises(InterruptedError, match="task"):
-        solve(two(), "(on a b)", on_progress=stop)
+        solve(two_blocks(), "(on a b)", on_progress=stop)

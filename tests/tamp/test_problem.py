@@ -1,4 +1,4 @@
-"""A planning problem is a checked value: goals as a tuple, a read-only configuration, refused types by name."""
+"""Planning problems: goals as a tuple, a read-only configuration, types checked by name."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tmkit.tamp.problem import PlanningProblem, problem_file_of
 SCENE = SceneGraph().add_frame("a", "world")
 
 
-def test_what_is_given_is_kept_as_values() -> None:
-    """One goal or several are a tuple; a configuration is a copy that cannot be written; none stays none."""
+def test_arguments_are_stored_as_values() -> None:
+    """Goals are a tuple; the configuration is a read-only copy, or None."""
     q = np.zeros(2)
     problem = PlanningProblem(
         SCENE, q=q, goal=["(on a b)", "(on b c)"], robots=["panda", load_manipulator("panda")]
@@ -34,7 +34,7 @@ def test_what_is_given_is_kept_as_values() -> None:
 
 
 def test_a_long_goal_is_shortened() -> None:
-    """Of more than 80 characters 77 are shown."""
+    """A goal of more than 80 characters is cut to 77."""
     for length, shown in ((80, "x" * 80), (81, "x" * 77 + "...")):
         assert repr(PlanningProblem(SCENE, goal="x" * length)).endswith(f"goal {shown})")
 
@@ -50,14 +50,14 @@ def test_a_long_goal_is_shortened() -> None:
         ({"goal": ["(on a b)", 1]}, r"plan.*PDDL text, a formula, ObjectAt"),
     ],
 )
-def test_arguments_of_other_types_are_refused(arguments: dict[str, Any], words: str) -> None:
-    """The error names the function, the argument and what it may be."""
+def test_arguments_of_other_types_are_rejected(arguments: dict[str, Any], words: str) -> None:
+    """The error names the function, the argument and the valid types."""
     with pytest.raises(ArgumentError, match=words):
         PlanningProblem(**{"scene": SCENE, "goal": "(on a b)", **arguments})
 
 
 def test_goals_and_problem_files() -> None:
-    """There is a goal; a problem file, by its path or by text that ends in ``.pddl``, is given alone."""
+    """A goal is required, and a problem file must be the only goal."""
     empty: list[Any] = [None, (), []]
     for goal in empty:
         with pytest.raises(TaskError, match="give a goal"):

@@ -1,4 +1,4 @@
-"""Problem files: what they say, what is refused with file, line and key, and that they run no code."""
+"""Problem files: content, errors with file, line and key, and no execution of code."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ max_iterations = 8
 
 
 def write(folder: Path, text: str = PROBLEM, name: str = "problem.toml") -> Path:
-    """Return a file of the text."""
+    """Write a file with the text and return its path."""
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def test_a_problem_file_is_a_problem_and_options(tmp_path: Path) -> None:
-    """The plan is that of the same arguments in Python."""
+    """The plan equals that of the same arguments in Python."""
     problem, options = load_planning_problem(write(tmp_path))
     assert options == PlanningOptions(seed=3, max_iterations=8)
     scene = tk.load_scene("panda_table", "blocks2")
@@ -63,7 +63,7 @@ def test_a_problem_file_is_a_problem_and_options(tmp_path: Path) -> None:
 
 
 def test_goals_of_all_kinds(tmp_path: Path) -> None:
-    """Text, objects at points and poses, arms, scenes, and a PDDL file beside the problem."""
+    """Goals are text, objects at points and poses, arms, scenes and PDDL files."""
     goals = """[
  "(handempty)",
  {object = "a", at = "table", pose = [0.1, 0.1, 0.05]},
@@ -88,7 +88,7 @@ def test_goals_of_all_kinds(tmp_path: Path) -> None:
 
 
 def test_a_goal_in_a_region(tmp_path: Path) -> None:
-    """The region must be one of the scene."""
+    """The region must be in the scene."""
     text = PROBLEM.replace('"(on a b)"', '{object = "a", in = "tray"}')
     with pytest.raises(FileFormatError, match=r"problem\.toml:4: goal: unknown frame 'tray'"):
         load_planning_problem(write(tmp_path, text))
@@ -96,8 +96,8 @@ def test_a_goal_in_a_region(tmp_path: Path) -> None:
     assert load_planning_problem(write(tmp_path, text))[0].goals == (ObjectIn("a", "table"),)
 
 
-def test_words_for_no_limit(tmp_path: Path) -> None:
-    """``"all"`` and ``inf``."""
+def test_values_for_no_limit(tmp_path: Path) -> None:
+    """The values are ``"all"`` and ``inf``."""
     text = PROBLEM.replace("seed = 3", 'improve = "all"\ntime_limit = inf')
     _, options = load_planning_problem(write(tmp_path, text))
     assert options == PlanningOptions(improve=None, time_limit=math.inf, max_iterations=8)
@@ -182,17 +182,15 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("old", "new", "message"), REFUSED)
-def test_what_is_wrong_is_named_with_its_line_and_key(
-    tmp_path: Path, old: str, new: str, message: str
-) -> None:
-    """Nothing is ignored, and nothing is a traceback."""
+def test_errors_have_the_line_and_the_key(tmp_path: Path, old: str, new: str, message: str) -> None:
+    """No key is ignored, and no error is a traceback."""
     assert PROBLEM.count(old) >= 1
     with pytest.raises(FileFormatError, match=message):
         load_planning_problem(write(tmp_path, PROBLEM.replace(old, new, 1)))
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    """With the nearest there is."""
+    """The error has the nearest existing name."""
     write(tmp_path)
     with pytest.raises(MissingFileError, match=r"problem\.tml'; did you mean '.*problem\.toml'"):
         load_planning_problem(tmp_path / "problem.tml")
@@ -217,7 +215,7 @@ TRAP = (
     ],
 )
 def test_no_file_runs_code(tmp_path: Path, line: str) -> None:
-    """A domain of a folder is refused with its line; the caller's own option is what allows it."""
+    """A domain folder is rejected with its line; only the caller's option allows it."""
     folder = tmp_path / "trap"
     folder.mkdir()
     pddl = (tk.data_path("domains/blocks") / "domain.pddl").read_text()
@@ -236,7 +234,7 @@ def test_no_file_runs_code(tmp_path: Path, line: str) -> None:
 
 
 def test_pddl_of_the_file_with_built_in_semantics(tmp_path: Path) -> None:
-    """PDDL is data: a file may bring its own, if its semantics are built in."""
+    """PDDL is data, so a file may bring its own if the semantics are built in."""
     pddl = (tk.data_path("domains/blocks") / "domain.pddl").read_text()
     write(tmp_path, pddl, "words.pddl")
     text = PROBLEM.replace('domain = "blocks"', 'domain = "words.pddl"\nsemantics = "blocks"')
@@ -244,7 +242,7 @@ def test_pddl_of_the_file_with_built_in_semantics(tmp_path: Path) -> None:
 
 
 def test_files_outside_the_project_are_not_read(tmp_path: Path) -> None:
-    """Nor through a link; a folder that the caller allows is."""
+    """Links do not circumvent this; a folder that the caller allows is read."""
     outside, inside = tmp_path / "other" / "secret", tmp_path / "project" / "problems"
     outside.mkdir(parents=True)
     inside.mkdir(parents=True)
@@ -269,7 +267,7 @@ def test_files_outside_the_project_are_not_read(tmp_path: Path) -> None:
 
 
 def test_a_range_error_in_python_names_the_option() -> None:
-    """The error of the file is that of the class."""
+    """The error of a file is that of the class."""
     with pytest.raises(ConfigurationError, match="seed must be at least 0, not -3"):
         PlanningOptions(seed=-3)
 
@@ -285,7 +283,7 @@ _names = st.sampled_from(["a", "b", "seed", "seeds", "k"])
     )
 )
 def test_the_line_of_a_key_is_that_of_its_definition(tables: list[tuple[str, list[str]]]) -> None:
-    """Comments and texts with the same name do not mislead."""
+    """Comments and texts with the same name are ignored."""
     lines, expected = ["# a b seed seeds k", 'x = """', "a = 1", "seed = 2", '"""'], {}
     for name, keys in tables:
         expected[(name,)] = len(lines) + 1
@@ -293,5 +291,5 @@ def test_the_line_of_a_key_is_that_of_its_definition(tables: list[tuple[str, lis
         for key in keys:
             expected[name, key] = len(lines) + 1
             lines.append(f"{key} = 1  # a b seeds")
-    for way, line in expected.items():
-        assert line_of_key("\n".join(lines), list(way)) == line
+    for keys, line in expected.items():
+        assert line_of_key("\n".join(lines), list(keys)) == line

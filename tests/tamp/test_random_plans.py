@@ -1,4 +1,4 @@
-"""Random blocks worlds: whatever the planner says is a plan, the checker accepts, and the goal holds."""
+"""Random blocks worlds: each plan is valid and reaches its goal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PANDA_CELLS = [(i, j) for i in (-2, -1, 0) for j in range(-2, 3)]
 def arrangements(
     draw: st.DrawFn, cells: list[tuple[int, int]]
 ) -> list[tuple[str, tuple[float, float], float, str]]:
-    """Up to 4 blocks: name, cell with an offset, turn, and what they stand on ("" for the table)."""
+    """Up to 4 blocks as name, cell with offset, angle, and support ("" for the table)."""
     names = "abcd"[: draw(st.integers(1, 4))]
     places = draw(
         st.lists(st.sampled_from(cells), min_size=len(names), max_size=len(names), unique=True)
@@ -34,14 +34,14 @@ def arrangements(
     for index, (name, cell) in enumerate(zip(names, places, strict=True)):
         tops = [n for n in names[:index] if n not in {below for *_, below in blocks}]
         below = draw(st.sampled_from(["", "", *tops]))
-        at = (cell[0] + draw(offset), cell[1] + draw(offset))
-        blocks.append((name, at, draw(st.floats(-0.3, 0.3)), below))
+        position = (cell[0] + draw(offset), cell[1] + draw(offset))
+        blocks.append((name, position, draw(st.floats(-0.3, 0.3)), below))
     return blocks
 
 
 @st.composite
 def goals(draw: st.DrawFn, names: str, cells: list[tuple[int, int]]) -> str:
-    """A tower of some of the blocks in some order, or a row of them on neighbouring locations."""
+    """A tower of some blocks in some order, or a row of them on neighbouring locations."""
     order = draw(st.permutations(names))
     count = draw(st.integers(1, len(names)))
     cell = draw(st.sampled_from(cells))
@@ -57,7 +57,7 @@ def goals(draw: st.DrawFn, names: str, cells: list[tuple[int, int]]) -> str:
 
 
 def check(plan: Plan | None) -> None:
-    """Prove that there is a plan and that it holds, in words and in motion."""
+    """Check that a plan exists and is valid, as a task plan and as motion."""
     assert plan is not None
     report = tk.validate_plan(plan)
     assert report.is_valid, report.problems
@@ -65,8 +65,8 @@ def check(plan: Plan | None) -> None:
 
 @settings(max_examples=scaled_examples(0.2), suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
-def test_every_plan_of_the_gantry_holds(data: st.DataObject) -> None:
-    """Any arrangement of blocks on 25 cells leads to any tower or row, and the plan passes its check."""
+def test_every_plan_of_the_gantry_is_valid(data: st.DataObject) -> None:
+    """Any arrangement of blocks on 25 cells leads to any tower or row."""
     scene = blocks_scene({}, table=0.6)
     blocks = data.draw(arrangements(CELLS))
     for name, (x, y), turn, below in blocks:
@@ -84,14 +84,14 @@ def test_every_plan_of_the_gantry_holds(data: st.DataObject) -> None:
 
 @pytest.fixture(scope="module")
 def panda_table() -> SceneGraph:
-    """Our Panda at its table."""
+    """Return the Panda at its table."""
     return tk.load_scene("panda_table")
 
 
 @settings(max_examples=scaled_examples(0.12), suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
-def test_every_plan_of_the_panda_holds(panda_table: SceneGraph, data: st.DataObject) -> None:
-    """The same for our arm with seven joints and meshes, on the cells before it."""
+def test_every_plan_of_the_panda_is_valid(panda_table: SceneGraph, data: st.DataObject) -> None:
+    """The same holds for an arm with seven joints and meshes."""
     scene = panda_table
     blocks = data.draw(arrangements(PANDA_CELLS))
     for name, (x, y), turn, below in blocks:

@@ -1,4 +1,4 @@
-"""The same goal on different arms: only the scene and the robot differ."""
+"""Equal goals on different arms: only the scene and the robot differ."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OTHER_ROBOTS = ("ur5", "baxter")
 
 @pytest.mark.parametrize("robot", [*PYBULLET_ROBOTS, *OTHER_ROBOTS])
 def test_the_demo_goal_is_planned_and_checked(robot: str) -> None:
-    """Every arm stacks three blocks, and the plan passes the check at fine steps."""
+    """Every arm stacks three blocks, and the plan is valid at a fine resolution."""
     require_robot(robot)
     scene = tk.load_scene(f"{robot}_table", "blocks3")
     plan = tk.plan(scene, domain="blocks", goal=GOAL, robot=robot, seed=3).plan
@@ -27,8 +27,8 @@ def test_the_demo_goal_is_planned_and_checked(robot: str) -> None:
 
 
 @pytest.mark.parametrize("robot", PYBULLET_ROBOTS)
-def test_the_demo_goal_is_played(robot: str) -> None:
-    """A suction cup and a hand with a linkage build what is planned, within 5 mm and 2 degrees."""
+def test_the_demo_goal_is_simulated(robot: str) -> None:
+    """A suction cup and a hand with a linkage place blocks within 5 mm and 2 degrees."""
     scene = tk.load_scene(f"{robot}_table", "blocks3")
     plan = tk.plan(scene, domain="blocks", goal=GOAL, robot=robot, seed=4).plan
     assert plan is not None
@@ -38,8 +38,8 @@ def test_the_demo_goal_is_played(robot: str) -> None:
     assert report.worst_rotation < math.radians(2.0)
 
 
-def test_the_vacuum_loses_what_is_too_heavy() -> None:
-    """A block of five kilograms comes off a cup that pulls with 30 N, and the notes say so."""
+def test_the_vacuum_loses_a_heavy_block() -> None:
+    """A cup with a force of 30 N loses a block of 5 kg, and the notes have the cause."""
     scene = tk.load_scene("iiwa_table", "blocks1")
     plan = tk.plan(
         scene, domain="blocks", goal="(ontable a table__0__0)", robot="iiwa", seed=0
@@ -51,8 +51,8 @@ def test_the_vacuum_loses_what_is_too_heavy() -> None:
     assert any("the cup lost 'a': it " in str(note) for note in report.notes)
 
 
-def test_the_vacuum_does_not_hold_what_is_not_there() -> None:
-    """A block that lies 3 cm beside its planned place is not held by the cup, whose rim hangs over the edge."""
+def test_the_vacuum_does_not_hold_a_displaced_block() -> None:
+    """At a block 3 cm off its planned pose, the rim of the cup is beyond the edge."""
     scene = tk.load_scene("iiwa_table", "blocks1")
     plan = tk.plan(
         scene, domain="blocks", goal="(ontable a table__0__0)", robot="iiwa", seed=0

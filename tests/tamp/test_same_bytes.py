@@ -1,4 +1,4 @@
-"""The same plan to the byte on every CPU, whatever its C library, BLAS and numpy do there."""
+"""Equal plans byte for byte on every CPU, independent of C library, BLAS and numpy."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ OLDER_CPU = {
         "X86_V3 X86_V4 AVX512_ICL AVX512_SPR AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX2 FMA3"
     ),
 }
-"""Without fused products and wide registers; each library warns of what it does not know, and goes on."""
+"""Environment without fused products and wide registers; libraries ignore unknown values."""
 
 
 @cache
 def digests(*environment: tuple[str, str]) -> dict[str, str]:
-    """Return the digests of the plans that a process of an environment makes."""
+    """Return the digests of the plans of a process with an environment."""
     command = [sys.executable, "-W", "ignore", str(SUPPORT / "golden_plans.py")]
     done = run_process(
         command,
@@ -44,13 +44,13 @@ def digests(*environment: tuple[str, str]) -> dict[str, str]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, str] = json.loads(done.stdout)
-    return found
+    results: dict[str, str] = json.loads(done.stdout)
+    return results
 
 
 @pytest.fixture(scope="module")
 def last_bits(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the library that turns the last bits of libm, BLAS and LAPACK over."""
+    """Return a library that changes the last bits of libm, BLAS and LAPACK."""
     if sys.platform != "linux" or shutil.which("g++") is None:
         pytest.skip("needs Linux and g++, to turn over what the C library answers")
     library = tmp_path_factory.mktemp("last_bits") / "last_bits.so"
@@ -59,41 +59,43 @@ def last_bits(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(library)
 
 
-def test_plans_are_the_ones_that_were_recorded() -> None:
-    """Plan files have the digests in tests/data; other versions of libraries may make other plans."""
+def test_plans_are_the_recorded_ones() -> None:
+    """Plan files have the digests in tests/data, for these versions of the libraries."""
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
-    found = digests()
-    others = sorted(name for name in golden["plans"] if found.get(name) != golden["plans"][name])
+    results = digests()
+    changed_plans = sorted(
+        name for name in golden["plans"] if results.get(name) != golden["plans"][name]
+    )
     now = versions()
     changed = [
         f"{name} {then} to {now[name]}"
         for name, then in golden["versions"].items()
         if now[name] != then
     ]
-    if others and changed:
+    if changed_plans and changed:
         pytest.skip(
             f"plans were recorded with other libraries ({', '.join(changed)}), and"
-            f" {', '.join(others)} differ"
+            f" {', '.join(changed_plans)} differ"
         )
-    assert not others, (
-        f"other plans: {', '.join(others)}; if they are meant: python tests/support/golden_plans.py"
-        " --renew"
+    assert not changed_plans, (
+        f"other plans: {', '.join(changed_plans)}; if the change is intended: python"
+        " tests/support/golden_plans.py --renew"
     )
-    assert sorted(found) == sorted(golden["plans"])
+    assert sorted(results) == sorted(golden["plans"])
 
 
 def test_an_older_cpu_and_other_last_bits_make_the_same_plans(last_bits: str) -> None:
-    """Without AVX2 and fused products, and with every last bit of libm, BLAS and LAPACK turned over, plans are equal.
+    """Plans are equal without AVX2 and with other last bits of libm, BLAS and LAPACK.
 
-    Both at once, since plans take long: either would change a digest. The names of
-    :data:`OLDER_CPU` are of x86-64.
+    Both changes are tested together to save time, since either would change a digest. The names of
+    :data:`OLDER_CPU` are those of x86-64.
     """
     older = OLDER_CPU.items() if platform.machine() == "x86_64" else ()
     assert digests(*older, ("LD_PRELOAD", last_bits)) == digests()
 
 
-def test_last_bits_are_turned_over(last_bits: str) -> None:
-    """The library does what it says: sines, products and eigenvalues differ by rounding, and exact ones stay."""
+def test_last_bits_are_changed(last_bits: str) -> None:
+    """Sines, products and eigenvalues differ by rounding; exact results are equal."""
     code = (
         "import math, numpy as np; a = np.array([[1.1, 2.3], [2.3, 4.7]]);print(*map(float,"
         " (math.sin(1.0), math.exp(0.3), math.atan2(1.0, 3.0), a[0] @ a[1], (a @ a)[0, 1],(a @"
@@ -142,12 +144,12 @@ MAY = {
 }
 
 
-def test_what_plans_are_made_of_asks_no_library_for_rounded_numbers() -> None:
-    """Packages that make plans use tmkit._support.elementary, not libm, BLAS or LAPACK, with known exceptions."""
+def test_planning_uses_no_library_for_rounded_numbers() -> None:
+    """Planning uses tmkit._support.elementary, not libm, BLAS or LAPACK, with known exceptions."""
     package = Path(tmkit.__file__).parent
     names = ("_support", "formats", "manipulation", "motion", "plans", "robots", "tamp")
     folders = [*(package / name for name in names), ROOT / "domains"]
-    found = set()
+    results = set()
     for folder in folders:
         for path in sorted(folder.rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -156,5 +158,5 @@ def test_what_plans_are_made_of_asks_no_library_for_rounded_numbers() -> None:
                     name = path.relative_to(
                         package.parent if package in path.parents else ROOT
                     ).as_posix()
-                    found.add((name, ".".join(words)))
-    assert found == set(MAY)
+                    results.add((name, ".".join(words)))
+    assert results == set(MAY)

@@ -1,4 +1,4 @@
-"""Schedules: independent steps of two gantries overlap, others wait; what is wrong with one is found."""
+"""Schedules: independent steps of two gantries overlap, dependent ones wait."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ HANDS = ("hand", "left_finger", "right_finger")
 
 
 def two_gantries() -> tk.SceneGraph:
-    """Return two gantries over one table, with two blocks and a tray on the side of either."""
+    """Return two gantries over one table, each with two blocks and a tray at its side."""
     places = {"a": (-2, -2), "b": (2, -2), "c": (-2, 2), "d": (2, 2)}
     scene = blocks_scene(places, table=1.0).mount(
         gantry_scene().remove_frame("table"), "world", prefix="l_"
@@ -66,7 +66,7 @@ def start(scene: tk.SceneGraph) -> np.ndarray:
     return np.asarray(scene.configuration(joints))
 
 
-def planned(goal: str, **options: bool) -> Plan:
+def plan_both(goal: str, **options: bool) -> Plan:
     """Return a plan of both gantries."""
     scene = two_gantries()
     result = solve_with(scene, goal, q=start(scene), domain=DOMAIN, robot=ARMS, **options)
@@ -77,13 +77,13 @@ def planned(goal: str, **options: bool) -> Plan:
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    """Return the scheduled plan by which each gantry moves two blocks into its tray."""
+    """Return a scheduled plan in which each gantry moves two blocks into its tray."""
     own = "(and (on a right) (on b right) (on c left) (on d left))"
-    return planned(own, arms_at_once=True)
+    return plan_both(own, arms_at_once=True)
 
 
-def nearest(plan: Plan, first: Manipulator, second: Manipulator) -> float:
-    """Return the least distance of two hands in a schedule, by pairs of frames and on its own grid of times."""
+def hand_distance(plan: Plan, first: Manipulator, second: Manipulator) -> float:
+    """Return the smallest distance of two hands in a schedule, on a separate time grid."""
     schedule = Schedule.of(plan)
     prefixes = ["l_" if arm.name.startswith("l_") else "" for arm in (first, second)]
     return min(
@@ -94,19 +94,19 @@ def nearest(plan: Plan, first: Manipulator, second: Manipulator) -> float:
 
 
 def test_independent_steps_overlap(plan: Plan) -> None:
-    """Both arms work most of the time; the plan is valid, with its schedule and without."""
+    """Both arms act most of the time; the plan is valid with and without its schedule."""
     in_turn = replace(plan, starts=(), joined=())
     assert Schedule.of(plan).makespan <= 0.65 * Schedule.of(in_turn).makespan
-    for one in (plan, in_turn):
-        report = tk.validate_plan(one, domain=DOMAIN)
+    for candidate in (plan, in_turn):
+        report = tk.validate_plan(candidate, domain=DOMAIN)
         assert report.is_valid, report.problems
-    assert nearest(plan, *ARMS) >= 0.02
+    assert hand_distance(plan, *ARMS) >= 0.02
 
 
-def test_the_makespan_gets_small() -> None:
-    """Each better plan that is told has a smaller makespan, that of its schedule; the last is returned, and valid."""
+def test_improvement_reduces_the_makespan() -> None:
+    """Each reported plan has a smaller makespan; the result is the last, and valid."""
     scene = two_gantries()
-    told: list[PlanningProgress] = []
+    reports: list[PlanningProgress] = []
     result = tk.solve(
         tk.PlanningProblem(
             scene,
@@ -116,10 +116,10 @@ def test_the_makespan_gets_small() -> None:
             robots=ARMS,
         ),
         tk.PlanningOptions(seed=1, arms_at_once=True, cost="makespan", improve=6),
-        on_progress=told.append,
+        on_progress=reports.append,
     )
     assert result.plan is not None
-    costs = [progress.cost for progress in told if isinstance(progress, ImprovementProgress)]
+    costs = [progress.cost for progress in reports if isinstance(progress, ImprovementProgress)]
     assert costs == sorted(costs, reverse=True)
     assert costs[0] > costs[-1] == pytest.approx(result.statistics.makespan)
     assert plan_cost(result.plan, "makespan") == result.statistics.makespan
@@ -127,7 +127,7 @@ def test_the_makespan_gets_small() -> None:
 
 
 def test_a_schedule_is_a_function_of_the_plan(plan: Plan, tmp_path: Path) -> None:
-    """The same plan gives the same schedule, and so does its file, in which it is."""
+    """Equal plans have equal schedules, which the plan file contains."""
     assert schedule_plan(replace(plan, starts=(), joined=())).starts == plan.starts
     tk.save_plan(plan, tmp_path / "plan.json")
     loaded = tk.load_plan(tmp_path / "plan.json")
@@ -145,10 +145,10 @@ def test_a_schedule_is_a_function_of_the_plan(plan: Plan, tmp_path: Path) -> Non
         ({"starts": [0.0] * 8}, ": needs the key 'joined'"),
     ],
 )
-def test_a_broken_schedule_is_refused(
+def test_a_broken_schedule_is_rejected(
     plan: Plan, tmp_path: Path, schedule: object, message: str
 ) -> None:
-    """A file whose schedule does not fit the steps says so."""
+    """The error names a schedule that does not fit the steps of the file."""
     tk.save_plan(plan, tmp_path / "plan.json")
     document = json.loads((tmp_path / "plan.json").read_text())
     (tmp_path / "plan.json").write_text(json.dumps({**document, "schedule": schedule}))
@@ -156,26 +156,26 @@ def test_a_broken_schedule_is_refused(
         tk.load_plan(tmp_path / "plan.json")
 
 
-def test_wrong_schedules_are_found(plan: Plan) -> None:
-    """Steps of one arm at once, and steps that start before what they need, are problems."""
+def test_invalid_schedules_are_reported(plan: Plan) -> None:
+    """Overlapping steps of one arm, and steps before their preconditions, are problems."""
     at_zero = replace(plan, starts=(0.0,) * len(plan.steps), joined=())
     report = tk.validate_plan(at_zero, domain=DOMAIN)
     assert not report.is_valid
     assert any("both move one arm" in problem for problem in report.problems)
 
 
-class Polite(parts.TwoArms):
-    """An arm acts only after the other one has stepped aside."""
+class WaitForHome(parts.TwoArms):
+    """Candidate filter: an arm acts only after the other one has moved aside."""
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield each second candidate."""
+        """Yield every second candidate."""
         yield from itertools.islice(super().candidates(action, context), 1, None, 2)
 
 
 @pytest.mark.parametrize("words", [{}, {"athome": "parked"}])
 def test_arms_go_home(words: dict[str, str]) -> None:
-    """With a home, too, an arm steps aside for the other, and a hand-over leads both away from home."""
-    domain = parts.compose_domain("homes", [Polite, parts.Home], words=words)
+    """With a home, an arm moves aside for the other; a hand-over leads both away from home."""
+    domain = parts.compose_domain("homes", [WaitForHome, parts.Home], words=words)
     home = words.get("athome", "athome")
     assert domain.semantics.probabilistic_predicates == {home}
     assert not DOMAIN.semantics.probabilistic_predicates
@@ -199,7 +199,7 @@ def test_arms_go_home(words: dict[str, str]) -> None:
 
 
 def test_hands_meet_between_arms_on_one_base() -> None:
-    """Where both arms have their bases in one place, hands point along any direction."""
+    """If both bases are at one place, hands meet along any direction."""
     scene = two_gantries().reparent("c", "hand", pose=Pose())
     clock, rules = (
         StageClock(),
@@ -211,21 +211,23 @@ def test_hands_meet_between_arms_on_one_base() -> None:
     context = ActionContext(
         scene, start(scene), np.random.default_rng(0), SeededSamplers(Samplers(), ARMS[0], 0), arms
     )
-    found = handovers(context, "c", giver="gantry", taker="l_gantry", points=[[0.0, 0.0, 0.5]])
-    places = [handover.exchange.as_array() for handover in itertools.islice(found, 8)]
+    candidates_of_c = handovers(
+        context, "c", giver="gantry", taker="l_gantry", points=[[0.0, 0.0, 0.5]]
+    )
+    places = [handover.exchange.as_array() for handover in itertools.islice(candidates_of_c, 8)]
     assert places
     assert np.isfinite(places).all()
 
 
 def test_arms_that_would_meet_wait() -> None:
-    """Where each arm reaches over the other's way, one waits; told to start at once, the hands collide."""
-    plan = planned("(and (on c right) (on a left))", arms_at_once=True)
+    """An arm waits for the other; if both start at the same time, the hands collide."""
+    plan = plan_both("(and (on c right) (on a left))", arms_at_once=True)
     assert tk.validate_plan(plan, domain=DOMAIN).is_valid
-    assert nearest(plan, *ARMS) >= 0.02
+    assert hand_distance(plan, *ARMS) >= 0.02
 
 
-def test_the_checker_sees_hands_that_meet() -> None:
-    """Two arms sent through each other at once are told to collide, with the time."""
+def test_the_validator_reports_colliding_hands() -> None:
+    """The collision of two simultaneous motions is reported with its time."""
     scene = (
         two_gantries()
         .set_pose("c", Pose([0.0, -0.2, 0.075]))
@@ -248,14 +250,14 @@ def test_the_checker_sees_hands_that_meet() -> None:
 
 
 def test_both_arms_move_at_once_in_simulation(plan: Plan) -> None:
-    """The simulated time is that of the schedule, and all blocks end where they are planned."""
+    """The simulated time is the makespan, and all blocks end at their planned poses."""
     report = tk.simulate(plan)
     assert report.is_successful, report.notes
     assert report.duration < Schedule.of(plan).makespan + 2.0
 
 
 def test_the_time_line_shows_both(plan: Plan) -> None:
-    """Segments of both arms overlap in it; actions are in the order in which they end."""
+    """Segments of both arms overlap; actions are in the order of their ends."""
     timeline = plan_timeline(plan, domain=DOMAIN)
     assert sorted(timeline.order) == list(range(len(plan.steps)))
     assert timeline.steps == sorted(timeline.steps)
@@ -268,8 +270,8 @@ def test_the_time_line_shows_both(plan: Plan) -> None:
     assert timeline.scenes[-1] == plan.final_scene
 
 
-def test_what_has_no_schedule_is_refused(plan: Plan) -> None:
-    """Uncertain scenes and negative clearances."""
+def test_plans_without_a_schedule_are_rejected(plan: Plan) -> None:
+    """Uncertain scenes and negative clearances are rejected."""
     uncertain = tk.plan(unsure_blocks(), domain="blocks_uncertain", goal=ON_B).plan
     assert uncertain is not None
     with pytest.raises(ConfigurationError, match="uncertain scene"):
@@ -310,8 +312,8 @@ SWITCHES = parse_domain("""(define (domain switches)
         ("tick", "tick", True),
     ],
 )
-def test_what_may_change_places(first: str, second: str, expected: bool) -> None:
-    """Two actions interfere when one changes what the other needs or changes otherwise."""
+def test_interfering_actions_keep_their_order(first: str, second: str, expected: bool) -> None:
+    """Two actions interfere if one changes a precondition or an effect of the other."""
     actions = [
         GroundAction(words[0], tuple(words[1:])) for words in (first.split(), second.split())
     ]
@@ -323,7 +325,7 @@ def test_what_may_change_places(first: str, second: str, expected: bool) -> None
 
 
 def test_agents_take_turns() -> None:
-    """The plan of one robot after the other is that of both by turns, each until it is free; it stays valid."""
+    """The plan of one robot after the other is interleaved and stays valid."""
     objects = {"r": "robot", "s": "robot", "a": "lamp", "b": "lamp"}
     init = State([tk.pddl.Fact("free", ("r",)), tk.pddl.Fact("free", ("s",))])
     goal = parse_goal("(free r)", SWITCHES, objects=objects)
@@ -344,7 +346,7 @@ def test_agents_take_turns() -> None:
 
 
 def test_agents_share() -> None:
-    """What one robot does passes to another until both do equally much: the dearest first, and nothing forbidden."""
+    """Actions pass to the other robot until the effort is equal, the most expensive first."""
     objects = {"r": "robot", "s": "robot", "a": "lamp", "b": "lamp", "c": "lamp"}
     init = State([tk.pddl.Fact("free", ("r",)), tk.pddl.Fact("free", ("s",))])
     goal = parse_goal("(free r)", SWITCHES, objects=objects)
@@ -360,26 +362,28 @@ def test_agents_share() -> None:
     actions = [GroundAction(name, tuple(rest)) for name, *rest in words]
     efforts = {"ra": 0.0, "rb": 2.0, "rc": 1.0}
 
-    def done_by(*forbidden: str) -> list[str]:
-        def is_allowed(action: GroundAction, state: State) -> bool:
-            del state
-            return str(action) not in forbidden
+    def effort(actions: Sequence[GroundAction], agent: str) -> float:
+        return efforts.get(agent + actions[0].arguments[1], 0.0)
 
-        def effort(own: Sequence[GroundAction], agent: str) -> float:
-            return efforts.get(agent + own[0].arguments[1], 0.0)
-
-        plan = shared(problem, actions, ["r", "s"], is_allowed=is_allowed, effort=effort)
+    def agents(*forbidden: str) -> list[str]:
+        plan = shared(
+            problem,
+            actions,
+            ["r", "s"],
+            is_allowed=lambda action, _: str(action) not in forbidden,
+            effort=effort,
+        )
         assert tk.pddl.validate_task_plan(problem, plan).is_valid
         assert [action.arguments[1] for action in plan] == list("aabbcc")
         return [action.arguments[0] for action in plan[::2]]
 
-    assert done_by() == ["r", "s", "r"]
-    assert done_by("(go s b)") == ["r", "r", "s"]
-    assert done_by("(go s b)", "(back s c)", "(go s a)") == ["r", "r", "r"]
+    assert agents() == ["r", "s", "r"]
+    assert agents("(go s b)") == ["r", "r", "s"]
+    assert agents("(go s b)", "(back s c)", "(go s a)") == ["r", "r", "r"]
 
 
-def test_one_arm_does_not_do_all() -> None:
-    """Of four blocks between two arms that face each other, each gets the two that are nearer to it."""
+def test_opposite_arms_share_the_blocks() -> None:
+    """Each of two opposite arms moves the two blocks that are nearer to it."""
     facing = Pose.from_rpy([1.15, 0.0, 0.0], [0.0, 0.0, np.pi])
     scene = tk.load_scene("panda_table").mount(
         tk.load_scene("panda_alone"), "world", prefix="l_", pose=facing

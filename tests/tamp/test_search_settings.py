@@ -1,4 +1,4 @@
-"""Settings of the search: checked at construction, complete, and in Python only."""
+"""Search settings: validated at construction, complete, and in Python only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETTINGS = fields(SearchSettings)
 @pytest.mark.parametrize("entry", SETTINGS, ids=lambda entry: entry.name)
 @pytest.mark.parametrize("bad", [0, -1, True, "3", None, float("nan"), float("inf"), 10**400])
 def test_values_outside_the_range_are_rejected(entry: Any, bad: object) -> None:
-    """Each setting rejects what is no positive number, alone and in a sequence; the error has name and value."""
+    """A single value and an item of a sequence are checked; the error has name and value."""
     values: list[Any] = [bad, (bad,), (1, bad)]
     for value in values:
         with pytest.raises(
@@ -35,7 +35,7 @@ def test_values_outside_the_range_are_rejected(entry: Any, bad: object) -> None:
 
 @pytest.mark.parametrize("entry", SETTINGS, ids=lambda entry: entry.name)
 def test_settings_are_used_described_and_plain(entry: Any) -> None:
-    """Each setting is read by the search, has a description, and takes a number of its kind."""
+    """The search reads each setting, which has a description and a number of its kind."""
     package = Path(tk.__file__).parent / "tamp"
     sources = "".join(path.read_text() for path in sorted(package.glob("search/*.py")))
     assert (
@@ -50,7 +50,7 @@ def test_settings_are_used_described_and_plain(entry: Any) -> None:
 
 
 def test_the_reference_has_every_setting_with_its_default() -> None:
-    """The table of the page has the settings in their order, with their defaults and units."""
+    """The table of the page has the settings in order, with defaults and units."""
     page = (Path(__file__).parents[2] / "docs" / "reference" / "planning.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| `([^`]*)` \| (.*) \|$", page, re.MULTILINE)
     assert [(name, default) for name, default, _ in rows] == [
@@ -63,20 +63,20 @@ def test_the_reference_has_every_setting_with_its_default() -> None:
 
 
 def test_an_unknown_setting_has_the_nearest_name() -> None:
-    """As with every option."""
+    """The message is that of any option."""
     with pytest.raises(ArgumentError, match="unknown option 'patiense'; did you mean 'patience'"):
         SearchSettings(patiense=3)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("bad", [3, None, SearchSettings, {"patience": 3}])
 def test_the_option_takes_settings_only(bad: Any) -> None:
-    """Options reject anything else, the class as well."""
+    """Options reject other values, also the class itself."""
     with pytest.raises(ConfigurationError, match="search must be a SearchSettings, not"):
         PlanningOptions(search=bad)
 
 
 def test_options_show_changed_settings_only() -> None:
-    """Equal settings are not shown, also of another process."""
+    """Default settings are omitted, also after pickling."""
     assert repr(PlanningOptions(seed=1, search=SearchSettings())) == "PlanningOptions(seed=1)"
     options = PlanningOptions(search=SearchSettings(patience=3))
     assert (
@@ -86,11 +86,11 @@ def test_options_show_changed_settings_only() -> None:
 
 
 def test_files_and_flags_have_no_settings(tmp_path: Path) -> None:
-    """A problem file with the option names it; the command line has no flag."""
+    """The error of a problem file names the option; the command line has no flag."""
     assert "search" not in option_kinds(PlanningOptions)
     file = tmp_path / "problem.toml"
-    for stated in ("[options]\nsearch = 3\n", "[options.search]\npatience = 3\n"):
-        file.write_text(f'scene = ["panda_table", "blocks2"]\ngoal = "(on a b)"\n{stated}')
+    for text in ("[options]\nsearch = 3\n", "[options.search]\npatience = 3\n"):
+        file.write_text(f'scene = ["panda_table", "blocks2"]\ngoal = "(on a b)"\n{text}')
         with pytest.raises(
             TmkitError, match=r"options\.search: is an object, which only Python can give"
         ):
@@ -99,7 +99,7 @@ def test_files_and_flags_have_no_settings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", [1, 1_000_000])
 def test_extreme_settings_give_a_plan(value: int) -> None:
-    """Every setting at either end of its range: the plan is found, and is valid."""
+    """A valid plan is found with every setting at either end of its range."""
     values: dict[str, Any] = {
         entry.name: (value,) * len(entry.default) if isinstance(entry.default, tuple) else value
         for entry in SETTINGS

@@ -1,4 +1,4 @@
-"""Recorded search trees: they change no result, count what was counted, and lead to the scenes of the plan."""
+"""Recorded search trees: results, counts and scenes equal those of the run."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tmkit.plans.plan_file import plan_to_dict
 from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, SearchTree
 
 
-def planned(problem: TampProblem, **options: Any) -> PlanResult:
-    """Return the result of planning, ended by iterations."""
+def plan_problem(problem: TampProblem, **options: Any) -> PlanResult:
+    """Return the result of planning, limited by iterations."""
     task = PlanningProblem(problem.scene, goal=problem.goal, domain=problem.domain)
     return tk.solve(task, PlanningOptions(max_iterations=2, suggest=False, **options))
 
 
 def check_tree(tree: SearchTree) -> None:
-    """Check what holds for every tree: parents come first, ways to the plan begin at the start, all is plain."""
+    """Check that parents come first, plan branches begin at the start, and values are plain."""
     assert tree.nodes[0].parent is None
     for index, node in enumerate(tree.nodes[1:], start=1):
         assert node.parent is not None
@@ -48,9 +48,9 @@ def check_tree(tree: SearchTree) -> None:
 
 @pytest.mark.parametrize("name", ["regrasp", "blocked"])
 def test_transfers_are_recorded(name: str) -> None:
-    """Off, there is no tree; on, the result is the same, and the way to the plan ends in its scene."""
+    """Recording changes no result, and the branch of the plan ends in its last scene."""
     problem = PROBLEMS[name](0)
-    plain, recorded = planned(problem), planned(problem, record_tree=True)
+    plain, recorded = plan_problem(problem), plan_problem(problem, record_tree=True)
     assert plain.plan is not None
     assert recorded.plan is not None
     assert plain.search_trees == ()
@@ -64,14 +64,14 @@ def test_transfers_are_recorded(name: str) -> None:
         check_tree(tree)
         assert re.fullmatch(r"\d+ objects", tree.search)
     (tree,) = [tree for tree in recorded.search_trees if tree.is_in_plan]
-    way = [index for index, node in enumerate(tree.nodes) if node.is_in_plan]
-    assert tree.nodes[way[0]].estimate is not None
+    branch = [index for index, node in enumerate(tree.nodes) if node.is_in_plan]
+    assert tree.nodes[branch[0]].estimate is not None
     assert any(node.is_transfer for node in tree.nodes)
 
     # Each action of the plan is on the way, in order; detours may have been taken out.
-    actions = iter([action for index in way for action in tree.nodes[index].actions])
+    actions = iter([action for index in branch for action in tree.nodes[index].actions])
     assert all(str(action) in actions for action in recorded.plan.actions)
-    scene, _ = tree.version(way[-1], problem.scene)
+    scene, _ = tree.version(branch[-1], problem.scene)
     goal = recorded.plan.final_scene
     target = "box" if name == "regrasp" else "target"
     assert scene.parent(target) == goal.parent(target)
@@ -80,7 +80,7 @@ def test_transfers_are_recorded(name: str) -> None:
 
 
 def test_task_plans_are_recorded_with_their_versions_and_failures() -> None:
-    """Versions are the scenes of the plan's steps; attempts and failures add up to what the run counted."""
+    """Versions are the scenes of the steps; attempts and failures add up to those of the run."""
     scene = blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"})
     result = tk.plan(
         scene,
@@ -91,9 +91,9 @@ def test_task_plans_are_recorded_with_their_versions_and_failures() -> None:
     assert result.plan is not None, result.explanation
     (tree,) = result.search_trees
     check_tree(tree)
-    way = [index for index, node in enumerate(tree.nodes) if node.is_in_plan]
-    assert len(way) == len(result.plan.steps) + 1
-    for index, step in zip(way[1:], result.plan.steps, strict=True):
+    branch = [index for index, node in enumerate(tree.nodes) if node.is_in_plan]
+    assert len(branch) == len(result.plan.steps) + 1
+    for index, step in zip(branch[1:], result.plan.steps, strict=True):
         assert tree.nodes[index].actions == (str(step.action),)
     first = tk.plan(
         scene,
@@ -104,14 +104,14 @@ def test_task_plans_are_recorded_with_their_versions_and_failures() -> None:
     assert first.plan is not None
     assert first.search_trees == result.search_trees  # those of the search, not of improvement
     assert sum(node.tries for node in tree.nodes) == first.statistics.attempts
-    for index, step in zip(way[1:-1], first.plan.steps, strict=False):
+    for index, step in zip(branch[1:-1], first.plan.steps, strict=False):
         version, q = tree.version(index, scene)
         assert version == step.scene
         assert q.tobytes() == step.q.tobytes()
 
 
-def test_a_search_in_vain_is_recorded() -> None:
-    """Without a plan nothing is marked; failures add up to those of the statistics, and each is of an attempt."""
+def test_a_search_without_a_plan_is_recorded() -> None:
+    """No node is marked; failures add up to the statistics, each with an attempt."""
     scene = with_box(
         blocks_scene({"a": (0, 0), "b": (2, 2)}), "lid", (-0.1, -0.1, 0.08), (0.1, 0.1, 0.1)
     )
@@ -136,8 +136,8 @@ def test_a_search_in_vain_is_recorded() -> None:
     assert all(node.tries >= sum(failure.count for failure in node.failures) for node in nodes)
 
 
-def test_trees_travel_between_processes() -> None:
-    """With several workers the tree is that of the deciding seed."""
+def test_trees_are_returned_by_workers() -> None:
+    """With several workers the tree is that of the conclusive seed."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     problem = PlanningProblem(scene, goal="(on a b)", robots=GANTRY)
     alone = tk.solve(problem, PlanningOptions(record_tree=True))
@@ -159,7 +159,7 @@ def test_trees_on_the_command_line(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """As data and as pictures; another format is refused before planning begins."""
+    """Trees are written as data and pictures; other formats are rejected before planning."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
         sys,

@@ -1,4 +1,4 @@
-"""Plans by arms that only an SRDF file describes: made, checked and played by the command, as for our own robots."""
+"""Plans of arms that only an SRDF file describes, by the command."""
 
 from __future__ import annotations
 
@@ -28,44 +28,44 @@ frame table {
 def run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> object:
-    """Return a function that runs the command in a folder of its own and returns its exit code and answer."""
+    """Return a function that runs the command in a temporary folder: (exit code, output)."""
     monkeypatch.chdir(tmp_path)
 
     def runner(*arguments: str | Path) -> tuple[int, str]:
         monkeypatch.setattr(sys, "argv", ["tmkit", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
             cli.main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out + said.err
+        output = capsys.readouterr()
+        return int(ended.value.code or 0), output.out + output.err
 
     return runner
 
 
 def build_the_tower(run: object, scenes: list[str | Path], robot: str) -> None:
-    """Plan, check and play the tower of three; the plan needs neither scene nor SRDF any more."""
+    """Plan, validate and simulate the tower of three; the plan needs no scene or SRDF."""
     assert callable(run)
-    code, said = run(
+    code, output = run(
         "plan", *scenes, "--goal", GOAL, "--robot", robot, "--seed", "2", "-o", "plan.json"
     )
-    assert code == 0, said
+    assert code == 0, output
     plan = json.loads(Path("plan.json").read_text(encoding="utf-8"))
     assert plan["robots"][0]["gripper_joints"] == ["panda_finger_joint1"]
     assert plan["robots"][0]["tool"] in ("panda_grasptarget", "panda_hand_tcp")
     for file in Path().glob("*.[rs]*"):
         file.unlink()
     for command in ("check", "simulate"):
-        code, said = run(command, "plan.json")
-        assert code == 0, said
+        code, output = run(command, "plan.json")
+        assert code == 0, output
 
 
 def test_an_arm_with_the_hand_of_its_end_effector(run: object) -> None:
-    """Group, chain, states and end effector of a file of the usual kind make an arm that builds the tower."""
+    """An arm of group, chain, states and end effector of a typical file builds the tower."""
     Path("panda.srdf").write_text(PANDA_SRDF, encoding="utf-8")
     build_the_tower(run, ["panda_table", "./panda.srdf", "blocks3"], "panda.srdf:arm")
 
 
-def test_an_arm_with_the_hand_given(run: object) -> None:
-    """A public file that calls the arm itself its end effector does, once its hand is named."""
+def test_an_arm_with_a_named_hand(run: object) -> None:
+    """The arm of a public file, whose end effector is the arm itself, needs a named hand."""
     try:
         files = importlib.metadata.distribution("example-robot-data")
     except importlib.metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""The Sussman anomaly with its goal shown by a scene: in scenes of ours, and in files of the original TMKit."""
+"""Sussman anomaly with a goal scene, in robray and in files of the original TMKit."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tmkit.formats import load_goal_scene
 from tmkit.tamp import PlanResult
 
 
-def play(result: PlanResult) -> None:
-    """Require a plan that its check and the simulator agree with."""
+def require_simulated(result: PlanResult) -> None:
+    """Check that a plan is valid and succeeds in simulation."""
     assert result.plan is not None, result.explanation
     assert result.plan.goal.startswith("(and (on ")
     checked = tk.validate_plan(result.plan)
@@ -23,15 +23,15 @@ def play(result: PlanResult) -> None:
     assert report.is_successful, report.notes
 
 
-def test_scenes_of_ours() -> None:
-    """The goal shown by a scene is planned for, checked and played with the Panda."""
+def test_a_goal_scene_for_the_panda() -> None:
+    """The plan of the Panda for the goal scene is valid and succeeds in simulation."""
     scene = tk.load_scene("panda_table", "sussman_start")
-    play(tk.plan(scene, goal=load_goal_scene(scene, "sussman_goal")))
+    require_simulated(tk.plan(scene, goal=load_goal_scene(scene, "sussman_goal")))
 
 
 @pytest.mark.parametrize("parked", [True, False], ids=["as-it-is", "left-arm-at-zero"])
 def test_files_of_the_original_with_a_baxter(parked: bool) -> None:
-    """Its scenes, domain and start configuration work as they are, the curtain around the left arm included."""
+    """Original scenes, domain and start work unchanged, with the curtain around the left arm."""
     if not (folder := os.environ.get("TMKIT_SAMPLES")):
         pytest.skip("TMKIT_SAMPLES names no folder with the scenes of the original")
     robray, words = Path(folder) / "robray", Path(folder) / "pddl" / "tm-blocks.pddl"
@@ -50,4 +50,4 @@ def test_files_of_the_original_with_a_baxter(parked: bool) -> None:
     result = tk.solve(
         tk.PlanningProblem(scene, q, domain=words, semantics="blocks", goal=goal, robots="baxter")
     )
-    play(result)
+    require_simulated(result)

@@ -1,4 +1,4 @@
-"""Planning of tasks and motions with a task planner of one's own."""
+"""Task-and-motion planning with a user's task planner."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult, TaskP
 from tmkit.task_planning.translated_task import TranslatedTask
 
 
-class Scripted(TaskPlanner[TranslatedTask]):
-    """Says what it was told to say, once, then that there is no plan."""
+class ScriptedPlanner(TaskPlanner[TranslatedTask]):
+    """Task planner that returns a scripted plan once, then no plan."""
 
     def __init__(self, *steps: GroundAction) -> None:
         self.steps = steps
         self.searched: list[TranslatedTask] = []
 
     def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> TranslatedTask:
-        """Translate."""
+        """Translate the problem."""
         return FastDownward().translate(problem, time_limit=time_limit)
 
     def search(self, task: TranslatedTask, *, time_limit: float = 60.0) -> TaskPlanResult:
@@ -32,11 +32,11 @@ class Scripted(TaskPlanner[TranslatedTask]):
 
 
 def test_the_task_planner_can_be_chosen() -> None:
-    """The actions of a plan are those that the task planner given has found, where each of them serves something."""
+    """The plan has the useful actions of the user's task planner."""
     scene = blocks_scene({"b": (1, 1), "a": "b"}, table=0.4)
     words = ("unstack a b", "put-down a table__-1__1")
     steps = [GroundAction(name, tuple(arguments)) for name, *arguments in map(str.split, words)]
-    planner = Scripted(*steps)
+    planner = ScriptedPlanner(*steps)
     result = tk.plan(
         scene,
         goal="(and (clear b) (handempty))",
@@ -51,8 +51,8 @@ def test_the_task_planner_can_be_chosen() -> None:
     assert len(planner.searched) == 1
 
 
-def test_what_searched_is_named() -> None:
-    """The core's search finds small plans; without it, it is Fast Downward's."""
+def test_the_task_search_is_named() -> None:
+    """The core's search finds small plans; otherwise Fast Downward's search does."""
     scene = blocks_scene({"b": (1, 1), "a": (0, 0)}, table=0.4)
     assert tk.plan(scene, goal="(on a b)", robot=GANTRY).statistics.task_search == "core"
     planner = FastDownward(core_work=0.0)
