@@ -147,7 +147,7 @@ class Negative:
     [
         (
             raise_error,
-            r"cost function 'raises' fails for \(pick-up a table__0__0\): ZeroDivisionError: oh",
+            r"cost function 'raise_error' fails for \(pick-up a table__0__0\): ZeroDivisionError: oh",
         ),
         (
             Negative(),

@@ -107,7 +107,9 @@ def test_a_failing_sampler_ends_planning_with_its_name() -> None:
         raise KeyError(request.object)
 
     samplers = tk.Samplers().with_grasps(failing_sampler, of_class="movable")
-    with pytest.raises(SamplerError, match=r"broken' fails for 'thing': KeyError: 'thing'"):
+    with pytest.raises(
+        SamplerError, match=r"failing_sampler' fails for 'thing': KeyError: 'thing'"
+    ):
         tk.plan(
             scene_with(l_mesh(), face=upright_face(l_mesh())),
             domain="blocks",

@@ -272,7 +272,7 @@ class PlanningContext:
         )
 
     def arm_goal_motion(self, clock: StageClock) -> ArmGoalMotion | None:
-        """Return the motion to the goals of the arm after the last action; None without such."""
+        """Return the motion to the goals of the arm after the last action, or None."""
         goals = tuple(goal for goal in self.continuous_goals if isinstance(goal, ArmAt))
         return ArmGoalMotion(self, clock, goals) if goals else None
 
