@@ -1,4 +1,4 @@
-"""Concave meshes in scenes: which are replaced by pieces, planned with, validated and simulated; and which are not."""
+"""Convex decomposition of concave meshes in planning, validation and simulation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _scene(thing: tk.AttachedShape, *, tray: tk.AttachedShape | None = None) -> 
 def test_a_concave_object_is_planned_validated_and_simulated(
     name: str, suffix: str, tmp_path: Path
 ) -> None:
-    """Its hull is too wide for the hand; by a wall or handle it is carried to the tray, in both engines."""
+    """An object with a wide hull is carried by a wall or handle, in both engines."""
     mesh = CONCAVE_MESHES[name]()
     trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.faces)).export(
         tmp_path / f"thing.{suffix}"
@@ -66,7 +66,7 @@ def test_a_concave_object_is_planned_validated_and_simulated(
 
 
 def test_places_in_an_open_box_are_on_its_floor() -> None:
-    """The box is one mesh: as a hull it is a block with places on top; in pieces its floor is the region."""
+    """A box of one mesh has placements on top as a hull, and on its floor in pieces."""
     tray = tub_mesh(square_outline(0.26), square_outline(0.248), height=0.05, floor=0.006)
     scene = _scene(tk.AttachedShape(tk.Box([0.04, 0.04, 0.08])), tray=tk.AttachedShape(tray))
     arm = tk.load_manipulator("panda")
@@ -97,7 +97,7 @@ def test_equal_seeds_give_equal_plans(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_hull_by_choice_stays_and_is_the_cause() -> None:
-    """The level 'hull' keeps the former behaviour, and the explanation names the mesh and the remedy."""
+    """The level 'hull' keeps the hull, and the explanation has the mesh and the remedy."""
     scene = _scene(tk.AttachedShape(CONCAVE_MESHES["cup"](), level="hull"))
     assert with_convex_pieces(scene) is scene
     result = tk.plan(
@@ -136,7 +136,7 @@ def test_too_many_pieces_are_told(
 
 
 def test_only_objects_and_supports_are_replaced(caplog: pytest.LogCaptureFixture) -> None:
-    """A frame without a class keeps its hull, as links of robots do; a second call changes nothing."""
+    """A frame without a class keeps its hull, and a second call has no effect."""
     caplog.set_level(logging.INFO)
     corner = tk.AttachedShape(l_mesh(0.16, 0.05), friction=0.3, color=[1.0, 0.0, 0.0, 1.0])
     scene = _scene(corner, tray=corner).add_frame("link", "world", shapes=[corner])

@@ -53,7 +53,7 @@ def scene(
 
 
 def test_a_ring_hangs_on_a_peg_as_low_as_it_gets() -> None:
-    """A square ring hangs by an inner corner: its middle is half an inner diagonal below, less the peg."""
+    """A square ring hangs by an inner corner, at its known depth."""
     start = scene(ring(), PEG)
     found = [pose for pose, _ in rack_placements(start, "thing", "rack", q=None)]
     assert found
@@ -91,7 +91,7 @@ def test_what_would_fall_does_not_rest() -> None:
 
 
 def test_the_way_off_a_peg_is_along_its_free_end_and_off_a_post_up() -> None:
-    """Along a peg as far as half the peg and half the ring, away from a wall; off a post by the depth of the cup."""
+    """Removals follow a peg away from a wall, or lift a cup off a post by its depth."""
     wall = AttachedShape(Box([0.4, 0.02, 2.0]), Pose([0.5, 0.08, 1.0]))
     for sign in (1.0, -1.0):
         side = AttachedShape(wall.shape, Pose([0.5, sign * 0.08, 1.0]))

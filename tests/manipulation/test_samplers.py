@@ -1,4 +1,4 @@
-"""Samplers: who is asked, what is cached, and what becomes of samplers that fail or give nonsense."""
+"""Selection of samplers, the cache of grasps, and errors of invalid samplers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_without_others_ours_are_asked() -> None:
 
 
 def test_the_place_at_the_start_comes_after_the_nearest() -> None:
-    """An object may go back to where the arm took it, even if the nearest places are far from there."""
+    """The start pose of an object is a placement, even if it is far from the nearest ones."""
     start = scene_with_object()
     moved = start.set_pose("block", start.local_pose("block") @ Pose([0.2, 0.1, 0.0]))
     sampling = SeededSamplers(Samplers(), GANTRY, start=start)
@@ -117,7 +117,7 @@ def test_a_registry_is_a_value() -> None:
 
 
 def test_the_same_object_is_asked_about_once() -> None:
-    """Grasps are computed once for an object in whatever place, and anew when the object changes."""
+    """Grasps are computed once for an object at any pose, and again if the object changes."""
     asked: list[str] = []
 
     def counting(request: GraspRequest) -> Iterator[Grasp]:
@@ -143,7 +143,7 @@ def test_ours_compute_a_shape_once() -> None:
 
 
 def test_chance_depends_on_seed_and_shape_alone() -> None:
-    """The generator of a grasp sampler is the same whoever asks first, and another for another seed."""
+    """The generator of a grasp sampler depends on the seed, not on the order of calls."""
 
     def random_grasp(request: GraspRequest) -> list[Grasp]:
         return [Grasp(Pose(0.1 * request.rng.normal(size=3)), 0.05, "random")]
@@ -178,7 +178,7 @@ def test_chance_depends_on_seed_and_shape_alone() -> None:
     ],
 )
 def test_nonsense_grasps_name_the_sampler(given: Any, message: str) -> None:
-    """What is no grasp, has no numbers, or does not fit the hand is an error that names the sampler."""
+    """An invalid grasp is an error with the name of the sampler."""
 
     def bad(request: GraspRequest) -> Any:
         return given
@@ -196,7 +196,7 @@ def test_nonsense_grasps_name_the_sampler(given: Any, message: str) -> None:
     ],
 )
 def test_nonsense_placements_name_the_sampler(given: Any, message: str) -> None:
-    """What is no placement, or speaks of an unknown frame, is an error that names the sampler."""
+    """An invalid placement is an error with the name of the sampler."""
 
     class Bad:
         def __call__(self, request: PlacementRequest) -> Any:
@@ -209,7 +209,7 @@ def test_nonsense_placements_name_the_sampler(given: Any, message: str) -> None:
 
 
 def test_a_sampler_that_raises_is_named() -> None:
-    """What a sampler raises, at once or half way, is the cause of an error that names it and the object."""
+    """An exception of a sampler causes an error with the names of sampler and object."""
 
     def half_way(request: PlacementRequest) -> Iterator[Placement]:
         yield Placement(request.support, Pose(), "good")

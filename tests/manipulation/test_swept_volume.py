@@ -1,4 +1,4 @@
-"""The space that a plan sweeps: nothing is missed, little is too much, and the same for the same plan."""
+"""Swept volume of a plan: complete, tight, and deterministic."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SLIDER = {
 
 
 def slider(scene: SceneGraph, path: list[float]) -> Plan:
-    """Return a plan in which one joint ``x`` that carries the frame ``sledge`` goes through values."""
+    """Return a plan in which a joint ``x`` moves the frame ``sledge`` through values."""
     arm = Manipulator.from_dict(
         {
             **GANTRY.to_dict(),
@@ -60,7 +60,7 @@ def on_rail(joint: Prismatic | Revolute, shape: AttachedShape) -> SceneGraph:
 
 
 def test_a_sliding_box_sweeps_a_longer_box() -> None:
-    """A cube of 10 cm that slides by half a metre sweeps 6 litres, and at most a skin of one cell more."""
+    """A cube of 10 cm that slides by 50 cm sweeps 6 litres, and at most one layer of cells more."""
     scene = on_rail(
         Prismatic([1, 0, 0], lower=-1.0, upper=1.0, name="x"), AttachedShape(Box([0.1] * 3))
     )
@@ -77,7 +77,7 @@ def test_a_sliding_box_sweeps_a_longer_box() -> None:
 
 
 def test_a_turning_ball_sweeps_a_ring() -> None:
-    """A ball on an arm of half a metre that turns once sweeps a torus; coarse path rows are refined."""
+    """A ball on a rotating arm sweeps a torus, also with coarse path rows."""
     shape = AttachedShape(Sphere(0.05), Pose([0.5, 0.0, 0.0]))
     scene = on_rail(Revolute([0, 0, 1], lower=-4.0, upper=4.0, name="x"), shape)
     found = swept_volume(slider(scene, [-math.pi, math.pi]), cell=0.01)
@@ -101,7 +101,7 @@ def volume(plan: Plan) -> SweptVolume:
 
 
 def test_what_is_carried_counts_while_it_is_carried(volume: SweptVolume) -> None:
-    """The red block is among the frames, the green one is not; the air between their places is swept."""
+    """The volume has the red block, not the green one, and the air between both poses."""
     assert "red" in volume.frames
     assert "green" not in volume.frames
     assert {"hand", "left_finger", "right_finger"} <= set(volume.frames)
@@ -122,7 +122,7 @@ def test_nothing_that_moves_is_missed(plan: Plan, volume: SweptVolume) -> None:
 
 
 def test_distances_are_right_to_two_cells(plan: Plan) -> None:
-    """A post beside the path is as far from the cells as it comes to the moving bodies, within the promise."""
+    """The distance of a post is that to the moving bodies, within the documented error."""
     for cell, x in ((0.02, 0.4), (0.01, 0.3), (0.02, 0.25)):
         scene = plan.scene.add_frame(
             "post", "world", pose=Pose([x, -0.2, 0.2]), shapes=[AttachedShape(Sphere(0.03))]
@@ -158,7 +158,7 @@ def test_distances_are_right_to_two_cells(plan: Plan) -> None:
 
 
 def test_two_roots_and_frames_without_shapes(plan: Plan, volume: SweptVolume) -> None:
-    """A frame without a shape is infinitely far; a name that is taken is no trouble; an unknown one is named."""
+    """Frames without a shape are infinitely far, and unknown frames are errors."""
     scene = plan.scene.add_frame(
         "swept volume", "world", pose=Pose([0.0, 0.0, 0.3]), shapes=[AttachedShape(Box([0.1] * 3))]
     )
@@ -199,7 +199,7 @@ def test_bad_input_is_refused(plan: Plan, volume: SweptVolume) -> None:
 
 
 def test_a_drawer_that_is_pulled_counts() -> None:
-    """What an arm moves by a handle is swept too, with what lies in it; what stands beside it is not."""
+    """A drawer and its contents sweep volume, objects beside it do not."""
     path = tk.data_path("domains/drawer") / "problems" / "empty.pddl"
     plan = tk.plan(tk.load_scene("panda_drawer"), domain="drawer", goal=path).plan
     assert plan is not None

@@ -62,7 +62,7 @@ def with_fingers(
 
 @pytest.mark.parametrize("mimic", [False, True])
 def test_two_fingers_that_slide(mimic: bool) -> None:
-    """Both move, or one mimics: open is 6 cm, and the tool is 1 cm before the fingertips, z away, y across."""
+    """The open width is 6 cm, and the tool is 1 cm behind the fingertips."""
     found = infer_arm(with_fingers(arm(), mimic=mimic))
     robot = found.manipulator
     assert (found.missing, robot.tip, robot.joints) == ("", "wrist", ("j0", "j1", "j2", "j3"))
@@ -111,7 +111,7 @@ def test_a_tool_that_is_given_is_taken() -> None:
 
 
 def test_ready_does_not_collide() -> None:
-    """Where the middle of the limits collides, a free configuration near it is ready."""
+    """A free configuration near the middle of the limits is ready if the middle collides."""
     box = AttachedShape(Box((0.1, 0.1, 0.1)), Pose((0.3, 0.0, 0.0)))
     scene = SceneGraph().add_frame("base", "world", shapes=[box])
     scene = scene.add_frame("a", "base", joint=Revolute((0, 0, 1), lower=-1, upper=1, name="j"))
@@ -125,7 +125,7 @@ def test_ready_does_not_collide() -> None:
 @pytest.mark.parametrize("hand", ["parallel_gripper", "suction_cup"])
 @pytest.mark.parametrize("named", [False, True])
 def test_a_hand_is_mounted_before_the_arm(hand: str, named: bool) -> None:
-    """It is on the frame called tool, else in front of the shape of the last link; its z axis points away from it."""
+    """A hand is mounted on a tool frame, or in front of the shape of the last link."""
     scene = arm()
     if named:
         scene = scene.add_frame("tool0", "wrist", pose=Pose.from_rpy((0, 0, 0.05), (0, 0, 1.0)))
@@ -154,7 +154,7 @@ def test_names_raise_the_confidence() -> None:
 
 
 def test_a_tool_frame_that_fits_is_taken_and_one_that_does_not_is_named() -> None:
-    """A frame called a tool is the tool only where it is between the fingertips with the right axes."""
+    """A frame called a tool is the tool only between the fingertips with the right axes."""
     scene = with_fingers(arm(), mimic=True)
     good = infer_arm(scene.add_frame("tcp", "wrist", pose=Pose((0, 0, 0.085))))
     assert (good.manipulator.tool, good.added_tool) == ("tcp", "")
@@ -165,7 +165,7 @@ def test_a_tool_frame_that_fits_is_taken_and_one_that_does_not_is_named() -> Non
 
 
 def test_a_jaw_is_no_joint_of_the_arm() -> None:
-    """One jaw against a fixed finger is recognised by its name, left out of the arm, and said to be unsupported."""
+    """One jaw against a fixed finger is recognised by its name, and unsupported."""
     jaw = Revolute((1, 0, 0), lower=-0.1, upper=1.5, velocity=1, name="gripper")
     scene = arm().add_frame(
         "moving_jaw", "wrist", pose=Pose((0, 0.02, 0.03)), joint=jaw, shapes=FINGER
@@ -239,7 +239,7 @@ def test_a_torso_is_no_joint_of_one_of_two_arms() -> None:
 
 
 def test_a_linkage_of_mimic_joints() -> None:
-    """The xArm's gripper of six joints, five of which mimic, closes by one; its tool looks along z of the last link."""
+    """The xArm's gripper of six joints, with five mimic joints, has one joint."""
     found = infer_arm(load_scene(pybullet_robot("xarm/xarm6_with_gripper.urdf")))
     assert found.missing == ""
     assert found.manipulator.gripper_joints == ("drive_joint",)
@@ -254,7 +254,7 @@ def test_a_linkage_of_mimic_joints() -> None:
 
 
 def test_a_trial_pick_shows_a_tool_that_looks_the_wrong_way() -> None:
-    """Our Panda picks the cube; with its tool turned back, or fingers that open too little, it does not."""
+    """The Panda picks the cube, unless its tool is reversed or its fingers open too little."""
     scene, robot = load_scene("panda_alone"), load_manipulator("panda")
     picked = trial_pick(scene, robot)
     assert (picked.status, picked.reason) == (TrialPickStatus.PICKED, "")

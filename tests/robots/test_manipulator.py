@@ -78,7 +78,7 @@ def test_our_panda_fits_its_scene() -> None:
 
 
 def test_values_are_equal_by_content_and_survive_copies() -> None:
-    """Equality, hash, pickle and copies speak of the content; plain values make the description again."""
+    """Equality, hash, pickle, copies and plain values depend on the content."""
     for arm in (GANTRY, SUCKER):
         for other in (
             pickle.loads(pickle.dumps(arm)),
@@ -240,7 +240,7 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(
     name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is not there is named, with the nearest that is."""
+    """An unknown name is an error with the nearest name."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "panda.urdf").touch()
     with pytest.raises((MissingFileError, RobotError), match=message):
@@ -302,7 +302,7 @@ def test_a_description_that_does_not_fit_the_scene(changes: dict[str, Any], mess
 
 
 def test_limits_are_the_smaller_of_scene_and_description() -> None:
-    """A speed limit is the smaller of both, 1 where there is none; accelerations reach full speed in half a second."""
+    """Speed limits are the smaller of both; accelerations reach full speed in 0.5 s."""
     scene = SceneGraph()
     for name, speed in (("a", 0.4), ("b", 2.0), ("c", math.inf), ("d", math.inf)):
         scene = scene.add_frame(

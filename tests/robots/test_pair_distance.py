@@ -1,4 +1,4 @@
-"""Distances between named frames and bodies, batches of configurations, and worlds made by many threads at once."""
+"""Distances between frames, batches of configurations, and threads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def two_shapes() -> SceneGraph:
 
 
 def test_distance_of_a_pair() -> None:
-    """The distance of two frames has sign, points and normal, in the order of the names that were given."""
+    """The distance of two frames has sign, points and normal in the order of the arguments."""
     world = CollisionWorld(two_shapes(), margin=0.01)
     gap = world.distance("ball", "table", [0.3])
     assert gap is not None
@@ -59,7 +59,7 @@ def test_distance_of_a_pair() -> None:
 
 
 def test_distance_of_pairs_that_are_not_checked() -> None:
-    """Allowed and rigidly joined pairs have a distance too, and the margin of what is never checked."""
+    """Allowed and rigidly fixed pairs have a distance."""
     world = CollisionWorld(two_shapes().allow_collision("ball", "table"))
     allowed = world.distance("ball", "table", [0.3])
     assert allowed is not None
@@ -92,7 +92,7 @@ def test_distance_of_bodies() -> None:
 
 
 def test_the_nearest_pair_is_the_least_of_all_pairs() -> None:
-    """On a robot, the smallest distance of all checked pairs is that of the pair that ``nearest`` names."""
+    """The smallest distance of all pairs is that of the pair from ``nearest``."""
     scene = add_boxes(robot_scene("panda"), BOXES)
     world = CollisionWorld(scene, pair_margins={("panda_link0", name): -math.inf for name in BOXES})
     limits = scene.joint_limits
@@ -107,7 +107,7 @@ def test_the_nearest_pair_is_the_least_of_all_pairs() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_batches_say_what_single_queries_say(threads: int) -> None:
-    """For each row, whatever the number of threads, in a world made anew and in one that was moved."""
+    """Distances are equal for each row, any number of threads, and a moved world."""
     scene = add_boxes(robot_scene("panda"), BOXES)
     new = CollisionWorld(
         scene, margin=0.005, pair_margins={("panda_link0", name): -math.inf for name in BOXES}
@@ -141,7 +141,7 @@ def test_batches_without_rows_or_joints_or_threads() -> None:
 
 
 def test_one_shape_and_one_world_are_built_by_many_threads_at_once() -> None:
-    """Threads that meet at a shape without a hull, and then at a world that was never asked, all get right answers."""
+    """Threads that share a shape or a new world return correct distances."""
     rng = np.random.default_rng(3)
     joint = Prismatic([0, 0, 1], lower=-2, upper=2)
     qs = np.linspace(-1.5, 1.5, 40)[:, None]

@@ -1,4 +1,4 @@
-"""Whether a robot is fit for planning."""
+"""Checks of a robot for planning."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def boxes(gap: float) -> SceneGraph:
 
 
 def test_our_panda_is_fit() -> None:
-    """The Panda has no problem, collides in some configurations, and reaches again where it has been."""
+    """The Panda has no problem, and inverse kinematics reaches its poses."""
     scene, arm = load_scene("panda_table"), load_manipulator("panda")
     report = check_robot(scene, arm, samples=300)
     assert report.is_valid
@@ -51,7 +51,7 @@ def test_pairs_that_always_and_never_collide() -> None:
 
 
 def test_a_scene_without_joints_is_no_robot() -> None:
-    """What does not move cannot plan; no sample at all is a misuse."""
+    """A robot without joints is a problem; fewer than one sample is an error."""
     assert check_robot(SceneGraph(), samples=1).problems == ("no joint moves",)
     with pytest.raises(ConfigurationError, match="expected at least one sample, received 0"):
         check_robot(SceneGraph(), samples=0)
@@ -76,7 +76,7 @@ def test_the_command_answers_and_writes_an_srdf(tmp_path: Path) -> None:
 
 
 def test_joints_and_loading_are_in_the_report() -> None:
-    """Each joint has a row, odd ones say why, missing limits become null, and earlier notes come first."""
+    """Each joint has a row with notes, and notes of the loader come first."""
     scene = boxes(0.01).set_joint("a", Revolute((0, 0, 1), name="j"))
     report = check_robot(scene, samples=2, import_notes=["line 3: mended"])
     (row,) = report.joints
@@ -87,7 +87,7 @@ def test_joints_and_loading_are_in_the_report() -> None:
 
 
 def test_meshes_are_looked_at() -> None:
-    """A flat mesh is a problem and hides nothing else; one with a hole, in another unit or far away is a note."""
+    """A flat mesh is a problem; a hole, another unit or a large distance is a note."""
     square = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], dtype=float)
     corner = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=float)
     faces = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
@@ -113,7 +113,7 @@ def test_meshes_are_looked_at() -> None:
 
 
 def test_the_command_writes_an_srdf_and_a_picture(tmp_path: Path) -> None:
-    """What is written is read back and plans can begin with it; a wrong choice of options is refused with 2."""
+    """Planning uses a written file; an invalid combination of options exits with 2."""
     pytest.importorskip("matplotlib")
     data = pytest.importorskip("pybullet_data").getDataPath()
     urdf, srdf, png = f"{data}/franka_panda/panda.urdf", tmp_path / "a.srdf", tmp_path / "a.png"

@@ -29,7 +29,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 
 
 def test_each_entry_is_explained_and_notes_come_first(tmp_path: Path) -> None:
-    """Every key and table has a comment; notes are comments in one line each, whatever they hold."""
+    """Every key and table has a comment, and each note is a comment line."""
     path = tmp_path / "arm.toml"
     arm = load_manipulator("panda")
     write_manipulator(arm, path, notes=["first\nname = 1", "second"])

@@ -42,7 +42,7 @@ def changed(folder: Path, old: str = "", new: str = "") -> Path:
 
 
 def test_the_arm_of_a_file_is_ours(srdf: Path, scene: SceneGraph) -> None:
-    """Joints, base, tool, hand and ready configuration are those of our own description of the Panda."""
+    """Joints, base, tool, hand and ready configuration equal those of the built-in Panda."""
     arm, ours = manipulator_from_srdf(srdf, scene, group="arm"), load_manipulator("panda")
     assert (arm.name, arm.base, arm.tip, arm.tool) == (
         "panda:arm",
@@ -103,7 +103,7 @@ def test_without_a_state_ready_is_the_middle(tmp_path: Path, scene: SceneGraph) 
 
 
 def test_a_hand_without_states_opens_to_its_limits(tmp_path: Path, scene: SceneGraph) -> None:
-    """Asked for a parallel gripper, the joints' limits stand for the states; else the file is refused."""
+    """A parallel gripper without states uses the joints' limits, or the file is rejected."""
     path = changed(tmp_path, 'name="open"', 'name="one"')
     arm = manipulator_from_srdf(path, scene, group="arm", hand=HandChoice(gripper="parallel"))
     assert dict(arm.gripper_open) == {"panda_finger_joint1": 0.04}
@@ -150,7 +150,7 @@ def test_what_does_not_fit_is_refused(
 
 
 def test_misspelt_joints_are_told_from_fixed_ones(tmp_path: Path, scene: SceneGraph) -> None:
-    """An unknown joint that is like one that the group lacks is a slip; any other is taken for a fixed joint."""
+    """An unknown joint is a misspelling if it is similar to a joint, or else a fixed joint."""
     joints = "".join(f'<joint name="panda_joint{i}"/>' for i in range(1, 8))
     path = changed(
         tmp_path,
@@ -171,7 +171,7 @@ def test_misspelt_joints_are_told_from_fixed_ones(tmp_path: Path, scene: SceneGr
 
 
 def test_unknown_choices_list_the_valid_ones(srdf: Path, scene: SceneGraph) -> None:
-    """Groups, end effectors, states, grippers that are not there are refused with those that are."""
+    """Unknown groups, end effectors, states and grippers are rejected with the valid names."""
     with pytest.raises(UnknownNameError, match=r"unknown group 'amr'.*known: all, arm, hand"):
         manipulator_from_srdf(srdf, scene, group="amr")
     with pytest.raises(UnknownNameError, match=r"unknown end effector 'x' \(known: gripper\)"):
@@ -185,7 +185,7 @@ def test_unknown_choices_list_the_valid_ones(srdf: Path, scene: SceneGraph) -> N
 
 
 def test_a_hand_that_no_end_effector_names(tmp_path: Path, scene: SceneGraph) -> None:
-    """Where the end effector is made of the arm, or there is none, the hand's group can be named."""
+    """The caller selects the hand's group if the end effector does not define it."""
     effector = (
         '<end_effector name="gripper" parent_link="panda_link8" group="hand" parent_group="arm"/>'
     )
@@ -211,7 +211,7 @@ def test_a_hand_that_no_end_effector_names(tmp_path: Path, scene: SceneGraph) ->
 
 
 def two_arms(tool_frames: tuple[str, ...] = ("left_tcp",)) -> SceneGraph:
-    """Return a torso with two arms of two revolute joints each and frames that are fixed to the left one's wrist."""
+    """Return a torso with two arms of two joints, and frames fixed to the left wrist."""
     scene = SceneGraph().add_frame("torso", "world").add_frame("chest", "torso")
     for side in ("left", "right"):
         upper = Revolute((0, 0, 1), lower=-1.0, upper=3.0, velocity=1.0, name=f"{side}_1")
@@ -232,7 +232,7 @@ SHOULDER = SrdfGroup("shoulder", joints=("left_1",))
 def suction(
     semantics: RobotSemantics, scene: SceneGraph | None = None, **options: Any
 ) -> Manipulator:
-    """Return an arm with a suction cup of the robot with two arms; ``group`` is that of the arm, others of the hand."""
+    """Return an arm with a suction cup of the robot with two arms."""
     of_arm = {name: options.pop(name) for name in ("group", "ready", "name") if name in options}
     hand = HandChoice(gripper="suction", **options)
     return manipulator_from_srdf(semantics, scene or two_arms(), **of_arm, hand=hand)
@@ -261,7 +261,7 @@ def suction(
     ],
 )
 def test_the_group_that_can_only_be_the_arm(semantics: RobotSemantics, group: str | None) -> None:
-    """Of the groups with two joints or more on one path the only one is taken, or the one with an end effector."""
+    """The only group with joints on one path is the arm, or the one with an end effector."""
     if group is None:
         broken = replace(
             semantics, groups=(*semantics.groups, SrdfGroup("lost", links=("nowhere",)))
@@ -277,7 +277,7 @@ def test_the_group_that_can_only_be_the_arm(semantics: RobotSemantics, group: st
 
 
 def test_an_end_effector_tells_the_arm_it_belongs_to() -> None:
-    """A named end effector selects its parent group, or its own group if only that one is an arm."""
+    """An end effector selects its parent group, or its group if only that is an arm."""
     ends = (
         EndEffector("a", "left_wrist", "right", "shoulder"),
         EndEffector("b", "left_wrist", "x", "left"),
@@ -331,13 +331,13 @@ def test_an_end_effector_tells_the_arm_it_belongs_to() -> None:
 def test_groups_that_are_no_arm_are_refused(
     groups: tuple[SrdfGroup, ...], options: Any, message: str
 ) -> None:
-    """A group without moving joints, with a branch, or an unclear choice is refused with the groups that would do."""
+    """Groups that are no arm, and ambiguous groups, are rejected with the valid ones."""
     with pytest.raises(RobotError, match=message):
         suction(RobotSemantics("r", groups=groups), **options)
 
 
 def test_a_chain_names_base_and_tip() -> None:
-    """The arm begins and ends where its chain does; of joints alone it begins at the first joint's parent."""
+    """Base and tip are those of the chain; without a chain, the base is the joint's parent."""
     scene = two_arms()
     chain = SrdfGroup("left", chains=(Chain("torso", "left_tcp"),))
     arm = suction(RobotSemantics("r", groups=(chain,)), scene)
@@ -350,13 +350,13 @@ def test_a_chain_names_base_and_tip() -> None:
 
 @pytest.mark.parametrize("word", ["TCP", "grasp", "tool"])
 def test_the_tool_is_found_by_its_name(word: str) -> None:
-    """The one frame at the tip with ``tcp``, ``grasp`` or ``tool`` in its name, in any case, is the tool."""
+    """The only frame with ``tcp``, ``grasp`` or ``tool`` in its name is the tool."""
     arm = suction(RobotSemantics("r", groups=(LEFT,)), two_arms(("cover", f"left_{word}_0")))
     assert (arm.tip, arm.tool) == ("left_wrist", f"left_{word}_0")
 
 
 def test_without_one_tool_frame_the_cup_is_the_tip_and_a_hand_needs_a_choice() -> None:
-    """Two frames that may be the tool, or none, leave the tip of a suction cup; a hand of fingers is refused."""
+    """An ambiguous tool is the tip for a suction cup, and an error for fingers."""
     semantics = RobotSemantics(
         "r",
         groups=(LEFT, SrdfGroup("hand", joints=("grip_a", "grip_b"))),
@@ -406,7 +406,7 @@ def test_the_ready_configuration_is_a_state_of_a_known_name(word: str) -> None:
 
 
 def test_a_state_that_does_not_fit_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
-    """A state outside the limits is logged; the middle is taken, 0 where a joint has no limits, within the limits."""
+    """A state beyond the limits is logged, and the middle of the limits is ready."""
     semantics = RobotSemantics("r", groups=(LEFT,), states=(ready_state("home", 3.5),))
     assert dict(suction(semantics).ready) == {"left_1": 1.0, "left_2": 0.0}
     assert (
@@ -420,13 +420,12 @@ def test_a_state_that_does_not_fit_is_passed_over(caplog: pytest.LogCaptureFixtu
 
 
 # --- passive joints
-# ---------------------------------------------------------------------------------------------------
 
 FINGER = '<passive_joint name="panda_finger_joint2"/>'
 
 
 def test_a_passive_joint_is_none_of_the_arms(tmp_path: Path, scene: SceneGraph) -> None:
-    """The others are its joints, and a plan leaves the passive one where it is; the ready state may name it."""
+    """A passive joint is not a joint of the arm, and a plan does not move it."""
     path = changed(tmp_path, FINGER, f'{FINGER}<passive_joint name="panda_joint3"/>')
     arm = manipulator_from_srdf(path, scene, group="arm")
     assert arm.joints == tuple(f"panda_joint{number}" for number in (1, 2, 4, 5, 6, 7))

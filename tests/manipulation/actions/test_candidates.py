@@ -150,7 +150,7 @@ def test_the_simulator_plays_moves_and_changes(plan: Plan) -> None:
 def test_plans_of_the_original_keep_moves_and_changes(
     plan: Plan, domain: Path, tmp_path: Path
 ) -> None:
-    """The format has no word for classes; the semantics says again what an action without motion changes."""
+    """The format has no classes; the semantics restores the changes of an action."""
     tk.save_plan(plan, tmp_path / "plan.tmp")
     loaded = load_tmp_plan(
         tmp_path / "plan.tmp", plan.scene, domain=domain, robot=GANTRY, goal=GOAL
@@ -217,7 +217,7 @@ def _arm_in(scene: SceneGraph) -> ArmMotionPlanner:
 
 
 def test_moves_say_why_they_fail() -> None:
-    """A place in collision is a failure with the pair in the way; a joint that the arm does not have is a mistake."""
+    """A goal in collision is a failure with its pair; an unknown joint is an error."""
     scene = blocks_scene({"a": (0, 0)})
     q = np.array(GANTRY.ready_configuration(scene))
     down = {"x": 0.0, "y": 0.0, "z": 0.7}
@@ -234,7 +234,7 @@ def test_moves_say_why_they_fail() -> None:
     ("room", "is_solved"), [(0.2, True), (0.025, True), (0.014, True), (0.004, False)]
 )
 def test_straight_ways_end_where_the_arm_cannot_follow_them(room: float, is_solved: bool) -> None:
-    """Approach and lift are whole where the joints allow it, else as long as these do, if that is a tenth of them."""
+    """Lines have full length if the joints allow it, or else at least a tenth of it."""
     # the column is at its upper end ``room`` above the grasp
     top = HEIGHT - REACH - BLOCK / 2 - room
     scene = with_box(blocks_scene({}), "pedestal", (-0.03, -0.03, 0.0), (0.03, 0.03, top))
@@ -262,7 +262,7 @@ def test_straight_ways_end_where_the_arm_cannot_follow_them(room: float, is_solv
 
 
 def test_searched_paths_keep_room_to_spare() -> None:
-    """Where there is room, a path keeps the wide margin, and where there is not, the planning margin."""
+    """A path keeps the wide margin if there is room, or else the planning margin."""
     for gap, kept in ((0.2, WIDE_MARGIN), (0.004, PLANNING_MARGIN)):
         scene = blocks_scene({}, table=0.8)
         for name, low, high in (("one", -1.0, -0.03 - gap), ("other", 0.03 + gap, 1.0)):

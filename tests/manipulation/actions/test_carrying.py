@@ -1,4 +1,4 @@
-"""Carrying what must stay upright: a Panda brings a cup around a wall; its checker, its files, its failures."""
+"""Path constraints while carrying: an upright cup, its validation, files and failures."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def edited(plan: Plan, **changes: object) -> Plan:
 
 
 def test_an_upright_object_is_carried_upright(free: Plan, upright: Plan) -> None:
-    """Known answer: an empty cup is tipped over the wall, a full one is not; both plans are valid."""
+    """An empty cup is tipped over the wall, a full one is not; both plans are valid."""
     assert "tilts by" in str(tilted(free))
     assert tilted(upright) is None
     for plan in (free, upright):

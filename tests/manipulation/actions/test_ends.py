@@ -1,4 +1,4 @@
-"""One path search to any configuration at a contact: those that lead nowhere do not count."""
+"""One path search to any configuration at a contact ignores infeasible ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tmkit.plans.failures import MotionFailure, PrimitiveFailedError
 
 
 def test_one_configuration_that_can_be_approached_is_enough() -> None:
-    """Near the base some configurations meet a joint limit on the straight way; the first result is a motion."""
+    """Some configurations near the base meet a joint limit; the first result is a motion."""
     arm, scene = tk.load_manipulator("panda"), add_block(table_scene(), "b", 0.25, 0.0)
     q, grasp = arm.ready_configuration(scene), grasps_of(scene, "b", manipulator=arm)[1]
     motion = ArmMotionPlanner(

@@ -1,4 +1,4 @@
-"""Several arms in one plan: each segment has its arm, the others stand and hold; objects go from hand to hand."""
+"""Plans of several arms with handovers between them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def kinds(segments: tuple[Segment, ...]) -> list[tuple[str, str]]:
 
 
 def test_what_no_arm_can_carry_all_the_way_changes_hands(plan: Plan) -> None:
-    """Neither arm reaches both trays, so the planner lets the block change hands, and the checker agrees."""
+    """Neither arm reaches both trays, so the plan has a handover, and it is valid."""
     assert [action.name for action in plan.actions] == ["pick", "hand-over", "place"]
     assert [robot.name for robot in plan.robots] == list(ARMS)
     assert plan.robot is plan.robots[0]
@@ -51,7 +51,7 @@ def test_what_no_arm_can_carry_all_the_way_changes_hands(plan: Plan) -> None:
 
 
 def test_a_handover_is_taking_then_letting_go(plan: Plan) -> None:
-    """The giver carries, the taker approaches and closes, the giver opens and leaves; the parent changes once."""
+    """The segments of a handover are in order, and the parent changes once."""
     segments = plan.steps[1].segments
     assert kinds(segments) == [
         ("baxter", "transfer"),
@@ -99,7 +99,7 @@ def test_the_same_seed_gives_the_same_plan(plan: Plan) -> None:
 
 
 def test_plan_files_know_the_arms(plan: Plan, tmp_path: Path) -> None:
-    """JSON keeps arms and segments; the original's format, read for the same arms, finds them again."""
+    """JSON files and plan files of the original format keep arms and segments."""
     tk.save_plan(plan, tmp_path / "plan.json")
     loaded = tk.load_plan(tmp_path / "plan.json")
     assert loaded.robots == plan.robots
@@ -134,7 +134,7 @@ def without(plan: Plan, *dropped: int) -> Plan:
     ],
 )
 def test_half_a_handover_is_none(plan: Plan, dropped: tuple[int, ...], problem: str) -> None:
-    """A taker from whom the giver does not part, a giver who lets go too early, and gaps in the motion are found."""
+    """The validator detects a missing retreat, an early release, and gaps in the motion."""
     problems = tk.validate_plan(without(plan, *dropped)).problems
     assert any(found.startswith("step 2 ") and found.endswith(problem) for found in problems)
 
@@ -198,7 +198,7 @@ def test_arms_must_be_different() -> None:
 
 
 def test_an_action_may_be_several_candidates() -> None:
-    """Regrasping puts an object down and takes it by its other sides, in one action; the plan passes its check."""
+    """Regrasping places an object and picks it by other sides in one valid action."""
     scene = blocks_scene({"a": (0, 0)})
     result = tk.plan(scene, domain=DATA / "domains" / "regrasp", goal="(across a)", robot=GANTRY)
     assert result.plan is not None, result.explanation

@@ -1,4 +1,4 @@
-"""Drawers: a hand takes a handle and moves a joint of the scene by it, and the checker proves that it holds on."""
+"""Operation of drawers and doors by their handles."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def plan() -> Plan:
 
 
 def test_a_block_comes_out_of_the_drawer(plan: Plan) -> None:
-    """The drawer is opened, emptied and closed; its joint is in the configuration, and the plan passes its check."""
+    """A drawer is opened, emptied and closed, and the plan is valid."""
     assert [action.name for action in plan.actions] == [
         "open-drawer",
         "take",
@@ -61,7 +61,7 @@ def test_what_lies_in_the_drawer_comes_along(plan: Plan) -> None:
 
 
 def test_the_segments_of_an_operation(plan: Plan) -> None:
-    """The hand approaches, grasps, operates, releases and retreats; only the operation moves the drawer's joint."""
+    """The segments of an operation are in order; only one moves the drawer's joint."""
     segments = plan.steps[0].segments
     assert [segment.kind.value for segment in segments] == [
         "transit",
@@ -84,7 +84,7 @@ def test_the_segments_of_an_operation(plan: Plan) -> None:
 
 
 def test_the_tool_stays_at_the_handle(plan: Plan) -> None:
-    """Between any two waypoints the tool strays from the handle by less than half of what the checker allows."""
+    """Between waypoints the tool's closure error is below half of the validator's tolerance."""
     step, operation = plan.steps[0], plan.steps[0].segments[3]
     entries = [plan.scene.joint_names.index(joint) for joint in operation.joint_names]
     path = np.repeat(step.q[None], len(operation.path), axis=0)
@@ -224,7 +224,7 @@ def test_drawers_need_joints_and_handles() -> None:
 
 
 def cupboard() -> SceneGraph:
-    """Return a Panda before a cupboard, whose door turns about a vertical hinge; an upright bar is its handle."""
+    """Return a Panda in front of a cupboard with a hinged door and an upright handle."""
     scene = tk.load_scene("panda_table")
     hinge = Revolute([0, 0, -1], lower=0.0, upper=0.8, name="hinge")
     with scene.edit() as edit:
@@ -274,7 +274,7 @@ def test_the_original_format_has_no_word_for_it(plan: Plan, tmp_path: Path) -> N
 
 
 def test_the_drawer_is_played(plan: Plan) -> None:
-    """Fingers pull the drawer open and push it shut by friction; block and drawer end within 5 mm."""
+    """In simulation fingers pull and push the drawer by friction, within 5 mm."""
     report = tk.simulate(plan)
     assert report.is_successful
     assert report.worst_position < 0.005

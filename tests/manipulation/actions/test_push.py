@@ -29,7 +29,7 @@ def scene() -> SceneGraph:
 
 @pytest.fixture(scope="module")
 def plan(scene: SceneGraph) -> Plan:
-    """Return the plan that pushes the box to its goal, and the plate to the edge and from there to the rack."""
+    """Return the plan that pushes the box to its goal, and the plate to the edge and the rack."""
     goal = tk.data_path("domains/push/problems/rack.pddl")
     found = tk.plan(scene, domain="push", goal=goal, seed=0).plan
     assert found is not None
@@ -55,7 +55,7 @@ def motion(scene: SceneGraph, push: Push) -> ActionMotion:
 def test_a_push_moves_the_object_along_its_own_axis(
     scene: SceneGraph, turn: float, direction: tuple[float, float, float]
 ) -> None:
-    """The pose changes by the distance along the direction in the object's axes, and by nothing else."""
+    """The pose changes by the distance along the direction in the object's axes only."""
     before = scene.local_pose("box") @ tk.Pose.exp([0, 0, 0, 0, 0, turn])
     found = motion(scene.set_pose("box", before), Push("box", direction, 0.05))
     expected = before @ tk.Pose(0.05 * np.array(direction))
@@ -73,7 +73,7 @@ def test_a_push_moves_the_object_along_its_own_axis(
 
 
 def test_a_plate_is_pushed_to_the_edge_and_taken_from_there(plan: Plan, tmp_path: Path) -> None:
-    """What lies flat cannot be grasped: the plan pushes first, is valid, from a file too, and agrees with physics."""
+    """A flat plate is pushed before it is grasped; the plan is valid and agrees with physics."""
     actions = [str(step.action) for step in plan.steps]
     assert "(push plate table edge)" in actions
     assert actions[-2:] == ["(pick plate edge)", "(place plate rack)"]
@@ -87,7 +87,7 @@ def test_a_plate_is_pushed_to_the_edge_and_taken_from_there(plan: Plan, tmp_path
 
 
 def test_an_object_to_be_kept_upright_can_be_pushed(scene: SceneGraph) -> None:
-    """Along the push it is in the hand, so the segment has its constraint, and the plan is valid."""
+    """A push segment has the object's path constraint, and the plan is valid."""
     upright = scene.set_classes("box", (*scene.classes("box"), "upright"))
     plan = tk.plan(upright, domain="push", goal="(on box goal)", seed=0).plan
     assert plan is not None
@@ -96,7 +96,7 @@ def test_an_object_to_be_kept_upright_can_be_pushed(scene: SceneGraph) -> None:
 
 
 def test_a_push_is_slow(plan: Plan) -> None:
-    """In simulation the tool moves at less than 0.1 m/s along a push, so that the object stops with it."""
+    """In simulation the tool moves at less than 0.1 m/s along a push."""
     recorder = RecordingExecutor()
     execute(plan, recorder, rate=100.0)
     motions = [command.motion for command in recorder.commands if command.motion is not None]

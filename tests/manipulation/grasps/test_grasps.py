@@ -47,7 +47,7 @@ def axis(grasp: Grasp, number: int) -> np.ndarray:
 
 
 def test_a_cube_has_every_face_and_turn() -> None:
-    """A cube that fits is taken from 6 sides, across 2 pairs of faces, and from 12 edges, either way round."""
+    """A cube has grasps from 6 sides across 2 pairs of faces, and from 12 edges."""
     found = grasps(AttachedShape(Box([0.05, 0.05, 0.05])))
     assert len(found) == 24 + 24
     assert found[:24] == straight(found)
@@ -88,7 +88,7 @@ def test_nothing_thinner_than_the_closed_hand_is_taken() -> None:
 @pytest.mark.parametrize("shape", [Box([0.05, 0.06, 0.2]), Cylinder(0.03, 0.2), Sphere(0.03)])
 @pytest.mark.parametrize("pose", [Pose(), OFFSET])
 def test_the_tool_looks_at_the_object(shape: Shape, pose: Pose, arm: Manipulator) -> None:
-    """The tool's z axis points at the object's middle; the tool point is in it, as deep as the fingers reach."""
+    """The tool's z axis points at the object's centre, at the depth of the fingers."""
     found = straight(grasps(AttachedShape(shape, pose), arm=arm))
     assert found
     for grasp in found:
@@ -113,7 +113,7 @@ def test_long_objects_are_taken_near_the_end() -> None:
 
 
 def test_a_cylinder_is_taken_by_its_mantle() -> None:
-    """8 turns at either end, and 8 directions from the side, either way round; all across the axis."""
+    """A cylinder has 8 grasps at either end, and 8 directions from the side, two each."""
     every = grasps(AttachedShape(Cylinder(0.03, 0.1)))
     found = straight(every)
     assert (len(found), len(every)) == (32, 64)
@@ -155,7 +155,7 @@ def test_shapes_for_show_are_not_held() -> None:
 
 
 def test_a_cloud_and_a_field_are_taken_by_their_boxes() -> None:
-    """What has levels of detail is grasped like the box around it."""
+    """An object with levels of detail has the grasps of its bounding box."""
     box = {(grasp.name, round(grasp.width, 9)) for grasp in grasps(AttachedShape(Box([0.05] * 3)))}
     cloud = PointCloud([[-0.02] * 3, [0.02] * 3], radius=0.005)
     field = HeightField([[0, 0], [0, 0.025]], size=[0.05, 0.05], floor=-0.025)

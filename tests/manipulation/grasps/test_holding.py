@@ -1,4 +1,4 @@
-"""What a hand can hold: known answers, and what planner and checker make of it."""
+"""Holding capacity of a hand: known results, planner and validator."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_patch_bears_the_moment_of_its_rings() -> None:
 
 
 def test_shares_of_a_pinch() -> None:
-    """Across the fingers 60 N are held, about them 0.24 N m; along the line between them nothing slides."""
+    """Two fingers bear 60 N across and 0.24 N m about their line."""
     weight = (1.0 + DYNAMIC_LOAD_FRACTION) * GRAVITY
     assert load((0.0, 0.0, 0.0)).load_fraction(np.array([0.0, 0.0, 1.0]))[0] == pytest.approx(
         weight / 60.0
@@ -115,7 +115,7 @@ def test_no_turn_of_the_hand_exceeds_the_largest_share(
 def test_shares_of_a_vacuum(
     force: tuple[float, float, float], moment: tuple[float, float, float], share: float, words: str
 ) -> None:
-    """A pull takes from what presses the rim on; a push adds to it; a twist about the axis does nothing."""
+    """A pull reduces the rim's normal force, a push increases it; a twist has no effect."""
     axis = np.array([0.0, 0.0, 1.0])
     found, said = vacuum_overload(
         np.array(force), np.array(moment), axis=axis, vacuum=30.0, friction=0.5, radius=0.02
@@ -149,13 +149,12 @@ def test_what_is_too_heavy_is_held_otherwise_or_not_at_all() -> None:
 
 
 def test_light_things_are_taken_as_ever() -> None:
-    """Where every grasp bears the weight, from above comes first."""
+    """Grasps from above come first if every grasp bears the weight."""
     plan = checked(plan_problem("rearrangement", "swap", scene="rearrange_swap"))
     assert plan.steps[0].choice.startswith("grasp from +z")
 
 
 # --- no grip at all
-# ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("suction", [False, True])
@@ -192,7 +191,6 @@ def test_the_check_of_a_plan_names_the_friction() -> None:
 
 
 # --- no distance
-# ------------------------------------------------------------------------------------------------------
 
 
 def test_a_distance_that_there_is_not_is_no_number_of_millimetres() -> None:

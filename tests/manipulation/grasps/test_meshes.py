@@ -1,4 +1,4 @@
-"""Grasps of meshes: antipodal, wide enough, free of the hand itself; suction on flat patches; known answers."""
+"""Grasps of meshes: antipodal pairs, room for the hand, suction, known results."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def grasps(
 
 
 def contact_faults(shape: AttachedShape, grasp: Grasp) -> list[str]:
-    """Return what the planner's own rules say of the Panda that holds an object like this, and of the open hand."""
+    """Return the contacts of the closed and the open hand by the planner's rules."""
     q = PANDA.ready_configuration(PANDA_SCENE)
     root_from_tool = PANDA_SCENE.pose(PANDA.tool, relative_to="world", q=q)
     held = with_object(PANDA_SCENE, shape).set_pose(
@@ -102,7 +102,7 @@ def contact_faults(shape: AttachedShape, grasp: Grasp) -> list[str]:
 def test_each_grasp_of_a_convex_mesh_is_antipodal_fits_and_is_free(
     seed: int, count: int, size: float
 ) -> None:
-    """The line between the fingers meets the hull at the grasp's width, in both friction cones; the hand is free."""
+    """The line between the fingers is in both friction cones, and the hand is free."""
     points = np.random.default_rng(seed).uniform(-size / 2, size / 2, size=(count, 3))
     made = trimesh.convex.convex_hull(points)
     assume(made.volume > 1e-6)
@@ -126,7 +126,7 @@ def test_each_grasp_of_a_convex_mesh_is_antipodal_fits_and_is_free(
 @pytest.mark.parametrize("level", [None, "exact"])
 @pytest.mark.parametrize("shape", [l_mesh(), cup()], ids=["l", "cup"])
 def test_each_grasp_of_a_hollow_mesh_is_free(shape: Shape, level: str | None) -> None:
-    """By the planner's own rules the closed hand touches the object with both fingers and nothing else."""
+    """By the planner's rules the closed hand touches the object with both fingers only."""
     found = grasps(shape, level=level)
     assert len(found) > 20
     for grasp in found[:: len(found) // 12]:
@@ -149,19 +149,19 @@ def test_an_l_is_held_by_its_arms() -> None:
 
 
 def test_the_hull_keeps_fingers_out_of_the_hollow() -> None:
-    """Where the L counts as its hull, no finger is in its hollow: fewer grasps, and none closes with a finger there."""
+    """An L that collides as its hull has fewer grasps, and none in its cavity."""
     hull, exact = grasps(l_mesh()), grasps(l_mesh(), level="exact")
     assert 0 < len(hull) < len(exact)
 
 
 def test_a_cup_is_held_by_its_wall_too() -> None:
-    """Taken for what it is, a tube is held across, and by its wall with one finger inside; as a hull only across."""
+    """A tube has grasps across, and at its wall; as a hull only across."""
     assert {round(grasp.width, 3) for grasp in grasps(cup(), level="exact")} == {0.003, 0.072}
     assert {round(grasp.width, 3) for grasp in grasps(cup())} == {0.072}
 
 
 def test_a_mug_is_held_by_its_handle_too() -> None:
-    """Pairs near the centre of mass do not take all places: some grasps are further out than the mug's wall."""
+    """Some grasps are farther out than the mug's wall, not all near the centre of mass."""
     scene, rng = tk.load_scene("panda_table", "dishes"), np.random.default_rng(0)
     found = grasps_of(scene, "mug", manipulator=PANDA, rng=rng)
     assert any(grasp.object_from_tool.translation[1] > 0.041 for grasp in found)
@@ -169,7 +169,7 @@ def test_a_mug_is_held_by_its_handle_too() -> None:
 
 
 def test_a_wedge_is_found_by_the_mean_of_normals() -> None:
-    """On a blunt cone no two normals are opposite; the pairs found are horizontal and in the cone of friction."""
+    """Pairs on a blunt cone are horizontal and in the friction cone."""
     shape = mesh_of(trimesh.creation.cone(0.02, 0.1))
     found = antipodal_pairs(
         shape, centre=np.array([0, 0, 0.025]), widths=(0.0, 0.08), rng=np.random.default_rng(0)
@@ -193,7 +193,7 @@ def test_no_two_sides_of_a_tetrahedron_are_opposite_enough() -> None:
 
 
 def test_grasps_follow_seed_and_shape() -> None:
-    """The same seed gives the same grasps, another seed others; a moved shape has moved grasps, the middle's first."""
+    """Equal seeds give equal grasps, and a transformed shape has transformed grasps."""
     first, second, other = grasps(l_mesh()), grasps(l_mesh()), grasps(l_mesh(), seed=1)
     assert first == second
     assert first != other
@@ -251,7 +251,7 @@ def test_a_grasp_in_which_the_fingers_would_turn_the_object_is_not_taken() -> No
 
 
 def ring(parts: int = 20) -> list[AttachedShape]:
-    """Return a ring of 9 cm with a hole of 3 cm, flat on the table, as it is drawn and in convex pieces."""
+    """Return a flat ring of 9 cm with a hole of 3 cm, drawn and in convex pieces."""
     whole = trimesh.creation.torus(0.03, 0.015, major_sections=40, minor_sections=16)
     turns = np.arctan2(whole.vertices[:, 1], whole.vertices[:, 0])
     shapes = [AttachedShape(mesh_of(whole), collision=False)]
@@ -263,7 +263,7 @@ def ring(parts: int = 20) -> list[AttachedShape]:
 
 
 def test_a_ring_is_held_by_its_wall_with_a_hand_that_opens_a_little() -> None:
-    """The open hand has no room in the hole: it opens no further than it needs, before the grasp and after it."""
+    """In a hole the hand opens only partly, before the grasp and after it."""
     shapes = ring()
     scene = PANDA_SCENE.add_frame(
         "ring",
@@ -318,7 +318,7 @@ def test_what_is_drawn_otherwise_is_held_by_its_pieces() -> None:
 
 
 def test_a_heavy_object_is_sampled_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few grasps bear a heavy ring upright, so more are sampled; the first ones are those of a light one."""
+    """Few grasps bear a heavy upright ring, so more are sampled after the first ones."""
     monkeypatch.setattr("tmkit.manipulation.grasps.sampling._MIN_UPRIGHT_GRASPS", 100)
     found = []
     for mass in (0.05, 10.0):
@@ -353,7 +353,7 @@ def test_without_a_hand_the_depth_of_the_fingers_decides() -> None:
 
 
 def test_suction_places_have_room_for_the_rim() -> None:
-    """On an L the whole rim lies on a flat patch: inside the L's own outline on its sides, never over the hollow."""
+    """On an L the whole rim lies on a flat patch, never over the cavity."""
     rim = 0.012
     found = suction_points(l_mesh(), centre=np.array([0.044, 0.02, 0.044]), rim=rim)
     normals = {tuple(np.round(place.normal, 6) + 0.0) for place in found}
@@ -437,7 +437,7 @@ def test_parts_of_an_object_are_held_too() -> None:
 @settings(max_examples=scaled_examples(0.05))
 @given(st.integers(0, 10_000), st.integers(6, 20))
 def test_contacts_lie_on_the_surface_wherever_it_is(seed: int, count: int) -> None:
-    """Both contacts of each pair lie on facets of a convex mesh; moved far away, the mesh has the same pairs, moved."""
+    """Contacts lie on facets of a convex mesh, and a distant mesh has the same pairs."""
     points = np.random.default_rng(seed).uniform(-0.04, 0.04, size=(count, 3))
     made = trimesh.convex.convex_hull(points)
     found = pairs_of(mesh_of(made), np.zeros(3))

@@ -1,4 +1,4 @@
-"""Packings of a region: laws over random objects, with the collision checks of the package as oracle."""
+"""Packings of random objects in a region, compared with the collision checker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ARM = load_manipulator("panda")
 
 
 def region_scene(side: float, sizes: list[tuple[float, ...]]) -> SceneGraph:
-    """Return a region beside objects that stand on a floor: boxes by their edges, cylinders by radius and length."""
+    """Return a region beside boxes and cylinders on a floor."""
     scene = SceneGraph("world").add_frame(ARM.base, "world", pose=Pose([-1.0, 0.0, 0.0]))
     floor = AttachedShape(Box([4.0, 4.0, 0.02]))
     scene = scene.add_frame(
@@ -78,7 +78,7 @@ SIZES = st.one_of(
 def test_packed_objects_are_in_the_region_and_apart(
     sizes: list[tuple[float, ...]], seed: int
 ) -> None:
-    """No object of a packing meets another one or reaches beyond the edge, and equal seeds give equal packings."""
+    """Packings are free of collisions, inside the region, and equal for equal seeds."""
     scene = region_scene(0.15, sizes)
     packer = packer_of(scene, len(sizes))
     packings = list(packer.packings(np.random.default_rng(seed), count=3))
@@ -91,7 +91,7 @@ def test_packed_objects_are_in_the_region_and_apart(
 
 @pytest.mark.parametrize("rows", [2, 3, 4])
 def test_squares_fill_a_square(rows: int) -> None:
-    """As many squares as have room with the spacing of 2 mm are packed at the first attempt; one more is left out."""
+    """The first packing has as many squares as fit with 2 mm between them."""
     side, count = 0.05, rows * rows
     scene = region_scene(rows * side + (rows - 1) * 0.0021, [(side, side, 0.1)] * (count + 1))
     packing = next(packer_of(scene, count + 1).packings(np.random.default_rng(0), count=1))

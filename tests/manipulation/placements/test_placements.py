@@ -1,4 +1,4 @@
-"""Placements: they lie in the region, keep apart, and pack; regions of all kinds; what cannot be."""
+"""Placements in regions and on surfaces: inside, with clearance, packed; invalid regions."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ shapes = st.one_of(
 @settings(max_examples=scaled_examples(0.3), deadline=None)
 @given(shapes, st.floats(-3.0, 3.0), st.integers(0, 100))
 def test_each_placement_lies_in_the_region_and_on_it(shape: Shape, turn: float, seed: int) -> None:
-    """The outline is in the region, the lowest point on its surface, the axis upright, and the name differs."""
+    """Outline, height, axis and name of each placement are valid."""
     scene = with_block(stove_scene(turn=turn), "block", [-0.3, -0.3, 0.2], shape=shape)
     surface = region_surface(scene, "stove", q=Q)
     found = find(scene, seed=seed)
@@ -100,7 +100,7 @@ def test_each_placement_lies_in_the_region_and_on_it(shape: Shape, turn: float, 
 def test_placements_keep_the_spacing_and_carry_the_weight(
     shape: Shape, other: Shape, seed: int
 ) -> None:
-    """By the collision checker the object is 2 mm from its neighbour; its weight is over the points that touch."""
+    """The object is 2 mm from its neighbour, and its weight is over the contact points."""
     scene = with_block(stove_scene(), "block", [-0.3, -0.3, 0.2], shape=shape)
     rng = np.random.default_rng(seed)
     corner = np.array([0.1, 0.05, 0.01]) + rng.uniform(-0.15, 0.15, size=3) * [1.0, 1.0, 0.2]
@@ -119,7 +119,7 @@ def test_placements_keep_the_spacing_and_carry_the_weight(
 
 
 def test_what_stands_on_the_same_frame_is_in_the_way() -> None:
-    """In a shelf of one frame both boards take turns, and nothing is put into its side or under what is too low."""
+    """The boards of a shelf take turns, and placements avoid its sides and low spaces."""
     boards = [AttachedShape(Box([0.3, 0.3, 0.02]), Pose([0.0, 0.0, z])) for z in (0.0, 0.15)]
     side = AttachedShape(Box([0.02, 0.3, 0.4]), Pose([-0.14, 0.0, 0.1]))
     scene = gantry_scene().add_frame(
@@ -137,7 +137,7 @@ def test_what_stands_on_the_same_frame_is_in_the_way() -> None:
 
 
 def test_a_tight_region_is_packed() -> None:
-    """Sixteen blocks of 0.06 m go onto 0.25 x 0.25 m one after the other, at least 2 mm apart, with no search."""
+    """Sixteen blocks of 6 cm fit on 25 x 25 cm, at least 2 mm apart, without a search."""
     scene = stove_scene(turn=0.3)
     for number in range(16):
         scene = with_block(
@@ -170,7 +170,7 @@ def test_corners_come_first_then_places_beside_neighbours() -> None:
 
 
 def test_equal_calls_give_equal_placements() -> None:
-    """The same scene and seed give the same sequence; another seed changes the random ones alone."""
+    """Equal scenes and seeds give equal sequences; another seed changes random placements only."""
     scene = with_block(stove_scene(), "block", [-0.3, -0.3, 0.03])
     first, second, other = find(scene), find(scene), find(scene, seed=1)
     assert first == second
@@ -234,7 +234,7 @@ def test_a_box_has_a_top_whichever_side_is_up(rpy: tuple[float, float, float]) -
 
 
 def test_a_mesh_is_a_surface_as_it_counts() -> None:
-    """As its hull an L's top is a pentagon; taken for what it is, its own faces in convex pieces, highest first."""
+    """The top of an L is a pentagon as a hull, and its own faces as convex pieces."""
     standing = l_mesh(0.3, 0.1)
     lying = Mesh(np.asarray(standing.vertices)[:, [0, 2, 1]], np.asarray(standing.faces)[:, ::-1])
     areas = {}
@@ -311,7 +311,7 @@ def test_what_is_not_level_is_no_surface() -> None:
 
 
 def test_regions_and_objects_that_cannot_be_are_refused() -> None:
-    """A region without a box, off the table or over nothing, and an object without a shape or with a plane."""
+    """Invalid regions, and objects without a shape or with a plane, are errors."""
     scene = with_block(stove_scene(), "block", [-0.3, -0.3, 0.03])
     with pytest.raises(SceneError, match="region 'stove' has no level box"):
         find(scene.set_shapes("stove", []))
@@ -337,7 +337,7 @@ def test_regions_and_objects_that_cannot_be_are_refused() -> None:
 @given(shapes, st.integers(0, 1000))
 @settings(max_examples=scaled_examples(0.3), deadline=None)
 def test_reach_is_what_points_say(shape: Shape, seed: int) -> None:
-    """The support function is at least that of any point of the outline, and equals it for boxes and meshes."""
+    """The support function bounds the outline, and equals it for boxes and meshes."""
     rng = np.random.default_rng(seed)
     direction = rng.normal(size=3)
     direction /= np.linalg.norm(direction)

@@ -52,7 +52,7 @@ def faces(*shapes: Shape | AttachedShape) -> tuple[StableFace, ...]:
 
 
 def test_a_box_has_six() -> None:
-    """Each side of a box is a face; heights are half the sides, margins half the shorter side of the face."""
+    """Each side of a box is a face, with known height and margin."""
     found = faces(Box([0.1, 0.2, 0.3]))
     assert sorted(face.name for face in found) == [
         "+x up",
@@ -99,7 +99,7 @@ def test_an_l_has_five() -> None:
 
 
 def test_round_things_stand_or_lie() -> None:
-    """A cylinder stands on two caps and lies in eight turns; balls and capsules roll; a cone has its base."""
+    """Cylinders have two caps and eight rolling faces, cones a base; balls and capsules roll."""
     standing = [face for face in faces(Cylinder(0.03, 0.1)) if not face.is_rolling]
     assert [(face.height, face.margin) for face in standing] == [(0.05, pytest.approx(0.03))] * 2
     assert len(faces(Cylinder(0.03, 0.1))) == 10
@@ -121,7 +121,7 @@ def test_masses_of_the_scene_count() -> None:
 
 
 def test_several_shapes_are_one_object() -> None:
-    """Two legs and a plate rest on the legs, the plate, and sides; what hangs off the object belongs to it."""
+    """Two legs and a plate rest on the legs, the plate and sides; descendants count."""
     legs = [AttachedShape(Box([0.02, 0.1, 0.05]), Pose([x, 0.0, 0.0])) for x in (-0.04, 0.04)]
     scene = SceneGraph().add_frame("block", "world", shapes=legs)
     scene = scene.add_frame(
@@ -136,7 +136,7 @@ def test_several_shapes_are_one_object() -> None:
 @settings(max_examples=scaled_examples(0.6), deadline=None)
 @given(st.integers(0, 10_000), st.integers(4, 14))
 def test_every_face_holds_the_weight(seed: int, count: int) -> None:
-    """On random hulls: no point is below the face, the outline holds the point below the centre of mass."""
+    """On random hulls no point is below the face, and the outline has the projected centre."""
     rng = np.random.default_rng(seed)
     points = rng.uniform(-0.1, 0.1, size=(count, 3))
     hull = trimesh.convex.convex_hull(points)
@@ -156,7 +156,7 @@ def test_every_face_holds_the_weight(seed: int, count: int) -> None:
 
 
 def test_what_is_round_everywhere_rests_on_its_largest_facets() -> None:
-    """A ball of small facets has none with the usual margin; it is put on some of those that it has."""
+    """A ball of small facets has only faces with a reduced margin."""
     ball = trimesh.creation.icosphere(subdivisions=4, radius=0.06)
     scene = SceneGraph().add_frame(
         "block", "world", shapes=[AttachedShape(Mesh(ball.vertices, ball.faces))]
@@ -195,7 +195,7 @@ def test_placements_use_any_face_when_asked() -> None:
 
 
 def test_what_is_too_large_is_balanced() -> None:
-    """A plate on a narrow post lies with its centre of mass over the post's middle; a bar longer on one side too."""
+    """A plate or bar on a narrow post has its centre of mass over the post's centre."""
     post = AttachedShape(Box([0.06, 0.06, 0.1]))
     scene = gantry_scene().add_frame("post", "table", pose=Pose([0.1, 0.1, 0.1]), shapes=[post])
     bar = AttachedShape(Box([0.3, 0.04, 0.02]), Pose([0.1, 0.0, 0.0]))
@@ -213,7 +213,7 @@ def test_what_is_too_large_is_balanced() -> None:
     ids=["box", "tetrahedron", "l", "cylinder"],
 )
 def test_physics_agrees(shape: Shape) -> None:
-    """Put down on each face that does not roll, an object has tilted by less than two degrees a second later."""
+    """An object on a stable face tilts by less than two degrees within a second."""
     base = with_block(gantry_scene(), "block", [0.0, 0.0, 0.3], shape=shape)
     base = base.set_inertia(
         "block", Inertia(0.2, centre_of_mass(base, "block"), matrix=2e-4 * np.eye(3))
@@ -285,7 +285,7 @@ def test_an_l_of_two_boxes_is_an_l() -> None:
 
 
 def test_what_rolls_does_so_on_all_its_sides() -> None:
-    """A ball rests, rolling, on six sides; a cylinder stands on two and rolls on evenly turned sides."""
+    """A ball rolls on six faces; a cylinder has two stable faces and rolls on others."""
     ball = faces(Sphere(0.1))
     assert [(face.height, face.margin, face.is_rolling) for face in ball] == [
         (pytest.approx(0.1), 0.0, True)
@@ -312,7 +312,7 @@ def test_what_rolls_does_so_on_all_its_sides() -> None:
     ],
 )
 def test_an_object_rests_on_its_stable_faces(down: tuple[float, ...], height: float | None) -> None:
-    """A cylinder stands on its ends, lies in any turn about its axis, and rests nowhere in between."""
+    """A cylinder rests on its ends and at any rotation about its axis, not in between."""
     scene = SceneGraph("world").add_frame(
         "c", "world", shapes=[AttachedShape(Cylinder(0.02, 0.12))]
     )
