@@ -115,7 +115,7 @@ QUERIES = {
 def test_an_edit_whose_argument_edits_the_scene(
     name: str, meanwhile: Callable[[Any], None]
 ) -> None:
-    """The edit is of the scene as it is after the conversion, or is refused; the scene stays consistent."""
+    """The edit applies to the scene after the conversion, or raises an error."""
     edit = arm(2).edit()
     done: list[bool] = []
 
@@ -149,7 +149,7 @@ def test_arrays_whose_argument_edits_them(name: str, meanwhile: Callable[[Any], 
     assert arrays.freeze()._defects() == ""
 
 
-def test_a_configuration_that_no_longer_fits_is_refused() -> None:
+def test_a_configuration_that_no_longer_fits_is_rejected() -> None:
     """The number of joints is compared after the conversion."""
     edit = arm(2).edit()
     with pytest.raises(ConfigurationError, match="q was read while the number of joints changed"):

@@ -1,4 +1,4 @@
-"""Arrays that enter the core: the same numbers by whatever type and layout they have, or an error; never others."""
+"""Arrays that enter the core: equal numbers for any dtype and layout, or an error."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ _BAD: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", _BAD)
 @pytest.mark.parametrize("reader", ["size", "points", "translation", "center", "q", "batch"])
-def test_what_float64_cannot_hold_is_refused(reader: str, name: str) -> None:
+def test_numbers_beyond_float64_are_rejected(reader: str, name: str) -> None:
     """By an error of tmkit, without warnings of numpy."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -173,7 +173,7 @@ def test_fractions_and_masks_without_masked_values_are_accepted() -> None:
     ),
     st.sampled_from([*_TYPES, "?", "complex128"]),
 )
-def test_faces_are_those_given_or_refused(numbers: list[Any], dtype: str) -> None:
+def test_faces_are_those_given_or_rejected(numbers: list[Any], dtype: str) -> None:
     """Of whatever type: no index becomes another."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

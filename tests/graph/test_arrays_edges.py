@@ -1,6 +1,6 @@
-"""Twists, bodies without frames, stamped poses and groups of the arrays, against the persistent scene.
+"""Twists, bodies without frames, stamped poses and groups in arrays, against scenes.
 
-The same random scripts are done to both: what one refuses the other refuses, with the same words
+The same random scripts are done to both: what one rejects the other rejects, with the same words
 and facts, and after each edit both say the same, to the last bit. Poses, joints and shapes are
 compared by ``test_arrays_machine.py``.
 """
@@ -236,14 +236,14 @@ def check_same(arrays: SceneArrays, scene: SceneGraph) -> None:
             )
 
 
-def check_refused(do: Callable[[], object], refused: TmkitError) -> None:
-    """Compare a refusal of the arrays with that of the scene."""
-    with pytest.raises(type(refused)) as caught:
+def check_rejected(do: Callable[[], object], rejected: TmkitError) -> None:
+    """Compare a rejection of the arrays with that of the scene."""
+    with pytest.raises(type(rejected)) as caught:
         do()
-    assert type(caught.value) is type(refused)
-    assert repr(caught.value.data) == repr(refused.data)  # of which one may be nan
-    if "two paths:" not in str(refused):  # of several such bodies, either may be named
-        assert str(caught.value) == str(refused)
+    assert type(caught.value) is type(rejected)
+    assert repr(caught.value.data) == repr(rejected.data)  # of which one may be nan
+    if "two paths:" not in str(rejected):  # of several such bodies, either may be named
+        assert str(caught.value) == str(rejected)
 
 
 class EdgesMachine(RuleBasedStateMachine):
@@ -273,10 +273,10 @@ class EdgesMachine(RuleBasedStateMachine):
             expected = twist(
                 self.scene, frame, expression=expression, **keywords
             ).representation.vector
-        except (UnknownNameError, SemanticError) as refused:
+        except (UnknownNameError, SemanticError) as rejected:
             allowed = (
                 (SceneError, DisconnectedError)
-                if isinstance(refused, SemanticError)
+                if isinstance(rejected, SemanticError)
                 else UnknownNameError
             )
             with pytest.raises(allowed):
@@ -288,18 +288,18 @@ class EdgesMachine(RuleBasedStateMachine):
 
     @rule(call=_calls())
     def edit(self, call: Call) -> None:
-        """Both do an edit, or both refuse it in the same words."""
+        """Both do an edit, or both reject it in the same words."""
         try:
             scene = _do(self.scene, call)
-        except TmkitError as refused:
-            check_refused(lambda: _do(self.arrays, call), refused)
+        except TmkitError as rejected:
+            check_rejected(lambda: _do(self.arrays, call), rejected)
             return
         assert _do(self.arrays, call) is None
         self.scene = scene
 
     @rule(target_frame=_frames, reference=_frames, stamp=_stamps, policy=_policies)
     def ask(self, target_frame: str, reference: str, stamp: float, policy: str) -> None:
-        """Both give the same bits for a pose at a time, or say the same words why not; and so for a twist."""
+        """Arrays and scenes return equal bits for poses and twists at a time, or equal errors."""
         q = self.arrays.q
         asked: list[Callable[[Any], np.ndarray]] = [
             lambda of: of.pose(
@@ -312,8 +312,8 @@ class EdgesMachine(RuleBasedStateMachine):
         for ask in asked:
             try:
                 expected = ask(self.scene)
-            except TmkitError as refused:
-                check_refused(functools.partial(ask, self.arrays), refused)
+            except TmkitError as rejected:
+                check_rejected(functools.partial(ask, self.arrays), rejected)
                 continue
             assert ask(self.arrays).tobytes() == expected.tobytes()
 
@@ -355,7 +355,7 @@ def test_scripts_in_one_go(calls: list[Call]) -> None:
 @settings(max_examples=scaled_examples(1.0))
 @given(st.lists(_calls(), max_size=40))
 def test_scripts_as_differences_and_files(calls: list[Call]) -> None:
-    """Each version of a script is made of the one before by their difference, and comes through pickle and JSON."""
+    """Each version of a script follows from the previous one by a difference, pickle and JSON."""
     scene = first = SceneGraph().add_root("moon")
     for call in calls:
         try:
@@ -373,12 +373,12 @@ def test_scripts_as_differences_and_files(calls: list[Call]) -> None:
     assert scene_from_dict(scene_to_dict(scene)) == scene
 
 
-# --- what is refused at once
+# --- what is rejected at once
 # ------------------------------------------------------------------------------------------
 
 
 def moving_cups() -> SceneGraph:
-    """Return two trees in which body C has a frame each, both of which move relative to the table."""
+    """Return two trees with a frame of body C each, both moving relative to the table."""
     scene = SceneGraph().add_root("lab").add_frame("table", "world").add_frame("arm", "table")
     scene = scene.add_body("C").add_frame("c1", "arm", body="C").add_root("c2", body="C")
     return scene.set_twist("c1", [1, 0, 0, 0, 0, 0], relative_to_body="table").set_twist(
@@ -387,10 +387,10 @@ def moving_cups() -> SceneGraph:
 
 
 def test_rules_hold_after_each_edit() -> None:
-    """A twist that would be said twice, lead back or lose its reference is refused by the edit, and nothing changed."""
+    """A second twist, a cycle and a lost reference are rejected, and nothing changes."""
     scene = moving_cups()
     arrays = SceneArrays(scene)
-    refused: list[tuple[str, Callable[[Any], Any]]] = [
+    rejected: list[tuple[str, Callable[[Any], Any]]] = [
         (
             r"'c2' relative to body 'table' is \[0, 1, .* of frames 'c1', .* make \[1, 0, ",
             lambda s: s.attach("c2", "c1"),
@@ -422,7 +422,7 @@ def test_rules_hold_after_each_edit() -> None:
     assert arrays.twist_edge("c1") is None
     arrays.set_twist("c1", [1, 0, 0, 0, 0, 0], relative_to_body="table")
     arrays.remove_frame("arm")
-    for message, edit in refused:
+    for message, edit in rejected:
         for variant in (scene, arrays):
             with pytest.raises(SceneError, match=message):
                 edit(variant)
@@ -434,7 +434,7 @@ def test_rules_hold_after_each_edit() -> None:
 
 
 def test_what_is_full() -> None:
-    """Twists, bodies, stamps, groups and members have capacities of their own; what does not fit changes nothing."""
+    """Twists, bodies, stamps, groups and members have capacities; excess changes nothing."""
     scene = moving_cups().set_stamped_poses("c1", StampedPoses([1, 2], [Pose(), Pose()]))
     with pytest.raises(CapacityError, match="twists is 1, but the scene alone needs 2"):
         SceneArrays(scene, capacity={"twists": 1})
@@ -483,7 +483,7 @@ def test_what_is_full() -> None:
 
 
 def test_a_history_of_its_own_capacity_goes_on_for_ever() -> None:
-    """A control loop that stamps at each step needs as much room as one history, and answers of the recent past."""
+    """A control loop with a stamp at each step needs the memory of one history."""
     arrays = SceneArrays(
         SceneGraph().add_frame("cup", "world", joint=Free()), capacity={"stamps": 4}
     )
@@ -509,7 +509,7 @@ def test_a_history_of_its_own_capacity_goes_on_for_ever() -> None:
 
 
 def test_readers_see_whole_twists_and_histories() -> None:
-    """While a writer stamps and turns, a reader's twist is of one edit, and its pose lies between two of one line."""
+    """A concurrent reader gets the twist of one edit, and a pose between two stamps of one line."""
     arrays = SceneArrays(
         SceneGraph().add_frame("cup", "world", joint=Free()), capacity={"stamps": 8}
     )

@@ -1,6 +1,6 @@
-"""The arrays against the persistent scene: the same random edits done to both, and everything compared after each.
+"""Scene arrays against scenes: equal results after the same random edits.
 
-Equal scenes, equal refusals to the letter, and equal poses to the last bit; what is frozen goes on
+Equal scenes, equal rejections to the letter, and equal poses to the last bit; what is frozen goes on
 as what it equals.
 """
 
@@ -21,7 +21,7 @@ _FRAMES, _NAME_BYTES = 16, 9
 
 
 def check_poses(arrays: SceneArrays, scene: SceneGraph) -> None:
-    """Compare the poses of all frames, those between pairs, and the Jacobians, at the present configuration."""
+    """Compare all poses, relative poses and Jacobians at the present configuration."""
     q = arrays.q
     at = scene.at(q)
     assert arrays.poses.tobytes() == at.poses.tobytes()
@@ -66,12 +66,12 @@ class ArraysMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def edit(self, data: st.DataObject) -> None:
-        """Do one edit to both: both refuse it, in the same words, or both do it."""
+        """Do one edit to both: both reject it, in the same words, or both do it."""
         edit = data.draw(edits(self.model))
         try:
             scene = edit.apply_to(self.scene)
-        except TmkitError as refused:
-            self.refuse(edit, refused)
+        except TmkitError as rejected:
+            self.reject(edit, rejected)
             return
         assert scene is not None
         before = dict(zip(self.arrays.joint_names, self.arrays.q, strict=True))
@@ -81,14 +81,14 @@ class ArraysMachine(RuleBasedStateMachine):
         for joint, value in zip(self.arrays.joint_names, self.arrays.q, strict=True):
             assert value == before.get(joint, value)
 
-    def refuse(self, edit: Edit, refused: TmkitError) -> None:
-        """The arrays refuse an edit as the scene did."""
-        with pytest.raises(type(refused)) as caught:
+    def reject(self, edit: Edit, rejected: TmkitError) -> None:
+        """The arrays reject an edit as the scene did."""
+        with pytest.raises(type(rejected)) as caught:
             edit.apply_to(self.arrays)
-        assert type(caught.value) is type(refused)
-        assert caught.value.data == refused.data
-        if "two paths" not in str(refused):  # of several such bodies, either may be named
-            assert str(caught.value) == str(refused)
+        assert type(caught.value) is type(rejected)
+        assert caught.value.data == rejected.data
+        if "two paths" not in str(rejected):  # of several such bodies, either may be named
+            assert str(caught.value) == str(rejected)
 
     def follow(self, edit: Edit) -> None:
         """Let the model do the edit too, with the core's exact pose."""
@@ -112,8 +112,8 @@ class ArraysMachine(RuleBasedStateMachine):
         frame, parent = data.draw(names), data.draw(names)
         try:
             scene = self.scene.reparent(frame, parent, q=self.arrays.q)
-        except TmkitError as refused:
-            with pytest.raises(type(refused)):
+        except TmkitError as rejected:
+            with pytest.raises(type(rejected)):
                 self.arrays.reparent(frame, parent)
             return
         self.arrays.reparent(frame, parent)

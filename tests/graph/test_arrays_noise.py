@@ -1,4 +1,4 @@
-"""Uncertainty in the arrays: the same as in the persistent scene, to the bit, by random edits of both."""
+"""Uncertainty in arrays: bitwise equal to that of scenes after the same random edits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tmkit.spatial import GaussianPose
 @settings(max_examples=scaled_examples(0.4))
 @given(st.integers(0, 2**32 - 1))
 def test_arrays_and_scenes_know_the_same(seed: int) -> None:
-    """After the same moves both give the same bits for every question, and freezing gives the same scene."""
+    """After equal edits all queries return equal bits, and freezing returns an equal scene."""
     random = np.random.default_rng(seed)
     scene = model.random_tree(random, 9)
     scene = scene.add_frame(
@@ -50,7 +50,7 @@ def test_arrays_and_scenes_know_the_same(seed: int) -> None:
 
 
 def test_room_for_errors() -> None:
-    """Exact scenes take no room; what does not fit is refused, and nothing has changed."""
+    """Exact scenes take no room; what does not fit is rejected, and nothing has changed."""
     scene = SceneGraph().add_frame("a", "world").add_frame("b", "a")
     exact = SceneArrays(scene)
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Attributes of frames: what goes in comes out as an immutable map, and its order reaches no file."""
+"""Attributes of frames: immutable maps whose order has no effect on files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(st.text(min_size=1), VALUES, max_size=5))
 def test_attributes_come_out_as_they_went_in(values: dict[str, Any]) -> None:
-    """Whatever JSON can say comes out equal, of a scene and of a specification, and can be set again as it is."""
+    """Any JSON value is returned unchanged by a scene and a specification, and can be set again."""
     scene = SceneGraph().set_attributes("world", values)
     found = scene.attributes("world")
     assert isinstance(found, PMap)
@@ -42,7 +42,7 @@ def test_attributes_come_out_as_they_went_in(values: dict[str, Any]) -> None:
 
 
 def test_maps_are_shared_by_what_has_the_same_attributes() -> None:
-    """Versions, frames and scenes with equal attributes give the very same map; an edit of the map is another map."""
+    """Versions, frames and scenes with equal attributes share one map."""
     scene = (
         SceneGraph()
         .add_frame("cup", "world")
@@ -69,7 +69,7 @@ def test_nothing_in_a_map_can_be_changed() -> None:
 
 
 def test_immutable_values_go_in_and_foreign_ones_do_not() -> None:
-    """Vectors and maps are lists and dicts; what holds an object of another kind is refused by its key."""
+    """Vectors and maps become lists and dicts; an object of another type is rejected by its key."""
     plain = SceneGraph().set_attribute("world", "x", [1, {"y": [2]}])
     assert (
         SceneGraph().set_attribute("world", "x", pvector([1, pmap({"y": pvector([2])})])) == plain
@@ -84,7 +84,8 @@ import sys, tmkit as tk
 from tmkit.formats import scene_to_dict
 from tmkit.formats.conversion import convert_scene
 from tmkit.world.service.server import LOOKS
-scene = tk.SceneGraph().set_attributes("world", {name: {name: 1, "b": 2, "a": [3]} for name in "qwertyuiop"})
+attributes = {name: {name: 1, "b": 2, "a": [3]} for name in "qwertyuiop"}
+scene = tk.SceneGraph().set_attributes("world", attributes)
 print(*scene.attributes("world"))
 print(scene_to_dict(scene), LOOKS["attributes"](scene, "world"), file=sys.stderr)
 again = tk.SceneGraph().set_attributes("world", scene.attributes("world"))
@@ -93,7 +94,7 @@ convert_scene(again, sys.argv[1])
 
 
 def test_the_order_of_keys_reaches_no_file(tmp_path: Path) -> None:
-    """The maps of two processes have other orders, as hash seeds have it; what they write is the same to the byte."""
+    """Two processes with different hash seeds write equal bytes."""
     orders, texts, files = set(), set(), set()
     for seed in ("1", "2"):
         path = tmp_path / f"{seed}.json"

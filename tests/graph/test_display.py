@@ -1,4 +1,4 @@
-"""What is shown of scenes: text, HTML and drawings; short for large scenes, and names are never obeyed."""
+"""Displays of scenes: text, HTML and SVG, bounded in size, with escaped names."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_parts_of_the_tree() -> None:
 
 @pytest.mark.parametrize("make", [chain_of, star_of])
 def test_large_scenes_are_shown_in_short(make: Callable[[int], SceneGraph]) -> None:
-    """A hundred thousand frames, wide or deep, make no more to read than some hundreds, and nothing recurses."""
+    """A hundred thousand frames, wide or deep, give a few hundred lines, without recursion."""
     count = 100_000
     scene = make(count)
     text, html, svg = tree_text(scene), tree_html(scene), tree_svg(scene)
@@ -166,7 +166,7 @@ _names = st.one_of(
 @given(st.lists(_names, min_size=1, max_size=8, unique=True), st.data())
 @settings(max_examples=scaled_examples(0.5))
 def test_names_are_shown_and_never_obeyed(names: list[str], data: st.DataObject) -> None:
-    """Whatever frames, joints, bodies and classes are called: one line a frame, and markup that parses and is ours."""
+    """Any names give one line for each frame, and markup that parses without foreign elements."""
     scene = SceneGraph(root=None)
     try:
         scene = scene.add_root(names[0])
@@ -197,7 +197,7 @@ def test_names_are_shown_and_never_obeyed(names: list[str], data: st.DataObject)
 
 
 def test_what_a_notebook_shows() -> None:
-    """Numbers, the tree to fold, the joints with limits and units, and the drawing; values when at a configuration."""
+    """HTML has counts, the tree, joints with limits and units, a drawing, and values at q."""
     html = kitchen()._repr_html_()
     assert html == tree_html(kitchen())
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
@@ -263,7 +263,7 @@ def furnished() -> SceneGraph:
 
 
 def test_the_graph_has_frames_and_groups_with_what_they_hold() -> None:
-    """Each node once, below what holds it; ids, repeated attributes, translations and histories, and dashed lines."""
+    """Each node is drawn once, with its ID, attributes, translation, history and dashed edges."""
     scene = furnished()
     root = etree.fromstring(graph_svg(scene))
     boxes = {}
@@ -318,7 +318,7 @@ def test_shows_of_the_same_scene_are_the_same() -> None:
         assert show(kitchen()) == show(kitchen())
 
 
-def test_what_displays_refuse() -> None:
+def test_invalid_arguments_of_displays_raise_errors() -> None:
     """Unknown frames, limits that show nothing, and configurations of the wrong length."""
     scene = kitchen()
     with pytest.raises(UnknownNameError, match="unknown frame 'tabel'; did you mean 'table'"):

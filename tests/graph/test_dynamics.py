@@ -1,4 +1,4 @@
-"""Accelerations and momenta against pinocchio, with fixed and moving bases, and against finite motion."""
+"""Accelerations and momenta against pinocchio and finite differences."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ROBOTS = {
 
 @pytest.mark.parametrize(("robot", "moves"), [*itertools.product(ROBOTS, (False, True))])
 def test_it_agrees_with_pinocchio(robot: str, moves: bool) -> None:
-    """Spatial and classical accelerations of frames, momentum and energy of the whole robot; to 1e-10."""
+    """Accelerations, momentum and energy of a robot equal those of pinocchio to 1e-10."""
     file, tip = ROBOTS[robot]
     path = str(example_robot_data() / file)
     scene = tk.load_scene(path, reading=tk.ReadingOptions(meshes="skip"))
@@ -117,7 +117,7 @@ def _mimicked(scene: SceneGraph, name: str, values: np.ndarray, *, is_rate: bool
 
 
 def test_it_is_how_the_twist_changes() -> None:
-    """Between any frames, also when both move: the twist in axes that stand still, a moment earlier and later."""
+    """Accelerations between moving frames equal finite differences of twists in fixed axes."""
     rng = np.random.default_rng(11)
     scene = tk.load_scene("baxter_trays")
     count = len(scene.joint_names)
@@ -151,7 +151,7 @@ def test_it_is_how_the_twist_changes() -> None:
 
 
 def test_a_point_on_a_wheel() -> None:
-    """At a constant turn the point on the rim is drawn to the axis, classically; spatially nothing changes."""
+    """At constant rotation the classical acceleration is centripetal, the spatial one zero."""
     scene = SceneGraph("world").add_frame("wheel", "world", joint=Revolute([0, 0, 1]))
     scene = scene.add_frame("rim", "wheel", pose=Pose([0.5, 0, 0]))
     given = {"q": [0.0], "qd": [2.0], "qdd": [0.0]}
@@ -169,7 +169,7 @@ def test_a_point_on_a_wheel() -> None:
 
 
 def test_what_has_no_acceleration() -> None:
-    """Unknown names, an edge of which no one says how it moves, the lower of two edges over which one twist leads."""
+    """Unknown names and edges without a stated motion raise errors."""
     scene = (
         SceneGraph("world")
         .add_frame("cart", "world", joint=Free())
@@ -199,7 +199,7 @@ def test_what_has_no_acceleration() -> None:
 
 
 def test_several_twists_over_one_edge() -> None:
-    """A ball on the world, known to move relative to a cart that turns: as the twist changes when it is integrated."""
+    """A twist relative to a turning cart changes as integration predicts."""
     scene = (
         SceneGraph().add_frame("cart", "world").add_frame("pan", "cart", joint=Revolute([0, 0, 1]))
     )

@@ -71,11 +71,11 @@ def scattered(bodies: dict[str, str]) -> SceneGraph:
 
 
 # --- poses
-# ------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_all_orders_of_two_robots() -> None:
-    """All 120 orders of the five poses of two robots that hold objects (De Laet et al., part 1) answer every query."""
+    """All 120 orders of five poses of two robots with objects (De Laet et al.) are equivalent."""
     inputs = json.loads(CASES.read_text())["two_robots"]["inputs"]
     bodies, facts = dict[str, str](), []
     for entry in inputs:
@@ -95,7 +95,7 @@ def test_all_orders_of_two_robots() -> None:
 @settings(max_examples=scaled_examples(1.0))
 @given(SEEDS)
 def test_the_order_of_facts_that_agree_changes_no_answer(seed: int) -> None:
-    """Random facts of random worlds, more than are needed, with errors: every query within 1e-9 of plain matrices."""
+    """Redundant random facts with errors: every query is within 1e-9 of plain matrices."""
     rng = np.random.default_rng(seed)
     bodies = {f"f{k}": f"B{int(rng.integers(k + 1))}" for k in range(int(rng.integers(2, 9)))}
     scene = scattered(bodies)
@@ -138,7 +138,7 @@ def test_the_order_of_facts_that_agree_changes_no_answer(seed: int) -> None:
 
 
 def test_the_error_of_a_fact_is_that_of_its_pose() -> None:
-    """Whichever edge a fact becomes, the pose that it was said of has the covariance that was given."""
+    """The pose of a fact has the given covariance, whichever edge it becomes."""
     rng = np.random.default_rng(2)
     bodies = {"base": "Base", "hand": "Hand", "cup": "Cup", "tag": "Cup", "camera": "Camera"}
     root = rng.normal(size=(6, 6))
@@ -168,7 +168,7 @@ def test_the_error_of_a_fact_is_that_of_its_pose() -> None:
 
 
 def test_a_tag_seen_on_a_cup() -> None:
-    """In one call: the cup comes into the tree by the tag on it; seen again elsewhere, the cup alone has moved."""
+    """The cup joins the tree by its tag; a second pose with moves= moves the cup alone."""
     bodies = {"table": "Table", "camera": "Camera", "cup": "Cup", "tag": "Cup"}
     scene = add_fact(scattered(bodies), pose_fact("camera", "table", Pose([0, 0, 1]), bodies))
     seen = add_fact(scene, pose_fact("tag", "camera", Pose([0.3, 0.1, -0.9]), bodies))
@@ -197,7 +197,7 @@ def test_a_tag_seen_on_a_cup() -> None:
 
 
 def test_what_is_known_with_errors_is_kept_or_fused_within_the_gate() -> None:
-    """A second sighting is an observation, or makes the pose surer; one that is far off is refused by its distance."""
+    """A second pose is an observation or is fused; an inconsistent one is rejected by the gate."""
     bodies = {"table": "Table", "cup": "Cup"}
     spread = np.eye(6) * 1e-4
     scene = add_fact(
@@ -247,7 +247,7 @@ def test_what_is_known_with_errors_is_kept_or_fused_within_the_gate() -> None:
 
 
 def test_a_plain_pose_is_a_fact_of_two_frames() -> None:
-    """It says what the relation with their bodies says, with an error, too; half of the names is refused."""
+    """A plain pose with both frames equals the semantic pose, also with an error."""
     bodies = {"camera": "Camera", "tag": "Cup", "cup": "Cup"}
     scene, pose = scattered(bodies), Pose.exp([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     error = 1e-4 * np.eye(6)
@@ -286,7 +286,7 @@ def position_fact(
 def orientation_fact(
     frame: str, reference: str, axes: str, place: dict[str, Pose], bodies: dict[str, str]
 ) -> SemanticOrientation:
-    """Return the orientation of a frame relative to another, in the axes of a third, as a rotation vector."""
+    """Return the orientation of a frame in the axes of a third, as a rotation vector."""
     turn = (place[reference].inverse() @ place[frame]).log()[3:]
     coord = OrientationCoord.named(
         ori=frame, body=bodies[frame], ref_ori=reference, ref_body=bodies[reference], coord=axes
@@ -299,7 +299,7 @@ def orientation_fact(
 @settings(max_examples=scaled_examples(1.0))
 @given(SEEDS)
 def test_a_position_and_an_orientation_make_a_pose(seed: int) -> None:
-    """Of any frames on the two bodies and in any of their axes, in both orders, with errors by the same sums."""
+    """Facts between any frames of two bodies, in any axes and order, have the expected errors."""
     rng = np.random.default_rng(seed)
     bodies = {f"{side}{k}": side for side in "ab" for k in range(3)}
     scene = scattered(bodies)
@@ -346,7 +346,7 @@ def test_a_position_and_an_orientation_make_a_pose(seed: int) -> None:
 
 
 def test_half_a_pose_waits_as_an_observation() -> None:
-    """A position alone joins nothing, is shown, and what is said later of both must agree with it."""
+    """A position alone joins no trees, is listed, and later facts must agree with it."""
     bodies = {"table": "Table", "cup": "Cup", "moon": "Moon"}
     place = {
         "table": Pose(),
@@ -407,7 +407,7 @@ def test_half_a_pose_waits_as_an_observation() -> None:
 
 
 def test_joints_are_not_turned_round() -> None:
-    """A tree hangs by the end that no joint is above; where both are below joints, these are named."""
+    """A tree is attached at an end without joints above; otherwise the joints are named."""
     robot = (
         SceneGraph(root=None)
         .add_body("A")
@@ -447,7 +447,7 @@ def test_facts_that_are_none() -> None:
 
 
 # --- another root
-# -----------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=scaled_examples(0.5))
@@ -505,7 +505,7 @@ def test_another_root_moves_nothing(seed: int) -> None:
 
 
 # --- twists
-# -----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def two_trees() -> tuple[SceneGraph, dict[str, str]]:
@@ -516,8 +516,8 @@ def two_trees() -> tuple[SceneGraph, dict[str, str]]:
     return scene.set_joint("b", Fixed()).set_joint("d", Fixed()), bodies
 
 
-def test_twists_by_way_of_another_tree_are_refused_until_it_is_joined() -> None:
-    """What two twists say together of A and B no numbers tell before a pose does; no fixed edge may answer for them."""
+def test_twists_by_way_of_another_tree_are_rejected_until_it_is_joined() -> None:
+    """Twists between disconnected trees are compared once a pose joins the trees."""
     scene, bodies = two_trees()
     scene = add_fact(scene, SemanticTwist(TwistCoord("a|A", "C", "[a]"), [1.0, 0, 0, 0, 0, 0]))
     assert twist(scene, "a", relative_to="b").numbers[0].tolist() == [0, 0, 0]
@@ -550,7 +550,7 @@ def test_a_frame_with_a_twist_gets_another_beside_it() -> None:
 
 
 def test_one_motion_told_from_both_trees_is_compared_when_poses_join_them() -> None:
-    """Each of the two answers in its own tree, whichever came first; a contradiction is found with the pose."""
+    """Two twists in two trees are both returned; the joining pose reveals a contradiction."""
     base, bodies = two_trees()
     facts = [
         SemanticTwist(TwistCoord(f"{one}|{one.upper()}", other, f"[{one}]"), [v, 0, 0, 0, 0, 0])
@@ -572,7 +572,7 @@ def test_one_motion_told_from_both_trees_is_compared_when_poses_join_them() -> N
 
 
 def test_twists_are_facts_too() -> None:
-    """From either body, at any point; what is known must agree, also where it follows from others."""
+    """A twist is added from either body at any point; implied twists must agree."""
     bodies = {"table": "Table", "belt": "Belt", "cup": "Cup"}
     scene = scattered(bodies)
     for frame, reference, x in (("belt", "table", 0.5), ("cup", "belt", 0.2)):
@@ -608,7 +608,7 @@ def test_twists_are_facts_too() -> None:
 
 
 def two_carts(joint: Joint | None = None) -> tuple[SceneGraph, dict[str, str], dict[str, Pose]]:
-    """Return two trees, each of a frame on the base and one on the arm, and where all frames are."""
+    """Return two trees with a frame on the base and one on the arm each, and all poses."""
     rng = np.random.default_rng(5)
     bodies = {"base1": "Base", "arm1": "Arm", "base2": "Base", "arm2": "Arm"}
     place = {frame: Pose.exp(rng.normal(size=6)) for frame in bodies}
@@ -623,7 +623,7 @@ def two_carts(joint: Joint | None = None) -> tuple[SceneGraph, dict[str, str], d
 
 
 def test_trees_that_share_two_bodies_become_one() -> None:
-    """The second edge between the two bodies follows from the first and the pose inside the other body."""
+    """The second edge between two bodies follows from the first and the pose inside the body."""
     scene, bodies, place = two_carts()
     for pair in (("base1", "base2"), ("arm2", "arm1"), ("arm1", "base2")):
         made = add_fact(scene, pose_fact(*pair, place[pair[1]].inverse() @ place[pair[0]], bodies))
@@ -639,7 +639,7 @@ def test_trees_that_share_two_bodies_become_one() -> None:
             add_fact(made, off)
 
 
-def test_trees_with_joints_between_shared_bodies_are_refused_with_the_loop() -> None:
+def test_trees_with_joints_between_shared_bodies_are_rejected_with_the_loop() -> None:
     """Neither joint can go: the message has the loop and how far it is from closing."""
     scene, bodies, place = two_carts(Revolute([0, 0, 1]))
     fact = pose_fact("base1", "base2", place["base2"].inverse() @ place["base1"], bodies)

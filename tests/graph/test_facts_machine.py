@@ -55,7 +55,7 @@ Fact = SemanticPose | SemanticPosition | SemanticOrientation | SemanticTwist
 
 @dataclass
 class Truth:
-    """Where frames are, and the velocity (6,) of bodies at the origin of all, in its axes; and what is connected."""
+    """Model: poses of frames, velocities (6,) of bodies at their origins, and connectivity."""
 
     body: dict[str, str] = field(default_factory=dict)
     place: dict[str, Pose] = field(default_factory=dict)
@@ -204,9 +204,9 @@ class Facts(RuleBasedStateMachine):
         fact = self.truth.fact(kind, frame, reference)
         try:
             made = add_fact(self.scene, fact, q=self.q)
-        except SceneError as refusal:  # joints are above both ends
-            assert self.q.size, refusal  # noqa: PT017 - one of two outcomes
-            assert "cannot be joined there" in str(refusal), refusal  # noqa: PT017
+        except SceneError as rejection:  # joints are above both ends
+            assert self.q.size, rejection  # noqa: PT017 - one of two outcomes
+            assert "cannot be joined there" in str(rejection), rejection  # noqa: PT017
             return
         if kind == "twist":
             self.truth.links.append(bodies)
@@ -226,7 +226,7 @@ class Facts(RuleBasedStateMachine):
     @precondition(lambda self: len(self.truth.place) < 10)
     @rule()
     def mount(self) -> None:
-        """Hang a scene of its own under a frame, whose bodies have told how they move, also twice."""
+        """Attach a scene whose bodies have twists under a frame, also twice."""
         under, prefix = self._pick(), f"m{len(self.truth.place)}/"
         pose, part, other = Pose.exp(self.rng.normal(size=6)), Truth(), SceneGraph(root=None)
         at = self.truth.place[under] @ pose
@@ -252,7 +252,7 @@ class Facts(RuleBasedStateMachine):
     @precondition(lambda self: len(self.truth.place) < 10)
     @rule(is_told=st.booleans())
     def merge(self, *, is_told: bool) -> None:
-        """Take in a scene in which two frames of this one are roots, with one more body that has told of both."""
+        """Merge a scene with two frames of this one as roots and one more body."""
         root, other_root = self._pick(), self._pick()
         name, body, pose = (
             f"n{len(self.truth.place)}",
@@ -303,7 +303,7 @@ class Facts(RuleBasedStateMachine):
 
     @rule()
     def regrasp(self) -> None:
-        """Let a frame be held by another: it moves with that, and what it carries moves as it did relative to it."""
+        """Reparent a frame to a holder; its descendants keep their relative motion."""
         frame, holder = self._pick(), self._pick()
         is_top = (
             self.scene.parent(frame) is not None
@@ -320,8 +320,8 @@ class Facts(RuleBasedStateMachine):
         arrays = SceneArrays(self.scene)
         try:
             made = self.scene.reparent(frame, holder, q=self.q)
-        except SceneError as refusal:  # a body would have two paths
-            with pytest.raises(SceneError, match=re.escape(str(refusal))):
+        except SceneError as rejection:  # a body would have two paths
+            with pytest.raises(SceneError, match=re.escape(str(rejection))):
                 arrays.reparent(frame, holder, q=self.q)
             return
         arrays.reparent(frame, holder, q=self.q)
@@ -357,8 +357,8 @@ class Facts(RuleBasedStateMachine):
         """Another frame becomes the root."""
         try:
             self.scene = self.scene.make_root(self._pick())
-        except SceneError as refusal:
-            assert "joint" in str(refusal)  # noqa: PT017 - one of two outcomes
+        except SceneError as rejection:
+            assert "joint" in str(rejection)  # noqa: PT017 - one of two outcomes
 
     @invariant()
     def answers_are_true(self) -> None:
@@ -380,10 +380,10 @@ class Facts(RuleBasedStateMachine):
             pose = self.truth.place[root]
             try:
                 joined = joined.attach(root, "top", pose=pose)
-            except SceneError as refusal:
+            except SceneError as rejection:
                 # joints are between twists that are said twice, or a body has two paths
-                is_double = refusal.data.get("rule") == "PE6" and self._in_two_trees()
-                is_second = self.q.size and "would be the second between bodies" in str(refusal)
+                is_double = rejection.data.get("rule") == "PE6" and self._in_two_trees()
+                is_second = self.q.size and "would be the second between bodies" in str(rejection)
                 assert is_double or is_second
                 with pytest.raises(
                     SceneError, match="relative to body" if not is_double else "two paths"
@@ -461,7 +461,7 @@ def test_the_order_of_true_facts_changes_no_answer(seed: int) -> None:
 @settings(max_examples=scaled_examples(1.0), deadline=None)
 @given(SEEDS)
 def test_poses_that_others_imply_change_no_answer(seed: int) -> None:
-    """Any poses of one world, in any order: also between trees that are joined, or that share bodies.
+    """Consistent poses are accepted in any order, also between joined trees and shared bodies.
 
     Bodies of which no twist tells how they move relative to each other are one rigid body where a
     pose joins them.
@@ -512,7 +512,7 @@ def test_poses_that_others_imply_change_no_answer(seed: int) -> None:
 
 
 def answered(scene: SceneGraph, frames: list[str]) -> set[tuple[str, ...]]:
-    """Return which poses and which twists a scene knows, the latter at and in the axes of any frame."""
+    """Return the poses and twists that a scene determines."""
     known = set[tuple[str, ...]]()
     for a, b in itertools.product(frames, repeat=2):
         if scene.root(a) == scene.root(b):

@@ -1,6 +1,6 @@
-"""Figures 2 to 6 of De Laet, Bellens, Bruyninckx and De Schutter: what they accept and refuse, each with its rule.
+"""Figures 2 to 6 of De Laet et al.: accepted and rejected edges, each with its rule.
 
-A figure is a scene, and edges or nodes that are crossed out in it; each of these is refused by the
+A figure is a scene, and edges or nodes that are crossed out in it; each of these is rejected by the
 rule that its caption names, in the exact form of ``docs/concepts/relations.md``, and leaves the
 scene as it was.
 """
@@ -33,7 +33,7 @@ def scene_of(**frames: str) -> SceneGraph:
 
 
 def pose(child: str, parent: str, *, x: float = 0.1) -> Edit:
-    """Return an edit that adds the pose of a frame relative to another, as in ``pose("c2", "f")``."""
+    """Return an edit that adds the pose of a frame relative to another."""
 
     def edit(scene: SceneGraph) -> SceneGraph:
         coord = PoseCoord(
@@ -79,7 +79,7 @@ def figure4() -> SceneGraph:
 
 
 def figure6() -> SceneGraph:
-    """Three frames of C: two that poses join, one of which moves relative to A, and one that moves relative to D."""
+    """Return a scene with three frames of C, one with a twist relative to A and one to D."""
     scene = scene_of(A="a", C="c1 c2 c3", D="d", F="f")
     for edit in (pose("c3", "c1"), twist("c2", "D"), twist("c1", "A")):
         scene = edit(scene)
@@ -256,7 +256,7 @@ def test_what_the_figures_cross_out(
     rule: str | None,
     words: str,
 ) -> None:
-    """The edge or node is refused, the message says the rule, and the scene is as it was."""
+    """The edge or node is rejected, the message says the rule, and the scene is as it was."""
     scene = make()
     digest = scene.digest
     with pytest.raises(error, match=words) as caught:
@@ -273,8 +273,8 @@ def test_what_the_figures_allow(make: Callable[[], SceneGraph], edit: Edit) -> N
     assert edit(make())._defects() == ""  # type: ignore[attr-defined]
 
 
-def test_the_refused_pose_of_figure_4_may_be_turned_round() -> None:
-    """What the paper leaves to the future: the pose of c2 relative to f goes in as that of f relative to c2."""
+def test_the_rejected_pose_of_figure_4_may_be_inverted() -> None:
+    """The pose of c2 relative to f is added as that of f relative to c2."""
     scene = figure4()
     given = SemanticPose(PoseCoord("{c2}|C", "{f}|F", "[f]"), Pose([0.3, 0.2, 0.1]))
     turned = add_pose(scene, given, on_conflict="invert")

@@ -1,4 +1,4 @@
-"""Fingerprints of versions: the same for the same content however it came about, summed along edits or anew."""
+"""Fingerprints of versions: a function of the content, updated along edits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 from support.scene_edits import edits
-from support.scene_model import RefusedError, SceneModel
+from support.scene_model import RejectedError, SceneModel
 
 from tmkit._core import FrameDifference, SceneDifference
 from tmkit.errors import SceneError, TmkitError
@@ -20,14 +20,14 @@ from tmkit.spatial import GaussianPose, Pose
 @given(st.data())
 @settings(max_examples=scaled_examples(1.0))
 def test_fingerprints_are_of_content(data: st.DataObject) -> None:
-    """Sums along edits, in whatever order they are asked for, are those of copies that were made from nothing."""
+    """Fingerprints updated along edits equal those of copies made from scratch, in any order."""
     versions = [(SceneGraph(), SceneModel().add_root("world"))]
     for _ in range(data.draw(st.integers(1, 14))):
         scene, model = data.draw(st.sampled_from(versions))
         edit = data.draw(edits(model))
         try:
             versions.append((edit.apply_to(scene), edit.apply_to_model(model)))
-        except (RefusedError, TmkitError):
+        except (RejectedError, TmkitError):
             continue
         if data.draw(st.booleans()):
             assert data.draw(st.sampled_from(versions))[0].fingerprint
@@ -41,7 +41,7 @@ def test_fingerprints_are_of_content(data: st.DataObject) -> None:
 
 
 def test_errors_are_numbered_by_their_first_use() -> None:
-    """Which edges share a source is content, what a source is called is not; frames with errors come, go and move."""
+    """Shared noise sources are content, their labels are not; frames with errors may change."""
     small = 1e-4 * np.eye(6)
     scene = (
         SceneGraph()
@@ -63,7 +63,7 @@ def test_errors_are_numbered_by_their_first_use() -> None:
 
 
 def test_order_is_content() -> None:
-    """The same frames in another order are another scene; a frame between others does not change all of them."""
+    """The order of frames is content; a frame in between does not change the others."""
     ab = SceneGraph().add_frame("a", "world").add_frame("b", "world")
     ba = SceneGraph().add_frame("b", "world").add_frame("a", "world")
     assert ab.fingerprint != ba.fingerprint
@@ -74,7 +74,7 @@ def test_order_is_content() -> None:
 
 
 def test_equality_of_summed_versions() -> None:
-    """Versions whose fingerprints differ are unequal at once; those alike are compared all the same."""
+    """Versions with different fingerprints are unequal; those with equal ones are compared."""
     a = SceneGraph().add_frame("a", "world")
     b = pickle.loads(pickle.dumps(a))
     assert hash(a) == hash(b)
@@ -110,7 +110,7 @@ def test_differences_are_made_of_frames() -> None:
 
 @pytest.mark.parametrize("number", [0, 2**31 + 1])
 def test_nonsense_in_differences(number: int) -> None:
-    """A frame in neither version, or with an id that no frame has, is refused."""
+    """A frame in neither version, or with an id that no frame has, is rejected."""
     frame = SceneGraph().specification("world")
     with pytest.raises(SceneError, match="needs an id from 1 to 2\\^31"):
         FrameDifference(number, frame, None)

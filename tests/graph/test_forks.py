@@ -49,7 +49,7 @@ for number in range(150):
     child = os.fork()
     if child == 0:
         seen = arrays.poses
-        good = any(np.array_equal(seen, each) for each in poses)  # a whole state, not some of one and some of the other
+        good = any(np.array_equal(seen, each) for each in poses)  # one whole state, not a mixture
         arrays.forward(one)
         good &= np.array_equal(arrays.poses, poses[0])
         arrays.set_pose("f599", Pose([1, 2, 3]))
@@ -69,7 +69,7 @@ print("lived")
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes fork on POSIX only")
 def test_children_of_a_process_whose_threads_work_can_go_on() -> None:
-    """A child forked at any moment of a ``forward`` or of a hull being made reads one whole state, and writes."""
+    """A child forked during ``forward`` or the computation of a hull reads a whole state."""
     done = run_process(
         [sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=600, check=False
     )

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 from support.scene_edits import edits
-from support.scene_model import RefusedError, SceneModel
+from support.scene_model import RejectedError, SceneModel
 
 from tmkit.errors import SceneError, TmkitError
 from tmkit.graph import Revolute, SceneEdit, SceneGraph, SceneHistory
@@ -55,7 +55,7 @@ def check(log: SceneHistory, model: ListHistory) -> None:
 @given(st.data())
 @settings(max_examples=scaled_examples(0.5))
 def test_histories_are_lists_that_can_branch(data: st.DataObject) -> None:
-    """Edits, undo, redo and branches of any history so far, compared with lists; none is changed by a later one."""
+    """Edits, undo, redo and branches equal those of lists; no history changes."""
     scene = SceneGraph()
     made = [(SceneHistory(scene), ListHistory((scene,), ("start",), 0))]
     plain = {id(scene): SceneModel().add_root("world")}
@@ -83,7 +83,7 @@ def test_histories_are_lists_that_can_branch(data: st.DataObject) -> None:
                 edit = data.draw(edits(plain[id(log.scene)]))
                 try:
                     expected = edit.apply_to_model(plain[id(log.scene)])
-                except RefusedError:
+                except RejectedError:
                     with pytest.raises(TmkitError):
                         edit.apply_to(log)  # type: ignore[arg-type]  # it has the edits of a scene
                     continue
@@ -108,7 +108,7 @@ def cup_scene() -> SceneGraph:
 
 
 def test_what_a_history_says() -> None:
-    """Edits in words with their arguments; the present one is marked, undone ones are named as such."""
+    """The text has edits with arguments, a mark at the present one, and undone edits."""
     log = SceneHistory(cup_scene()).reparent("cup", "hand", q=np.array([0.25]))
     log = log.set_classes("cup", ["movable"]).rename_frame("cup", "mug").undo()
     assert (
@@ -179,13 +179,13 @@ def test_versions_made_elsewhere_are_recorded_under_a_name() -> None:
 
 
 def test_every_edit_of_the_core_is_recorded() -> None:
-    """What a builder can do, a history can: an edit that is new in the core needs a line in SceneHistory."""
+    """SceneHistory has every edit of SceneGraph."""
     core = {name for name in dir(SceneEdit) if not name.startswith("_")} - {"finish", "scene"}
     assert core <= set(dir(SceneHistory))
 
 
 def test_a_quarter_of_a_million_versions() -> None:
-    """A long chain is made, gone back along, compared, pickled and freed without recursion, and all of it is freed."""
+    """A long history is made, compared, pickled and freed without recursion."""
     count = 250_000
     poses = [Pose([0.1, 0, 0]), Pose([0.2, 0, 0])]
     scenes = [cup_scene().set_pose("cup", pose) for pose in poses]

@@ -1,4 +1,4 @@
-"""Where trees are joined, twists that are said twice are compared: equal ones are one, others refuse the join."""
+"""Joins of trees with redundant twists: equal twists are merged, others prevent the join."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def true_twist(frame: str, reference: str) -> np.ndarray:
 
 
 def apart(*letters: str, error: float = 0.0) -> SceneGraph:
-    """Return trees of two frames on one body, which move relative to the bodies C and D; one may be off."""
+    """Return trees of two frames on one body, moving relative to C and D; one may deviate."""
     scene = SceneGraph(root=None).add_body("C").add_body("D")
     for letter in letters:
         scene = scene.add_body(letter.upper()).add_root(letter, body=letter.upper())
@@ -56,7 +56,7 @@ def apart(*letters: str, error: float = 0.0) -> SceneGraph:
 
 
 def mounted(error: float) -> SceneGraph:
-    """Return a scene in which both trees hang under one frame: b2 is where it is, seen from b, and so is a."""
+    """Return a scene in which both trees are below one frame."""
     other = SceneGraph(root=None).add_body("C").add_body("D").add_body("A").add_root("a0", body="A")
     other = other.add_frame("a", "a0", pose=AB.inverse(), body="A")
     other = other.add_frame("a2", "a", pose=PLACE["a"].inverse() @ PLACE["a2"], body="A")
@@ -85,7 +85,7 @@ def attached(error: float) -> SceneGraph:
 
 
 def attached_arrays(error: float) -> SceneGraph:
-    """Return the same, edited in place; a join that is refused changes nothing."""
+    """Return the same, edited in place; a join that is rejected changes nothing."""
     scene = apart("a", "b", error=error)
     arrays = SceneArrays(scene)
     try:
@@ -98,7 +98,7 @@ def attached_arrays(error: float) -> SceneGraph:
 
 @pytest.mark.parametrize("join", [attached, attached_arrays, mounted, merged])
 def test_a_join_drops_what_it_makes_redundant(join: Callable[[float], SceneGraph]) -> None:
-    """The twist of b2 follows from the other three: it goes, and is answered all the same. Another is refused."""
+    """A redundant twist of b2 is removed and still returned; a contradicting one is rejected."""
     scene = join(0.0)
     p = "p/" if "top" in scene else ""
     assert set(scene.twist_frames) == {f"{p}a", f"{p}a2", f"{p}b"}
@@ -134,7 +134,7 @@ def test_numbers_of_joints_are_not_known_to_a_join() -> None:
         add_fact(scene, fact, q=[0.4])
 
 
-def test_a_contradiction_refuses_the_joint_that_joins_as_well() -> None:
+def test_a_contradiction_rejects_the_joint_that_joins_as_well() -> None:
     """At another value of the joint the numbers would be others."""
     for variant in (apart("a", "b"), SceneArrays(apart("a", "b"))):
         with pytest.raises(SceneError, match="would be the second between bodies"):
@@ -161,7 +161,7 @@ def waiting() -> SceneGraph:
 
 
 def test_a_twist_that_waits_is_an_edge_of_an_observation() -> None:
-    """It answers with its error, in scenes and arrays, and travels; its class is what lets it be."""
+    """It has its error in scenes and arrays, survives copies, and is allowed by its class."""
     scene = waiting()
     (seen,) = observations(scene)
     assert str(seen) == "'c' (twist) seen from 'b'"
@@ -226,7 +226,7 @@ def test_a_body_with_frames_in_two_trees_is_a_way_between_them() -> None:
 
 
 def test_a_merge_takes_twists_as_facts_do() -> None:
-    """Where other trees say it, it waits; of a frame that is here, it is taken; two numbers for one are refused."""
+    """A twist of another tree is stored; one of this tree is added; contradictions are rejected."""
     scene = apart("a").add_body("B").add_root("b", body="B").add_root("c", body="C")
     # so b moves relative to C already
     scene = scene.set_twist("b", true_twist("b", "A"), relative_to_body="A")
@@ -253,7 +253,7 @@ def test_a_merge_takes_twists_as_facts_do() -> None:
 
 
 def test_a_merge_compares_a_twist_with_that_of_the_same_frame() -> None:
-    """A frame with a twist relative to one body is told of another, whose own twist closes the loop in this tree."""
+    """A second twist of a frame closes a loop of its tree."""
     scene = SceneGraph(root=None).add_body("C").add_root("a").add_frame("b", "a")
     scene = scene.set_twist("a", [1, 0, 0, 0, 0, 0], relative_to_body="C")
     scene = scene.set_twist("b", [0, 1, 0, 0, 0, 0], relative_to_body="C")

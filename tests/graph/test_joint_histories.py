@@ -55,7 +55,7 @@ def moving() -> SceneGraph:
 
 
 def test_values_between_stamps() -> None:
-    """Linear between two values, also over more than half a turn of a revolute joint; a wheel takes the short way."""
+    """Values are interpolated linearly; a continuous joint takes the shorter arc."""
     scene = moving()
     assert configuration(scene, 1.25) == pytest.approx(
         [0.25, 0.15, 3.0 + 0.25 * (2 * math.pi - 6.0)], abs=1e-12
@@ -88,7 +88,7 @@ def test_a_wheel_takes_the_short_way(first: float, turn: float, fraction: float)
 
 
 def test_outside_of_the_history() -> None:
-    """Refused by the name of the joint; clamped or continued when that is asked for, and bounded."""
+    """Errors name the joint; clamping and extrapolation are optional and bounded."""
     scene = moving()
     with pytest.raises(
         StampError, match=r"joint 'turn' has values from 1 s to 3 s, so none at 3.5 s is known"
@@ -110,7 +110,7 @@ def test_outside_of_the_history() -> None:
         joint_velocities(one, 0.0)
 
 
-def test_what_is_refused_changes_nothing() -> None:
+def test_rejected_values_change_nothing() -> None:
     """Names, mimic joints, numbers and stamps are checked before anything is added."""
     scene = moving()
     with pytest.raises(UnknownNameError, match="turm"):
@@ -130,7 +130,7 @@ def test_what_is_refused_changes_nothing() -> None:
 
 
 def test_versions_files_and_arrays_hold_histories() -> None:
-    """Equality, digests, differences, pickles, JSON, arrays; a rename is followed, a joint that goes takes its own."""
+    """Histories survive copies, follow a rename, and are removed with their joint."""
     scene = moving()
     assert scene == moving()
     assert scene.digest == moving().digest

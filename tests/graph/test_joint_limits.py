@@ -1,4 +1,4 @@
-"""Limits of joints that others mimic, against exact rational arithmetic over random trees of mimics and edits."""
+"""Limits of mimicked joints, against exact rational arithmetic on random trees."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ quarters = st.integers(-8, 8).map(lambda number: number / 4)
 
 @st.composite
 def rules_of(draw: st.DrawFn, earlier: int) -> Rule:
-    """Draw a joint that may mimic one of the ``earlier`` ones; its numbers are quarters, which floats hold exactly."""
+    """Draw a joint that may mimic an ``earlier`` one; its numbers are multiples of 1/4."""
     ends = sorted([draw(quarters | st.just(-UNLIMITED)), draw(quarters | st.just(UNLIMITED))])
     leader = draw(st.none() | st.integers(0, earlier - 1)) if earlier else None
     lower, upper = (
@@ -139,7 +139,7 @@ def assert_limits(scene: SceneGraph, rules: Rules) -> None:
 @given(trees(), st.randoms(use_true_random=False))
 @settings(max_examples=scaled_examples(1.0), deadline=None)
 def test_leaders_are_limited_by_all_that_follow(rules: Rules, random: object) -> None:
-    """Made at once in any order, one by one, by one edit, in arrays and from JSON: the same limits or an error."""
+    """All ways of construction, in any order, give equal limits or an error."""
     order = [*rules]
     random.shuffle(order)  # type: ignore[attr-defined]
     world = FrameSpecification("world", None)
@@ -172,7 +172,7 @@ def one_by_one(rules: Rules) -> SceneGraph:
 
 
 def by_one_edit(rules: Rules) -> SceneGraph:
-    """Return the scene of an edit that adds all joints first, and then has each follow its leader."""
+    """Return the scene of an edit that adds all joints first and sets the mimic rules later."""
     with SceneGraph().edit() as edit:
         for number in rules:
             edit.add_frame(f"f{number}", "world", joint=Revolute([1, 0, 0], name=f"j{number}"))
@@ -192,7 +192,7 @@ def in_arrays(rules: Rules) -> SceneGraph:
 @given(st.data())
 @settings(max_examples=scaled_examples(0.5), deadline=None)
 def test_edits_keep_a_value_for_every_leader(data: st.DataObject) -> None:
-    """Any joint is set anew; scenes, an edit of many steps and arrays reject the same in the same words."""
+    """Scenes, edits and arrays reject a changed joint with equal messages."""
     rules = data.draw(trees().filter(lambda drawn: expected_limits(drawn) is not None))
     scene, arrays = one_by_one(rules), in_arrays_of(one_by_one(rules))
     edit = scene.edit()
@@ -262,7 +262,7 @@ def test_many_followers_take_no_time() -> None:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_long_rows_of_mimics_are_rejected(order: int) -> None:
-    """100 joints in a row are read; more are rejected, in whatever order they come, as each query climbs them."""
+    """100 mimic rules in a row are accepted, more are rejected, in any order."""
     for count in (100, 101, 5_000):
         frames = [FrameSpecification("c0", "world", joint=Prismatic([0, 0, 1], lower=-1, upper=1))]
         for i in range(1, count + 1):

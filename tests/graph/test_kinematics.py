@@ -1,4 +1,4 @@
-"""Forward kinematics and Jacobians: against pinocchio on two arms, finite differences, and their own promises."""
+"""Forward kinematics and Jacobians, against pinocchio and finite differences."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Arm:
     data: pinocchio.Data
 
     def follow(self) -> Array:
-        """Return the matrix (pinocchio's joints, ours) that makes pinocchio's configuration of ours.
+        """Return the matrix from tmkit's configuration to pinocchio's.
 
         Pinocchio moves the Panda's second finger by itself; ours mimics the first.
         """
@@ -56,7 +56,7 @@ def arm(request: pytest.FixtureRequest) -> Arm:
 
 @given(seed=_seeds)
 def test_poses_agree_with_pinocchio(arm: Arm, seed: int) -> None:
-    """Every link stands where pinocchio puts it, relative to the first link, at any configuration."""
+    """Poses of all links relative to the first equal pinocchio's at any configuration."""
     q = np.random.default_rng(seed).uniform(-3.0, 3.0, len(arm.scene.joint_names))
     pinocchio.framesForwardKinematics(arm.model, arm.data, arm.follow() @ q)
     at = arm.scene.at(q)
@@ -71,7 +71,7 @@ def test_poses_agree_with_pinocchio(arm: Arm, seed: int) -> None:
 
 @given(seed=_seeds)
 def test_jacobians_agree_with_pinocchio(arm: Arm, seed: int) -> None:
-    """The Jacobian of every link's origin, in the axes of the root, is pinocchio's, mimics folded into their leader."""
+    """Jacobians of all link origins in the root's axes equal pinocchio's, with mimic joints."""
     q = np.random.default_rng(seed).uniform(-3.0, 3.0, len(arm.scene.joint_names))
     follow = arm.follow()
     at = arm.scene.at(q)
@@ -91,7 +91,7 @@ def test_jacobians_agree_with_pinocchio(arm: Arm, seed: int) -> None:
 
 
 def odd_scene() -> SceneGraph:
-    """Return a tree with every type of joint, slanted axes, and mimics of a mimic and of a joint of another type."""
+    """Return a tree with all joint types, oblique axes and chains of mimic rules."""
     place = Pose.from_rpy([0.3, -0.2, 0.1], [0.4, 0.5, -0.6])
     return (
         SceneGraph()
@@ -113,7 +113,7 @@ def odd_scene() -> SceneGraph:
 @settings(max_examples=scaled_examples(0.5))
 @given(q=st.tuples(*[st.floats(-3.0, 3.0)] * 3))
 def test_jacobians_are_the_derivatives_of_poses(q: tuple[float, float, float]) -> None:
-    """J times a small step is the change of the pose, for slanted axes, sliding joints and mimics of mimics."""
+    """J times a small step is the change of the pose, for all joint types and mimic rules."""
     scene, step = odd_scene(), 1e-6
     at = scene.at(q)
     for frame in scene.frame_names:
@@ -150,7 +150,7 @@ def test_scene_and_kinematics_answer_with_the_same_bits(q: tuple[float, float, f
 
 
 def test_what_kinematics_holds() -> None:
-    """It holds the scene, a read-only copy of q, and one row of seven numbers a frame in the order of the names."""
+    """A Kinematics has the scene, a read-only q, and one row of seven numbers a frame."""
     scene, q = odd_scene(), np.array([0.1, 0.2, 0.3])
     at = scene.at(q)
     q[0] = 9.0
@@ -179,7 +179,7 @@ def test_a_scene_without_joints_needs_no_configuration() -> None:
 
 
 def test_edges_without_joints_need_no_configuration() -> None:
-    """A pose along fixed and free edges is known without q; one with a joint on the way names the joint."""
+    """A pose along fixed and free edges needs no q; otherwise the error names the joint."""
     scene = odd_scene()
     assert scene.pose("still", relative_to="slide") == scene.local_pose("still")
     assert scene.pose("loose", relative_to="copied") == scene.local_pose("loose")
@@ -190,8 +190,8 @@ def test_edges_without_joints_need_no_configuration() -> None:
     assert caught.value.joint == "spin"
 
 
-def test_what_is_refused() -> None:
-    """Wrong lengths, numbers that are not finite, unknown names and other trees are refused with the facts."""
+def test_invalid_arguments_raise_errors() -> None:
+    """Wrong lengths, non-finite numbers, unknown names and other trees raise errors."""
     scene = odd_scene().add_root("elsewhere")
     with pytest.raises(
         ConfigurationError, match=r"this scene has 3 joints, so at\(\) needs a configuration q"

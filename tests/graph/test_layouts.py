@@ -1,4 +1,4 @@
-"""The arrays behind ``scene.at(q)``, mended from those of the version before, are those of a scene made anew.
+"""Arrays behind ``scene.at(q)``, updated from the previous version, equal new ones.
 
 Invariant: what a scene answers depends on its frames alone, not on the edits that led there nor on
 which versions between were asked. So every answer is compared, as bytes, with that of the scene
@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 from support.effort import scaled_examples
 from support.scene_edits import edits
-from support.scene_model import RefusedError, SceneModel
+from support.scene_model import RejectedError, SceneModel
 
 from tmkit.graph import (
     AttachedShape,
@@ -65,14 +65,14 @@ def check(scene: SceneGraph) -> Answers:
 @settings(max_examples=scaled_examples(0.8))
 @given(data=st.data())
 def test_answers_do_not_depend_on_the_way(data: st.DataObject) -> None:
-    """After any edits, with or without questions between them, poses and Jacobians are those of a scene made anew."""
+    """After any edits, with or without queries between, results equal those of a new scene."""
     scene, model = SceneGraph(), SceneModel().add_root("world")
     asked: list[tuple[SceneGraph, Answers]] = []
     for _ in range(data.draw(st.integers(1, 25), label="edits")):
         edit = data.draw(edits(model))
         try:
             model = edit.apply_to_model(model)
-        except RefusedError:
+        except RejectedError:
             continue
         edited = edit.apply_to(scene)
         assert edited is not None
@@ -85,7 +85,7 @@ def test_answers_do_not_depend_on_the_way(data: st.DataObject) -> None:
 
 
 def odd_scene() -> SceneGraph:
-    """Return a tree with every type of joint, a joint that follows another, and things on it; it has been asked."""
+    """Return a tree with all joint types, a mimic rule and objects, after a query."""
     scene = (
         SceneGraph()
         .add_frame("turn", "world", pose=PLACE, joint=Revolute([1, 2, 3]))
@@ -105,7 +105,7 @@ def odd_scene() -> SceneGraph:
 @pytest.mark.parametrize("joint", [Fixed(), Free(), Revolute([0, 1, 0]), Prismatic([1, 0, 0])])
 @pytest.mark.parametrize("frame", ["slide", "still", "spin", "cup", "lid"])
 def test_a_joint_changes(frame: str, joint: Fixed | Free | Revolute | Prismatic) -> None:
-    """A joint that comes or goes shifts the entries of those after it, also where another follows them."""
+    """Adding or removing a joint shifts the later entries, also of mimicked joints."""
     check(odd_scene().set_joint(frame, joint))
 
 
@@ -113,7 +113,7 @@ def test_a_joint_changes(frame: str, joint: Fixed | Free | Revolute | Prismatic)
     "joint", [Fixed(), Revolute([0, 1, 0]), Revolute([0, 1, 0], mimic=Mimic("spin", 2.0))]
 )
 def test_a_frame_comes(joint: Fixed | Revolute) -> None:
-    """A frame may come under any other, with or without a joint; a joint of it may follow another."""
+    """A frame may move below any other, with or without a joint or mimic rule."""
     scene = odd_scene()
     for parent in scene.frame_names:
         check(scene.add_frame("new", parent, pose=PLACE, joint=joint))
@@ -143,7 +143,7 @@ def test_a_leader_and_its_follower_go_together() -> None:
 
 
 def test_a_frame_comes_back_between_others() -> None:
-    """A difference taken back brings a frame in before younger ones, and a scene after it answers like the first."""
+    """An inverted difference restores a frame before younger ones, with equal results."""
     scene = odd_scene()
     without = scene.remove_frame("copy").remove_frame("spin")
     check(without)

@@ -1,4 +1,4 @@
-"""What is dropped is freed: versions, configurations, collision worlds and shapes by the thousand."""
+"""Memory of dropped versions, configurations, collision worlds and shapes is freed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ for number in range(20):
     parent = f"link{number - 1}" if number else "world"
     shape = AttachedShape(Box([0.1, 0.1, 0.1]))
     joint = Revolute([0, 0, 1], lower=-1, upper=1)
-    scene = scene.add_frame(f"link{number}", parent, pose=tk.Pose([0.3, 0, 0]), joint=joint, shapes=[shape])
+    pose = tk.Pose([0.3, 0, 0])
+    scene = scene.add_frame(f"link{number}", parent, pose=pose, joint=joint, shapes=[shape])
 q = scene.zero_configuration()
 corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=float)
 faces = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
@@ -51,7 +52,7 @@ poses = [tk.Pose([0, 0, 0.1 * i]) for i in range(7)]
 state = {"version": things, "count": 0}
 
 def search():
-    "One more version from the last, of every kind of edit; now and then a difference, an edit in place, poses."
+    "Another version by every kind of edit, sometimes with a difference, an in-place edit or poses."
     version, i = state["version"], state["count"]
     version = version.reparent(f"thing{i % 49}", f"link{i % 20}", pose=poses[i % 7])
     if i % 10 == 0:
@@ -82,7 +83,7 @@ _VERSIONS = 1_000_000 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else 20_
     ],
 )
 def test_what_is_dropped_is_freed(what: str, times: int) -> None:
-    """After a warm-up, ten thousand more leave the process as large as it was, and nothing outlives the interpreter."""
+    """After a warm-up, ten thousand more leave the process size unchanged."""
     program = (
         f"{_MEASURE}\nfor _ in range({times} // 5): {what}()\n"
         f"before = resident()\nfor _ in range({times}): {what}()\nprint(resident() - before)\n"

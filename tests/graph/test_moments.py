@@ -1,4 +1,4 @@
-"""Scenes at a stamp: relations, errors and motion of then, what lies after the newest, and time travel."""
+"""Scenes at a stamp: relations, errors, motion, extrapolation and time travel."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def random_pose(rng: np.random.Generator) -> Pose:
 
 
 def tracked(seed: int = 0) -> SceneGraph:
-    """Return a base, a camera on it, and a cup on a table; base and cup were seen at their own times."""
+    """Return a base with a camera, and a cup on a table, with separate stamped poses."""
     rng = np.random.default_rng(seed)
     scene = (
         SceneGraph().add_frame("base", "world").add_frame("camera", "base", pose=random_pose(rng))
@@ -61,7 +61,7 @@ def tracked(seed: int = 0) -> SceneGraph:
 
 @pytest.mark.parametrize("policy", ["interpolated", "screw", "closest", "preceding"])
 def test_a_version_of_the_moment(policy: str) -> None:
-    """Poses, relations and errors at a stamp are those of the version in which edges have their poses of then."""
+    """Poses, relations and errors at a stamp equal those of the version at that time."""
     scene = tracked().set_covariance("table", 1e-4 * np.eye(6))
     at = at_stamp(scene, When(1.3, policy=policy))
     for frame in scene.frame_names:
@@ -81,7 +81,7 @@ def test_a_version_of_the_moment(policy: str) -> None:
 
 
 def test_edges_off_the_way_need_no_pose() -> None:
-    """Only the way counts: a frame above the common ancestor, or beside, may be unknown at the stamp."""
+    """Only the path between the frames requires stamped poses at the stamp."""
     scene = tracked().add_frame("lost", "world").set_stamped_poses("lost", StampedPoses())
     found = relate(scene, PositionCoord("handle|cup", "cup|cup", "[cup]"), stamp=99.0).numbers[0]
     assert np.array_equal(found, scene.pose("handle", relative_to="cup").translation)
@@ -119,7 +119,7 @@ def test_common_stamps() -> None:
 @pytest.mark.parametrize("policy", ["interpolated", "screw"])
 @pytest.mark.parametrize("seed", range(8))
 def test_motion_at_a_stamp_is_the_derivative_of_the_pose(policy: str, seed: int) -> None:
-    """Twists at a stamp, at any point and in any axes, against differences of the poses a moment before and after."""
+    """Twists at a stamp, at any point and in any axes, equal finite differences of poses."""
     scene, stamp, h = tracked(seed), 1.45, 1e-5
     there = [
         scene.pose("handle", relative_to="camera", stamp=stamp + step, policy=policy)
@@ -146,7 +146,7 @@ def test_motion_at_a_stamp_is_the_derivative_of_the_pose(policy: str, seed: int)
 
 
 def test_twist_edges_go_before_differences() -> None:
-    """Where a twist edge leads over the edge, its twist is the motion; a history of one pose has none of its own."""
+    """A twist edge gives the motion of an edge; a history of one pose gives none."""
     scene = SceneGraph().add_frame("box", "world")
     for stamp, x in ((0.0, 0.0), (1.0, 1.0)):
         scene = scene.add_stamped_pose("box", Pose([x, 0, 0]), stamp=stamp)
@@ -194,7 +194,7 @@ def belt(*, twist_covariance: float = 0.0, pose_covariance: float = 0.0) -> Scen
 
 
 def test_after_the_newest_by_twist_edges() -> None:
-    """As far as integration goes from the newest pose, with its error; not farther than asked, nor backwards."""
+    """Extrapolation equals integration from the newest pose, up to the given time."""
     scene = belt(twist_covariance=1e-4, pose_covariance=1e-6)
     found = gaussian_pose(scene, "box", stamp=When(1.5, extrapolate=0.5))
     moved = integrate(scene, 0.5).gaussian_pose("box")
@@ -224,7 +224,7 @@ def test_after_the_newest_by_twist_edges() -> None:
 
 
 def test_noise_of_acceleration() -> None:
-    """The covariance of a thousand simulated flights under white noise of the acceleration, seeded."""
+    """The covariance equals that of a thousand simulated paths with white acceleration noise."""
     scene, dt, steps, density = belt(), 0.3, 100, (0.02, 0.05)
     found = gaussian_pose(
         scene, "box", stamp=When(1.0 + dt, extrapolate=1.0, acceleration_noise=density)
@@ -247,7 +247,7 @@ def test_noise_of_acceleration() -> None:
 
 
 def test_time_travel() -> None:
-    """A frame of one time in another of another time, through one that stays: the product of both."""
+    """A pose between two times is the product of both poses through a fixed frame."""
     scene = tracked()
     found = pose_through(
         scene, "cup", stamp=0.5, relative_to="camera", relative_stamp=1.5, fixed="world"
@@ -260,7 +260,7 @@ def test_time_travel() -> None:
         )
 
 
-# -------------------------------------------------------------------------- integration with joints
+# ------------------------------------------------------------------------ integration with joints
 
 
 def mobile_arm() -> SceneGraph:
@@ -303,7 +303,7 @@ def test_the_motion_is_that_of_the_twist_query() -> None:
 
 
 def test_a_twist_edge_over_a_joint_moves_the_joint() -> None:
-    """The joint moves as the twist edge says; what it cannot do is refused, as are halves of a state."""
+    """The joint moves by the twist edge; impossible twists and incomplete states raise errors."""
     scene = SceneGraph().add_frame(
         "door", "world", pose=Pose([1, 0, 0]), joint=Revolute([0, 0, 2], name="hinge")
     )
@@ -325,7 +325,7 @@ def test_a_twist_edge_over_a_joint_moves_the_joint() -> None:
 
 
 def test_motion_at_a_stamp_by_twists_in_both_directions() -> None:
-    """Of a tray without a twist of its own: the gripper's is relative to it, and the gripper's cart drives."""
+    """A tray without a twist moves by the gripper's twist and the cart's."""
     scene = (
         SceneGraph()
         .add_frame("cart", "world")

@@ -1,4 +1,4 @@
-"""Scenes in time: velocities of joints, twists that act for a while, and twists from two versions; points and units."""
+"""Relations in time: joint velocities, integration of twists, and finite differences."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def carried() -> SceneGraph:
 
 
 # --- joints
-# -----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_twists_of_joints_are_differences_of_poses() -> None:
@@ -105,7 +105,7 @@ def test_what_joints_cannot_say() -> None:
 
 
 def test_relations_at_a_configuration() -> None:
-    """A scene at a configuration with velocities answers in relations: poses, and the joints' velocities."""
+    """A scene at q and qd returns poses and the velocities of its joints."""
     scene = SceneGraph(root=None).add_body("Base").add_body("Link").add_root("base", body="Base")
     scene = scene.add_frame(
         "link", "base", pose=Pose([0, 0, 0.5]), joint=Revolute([0, 0, 1]), body="Link"
@@ -133,7 +133,7 @@ def test_relations_at_a_configuration() -> None:
 @given(SIX)
 @settings(max_examples=scaled_examples(0.3))
 def test_twists_at_any_point_lead_to_one_edge(six: Any) -> None:
-    """Given at another frame of the body, or at the reference's origin in its axes, the edge is the same."""
+    """A twist at another frame of the body, or of the reference, gives the same edge."""
     scene = add_twist(carried(), SemanticTwist(TwistCoord("cup|Cup", "Base", "[cup]"), six))
     for coord in (
         TwistCoord("handle|Cup", "Base", "[tray]"),
@@ -153,7 +153,7 @@ def test_twists_at_any_point_lead_to_one_edge(six: Any) -> None:
 
 
 def test_the_frame_of_an_edge_is_on_the_body_that_moves() -> None:
-    """A frame of another body is refused; where the point is one of the reference body, the frame must be named."""
+    """A frame of another body is rejected; a point of the reference body needs a frame."""
     scene = carried()
     twist = SemanticTwist(TwistCoord("cup|Cup", "Base", "[cup]"), np.ones(6))
     with pytest.raises(SemanticError, match="frame 'tray' is on body 'Tray' and body 'Cup' moves"):
@@ -183,7 +183,7 @@ def test_twists_that_poses_do_not_join_are_told_so() -> None:
 
 
 def test_a_pose_in_any_axes() -> None:
-    """Where the axes are not those of the reference, a rotation vector stands for the matrix, and goes in again."""
+    """In other axes than the reference's, a rotation vector represents the rotation."""
     scene = carried()
     coord = PoseCoord("(handle,[cup])|Cup", "(tray,[tray])|Tray", "[base]")
     found = relate(scene, coord)
@@ -197,7 +197,7 @@ def test_a_pose_in_any_axes() -> None:
 
 
 # --- time
-# -------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @given(SIX, SIX, st.floats(0.01, 1.0))
@@ -233,7 +233,7 @@ def test_two_versions_give_the_twists_that_led_from_one_to_the_other(
 
 
 def test_twists_move_the_edge_between_bodies() -> None:
-    """A twist on a frame below the topmost moves its whole body, and one that is known the other way round too."""
+    """A twist on a lower frame moves its whole body, also as the inverse twist."""
     six = np.array([0.1, 0.2, -0.1, 0.3, -0.2, 0.4])
     on_handle = carried().set_twist("handle", six, relative_to_body="Tray")
     moved = integrate(on_handle, 0.5)
@@ -257,7 +257,7 @@ def test_twists_move_the_edge_between_bodies() -> None:
         integrate(carried().set_twist("cup", six, relative_to_body="Base"), 0.5)
 
 
-def test_what_differences_refuse() -> None:
+def test_invalid_finite_differences_raise_errors() -> None:
     """Another parent, a root, a joint, a frame that is new, and no time."""
     scene = carried()
     moved = scene.set_pose("cup", Pose([0.4, 0, 0]))

@@ -1,4 +1,4 @@
-"""Frames and groups as nodes of one graph: walks, paths, queries of attributes, ownership, UUIDs, remote roots."""
+"""Frames and groups as nodes: walks, paths, attribute queries, ownership, UUIDs, remotes."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def all_paths(
 
 @given(scenes())
 def test_paths_and_walks_agree_with_their_definitions(scene: SceneGraph) -> None:
-    """Paths are those that recursion finds; a walk visits what has a path through its start, level by level."""
+    """Paths equal those of a recursive search; a walk visits the reachable nodes by level."""
     above = what_is_above(scene)
     for kind, name in above:
         found = paths_to(scene, (kind, name))
@@ -170,8 +170,8 @@ def test_paths_of_the_kitchen() -> None:
     assert scene.remove_group("setting").group_names == ("drinks",)
 
 
-def test_too_many_paths_and_wrong_nodes_are_refused() -> None:
-    """Groups that share members multiply paths: 2^20 of them end in an error, as do unknown names and kinds."""
+def test_too_many_paths_and_wrong_nodes_are_rejected() -> None:
+    """2^20 paths by shared members raise an error, and so do unknown names and kinds."""
     edit = SceneGraph().edit()
     edit.set_group("0 a", frames=["world"])
     for level in range(1, 21):
@@ -204,7 +204,7 @@ def test_too_many_paths_and_wrong_nodes_are_refused() -> None:
 
 
 # --- attributes
-# ------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @given(
@@ -216,7 +216,7 @@ def test_too_many_paths_and_wrong_nodes_are_refused() -> None:
     st.sampled_from(["*", "cup", "c?p", "c[u]p*", "x*", "c[?]p"]),
 )
 def test_wildcards_are_those_of_file_names(values: dict[str, Any], key: str, value: str) -> None:
-    """A pattern meets what fnmatch says of keys and texts; text never meets a number; frames and groups alike."""
+    """Patterns match keys and texts as fnmatch does, for frames and groups, but no numbers."""
     scene = SceneGraph().set_attributes("world", values).set_group("g", attributes=values)
     meets = any(
         fnmatchcase(k, key) and isinstance(v, str) and fnmatchcase(v, value)
@@ -256,7 +256,7 @@ def test_queries_of_several_patterns_and_of_keys_with_several_values() -> None:
 
 
 def test_regular_expressions_end_whoever_wrote_them() -> None:
-    """Those of a linear-time engine, of keys and texts; Python's, which take exponential time on such, are refused."""
+    """Expressions of a linear-time engine are accepted, those of Python are rejected."""
     re2: Any = pytest.importorskip("re2")
     scene = kitchen().set_attributes(
         "plate", {"affordance": ["pushable", "stackable"], "name": "a" * 5000 + "!"}
@@ -288,7 +288,7 @@ def test_regular_expressions_end_whoever_wrote_them() -> None:
 def test_stamps_of_attributes_are_part_of_the_version(
     values: dict[str, Any], stamp: float, data: st.DataObject
 ) -> None:
-    """A stamp comes back to the bit, everywhere; values are those without it; a value set anew has no old stamp."""
+    """A stamp is returned bit by bit; a value set again without a stamp has none."""
     plain = SceneGraph().set_attributes("world", values).set_group("g", attributes=values)
     scene = plain
     if values:
@@ -328,8 +328,8 @@ def test_stamps_must_be_finite() -> None:
         SceneGraph().set_group("g").set_group_attribute("h", "x", 1)
 
 
-def test_damaged_stamps_are_refused() -> None:
-    """A pickle whose attributes have another stamp than tmkit writes is refused."""
+def test_damaged_stamps_are_rejected() -> None:
+    """A pickle whose attributes have another stamp than tmkit writes is rejected."""
     format_, shapes, frames, allowed, groups, *rest = (
         SceneGraph().set_group("g", attributes={"x": 1}).__getstate__()
     )
@@ -384,7 +384,7 @@ def test_scenes_without_new_primitives_have_the_digest_that_they_had() -> None:
 
 
 # --- whole scenes
-# ----------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_merged_mounted_extracted_and_folded_groups_keep_their_places() -> None:
@@ -433,7 +433,7 @@ def test_differences_of_groups_apply(a: SceneGraph, b: SceneGraph, data: st.Data
 
 
 # --- names
-# -----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_uuids_are_derived_from_names() -> None:

@@ -1,4 +1,4 @@
-"""Covariances in the scene graph: queries, correlations through structural edits, what a version says of its errors."""
+"""Covariances in the scene graph: queries, and correlations through structural edits."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def close(a: np.ndarray, b: np.ndarray, *, tolerance: float = 1e-11) -> bool:
-    """Tell whether two covariances agree, relative to the greater of both; what cancels leaves rounding behind."""
+    """Return whether two covariances agree, relative to the larger of both."""
     scale = max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))
     return bool(np.abs(a - b).max(initial=0.0) <= tolerance * scale + 1e-24)
 
@@ -51,7 +51,7 @@ def close(a: np.ndarray, b: np.ndarray, *, tolerance: float = 1e-11) -> bool:
 @settings(max_examples=scaled_examples(0.6))
 @given(SEEDS)
 def test_queries_say_what_dense_matrices_say(seed: int) -> None:
-    """Poses, covariances, joint covariances and shares are those of the plain model, also after reparenting."""
+    """Poses, covariances and contributions equal those of a plain model, also when reparented."""
     random = np.random.default_rng(seed)
     scene = model.random_tree(random, 12)
     for _ in range(4):
@@ -77,7 +77,7 @@ def test_queries_say_what_dense_matrices_say(seed: int) -> None:
 @settings(max_examples=scaled_examples(0.6))
 @given(SEEDS)
 def test_reparenting_keeps_every_distribution(seed: int) -> None:
-    """Keeping the world pose keeps, to first order, the joint distribution of all relative poses; the old scene too."""
+    """Reparenting preserves the joint distribution of relative poses to first order."""
     random = np.random.default_rng(seed)
     scene = model.random_tree(random, 10)
     pairs = [(f"f{a}", f"f{b}") for a, b in random.integers(0, 10, size=(5, 2)) if a != b]
@@ -94,7 +94,7 @@ def test_reparenting_keeps_every_distribution(seed: int) -> None:
 @settings(max_examples=scaled_examples(0.4))
 @given(SEEDS)
 def test_a_scene_is_the_same_after_every_way_out_and_in(seed: int) -> None:
-    """Pickle, JSON, specifications and differences give a scene that says the same, with its correlations."""
+    """Pickle, JSON, specifications and differences preserve the correlations."""
     random = np.random.default_rng(seed)
     start = model.random_tree(random, 8)
     free = [
@@ -119,7 +119,7 @@ def test_a_scene_is_the_same_after_every_way_out_and_in(seed: int) -> None:
 
 
 def test_correlations_are_content() -> None:
-    """Two scenes whose edges have the same covariances but share sources differently are different scenes."""
+    """Scenes with equal covariances but different shared sources are different."""
     source = NoiseSource(1, "thermal")
     bend = np.array([[0, 0, 0, 0, 1e-3, 0]]).T
     base = SceneGraph().add_frame("a", "world").add_frame("b", "a")
@@ -137,7 +137,7 @@ def test_correlations_are_content() -> None:
 
 
 def test_what_cancels_cancels() -> None:
-    """An arm's error is in the picked cup and in the hand: relative to its table the cup is as sure as it was."""
+    """A picked cup has the error of the arm; relative to the hand its error is unchanged."""
     scene = (
         SceneGraph()
         .add_frame("table", "world")
@@ -173,7 +173,7 @@ def test_what_cancels_cancels() -> None:
 
 
 def test_a_pose_that_is_given_is_what_is_known() -> None:
-    """Reparenting to a given pose says the edge anew: exact, or with the covariance that comes with it."""
+    """Reparenting to a given pose replaces the error by the given covariance."""
     scene = (
         SceneGraph()
         .add_frame("hand", "world")
@@ -189,7 +189,7 @@ def test_a_pose_that_is_given_is_what_is_known() -> None:
 
 
 def test_joint_values_that_are_not_sure() -> None:
-    """An encoder's error turns what hangs on the joint and all joints that mimic it, as the Jacobian says."""
+    """An encoder's error moves all frames behind the joint and its mimics by the Jacobian."""
     scene = (
         SceneGraph()
         .add_frame("upper", "world", pose=Pose([0, 0, 1]), joint=Revolute([0, 1, 0], name="a"))
@@ -224,7 +224,7 @@ def test_joint_values_that_are_not_sure() -> None:
 
 @pytest.mark.parametrize("reparented", [False, True])
 def test_samples_have_the_covariance(reparented: bool) -> None:
-    """Sampled poses have the covariance of first order where errors are small (floor sqrt(42 / n), about 1.5 %)."""
+    """Sampled poses have the covariance of first order (floor sqrt(42 / n), about 1.5 %)."""
     random = np.random.default_rng(5)
     scene = model.random_tree(random, 12, scale=0.3)
     scene = (
@@ -244,7 +244,7 @@ def test_samples_have_the_covariance(reparented: bool) -> None:
 
 
 def test_copies_of_a_scene_have_errors_of_their_own() -> None:
-    """A template mounted twice is two things: correlated each in itself, independent of each other."""
+    """A template mounted twice has two independent sets of errors."""
     source = NoiseSource(1, "press")
     part = SceneGraph().add_frame("plate", "world").add_frame("hole", "plate")
     part = part.set_noise("plate", {source: np.eye(6)[:, :1]}).set_noise(
@@ -262,7 +262,7 @@ def test_copies_of_a_scene_have_errors_of_their_own() -> None:
 
 
 def test_folding_keeps_what_is_known() -> None:
-    """A chain of fixed uncertain frames becomes one edge with the errors of all, correlated as they were."""
+    """A chain of fixed uncertain frames collapses to one edge with all errors."""
     random = np.random.default_rng(8)
     scene = SceneGraph().add_frame(
         "base",
@@ -292,7 +292,7 @@ def test_folding_keeps_what_is_known() -> None:
 
 
 def test_an_uncertain_chain_of_fixed_frames_below_an_arm_folds_into_one_frame() -> None:
-    """The last one holds the errors of all: behind a joint they would look different at every value of it."""
+    """The last frame of a chain keeps the errors in front of a joint."""
     random = np.random.default_rng(15)
     scene, parent = SceneGraph(), "world"
     for number in range(7):
@@ -322,7 +322,7 @@ def test_an_uncertain_chain_of_fixed_frames_below_an_arm_folds_into_one_frame() 
 
 
 def test_shapes_behind_a_folded_error_stay_uncertain() -> None:
-    """A shape on an exact edge below an uncertain frame is as uncertain as that: it does not go to the frame above."""
+    """A shape below an uncertain frame is not moved to the frame above."""
     scene = (
         SceneGraph()
         .add_frame("mount", "world", pose=GaussianPose(covariance=np.eye(6)))
@@ -335,7 +335,7 @@ def test_shapes_behind_a_folded_error_stay_uncertain() -> None:
 
 
 def uncertain_robot(random: np.random.Generator, frames: int) -> SceneGraph:
-    """Return a random tree: edges of all kinds, most of them fixed, errors on most, shared by some, shapes on some."""
+    """Return a random tree with many fixed edges, shared errors and shapes."""
     scene = SceneGraph()
     for number in range(frames):
         names = scene.frame_names
@@ -360,7 +360,7 @@ def uncertain_robot(random: np.random.Generator, frames: int) -> SceneGraph:
 @settings(max_examples=scaled_examples(0.6))
 @given(SEEDS, st.booleans())
 def test_folding_is_exact(seed: int, by_json: bool) -> None:
-    """All that is known of the frames that stay is the same: poses, covariances, correlations, shares, conditioning."""
+    """Collapsing preserves poses, covariances, correlations and conditioning of kept frames."""
     random = np.random.default_rng(seed)
     scene = uncertain_robot(random, 12)
     keep = [f"f{number}" for number in random.choice(12, size=3, replace=False)]
@@ -415,7 +415,7 @@ def test_folding_is_exact(seed: int, by_json: bool) -> None:
 
 
 def test_edits_that_go_on_count_too() -> None:
-    """In one edit many errors are set; an exception leaves the scene as it was; removal takes errors along."""
+    """One edit sets many errors; an exception changes nothing; removal removes errors."""
     scene = (
         SceneGraph()
         .add_frame("a", "world", pose=GaussianPose(covariance=np.eye(6)))
@@ -432,8 +432,8 @@ def test_edits_that_go_on_count_too() -> None:
     assert scene.set_covariance("b", scene.edge_covariance("b")) != scene.set_covariance("b", None)
 
 
-def test_bad_input_is_refused_with_its_defect() -> None:
-    """Each refusal names the edge and what is wrong with the numbers."""
+def test_bad_input_is_rejected_with_its_defect() -> None:
+    """Each rejection names the edge and what is wrong with the numbers."""
     scene = SceneGraph().add_frame("cup", "world")
     negative = (
         r"'cup' in 'world' is not positive semi-definite: its eigenvalues are \[-2, 1, 1, 1, 1, 1\]"
@@ -515,7 +515,7 @@ def set_in_arrays(scene: SceneGraph, frame: str, pose: Pose) -> SceneGraph:
 def test_estimates_inside_a_body_may_change_and_exact_poses_may_not(
     change: Callable[..., SceneGraph],
 ) -> None:
-    """Rule PE4 for edges with and without an error, in scenes and in arrays; all edits and measurements agree."""
+    """Rule PE4 for edges with and without an error, in scenes and in arrays."""
     small, other = 1e-4 * np.eye(6), Pose([0, 0.05, 0.5])
     uncertain = body_with_mount(small)
     changed = change(uncertain, "mount", other)
@@ -555,7 +555,7 @@ def test_estimates_inside_a_body_may_change_and_exact_poses_may_not(
 
 
 def test_an_exact_measurement_makes_an_estimate_inside_a_body_final() -> None:
-    """What was measured exactly has no covariance left, and cannot change any more; the difference goes both ways."""
+    """An exactly measured pose has no covariance and cannot change."""
     uncertain = body_with_mount(np.diag([1e-4, 1e-4, 0, 0, 0, 0]))
     seen = Measurement.of_position(
         "mount", [1.01, 0.02, 0.5], relative_to="world", covariance=np.zeros((3, 3))

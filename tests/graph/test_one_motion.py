@@ -1,4 +1,4 @@
-"""One model of motion: twist edges, joints and fixed edges, against plain linear algebra and a walk over bodies."""
+"""Twist edges, joints and fixed edges in one motion model, against linear algebra."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ KINDS = ("fixed", "fixed", "free", "revolute", "prismatic", "unstated")
 
 
 # --- a dense model
-# ----------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class World:
-    """A random scene, and the velocity (6,) of each body at the origin of the root, in its axes, as all of it moves.
+    """Random scene with the true velocity (6,) of each body at the origin of the root.
 
     ``says`` has for each frame whether its edge says by itself how it moves, with joint velocities;
     ``knows`` the twist edges.
@@ -74,7 +74,7 @@ class World:
         return over
 
     def is_known(self, frame: str, reference: str, *, with_qd: bool) -> bool:
-        """Return whether a walk over bodies leads there: by twist edges, and by edges that none leads over."""
+        """Return whether a walk over bodies by twist edges and pose edges leads to a body."""
         scene, over = self.scene, self.crossed()
         near = [(scene.body(head), body) for head, body in self.knows]
         for name in scene.frame_names:
@@ -97,7 +97,7 @@ def path_edges(scene: SceneGraph, frame: str, reference: str) -> list[str]:
 
 
 def random_world(seed: int) -> World:
-    """Return a tree of frames, some on one body, with edges of all kinds and twist edges that tell the truth."""
+    """Return a tree with edges of all kinds and true twist edges."""
     rng = np.random.default_rng(seed)
     scene, kinds = SceneGraph("world"), dict[str, str]()
     for k in range(int(rng.integers(3, 14))):
@@ -218,7 +218,7 @@ def test_any_motion_is_that_of_plain_matrices(seed: int) -> None:
 @settings(max_examples=scaled_examples(0.5))
 @given(SEEDS)
 def test_what_is_rigid_does_not_move(seed: int) -> None:
-    """Frames that move as one are an equivalence, and their twists are zero; two steps later they stand as before."""
+    """Rigid groups are an equivalence with zero twists, also after two integration steps."""
     world = random_world(seed)
     scene = world.scene
     for frame in scene.frame_names:
@@ -234,7 +234,7 @@ def test_what_is_rigid_does_not_move(seed: int) -> None:
 @settings(max_examples=scaled_examples(1.0))
 @given(SEEDS)
 def test_arrays_answer_with_the_same_bits(seed: int) -> None:
-    """At any point, in any axes, with and without joint velocities; and what a scene does not know they refuse."""
+    """Twists at any point and in any axes equal the model, or both raise an error."""
     world = random_world(seed)
     rng, scene = np.random.default_rng(seed + 2), world.scene
     arrays = SceneArrays(scene)
@@ -278,10 +278,10 @@ def test_arrays_answer_with_the_same_bits(seed: int) -> None:
 
 
 # --- known answers
-# ----------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
-def test_what_arrays_refuse_to_say_of_motions() -> None:
+def test_arrays_reject_unknown_motions() -> None:
     """The frame, the number of joint velocities, and the tree."""
     arrays = SceneArrays(cart_with_camera().add_root("moon"))
     with pytest.raises(UnknownNameError, match="unknown frame 'camra'; did you mean 'camera'"):
@@ -297,7 +297,7 @@ def test_what_arrays_refuse_to_say_of_motions() -> None:
 
 
 def cart_with_camera() -> SceneGraph:
-    """Return a cart that drives at 2 m/s and turns at 1 rad/s; a pan joint on it with a camera 0.5 m from the axis."""
+    """Return a cart at 2 m/s and 1 rad/s, with a camera 0.5 m from a pan joint."""
     scene = SceneGraph("world").add_frame("cart", "world", pose=Pose([1.0, 0, 0]), joint=Free())
     scene = scene.add_frame("pan", "cart", joint=Revolute([0, 0, 1])).add_frame(
         "mount", "pan", pose=Pose([0.5, 0, 0])
@@ -330,7 +330,7 @@ def test_a_camera_on_a_moving_base() -> None:
 
 
 def test_what_is_not_known_is_said() -> None:
-    """A joint without velocity, a free edge without a twist, unknown names, a missing configuration."""
+    """Missing velocities, twists, names and configurations raise errors."""
     scene = cart_with_camera()
     with pytest.raises(SemanticError, match=r"joint 'pan' is between them\); pass q and qd"):
         twist(scene, "camera", q=[0.0])
@@ -378,7 +378,7 @@ def test_a_grasp_joins_rigidly_until_it_lets_go() -> None:
 
 
 def test_masses_together_are_those_of_their_points() -> None:
-    """Two bodies of point masses have, together, the inertia of all the points; seen from any frame."""
+    """The inertia of two rigid bodies is that of all their point masses, from any frame."""
     rng = np.random.default_rng(3)
     scene, points = SceneGraph("world").add_frame("a", "world", joint=Free()), []
     for name, parent in (("b", "a"), ("c", "b")):
@@ -410,7 +410,7 @@ def test_masses_together_are_those_of_their_points() -> None:
 
 
 def test_a_wrench_goes_to_the_tool_on_another_link() -> None:
-    """A force sensor reads at its flange; at the tool centre point the moment is another, and the power is the same."""
+    """A wrench at another point has another moment and the same power."""
     scene = tk.load_scene("panda_table")
     wrench = SemanticWrench(
         WrenchCoord("panda_link8|panda_link8", "world", "[panda_link8]"), [1, 2, 3, 0.1, 0.2, 0.3]

@@ -86,7 +86,7 @@ OVERFLOWS: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("name", OVERFLOWS)
 def test_a_result_beyond_all_numbers_is_an_error(name: str) -> None:
-    """Poses, points, covariances, volumes: NumberOverflowError, which is a ValueError and an OverflowError."""
+    """Overflows raise NumberOverflowError, a ValueError and an OverflowError."""
     with pytest.raises(
         NumberOverflowError, match="beyond the range of floating-point numbers"
     ) as raised:
@@ -96,7 +96,7 @@ def test_a_result_beyond_all_numbers_is_an_error(name: str) -> None:
 
 
 def test_what_overflows_in_an_edit_changes_nothing() -> None:
-    """An edit that is refused leaves the builder and the arrays as they were."""
+    """An edit that is rejected leaves the builder and the arrays as they were."""
     edit, arrays = far_scene().edit(), SceneArrays(far_scene())
     for target in (edit, arrays):
         with pytest.raises(NumberOverflowError):
@@ -105,7 +105,7 @@ def test_what_overflows_in_an_edit_changes_nothing() -> None:
     assert arrays.freeze() == far_scene()
 
 
-def test_infinite_properties_of_joints_and_shapes_are_refused_or_meant() -> None:
+def test_infinite_properties_of_joints_and_shapes_are_rejected_or_meant() -> None:
     """Limits may be infinite, planes are; friction, damping, masses and sizes are not."""
     joint = Revolute([0, 0, 1])
     assert math.isinf(joint.upper)
@@ -127,8 +127,8 @@ def test_infinite_properties_of_joints_and_shapes_are_refused_or_meant() -> None
             make()
 
 
-def test_json_numbers_beyond_all_numbers_are_refused() -> None:
-    """1e999 in a JSON scene is read as infinite by Python, and refused wherever it stands."""
+def test_json_numbers_beyond_all_numbers_are_rejected() -> None:
+    """1e999 in a JSON scene is read as infinite by Python, and rejected wherever it stands."""
     scene = SceneGraph().add_frame(
         "a",
         "world",
@@ -147,7 +147,7 @@ _large = st.floats(-1.7e308, 1.7e308)
 
 
 @given(st.lists(_large, min_size=3, max_size=3), st.lists(_large, min_size=3, max_size=3))
-def test_products_are_finite_or_refused(first: list[float], second: list[float]) -> None:
+def test_products_are_finite_or_rejected(first: list[float], second: list[float]) -> None:
     """Whatever finite translations are composed, no pose has a number that is not finite."""
     turned = [0.1, 0.2, 0.3, 0.9]
     try:

@@ -1,4 +1,4 @@
-"""Patterns found in scenes: against trying everything, and whatever way the world is turned or told."""
+"""Pattern matching against exhaustive search, and its invariance under motions."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_plate_with_four_legs_is_a_table() -> None:
 
 
 def symmetries(pattern: Pattern) -> list[tuple[int, ...]]:
-    """Return all permutations of roles that leave descriptions and conditions as they are, by trying them all."""
+    """Return all permutations of roles that preserve descriptions and conditions."""
     parts = [pattern.part_of(role) for role in pattern.roles]
     looks = [(p.classes, p.shape, p.dimensions, p.attributes, p.test) for p in parts]
     everyone = range(len(parts))
@@ -141,7 +141,7 @@ _TURNS = ([0, 0, 0], [math.pi / 2, 0, 0], [0, math.pi / 2, 0], [0, 0, math.pi / 
 
 @st.composite
 def scenes(draw: st.DrawFn) -> SceneGraph:
-    """Return a strategy of small scenes: shapes on a grid of half metres, turned by right angles."""
+    """Return a strategy of small scenes: shapes on a half-metre grid, rotated by right angles."""
     scene = SceneGraph()
     for number in range(draw(st.integers(3, 6))):
         coordinates = [draw(st.sampled_from([0.0, 0.0, 0.5, 1.0])) for _ in range(3)]
@@ -239,11 +239,11 @@ def test_the_order_of_insertion_changes_no_match(
 
 
 # --- symmetries
-# ---------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_ring_is_one_match() -> None:
-    """Symmetries that are no exchange of two parts count too: a ring of four in a ring of four, told edge by edge."""
+    """Symmetries other than exchanges of two parts count: a ring of four in a ring of four."""
     corners = [Pose([math.cos(a), math.sin(a), 0]) for a in np.arange(4) * math.pi / 2]
     scene = SceneGraph()
     for number, corner in enumerate(corners):
@@ -282,7 +282,7 @@ def test_roles_that_a_relation_tells_apart_are_two_matches() -> None:
 
 
 # --- relations
-# ----------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def holds(
@@ -348,7 +348,7 @@ def test_relations_of_names_and_shapes() -> None:
 
 
 def test_frames_of_different_trees_are_not_related_by_place() -> None:
-    """Nothing is known of their places, so no such relation holds; what is known of names still does."""
+    """Geometric relations do not hold between trees; other relations still may."""
     scene = SceneGraph(root=None).add_root("here").add_root("there")
     two = [Part("a"), Part("b")]
     assert find_structure(scene, Pattern(two, [Touching("a", "b")])) == ()
@@ -372,11 +372,11 @@ def test_a_scene_with_joints_needs_a_configuration_where_places_count() -> None:
 
 
 # --- values
-# -------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_patterns_are_values() -> None:
-    """Equal by content, hashable, with a text that makes them again, and the same after pickling."""
+    """Patterns compare by content, hash, have an evaluable repr, and can be pickled."""
     again = Pattern(TABLE.parts, TABLE.relations)
     assert again == TABLE
     assert hash(again) == hash(TABLE)
@@ -388,7 +388,7 @@ def test_patterns_are_values() -> None:
 
 
 def test_a_part_may_ask_anything() -> None:
-    """A test of one's own is asked of scene and frame; a relation of one's own derives from Relation."""
+    """A custom test gets scene and frame; a custom relation derives from Relation."""
     scene = with_table(SceneGraph(), "oak", Pose())
 
     def is_last(_scene: SceneGraph, frame: str) -> bool:
@@ -470,16 +470,16 @@ def test_a_part_may_ask_anything() -> None:
         ),
     ],
 )
-def test_what_patterns_refuse(
+def test_invalid_patterns_raise_errors(
     make: Callable[[], object], error: type[Exception], message: str
 ) -> None:
-    """A pattern that could not mean anything is refused when it is made."""
+    """A pattern that could not mean anything is rejected when it is made."""
     with pytest.raises(error, match=message):
         make()
 
 
 def test_a_part_may_ask_for_attributes() -> None:
-    """All attributes that a part names must be there with those values, lists and mappings included."""
+    """A part requires all its attributes with equal values, including lists and mappings."""
     scene = SceneGraph().add_frame("a", "world").add_frame("b", "world").add_frame("c", "world")
     scene = scene.set_attributes("a", {"owner": "ann", "sides": [1, {"x": 2}], "spare": None})
     scene = scene.set_attributes("b", {"owner": "ann"})

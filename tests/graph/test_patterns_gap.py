@@ -1,4 +1,4 @@
-"""Distances of convex bodies against formulas, and against a solver of least squares within bounds."""
+"""Distances of convex bodies against formulas and bounded least squares."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def distance(first: Shape, second: Shape, pose: Pose) -> float:
 
 @given(_sizes, _sizes, _poses)
 def test_boxes(a: tuple[float, ...], b: tuple[float, ...], pose: Pose) -> None:
-    """Two boxes: the least squares of the difference of a point of each, with coordinates within the sizes."""
+    """Box distances equal bounded least squares of the difference of two points."""
     matrix = np.hstack([pose.rotation, -np.eye(3)])
     half = np.array([*a, *b]) / 2
     solved = lsq_linear(matrix, -pose.translation, bounds=(-half, half), method="bvls", tol=1e-14)
@@ -91,7 +91,7 @@ def _distance_from_triangle(r: float, z: float, radius: float, length: float) ->
 
 
 def test_a_mesh_counts_as_its_hull_and_a_frame_as_all_its_shapes() -> None:
-    """The hollow of a mesh is filled; of several shapes the nearest counts; a bare frame is a point."""
+    """A mesh is its hull, several shapes their union, and a bare frame a point."""
     corners = [[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)]
     mesh = Mesh(corners, [[0, 1, 2], [5, 6, 7]])
     assert distance(Sphere(0.1), mesh, Pose([0.5, 0.5, 1.3])) == pytest.approx(0.2)
@@ -120,7 +120,7 @@ def test_clouds_and_fields_count_as_their_hulls() -> None:
 
 
 def test_a_plane_is_all_behind_it() -> None:
-    """Things stand on a floor wherever it is entered, and touch a wall; a floor reaches as far as one likes."""
+    """Objects rest on a plane and touch a wall anywhere; a plane is unbounded."""
     scene = SceneGraph().add_frame(
         "floor", "world", pose=Pose([5, 5, 0.1]), shapes=[AttachedShape(Plane())]
     )

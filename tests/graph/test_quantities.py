@@ -1,4 +1,4 @@
-"""Quantities with units are refused where plain numbers are asked for, at every entry: none loses its unit silently."""
+"""Quantities with units are rejected at every entry that takes plain numbers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from tmkit.world.block_runner import Every
 
 
 class Quantity:
-    """Numbers with a unit that numpy strips, as those of pint do: with a warning that nobody sees in a loop."""
+    """Numbers whose unit numpy strips with a warning, like those of pint."""
 
     def __init__(self, magnitude: Any, units: str, factor: float = 1.0) -> None:
         self.magnitude, self.units, self.factor = magnitude, units, factor
@@ -204,14 +204,14 @@ ENTRIES: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES.keys())
-def test_a_quantity_with_a_dimension_is_refused(entry: Callable[[], Any]) -> None:
+def test_a_quantity_with_a_dimension_is_rejected(entry: Callable[[], Any]) -> None:
     """It would be taken for metres, whatever it is."""
     with warnings.catch_warnings(action="error"), pytest.raises((TmkitError, TypeError)) as caught:
         entry()
     assert "stripped" not in str(caught.value)
 
 
-def test_the_refusal_says_what_to_do() -> None:
+def test_the_error_names_the_repair() -> None:
     """The argument, the unit, and how to convert."""
     with pytest.raises(
         TmkitError, match=r"must be plain numbers in SI units, not a quantity in centimeter; .*m_as"

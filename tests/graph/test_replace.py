@@ -109,7 +109,7 @@ def fields(value: Any, names: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("value", "others", "name"), FIELDS)
 def test_one_field_is_replaced_alone(value: Any, others: dict[str, Any], name: str) -> None:
-    """The copy has the field, all others are those of the value, which stays; the old field gives the old value."""
+    """A copy has the new field and all other fields; the old field restores the value."""
     before = fields(value, others)
     changed = value.replace(**{name: others[name]})
     expected = before | {name: plain(others[name])}
@@ -143,7 +143,7 @@ def test_a_wrong_field_is_an_error(value: Any, others: dict[str, Any], name: str
 
 
 def test_rules_hold_for_copies() -> None:
-    """The rules of the constructors hold; noise of a twist needs a twist; a twist is taken away with its noise."""
+    """Constructor rules hold: twist noise needs a twist and is removed with it."""
     shape, joint, frame = (value for value, _ in VALUES)
     for change, message in (
         ({"friction": -1.0}, "friction"),
@@ -171,7 +171,7 @@ def test_rules_hold_for_copies() -> None:
 
 
 def test_an_uncertain_pose_is_a_source_of_its_own() -> None:
-    """A frame added with a GaussianPose is that of ``set_covariance`` after an exact one, and independent of others."""
+    """A frame added with a GaussianPose equals ``set_covariance`` after an exact frame."""
     pose = GaussianPose(Pose([1, 2, 3]), _COVARIANCE)
     scene = SceneGraph().add_frame("a", "world", pose=pose).add_frame("b", "world", pose=pose)
     later = SceneGraph().add_frame("a", "world", pose=pose.mean).set_covariance("a", _COVARIANCE)

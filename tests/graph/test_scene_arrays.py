@@ -1,4 +1,4 @@
-"""The scene in arrays: capacities, the present configuration, threads, and pinocchio on a robot whose tools move about.
+"""Scene arrays: capacities, present configuration, threads, and pinocchio.
 
 That edits and answers are those of the persistent scene is seen to by ``test_arrays_machine.py``.
 """
@@ -65,7 +65,7 @@ Q = [0.3, 0.7]
 
 
 def test_what_arrays_hold() -> None:
-    """They begin as the scene at zeros, with room for more, and tell names, counts and capacities."""
+    """Arrays start at zero configuration with spare capacity, and have names and counts."""
     scene = table()
     arrays = tk.SceneArrays(scene, capacity=8)
     assert repr(arrays) == "SceneArrays(6 of 8 frames, 2 joints)"
@@ -92,7 +92,7 @@ def test_what_arrays_hold() -> None:
 
 
 def test_forward_goes_to_a_configuration() -> None:
-    """After forward, poses, relative poses and Jacobians are those of the scene there, without a word about q."""
+    """After ``forward``, poses and Jacobians equal those of the scene at q."""
     scene = table()
     arrays = SceneArrays(scene)
     arrays.forward(Q)
@@ -112,7 +112,7 @@ def test_forward_goes_to_a_configuration() -> None:
 
 
 def test_edits_are_seen_at_once() -> None:
-    """After an edit all poses are those of the scene as it is now; the one it came from stays as it was."""
+    """After an edit all poses are current; the source scene is unchanged."""
     scene = table()
     arrays = SceneArrays(scene)
     arrays.forward(Q)
@@ -152,7 +152,7 @@ def test_joints_keep_their_values() -> None:
 
 
 def test_what_is_full_changes_nothing() -> None:
-    """An edit for which there is no room names the capacity, its size and the argument, and leaves all as it was."""
+    """An edit beyond the capacity names capacity, size and argument, and changes nothing."""
     scene = table()
     arrays = SceneArrays(
         scene, capacity={"frames": 7, "bodies": 6, "shapes": 1, "allowed_pairs": 1, "name_bytes": 8}
@@ -203,7 +203,7 @@ def test_what_is_full_changes_nothing() -> None:
     arrays.add_frame("ear", "cup", body="cup")
 
 
-def test_a_scene_that_does_not_fit_is_refused() -> None:
+def test_a_scene_that_does_not_fit_is_rejected() -> None:
     """Arrays too small for the scene itself are not made, and huge ones neither."""
     with pytest.raises(CapacityError, match="capacity is 5, but the scene alone needs 6") as full:
         SceneArrays(table(), 5)
@@ -214,8 +214,8 @@ def test_a_scene_that_does_not_fit_is_refused() -> None:
         SceneArrays(table(), 2**40)
 
 
-def test_what_is_refused() -> None:
-    """Rules, unknown names and bad arguments are refused in the words of the persistent scene."""
+def test_invalid_arguments_raise_errors() -> None:
+    """Rules, unknown names and bad arguments are rejected in the words of the persistent scene."""
     arrays = SceneArrays(table().add_root("elsewhere"))
     with pytest.raises(
         UnknownNameError, match="unknown frame 'cub'; did you mean 'cup'"
@@ -257,7 +257,7 @@ def test_what_is_refused() -> None:
 
 
 # --- pinocchio
-# -----------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -272,7 +272,7 @@ def panda() -> tuple[SceneGraph, pinocchio.Model]:
 def test_moved_tools_agree_with_pinocchio(
     panda: tuple[SceneGraph, pinocchio.Model], seed: int
 ) -> None:
-    """Tools that moved about a Panda, from link to link and onto one another, stand where pinocchio puts them."""
+    """Tools moved between links of a Panda have pinocchio's poses."""
     rng = np.random.default_rng(seed)
     arrays, model = SceneArrays(panda[0]), panda[1].copy()
     links = [name for name in arrays.frame_names if name.startswith("panda_link")]
@@ -322,7 +322,7 @@ def test_moved_tools_agree_with_pinocchio(
 
 
 # --- threads
-# -------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def large(things: int) -> SceneGraph:
@@ -378,7 +378,7 @@ def test_readers_see_whole_worlds() -> None:
 
 
 def test_two_writers_are_told() -> None:
-    """An edit while another thread runs forward kinematics is refused, and changes nothing."""
+    """An edit while another thread runs forward kinematics is rejected, and changes nothing."""
     arrays = SceneArrays(large(20_000))
     stop = threading.Event()
 

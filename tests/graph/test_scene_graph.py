@@ -1,4 +1,4 @@
-"""The scene graph's edits and queries: what is refused and how, what stays, and what a scene is as a value."""
+"""Edits and queries of the scene graph: errors, invariants and value semantics."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tmkit.spatial import Pose
 
 
 def kitchen() -> SceneGraph:
-    """Return a table with a cup of two frames on one body, and an arm of one joint with a hand and its mount."""
+    """Return a table with a two-frame cup, and an arm with a hand and its mount."""
     return (
         SceneGraph()
         .add_frame("table", "world", pose=Pose([1, 0, 0]), classes=["surface"])
@@ -61,8 +61,8 @@ def kitchen() -> SceneGraph:
     )
 
 
-# --- refusals
-# ----------------------------------------------------------------------------------------------------
+# --- rejections
+# --------------------------------------------------------------------------------------------------
 
 _REFUSALS: list[tuple[Callable[[SceneGraph], object], type[TmkitError], str]] = [
     (
@@ -289,10 +289,10 @@ _REFUSALS: list[tuple[Callable[[SceneGraph], object], type[TmkitError], str]] = 
 
 
 @pytest.mark.parametrize(("call", "error", "message"), _REFUSALS)
-def test_refusals(
+def test_rejections(
     call: Callable[[SceneGraph], object], error: type[TmkitError], message: str
 ) -> None:
-    """A refused edit or query raises the class and message that say what is wrong, and leaves the scene as it was."""
+    """A rejected edit or query raises the documented error and changes nothing."""
     scene, same = kitchen(), kitchen()
     with pytest.raises(error, match=message) as caught:
         call(scene)
@@ -366,7 +366,7 @@ def test_arguments_after_the_second_are_named() -> None:
 
 
 def test_a_new_scene_has_the_root_world() -> None:
-    """SceneGraph() has the root world on a body of its own; None makes an empty one; another name is the root's."""
+    """SceneGraph() has the root world on its own body; None gives an empty scene."""
     assert (
         SceneGraph().frame_names == SceneGraph().body_names == SceneGraph().root_names == ("world",)
     )
@@ -375,7 +375,7 @@ def test_a_new_scene_has_the_root_world() -> None:
 
 
 def test_reparenting_keeps_the_place_in_the_world() -> None:
-    """What is picked up at q stands at q where it stood, goes along with the hand, and insertion order stays."""
+    """A picked object keeps its pose at q and moves with the hand; the order is unchanged."""
     scene = kitchen()
     q, moved = (
         scene.configuration({"arm": 0.3, "hand": 0.05}),
@@ -409,7 +409,7 @@ def test_reparenting_a_joint_keeps_its_place_at_its_value() -> None:
 
 
 def test_edges_inside_a_body_under_a_joint() -> None:
-    """Frames of one body are rearranged without a configuration, also when a joint stands above the body."""
+    """Frames of one body are rearranged without a configuration, also below a joint."""
     scene = kitchen().add_frame("flange", "mount", pose=Pose([0, 0.1, 0]), body="arm")
     moved = scene.reparent("flange", "arm")
     assert moved.parent("flange") == "arm"
@@ -451,7 +451,7 @@ def test_joints_and_entries_are_in_the_order_of_frames() -> None:
 
 
 def test_a_joint_keeps_its_name() -> None:
-    """A joint is named like its frame when it is made, keeps the name through rename, and when set again without."""
+    """A joint has its frame's name by default, and keeps it through renames and set_joint."""
     scene = kitchen().rename_frame("arm", "upper_arm")
     assert scene.joint("upper_arm").name == "arm"
     assert scene.joint_frame("arm") == "upper_arm"
@@ -486,7 +486,7 @@ def test_an_edit_that_changes_nothing_returns_the_same_object(
 
 
 def test_the_same_twist_again_returns_the_same_object() -> None:
-    """A twist edge that has this value already is left as it is; another value makes a new version."""
+    """An equal twist returns the same version; another value returns a new one."""
     scene = kitchen().set_twist("cup", [0.1, 0, 0, 0, 0, 0], relative_to_body="world")
     assert scene.set_twist("cup", [0.1, 0, 0, 0, 0, 0], relative_to_body="world") is scene
     other = scene.set_twist("cup", [0.2, 0, 0, 0, 0, 0], relative_to_body="world")
@@ -496,7 +496,7 @@ def test_the_same_twist_again_returns_the_same_object() -> None:
 
 
 def test_allowed_pairs() -> None:
-    """Pairs are known in either order, with their reason, follow renames and go with their frames."""
+    """Allowed pairs are unordered, have a reason, follow renames and are removed with frames."""
     scene = kitchen().allow_collision("hand", "cup", reason="grasp")
     assert scene.is_allowed("cup", "hand")
     assert scene.is_allowed("hand", "cup")
@@ -512,7 +512,7 @@ def test_allowed_pairs() -> None:
 
 
 def test_removing_a_subtree() -> None:
-    """Frames, joints and bodies of the subtree go, mimics and leaders together; the names are free again."""
+    """A removed subtree takes its frames, joints and bodies; the names are free again."""
     scene = kitchen().remove_frame("arm", subtree=True)
     assert scene.frame_names == ("world", "table", "cup", "handle")
     assert scene.joint_names == ()
@@ -547,11 +547,11 @@ def test_contents_of_frames() -> None:
 
 
 # --- inertia
-# -----------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_inertia_is_of_the_body_in_the_axes_of_the_frame() -> None:
-    """Given in one frame of a body, it is read in the axes of another: a turned and moved point mass and its matrix."""
+    """An inertia given in one frame of a body is returned in the axes of another."""
     turned = Pose.from_rpy([0, 0, 0.3], [0, 0, np.pi / 2])
     scene = SceneGraph().add_frame("a", "world").add_frame("b", "a", pose=turned, body="a")
     scene = scene.set_inertia("a", Inertia(2.0, [1, 0, 0], matrix=np.diag([0.1, 0.2, 0.25])))
@@ -565,7 +565,7 @@ def test_inertia_is_of_the_body_in_the_axes_of_the_frame() -> None:
 
 
 def test_inertia_stays_with_the_body() -> None:
-    """When the frame that it was given in goes, it is said again in the frame above; with the last frame it goes."""
+    """An inertia moves to another frame of its body, and is removed with the last frame."""
     scene = SceneGraph().add_frame("a", "world").add_frame("b", "a", pose=Pose([0, 0, 1]), body="a")
     scene = scene.set_inertia("b", Inertia(1.0, [0, 0, 0.5]))
     left = scene.remove_frame("b").inertia("a")
@@ -580,11 +580,11 @@ def test_inertia_stays_with_the_body() -> None:
 
 
 # --- a value
-# -----------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_equality_of_versions_looks_at_what_names_mean() -> None:
-    """A frame that took the place and the name of another is not that frame for those below or beside it."""
+    """A new frame with the name and parent of an old one is another frame."""
     plain = SceneGraph().add_frame("below", "world")
     for name in ("a", "b", "c"):
         plain = plain.add_frame(name, "world", body="world")
@@ -626,7 +626,7 @@ def test_equality_of_versions_looks_at_what_names_mean() -> None:
 
 
 def test_equality_of_versions_with_errors_from_sources_of_their_own() -> None:
-    """Sources count by which edges share them: others in their place, everywhere, make an equal scene."""
+    """Noise sources are compared by the edges that share them."""
     scene = SceneGraph().add_frame("a", "world").add_frame("b", "world")
     error = np.eye(6) * 1e-4
     one = scene.set_covariance("a", error).set_covariance("b", error)
@@ -734,7 +734,7 @@ def test_a_builder_makes_one_new_version() -> None:
     assert repr(edit) == "SceneEdit(8 frames)"
 
 
-def test_a_refused_edit_leaves_the_builder_as_it_was() -> None:
+def test_a_rejected_edit_leaves_the_builder_as_it_was() -> None:
     """An error caught inside the block undoes only its own edit."""
     with kitchen().edit() as edit:
         edit.set_classes("table", [])
@@ -839,13 +839,13 @@ def test_a_specification_says_all_of_a_frame() -> None:
 def test_frames_that_make_no_scene(
     frames: list[tuple[str, str | None]], error: type[TmkitError], message: str
 ) -> None:
-    """Duplicates, cycles and unknown parents are refused as in single edits."""
+    """Duplicates, cycles and unknown parents are rejected as in single edits."""
     with pytest.raises(error, match=message):
         SceneGraph.from_frames([FrameSpecification(name, parent) for name, parent in frames])
 
 
 def test_frames_that_contradict_each_other() -> None:
-    """A root with a pose or joint, and an inertia given twice for one body, are refused."""
+    """A root with a pose or joint, and an inertia given twice for one body, are rejected."""
     with pytest.raises(SceneError, match="frame 'a' is a root, which has no joint and no pose"):
         SceneGraph.from_frames([FrameSpecification("a", None, pose=Pose([1, 0, 0]))])
     twice = [

@@ -1,4 +1,4 @@
-"""The scene graph against a plain model: random edits, branches, builders and pickling, and all compared after each.
+"""The scene graph against a plain model, after random edits, branches and pickling.
 
 Every version ever made is kept with its model, and looked at again: at each step one of them, at
 the end all.
@@ -15,7 +15,7 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from support.effort import scaled_examples
 from support.scene_edits import Edit, configurations, edits
-from support.scene_model import RefusedError, SceneModel
+from support.scene_model import RejectedError, SceneModel
 
 from tmkit.errors import DisconnectedError, TmkitError
 from tmkit.graph import SceneEdit, SceneGraph, diff
@@ -25,7 +25,7 @@ Version = tuple[SceneGraph, SceneModel]
 
 
 def check_names(scene: SceneGraph, model: SceneModel) -> None:
-    """Compare everything that is names: frames, trees, bodies, joints, classes, shapes, allowed pairs."""
+    """Compare frames, trees, bodies, joints, classes, shapes and allowed pairs."""
     assert scene._defects() == ""
     assert scene.frame_names == tuple(model.frames)
     assert len(scene) == len(model.frames)
@@ -93,7 +93,7 @@ def check_names(scene: SceneGraph, model: SceneModel) -> None:
 
 
 def check_numbers(scene: SceneGraph, model: SceneModel, q: dict[str, float]) -> None:
-    """Compare all poses at a configuration, the limits of the joints, and the inertia of every frame."""
+    """Compare all poses at a configuration, joint limits, and all inertias."""
     array = scene.configuration(q)
     assert array.tolist() == [q[name] for name in model.joint_names()]
     limits = [model.leader_limits(joint) for joint in model.joint_names()]
@@ -119,7 +119,7 @@ def check_pair(
     array = scene.configuration(q)
     try:
         expected = model.pose(target, relative_to=reference, q=q)
-    except RefusedError:
+    except RejectedError:
         with pytest.raises(DisconnectedError):
             scene.pose(target, relative_to=reference, q=array)
         return
@@ -132,7 +132,7 @@ def check_inertia(scene: SceneGraph, model: SceneModel, name: str) -> None:
     """Compare the inertia of a frame's body in the axes of that frame."""
     try:
         expected = model.inertia(name)
-    except RefusedError:
+    except RejectedError:
         with pytest.raises(DisconnectedError):
             scene.inertia(name)
         return
@@ -144,10 +144,10 @@ def check_inertia(scene: SceneGraph, model: SceneModel, name: str) -> None:
         assert np.allclose(found.matrix, expected.matrix, atol=1e-9)
 
 
-def check_refused(
+def check_rejected(
     edit: Edit, target: SceneGraph | SceneEdit, classes: frozenset[type[Exception]]
 ) -> None:
-    """The core refuses an edit with an error of exactly one of the classes."""
+    """The core rejects an edit with an error of exactly one of the classes."""
     with pytest.raises(TmkitError) as caught:
         edit.apply_to(target)
     assert type(caught.value) in classes, (type(caught.value), classes, str(caught.value))
@@ -180,12 +180,12 @@ def check_difference(a: SceneGraph, b: SceneGraph) -> None:
 
 
 def edited(version: Version, edit: Edit) -> Version | None:
-    """Do an edit to scene and model; both refuse, for the same reason, or both do it. None when refused."""
+    """Apply an edit to scene and model; return None if both reject it."""
     scene, model = version
     try:
         expected = edit.apply_to_model(model)
-    except RefusedError as refused:
-        check_refused(edit, scene, refused.classes)
+    except RejectedError as rejected:
+        check_rejected(edit, scene, rejected.classes)
         return None
     result = edit.apply_to(scene)
     assert isinstance(result, SceneGraph)
@@ -226,7 +226,7 @@ class SceneMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), count=st.integers(1, 4))
     def edit_many(self, data: st.DataObject, count: int) -> None:
-        """Do several edits with a builder: the same as one after the other, and the scene it began with stays."""
+        """Several edits by a builder equal single edits; the first scene is unchanged."""
         start = version = self.choose(data.draw)
         with start[0].edit() as builder:
             for _ in range(count):
@@ -255,7 +255,7 @@ class SceneMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def say_again(self, data: st.DataObject) -> None:
-        """Make the scene again of what it says of its frames: equal content, and edits go on from there."""
+        """Rebuild the scene from its specifications, with equal content."""
         scene, model = self.choose(data.draw)
         copy = SceneGraph.from_frames(
             list(map(scene.specification, scene.frame_names)), allowed=scene.allowed_pairs

@@ -1,4 +1,4 @@
-"""Relations in a scene: which edges are accepted and which refused, and queries that give what matrices give."""
+"""Relations in a scene: accepted and rejected edges, and queries against matrices."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ CASES: dict[str, Any] = json.loads(
     "script", CASES["accept_reject_scene_graph"], ids=lambda script: script["id"]
 )
 def test_graph_scripts(script: dict[str, Any]) -> None:
-    """The figures of the paper and what follows from its rules: each step is accepted or refused as it should be."""
+    """Each step of the paper's figures is accepted or rejected by its rules."""
     happened = replay_graph_script(script)
     assert [said["accept"] for said in happened] == [op["accept"] for op in script["ops"]]
     assert all(said["rule"] for said in happened if not said["accept"])
 
 
 def test_spray_painting() -> None:
-    """Listings 1 and 2 of the paper: poses and twists are added as they come, and asked for in any point and axes."""
+    """Listings 1 and 2 of the paper: poses and twists in any order, point and axes."""
     example = CASES["worked_example_spray_painting"]
     for said, query in zip(replay_example(example), example["queries"], strict=True):
         if "expected_error" in query:
@@ -88,7 +88,7 @@ SIX = st.tuples(*[NUMBERS] * 6).map(np.array)
 
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[SceneGraph, dict[str, Pose], dict[str, np.ndarray]]:
-    """Draw a tree of bodies with a frame or two each, and how each body moves relative to the first.
+    """Draw a tree of bodies with one or two frames each, and their motions.
 
     The twist of every body is that of an observer in the first body's frame, at its origin, in its
     axes: the model.
@@ -202,7 +202,7 @@ OPERATIONS = st.lists(
 @settings(max_examples=scaled_examples(1.5))
 @given(OPERATIONS)
 def test_rules_of_edges_against_their_words(operations: list[tuple[str, int, int]]) -> None:
-    """Random edges between frames on four bodies are accepted exactly when a plain reading of the rules does so."""
+    """Random edges on four bodies are accepted exactly if a plain model accepts them."""
     bodies = {f"f{i}": f"B{i % 4}" for i in range(8)}
     scene = SceneGraph(root=None)
     for frame, body in bodies.items():
@@ -260,12 +260,12 @@ def test_rules_of_edges_against_their_words(operations: list[tuple[str, int, int
     assert scene._defects() == ""
 
 
-# --- conversions and refusals
+# --- conversions and rejections
 # -----------------------------------------------------------------------------------------
 
 
 def arm_and_cup() -> SceneGraph:
-    """Return two trees: an arm of two links whose tool is a second frame of the last, and a cup with a handle."""
+    """Return two trees: a two-link arm with a tool, and a cup with a handle."""
     scene = (
         SceneGraph(root=None)
         .add_body("Base")
@@ -285,7 +285,7 @@ def arm_and_cup() -> SceneGraph:
 
 
 def test_poses_are_converted_on_entry() -> None:
-    """A pose between points that are no frames' origins, in the axes of a third frame, is that of the frames."""
+    """A pose of other points in the axes of a third frame is converted to the frames."""
     scene = arm_and_cup()
     q = [0.7]
     wanted = Pose.from_rpy([0.1, 0.2, 0.3], [0.3, -0.2, 0.5])
@@ -302,7 +302,7 @@ def test_poses_are_converted_on_entry() -> None:
     assert add_pose(whole, elsewhere).pose("cup", relative_to="tool").is_close(wanted)
 
 
-def test_poses_that_are_refused_and_turned_round() -> None:
+def test_rejected_and_inverted_poses() -> None:
     """A frame has one parent; turned round, the pose fits where the other frame is a root."""
     scene = arm_and_cup().add_body("Tray").add_root("tray", body="Tray")
     scene = add_pose(
@@ -334,7 +334,7 @@ def test_poses_that_are_refused_and_turned_round() -> None:
 
 
 def test_edges_of_poses_need_names_of_the_scene_and_a_choice() -> None:
-    """Frames are those on the bodies that a pose names; a conflict is refused or inverted, but not with a joint."""
+    """Frames must be on the bodies of a pose; a conflict is rejected or inverted."""
     scene = arm_and_cup().add_body("Tray").add_root("tray", body="Tray")
     held = add_pose(scene, SemanticPose(PoseCoord("{cup}|Cup", "{tool}|Link", "[tool]"), Pose()))
     for change in (add_pose, update_pose):
@@ -345,9 +345,9 @@ def test_edges_of_poses_need_names_of_the_scene_and_a_choice() -> None:
         with pytest.raises(UnknownNameError, match="unknown frame 'lid'"):
             change(held, SemanticPose(PoseCoord("{lid}|Cup", "{tool}|Link", "[tool]"), Pose()))
     on_tray = SemanticPose(PoseCoord("{cup}|Cup", "{tray}|Tray", "[tray]"), Pose([0.2, 0, 0]))
-    with pytest.raises(SceneError) as refused:
+    with pytest.raises(SceneError) as rejected:
         add_pose(held, on_tray)
-    assert refused.value.rule == "PE3"
+    assert rejected.value.rule == "PE3"
     with pytest.raises(
         SceneError, match="a pose with a joint cannot be inverted: frame 'cup' has a parent"
     ):
@@ -362,7 +362,7 @@ def test_edges_of_poses_need_names_of_the_scene_and_a_choice() -> None:
 
 
 def test_names_have_to_be_those_of_the_scene() -> None:
-    """A frame on another body, an unknown frame and an unknown body are refused by name."""
+    """A frame on another body, an unknown frame and an unknown body are rejected by name."""
     scene = arm_and_cup()
     with pytest.raises(
         SemanticError, match="frame 'cup' is on body 'Cup' and body 'Link' is named"
@@ -383,7 +383,7 @@ def test_names_have_to_be_those_of_the_scene() -> None:
 
 
 def test_twists_are_converted_on_entry() -> None:
-    """A twist in any axes is kept at its point in the frame's own; without a path of poses it is refused."""
+    """A twist is stored in its frame's axes; without a path of poses it is rejected."""
     scene = arm_and_cup()
     q, six = [0.4], np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     twist = SemanticTwist(TwistCoord("tool|Link", "Base", "[base]"), six)
@@ -407,7 +407,7 @@ def test_twists_are_converted_on_entry() -> None:
         add_twist(moving, SemanticTwist(TwistCoord("base|Base", "Link", "[base]"), six))
 
 
-def test_a_refused_twist_is_turned_round() -> None:
+def test_a_rejected_twist_is_inverted() -> None:
     """Where a frame has its twist already, that of the reference body relative to it may fit."""
     scene = arm_and_cup().attach("cup", "tool", pose=Pose([0, 0, 0.1]))
     scene = scene.set_twist("cup", np.zeros(6), relative_to_body="Base")
@@ -421,7 +421,7 @@ def test_a_refused_twist_is_turned_round() -> None:
 
 
 def test_joint_velocities_are_twists() -> None:
-    """What the joints give agrees with differences of poses, and with twist edges of the same motion."""
+    """Joint velocities agree with finite differences and with equal twist edges."""
     scene = tk.load_scene("panda_table")
     rng = np.random.default_rng(3)
     q, qd = rng.uniform(-1, 1, len(scene.joint_names)), rng.uniform(-1, 1, len(scene.joint_names))
@@ -548,7 +548,7 @@ def test_folding_keeps_twists() -> None:
 
 
 def test_merged_files_keep_twists_and_bodies(tmp_path: Path) -> None:
-    """A scene from a file beside another has its twists, its bodies without frames, and its roots on their bodies."""
+    """A merged scene from a file keeps its twists, bodies and roots."""
     first, second = tmp_path / "moving.json", tmp_path / "other.json"
     first.write_text(json.dumps(scene_to_dict(moving_tray())), encoding="utf-8")
     second.write_text(
@@ -564,7 +564,7 @@ def test_merged_files_keep_twists_and_bodies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("representation", [5, "RotationMatrix", None.__class__, TwistVector])
 def test_relate_states_which_representation_fits(representation: Any) -> None:
-    """What is no representation of the relation is refused by name, with one that is."""
+    """What is no representation of the relation is rejected by name, with one that is."""
     coord = PoseCoord("{tool}|Link", "{base}|Base", "[base]")
     with pytest.raises(
         SemanticError, match=r"a representation of a Pose.*such as VectorAndMatrix, or omit it"

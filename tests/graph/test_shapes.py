@@ -1,4 +1,4 @@
-"""Shapes, attached shapes, inertias and joints as values: set, then get; equality, hash, pickle; what is refused."""
+"""Shapes, inertias and joints as values: fields, equality, hash, pickle and errors."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_primitives(
     volume: float,
     text: str,
 ) -> None:
-    """A primitive knows its kind, sizes, the box around it, centred at the origin, and its volume."""
+    """A primitive has its kind, sizes, bounds centred at the origin, and volume."""
     assert (shape.kind, shape.dimensions) == (kind, dimensions)
     lower, upper = shape.bounds
     assert (lower.tolist(), upper.tolist()) == ([-h for h in half], list(half))
@@ -70,7 +70,7 @@ def test_primitives(
 
 
 def test_a_mesh() -> None:
-    """A mesh gives back its vertices, faces and source; its volume does not depend on the direction of the faces."""
+    """A mesh has its vertices, faces and source; its volume ignores the face orientation."""
     mesh = Mesh(CORNER, FACES, source="package://things/corner.stl")
     assert (mesh.kind, mesh.dimensions, mesh.source) == ("mesh", (), "package://things/corner.stl")
     assert mesh.vertices.tolist() == CORNER.tolist()
@@ -219,7 +219,7 @@ print(megabytes() - before)
 
 
 def test_a_large_mesh_exists_once_and_is_freed() -> None:
-    """A million triangles take their 24 MB once, whatever holds them, and are gone with the last holder."""
+    """A million triangles take 24 MB once, and are freed with the last reference."""
     # what is freed goes back to the system at once
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}
     run = run_process(
@@ -233,7 +233,7 @@ def test_a_large_mesh_exists_once_and_is_freed() -> None:
 
 
 def test_shapes_are_equal_by_content() -> None:
-    """Kind and numbers count, the source of a mesh does not; equal shapes have equal hashes and digests."""
+    """Equality, hash and digest depend on kind and numbers, not on a mesh's source."""
     shapes = [entry[0] for entry in _SHAPES] + [
         Mesh(CORNER, FACES),
         Mesh(CORNER, FACES[::-1]),
@@ -467,8 +467,8 @@ _REFUSALS: list[tuple[Callable[[], object], type[TmkitError], str]] = [
 
 
 @pytest.mark.parametrize(("call", "error", "message"), _REFUSALS)
-def test_refusals(call: Callable[[], object], error: type[TmkitError], message: str) -> None:
-    """What cannot exist is refused with what was received."""
+def test_rejections(call: Callable[[], object], error: type[TmkitError], message: str) -> None:
+    """What cannot exist is rejected with what was received."""
     with pytest.raises(error, match=message):
         call()
 
@@ -518,7 +518,7 @@ def test_attached_shapes_are_equal_by_content() -> None:
 
 
 # --- inertia
-# -----------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_inertia() -> None:
@@ -542,7 +542,7 @@ def test_inertia() -> None:
 
 
 # --- joints
-# ------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 _FIELDS: dict[str, Any] = {
     "lower": -1.0,
@@ -561,7 +561,7 @@ _LIMITS = {"lower", "upper"}
     ("make", "kind"), [(Revolute, "revolute"), (Prismatic, "prismatic"), (Continuous, "continuous")]
 )
 def test_moving_joints(make: Callable[..., Joint], kind: str) -> None:
-    """All fields come back, the axis normalised; without them there are no limits, no friction, no name, no leader."""
+    """All fields are returned, the axis normalised; defaults have no limits and no mimic rule."""
     fields = {
         name: value
         for name, value in _FIELDS.items()
@@ -634,7 +634,7 @@ def test_mimic_rules() -> None:
 
 @given(st.tuples(*[st.floats(-1e3, 1e3)] * 3).filter(lambda a: max(map(abs, a)) > 1e-6))
 def test_axes_are_normalised_once(axis: tuple[float, float, float]) -> None:
-    """An axis becomes a unit vector, and a unit vector keeps its bits, so that joints written and read are equal."""
+    """An axis becomes a unit vector, and a unit vector keeps its bits."""
     joint = Revolute(axis)
     assert np.linalg.norm(joint.axis) == pytest.approx(1.0, abs=1e-15)
     assert Revolute(joint.axis) == joint

@@ -86,7 +86,7 @@ def test_at_a_stamp_the_answer_is_what_was_given(policy: str) -> None:
 
 
 def test_policies_between_stamps() -> None:
-    """Closest takes the newer of two equally near, preceding the older; a line has an even speed."""
+    """Policy "closest" prefers the newer of two, "preceding" the older; a line has even speed."""
     scene = SceneGraph().add_frame("cup", "world", joint=Free())
     scene = scene.add_stamped_pose("cup", along_x(0), stamp=1.0).add_stamped_pose(
         "cup", along_x(1), stamp=2.0
@@ -108,7 +108,7 @@ def test_policies_between_stamps() -> None:
 
 
 def test_a_quarter_turn_by_both_ways_between() -> None:
-    """Turning about an axis apart, the origin goes straight when interpolated, and round the axis by the screw."""
+    """The origin moves on a line when interpolated, and around the axis by the screw."""
     a, b = Pose([1, 0, 0]), Pose.from_rpy([0, 1, 0], [0, 0, math.pi / 2])
     history = StampedPoses([0, 1], [a, b])
     straight, round_ = history.at(0.5), history.at(0.5, policy="screw")
@@ -120,7 +120,7 @@ def test_a_quarter_turn_by_both_ways_between() -> None:
 @pytest.mark.parametrize("policy", POLICIES[:-1])
 @pytest.mark.parametrize("stamp", [0.999, 4.001, math.nan, math.inf, -math.inf])
 def test_outside_nothing_is_known(stamp: float, policy: str) -> None:
-    """Before the oldest and after the newest there is no answer: nothing is clamped unasked, nothing extrapolated."""
+    """Outside of the history no pose is returned, unless clamping is requested."""
     with pytest.raises(
         StampError, match=r"frame 'cup' has poses from 1 s to 4 s, so none at .* s is known"
     ) as caught:
@@ -149,7 +149,7 @@ def test_an_empty_history_knows_nothing() -> None:
 
 
 def test_paths_join_what_moves_and_what_does_not() -> None:
-    """Along a path each edge is asked at the moment; joints are at q, edges without a history where they are."""
+    """Each stamped edge on a path has its pose at the time; joints are at q."""
     scene = tracked()
     q = [0.7]
     expected = scene.pose("table", relative_to="hand", q=q) @ scene.pose(
@@ -168,7 +168,7 @@ def test_paths_join_what_moves_and_what_does_not() -> None:
         scene.add_root("moon").pose("cup", relative_to="moon", stamp=1.5)
 
 
-def test_what_is_refused() -> None:
+def test_invalid_arguments_raise_errors() -> None:
     """Two poses of one moment, what is too old, bad numbers, and edges whose pose is constant."""
     scene = tracked()
     with pytest.raises(StampError, match="frame 'cup' has a pose at 2 s already"):
@@ -226,15 +226,15 @@ def test_a_history_is_a_short_sorted_list(
     for stamp in stamps:
         newest = max(known, default=-math.inf)
         full = len(known) == capacity
-        refused = stamp in known or stamp < newest - window or (full and stamp < min(known))
+        rejected = stamp in known or stamp < newest - window or (full and stamp < min(known))
         try:
             scene = scene.add_stamped_pose(
                 "cup", along_x(stamp), stamp=stamp, capacity=capacity, window=window
             )
         except StampError:
-            assert refused
+            assert rejected
             continue
-        assert not refused
+        assert not rejected
         known = sorted([*known, stamp])
         known = [t for t in known if t >= known[-1] - window][-capacity:]
         assert scene.stamped_poses("cup").stamps.tolist() == known
@@ -255,7 +255,7 @@ def test_a_history_is_a_short_sorted_list(
 
 
 def test_facts_of_a_peer() -> None:
-    """The closest and the preceding pose are those of the temporal cache of BRICS_3D, but outside it clamps."""
+    """Closest and preceding poses equal those of BRICS_3D, which clamps outside."""
     facts = FACTS["rsg"]["temporal_cache"]
     scene = SceneGraph().add_frame("cup", "world", joint=Free())
     for stamp, value in facts["inserts"]:
@@ -282,11 +282,11 @@ def test_facts_of_a_peer() -> None:
                     scene.pose("cup", relative_to="world", stamp=stamp, policy=policy)
 
 
-# --------------------------------------------------------------------------------- what it survives
+# ------------------------------------------------------------------------------- what it survives
 
 
 def test_histories_are_content() -> None:
-    """They count in equality, hash and digest, and come through pickle, JSON, specifications and differences."""
+    """Histories count in equality and digest, and survive all ways of copying."""
     scene = tracked()
     plain = scene.set_stamped_poses("cup", None)
     assert plain != scene
@@ -331,7 +331,7 @@ def test_a_history_belongs_to_an_edge() -> None:
 
 
 def test_whole_scenes_carry_histories() -> None:
-    """Mounting and merging bring them along; what is cut out as a root loses the edge, and with it the history."""
+    """Mounting and merging preserve histories; an extracted root loses its edge."""
     scene = tracked()
     known = scene.stamped_poses("cup")
     mounted = SceneGraph().mount(scene, "world", prefix="a/")
@@ -349,7 +349,7 @@ def test_whole_scenes_carry_histories() -> None:
 
 
 def test_folding_keeps_histories_and_moves_them_to_the_frame_above() -> None:
-    """A fixed frame that was seen to move stays; what hangs off a frame that is folded is said of the one above."""
+    """A stamped fixed frame is kept when frames are collapsed."""
     scene = SceneGraph().add_frame("stand", "world", pose=Pose.from_rpy([1, 2, 3], [0.1, 0.2, 0.3]))
     scene = scene.add_frame("camera", "stand", pose=along_x(1))
     scene = scene.add_stamped_pose("camera", along_x(1), stamp=1).add_stamped_pose(
@@ -364,7 +364,7 @@ def test_folding_keeps_histories_and_moves_them_to_the_frame_above() -> None:
 
 
 def test_bad_documents() -> None:
-    """A history that cannot be is refused where it stands in the document."""
+    """A history that cannot be is rejected where it stands in the document."""
     document = scene_to_dict(tracked())
     [cup] = [frame for frame in document["frames"] if frame["name"] == "cup"]
     cup["stamps"]["poses"][0]["stamp"] = 9.0
@@ -380,7 +380,7 @@ def test_bad_documents() -> None:
         SceneGraph.from_frames([FrameSpecification("world", None).replace(stamps=StampedPoses())])
 
 
-# -------------------------------------------------------------------------------------- differences
+# ------------------------------------------------------------------------------------ differences
 
 _numbers = st.floats(-1, 1)
 
@@ -389,7 +389,7 @@ _numbers = st.floats(-1, 1)
 def test_twists_are_differences_of_poses(
     start: tuple[float, ...], twist: tuple[float, ...], seconds: float
 ) -> None:
-    """A constant twist is found again from two poses, and is the slope of the screw between them."""
+    """A constant twist follows from two poses, as the slope of the screw."""
     assume(np.linalg.norm(twist[3:]) * seconds < 3.1)  # two poses determine less than half a turn
     first = Pose.exp(start)
     second = first @ Pose.exp(np.multiply(twist, seconds))
@@ -441,7 +441,7 @@ def test_twists_between_moving_frames() -> None:
     st.integers(-3, 12),
 )
 def test_clamped_poses_are_those_of_the_nearest_stamp_inside(stamps: list[int], stamp: int) -> None:
-    """Clamped is interpolated at the stamp moved into the history, for values, scenes and arrays; not for no time."""
+    """Policy "clamped" interpolates at the nearest stamp of the history, for finite stamps."""
     history = StampedPoses(stamps, [Pose.from_rpy([s, 0, 0], [0, 0, s / 5]) for s in stamps])
     scene = SceneGraph().add_frame("cup", "world", joint=Free()).set_stamped_poses("cup", history)
     inside = float(min(max(stamp, stamps[0]), stamps[-1]))
@@ -465,7 +465,7 @@ def test_clamped_poses_are_those_of_the_nearest_stamp_inside(stamps: list[int], 
 def test_the_latest_common_stamp_is_the_newest_that_all_edges_know(
     histories: list[list[int]],
 ) -> None:
-    """By trial of all stamps: the newest at which the pose of the path is known; refused where there is none."""
+    """The latest common stamp equals that of an exhaustive search, or an error is raised."""
     scene, parent = SceneGraph().add_frame("tip", "world"), "world"
     for number, stamps in enumerate(histories):
         scene = scene.add_frame(f"f{number}", parent, joint=Free())
@@ -512,7 +512,7 @@ def test_no_common_stamp_without_stamped_edges() -> None:
 def test_interpolation_is_that_of_poses(
     angle: float, axis: list[float], fraction: float, is_turned: bool
 ) -> None:
-    """Small turns go by a series, large ones by sines: both as ``Pose.interpolate``, also between q and -q."""
+    """Small rotations use a series, large ones sines, as ``Pose.interpolate`` does."""
     length = math.sqrt(sum(x * x for x in axis))
     unit = np.array(axis) / length if length > 1e-3 else np.array([0.0, 0.0, 1.0])
     first = Pose.from_rpy([1, 2, 3], [0.3, -0.8, 2.0])

@@ -1,4 +1,4 @@
-"""Task facts: part of a scene in every respect, and refused where they are none."""
+"""Task facts: part of a scene in every respect, and rejected where they are none."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_arrays_change_in_place() -> None:
 @pytest.mark.parametrize(
     "fact", ["dirty", "()", "(Dirty dish)", "(dirty (dish))", ("dirty", ("a dish)",)), ""]
 )
-def test_what_is_no_fact_is_refused(fact: str) -> None:
+def test_malformed_facts_are_rejected(fact: str) -> None:
     """Neither formulas nor names that PDDL lacks are facts."""
     with pytest.raises(
         SceneError, match=r"must be a predicate and objects, in lower case as '\(lit lamp\)'"

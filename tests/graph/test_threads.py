@@ -1,4 +1,4 @@
-"""One scene, many threads: everybody may read a version, edit from it and drop it while others do the same."""
+"""Concurrent reads, edits and drops of scenes by many threads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def chain(links: int, things: int) -> SceneGraph:
 
 
 def at_once(work: Callable[[int], None]) -> None:
-    """Run work(0) ... work(THREADS - 1) in threads that start together and switch often; raise what they raise."""
+    """Run work(0) ... work(THREADS - 1) in concurrent threads, and raise their errors."""
     barrier = threading.Barrier(THREADS)
 
     def wait_and_work(number: int) -> None:
@@ -58,7 +58,7 @@ def at_once(work: Callable[[int], None]) -> None:
 
 
 def test_readers_and_editors_share_a_version() -> None:
-    """Threads that read one version, edit from it and drop their versions see what a thread alone sees."""
+    """Threads that read, edit and drop one version get the results of a single thread."""
     scene = chain(7, 20)
     q = np.linspace(-1, 1, 7)
     expected = {frame: scene.pose(frame, relative_to="world", q=q) for frame in scene.frame_names}
@@ -98,7 +98,7 @@ def test_versions_are_dropped_by_other_threads_than_made_them() -> None:
 
 
 def test_all_threads_see_one_layout() -> None:
-    """The flat layout of a new version, which is made on first use, is asked for by all threads at the same time."""
+    """Many threads request the layout of a new version at the same time."""
     scene = chain(5, 30)
     q = np.full(5, 0.3)
     expected = scene.at(q).poses.tobytes()
@@ -147,24 +147,26 @@ def test_churning_versions_keeps_no_memory() -> None:
 
 
 def test_nothing_outlives_the_interpreter() -> None:
-    """After scenes, builders, errors and kinematics have been used, every object of the core is freed at exit."""
+    """After use of scenes, builders and kinematics, all core objects are freed at exit."""
     code = """
 import pickle, tmkit._core as core
 core._set_leak_warnings(True)
 from tmkit.graph import *
 from tmkit.spatial import Pose
-scene = SceneGraph().add_frame("a", "world", joint=Revolute([0, 0, 1]), shapes=[AttachedShape(Sphere(1))])
+shape = AttachedShape(Sphere(1))
+scene = SceneGraph().add_frame("a", "world", joint=Revolute([0, 0, 1]), shapes=[shape])
 with scene.edit() as edit:
     edit.set_inertia("a", Inertia(1.0))
 scene = pickle.loads(pickle.dumps(edit.finish()))
 at = scene.at([0.1])
-at.jacobian("a"), at.poses, at.pose("a"), scene.specification("a"), scene.joint("a"), scene.shapes("a")
+at.jacobian("a"), at.poses, at.pose("a")
+scene.specification("a"), scene.joint("a"), scene.shapes("a")
 try:
     scene.pose("b", relative_to="a")
 except KeyError as error:
     kept = error
 import typing
-typing.clear_overloads()  # what is registered there outlives the core, with the modules that it is of
+typing.clear_overloads()  # registered overloads would outlive the core
 """
     run = run_process([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")

@@ -61,7 +61,7 @@ def upwards(parents: Parents, name: str) -> list[str]:
 
 @given(forests(), st.data())
 def test_a_walk_meets_each_frame_of_the_subtree_once(parents: Parents, data: st.DataObject) -> None:
-    """Both orders yield the frames of the subtree down to the depth; breadth level by level, depth as recursion."""
+    """Both orders yield the frames of the subtree down to the depth, in the right order."""
     scene = scene_of(parents)
     start = data.draw(st.sampled_from(list(parents)))
     depth = data.draw(st.one_of(st.none(), st.integers(0, 4)))
@@ -88,7 +88,7 @@ def test_a_walk_meets_each_frame_of_the_subtree_once(parents: Parents, data: st.
 
 @given(forests(), st.data())
 def test_ways_between_frames(parents: Parents, data: st.DataObject) -> None:
-    """A way joins neighbours, turns at the nearest common ancestor, reads the same backwards, and names its joints."""
+    """A path joins neighbours, turns at the common ancestor, and names its joints."""
     scene = scene_of(parents)
     a, b = data.draw(st.sampled_from(list(parents))), data.draw(st.sampled_from(list(parents)))
     common = [name for name in upwards(parents, a) if name in upwards(parents, b)]
@@ -116,7 +116,7 @@ def test_ways_between_frames(parents: Parents, data: st.DataObject) -> None:
 
 
 def test_a_joint_that_mimics_is_on_the_way() -> None:
-    """The finger that follows is named itself: the relation depends on it, and through it on the leader."""
+    """A mimic joint on the path is listed by its own name."""
     scene = SceneGraph().add_frame("left", "world", joint=Revolute([0, 0, 1]))
     scene = scene.add_frame("right", "world", joint=Revolute([0, 0, 1], mimic=Mimic("left")))
     assert joints_between(scene, "left", "right") == ("left", "right")
@@ -135,8 +135,8 @@ def test_a_chain_of_a_hundred_thousand_frames_is_walked() -> None:
     assert chain(scene, "world", "f1") == ("world", "f0", "f1")
 
 
-def test_what_a_walk_refuses() -> None:
-    """Bad arguments are refused at the call, before the first frame is asked for."""
+def test_invalid_walks_raise_errors() -> None:
+    """Bad arguments are rejected at the call, before the first frame is asked for."""
     scene = SceneGraph()
     with pytest.raises(UnknownNameError, match="unknown frame 'wrld'; did you mean 'world'"):
         walk(scene, "wrld")

@@ -1,4 +1,4 @@
-"""Scenes with twist edges are accepted or refused as sets of edges, in any order, and survive every way of copying.
+"""Sets of twist edges are accepted or rejected in any order, and survive copies.
 
 The model is a plain reading of the rules of ``docs/concepts/relations.md``, of all edges at once.
 No accepted scene answers in two ways: angular velocities that it gives add up.
@@ -103,7 +103,7 @@ def acceptable(edges: Iterable[Edge]) -> bool:
 
 
 def answers(scene: SceneGraph, axes: str) -> dict[tuple[str, str], np.ndarray]:
-    """Return all angular velocities between two bodies that a scene gives in the axes of a frame."""
+    """Return all angular velocities between two bodies, in the axes of a frame."""
     known = {}
     for body, reference in itertools.permutations(scene.body_names, 2):
         try:
@@ -153,7 +153,7 @@ def with_groups(scene: SceneGraph, copy: SceneGraph) -> SceneGraph:
 
 
 def check_copies(scene: SceneGraph) -> None:
-    """Every copy is the scene, and an empty difference says so; frames in another order are accepted as well."""
+    """Every copy equals the scene, and frames in another order are accepted."""
     for way, copy in rebuilt(scene).items():
         assert copy._defects() == "", way  # type: ignore[attr-defined]
         assert copy == scene, way
@@ -166,7 +166,7 @@ def check_copies(scene: SceneGraph) -> None:
 
 
 # --- orders
-# -----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 _frames = st.sampled_from(FRAMES)
 EDGES = st.lists(
@@ -182,7 +182,7 @@ EDGES = st.lists(
 @settings(max_examples=scaled_examples(2))
 @given(EDGES, st.randoms(use_true_random=False))
 def test_the_order_of_edges_does_not_matter(edges: list[Edge], shuffled: random.Random) -> None:
-    """A set of edges is accepted in every order or in none, as the model says, also in arrays; its answers add up."""
+    """A set of edges is accepted in every order or in none, as the model predicts."""
     expected = acceptable(edges)
     orders = [edges, edges[::-1], *(shuffled.sample(edges, len(edges)) for _ in range(4))]
     made = []
@@ -191,11 +191,11 @@ def test_the_order_of_edges_does_not_matter(edges: list[Edge], shuffled: random.
         try:
             for edge in order:
                 scene = added(scene, edge)
-                check_refused_alike(arrays, edge, None)
+                check_rejected_alike(arrays, edge, None)
             made.append(scene)
             assert arrays.freeze() == scene
-        except SceneError as refusal:
-            check_refused_alike(arrays, edge, refusal)
+        except SceneError as rejection:
+            check_rejected_alike(arrays, edge, rejection)
     assert len(made) == (len(orders) if expected else 0)
     for scene in made[:1]:
         check_answers_add_up(scene)
@@ -203,10 +203,10 @@ def test_the_order_of_edges_does_not_matter(edges: list[Edge], shuffled: random.
         assert scene == made[0]
 
 
-def check_refused_alike(arrays: SceneArrays, edge: Edge, refusal: SceneError | None) -> None:
-    """Add an edge to arrays, which refuse it as the scene does."""
+def check_rejected_alike(arrays: SceneArrays, edge: Edge, rejection: SceneError | None) -> None:
+    """Add an edge to arrays, which reject it as the scene does."""
     kind, frame, to = edge
-    expected = nullcontext() if refusal is None else pytest.raises(SceneError)
+    expected = nullcontext() if rejection is None else pytest.raises(SceneError)
     with expected as caught:
         if kind == "pose":
             arrays.attach(frame, to, pose=Pose(number(edge)[:3]))
@@ -214,13 +214,13 @@ def check_refused_alike(arrays: SceneArrays, edge: Edge, refusal: SceneError | N
             arrays.set_twist(frame, number(edge), relative_to_body=to)
     if caught is not None:
         rule = caught.value.data.get("rule")
-        assert rule == refusal.data.get("rule")  # type: ignore[union-attr]
+        assert rule == rejection.data.get("rule")  # type: ignore[union-attr]
         # of several bodies, another may be named
-        assert rule == "PE6" or str(caught.value) == str(refusal)
+        assert rule == "PE6" or str(caught.value) == str(rejection)
 
 
-def test_two_ways_between_bodies_are_refused_in_every_order() -> None:
-    """C moves relative to A directly, and relative to D, which moves relative to A: 1 rad/s or 2."""
+def test_two_ways_between_bodies_are_rejected_in_every_order() -> None:
+    """C moves relative to A directly, and by D with another result."""
     edges: list[Edge] = [
         ("twist", "f2", "A"),
         ("twist", "f6", "D"),
@@ -234,8 +234,8 @@ def test_two_ways_between_bodies_are_refused_in_every_order() -> None:
             assert caught.value.data["rule"] in ("TE4", "TE6")
 
 
-def test_the_refusal_of_a_second_way_says_what_to_do() -> None:
-    """Two bodies move relative to two others: by both ways, these would move relative to each other."""
+def test_the_error_of_a_second_path_names_the_repair() -> None:
+    """Two bodies move relative to two others, which closes a loop."""
     scene = bare_scene()
     for edge in [("pose", "f4", "f0"), ("pose", "f1", "f4"), ("pose", "f5", "f1")]:
         scene = added(scene, edge)
@@ -256,7 +256,7 @@ def test_the_refusal_of_a_second_way_says_what_to_do() -> None:
 
 
 class TwistScenes(RuleBasedStateMachine):
-    """Random edits; after each one the scene is copied in every way, and compared with scenes from before."""
+    """After each random edit all copies of the scene are compared."""
 
     scenes = Bundle("scenes")
 
@@ -328,7 +328,7 @@ class TwistScenes(RuleBasedStateMachine):
 
     @rule(a=scenes, b=scenes)
     def compare(self, a: SceneGraph, b: SceneGraph) -> None:
-        """A difference is empty where two versions are equal, and only there; applied, it makes one of the other."""
+        """A difference is empty exactly if two versions are equal, and reproduces the other."""
         assert bool(diff(a, b)) == (a != b)
         made = a.apply(diff(a, b))
         assert made == b

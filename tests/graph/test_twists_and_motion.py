@@ -1,4 +1,4 @@
-"""What twist edges mean beside other motion: joints at a velocity, stamped poses, and grasps, which end them."""
+"""Twist edges with joint velocities, stamped poses and grasps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tmkit.relations import AngularVelocityCoord, LinearVelocityCoord, SemanticE
 
 
 def tracked_ball() -> SceneGraph:
-    """Return a camera on a pan joint, and a ball that rolls at 2 m/s relative to the world; a lamp is on the ball."""
+    """Return a camera on a pan joint, and a ball with a lamp that moves at 2 m/s."""
     scene = SceneGraph().add_frame("pan", "world", joint=Revolute([0, 0, 1]))
     scene = scene.add_frame("camera", "pan", pose=Pose([0.1, 0, 0])).add_frame(
         "ball", "world", pose=Pose([1, 0, 0])
@@ -26,7 +26,7 @@ def tracked_ball() -> SceneGraph:
 
 
 # --- joints
-# -----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 # the camera at (0.1, 0), the ball at (1, 0)
 VELOCITIES: list[tuple[Callable[[SceneGraph], Any], list[float]]] = [
@@ -57,14 +57,14 @@ VELOCITIES: list[tuple[Callable[[SceneGraph], Any], list[float]]] = [
 def test_joints_and_twist_edges_count_together(
     velocity: Callable[[SceneGraph], Any], expected: list[float]
 ) -> None:
-    """A camera on a joint, a ball that rolls: of the joints alone the answer would be wrong, 0.1 m/s for -1.9."""
+    """A camera on a joint and a rolling ball: joints alone would give a wrong velocity."""
     found = velocity(tracked_ball())
     numbers = found if isinstance(found, np.ndarray) else np.concatenate(found.numbers)
     np.testing.assert_allclose(numbers, expected, atol=1e-12)
 
 
 def test_twists_elsewhere_change_nothing() -> None:
-    """Between frames that no twist edge moves apart, the joints give the velocity; so do twist edges without qd."""
+    """Without twist edges between frames, joints give the velocity, and vice versa."""
     scene = tracked_ball()
     at = scene.at([0.0], [1.0])
     np.testing.assert_allclose(
@@ -80,7 +80,7 @@ def test_twists_elsewhere_change_nothing() -> None:
 
 
 def test_a_twist_relative_to_what_no_pose_joins_counts_where_another_leads_back() -> None:
-    """One alone says nothing of the tree's own edges; two say how frames of it move, but not in numbers: refused."""
+    """A motion that two twists constrain but do not determine raises an error."""
     scene = tracked_ball().remove_twist("ball").add_body("Sea").add_root("sea", body="Sea")
     one = scene.set_twist("ball", np.ones(6), relative_to_body="Sea")
     two = one.set_twist("sea", np.ones(6), relative_to_body="wall")
@@ -109,7 +109,7 @@ def test_a_twist_relative_to_what_no_pose_joins_counts_where_another_leads_back(
 
 
 def test_stamped_poses_do_not_leave_a_twist_out() -> None:
-    """A twist from two stamps is refused where a frame between moves by a twist edge and has no stamps of its own."""
+    """A twist from stamps is rejected across a twist edge without stamped poses."""
     scene = tracked_ball().add_frame("cart", "world", pose=Pose([0, 1, 0]))
     for stamp in (1.0, 2.0):
         scene = scene.add_stamped_pose("cart", Pose([stamp, 0, 0]), stamp=stamp)
@@ -132,11 +132,11 @@ def test_stamped_poses_do_not_leave_a_twist_out() -> None:
 
 
 # --- grasps
-# -----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def belt() -> SceneGraph:
-    """Return a cup with a lid, which a fan spins, on a belt; a fly moves relative to the cup; a hand stands beside."""
+    """Return a cup with a spinning lid on a belt, a fly, and a hand."""
     scene = SceneGraph().add_frame("belt", "world").add_frame("hand", "world", pose=Pose([0, 0, 1]))
     scene = scene.add_frame("cup", "belt", pose=Pose([0.5, 0, 0])).add_frame(
         "handle", "cup", body="cup"
@@ -204,7 +204,7 @@ def test_what_moves_nothing_ends_no_twist() -> None:
 
 
 def test_a_difference_keeps_what_was_said_again() -> None:
-    """A twist that was set anew after the move is part of the difference; one that another version has stays there."""
+    """A difference includes a changed twist; a twist of another version is unchanged."""
     scene = belt()
     again = scene.reparent("cup", "hand").set_twist(
         "handle", [1, 0, 0, 0, 0, 0], relative_to_body="belt"
@@ -219,7 +219,7 @@ def test_a_difference_keeps_what_was_said_again() -> None:
 
 
 def test_the_pose_now_and_the_poses_then() -> None:
-    """A pose that is set is the pose now; a query with a stamp is answered by the history, which stays as it was."""
+    """A set pose is the present pose; the history at a stamp is unchanged."""
     scene = SceneGraph().add_frame("cup", "world")
     for stamp in (1.0, 2.0):
         scene = scene.add_stamped_pose("cup", Pose([stamp, 0, 0]), stamp=stamp)
@@ -241,11 +241,11 @@ def test_the_pose_now_and_the_poses_then() -> None:
 
 
 # --- bodies
-# -----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
-def test_a_misspelt_body_is_refused() -> None:
-    """A frame is put on a body that exists, or on a new one of its own name; nothing is made of a misspelling."""
+def test_a_misspelt_body_is_rejected() -> None:
+    """A frame is on an existing body, or on a new body of its name."""
     scene = SceneGraph().add_body("Cup").add_frame("cup", "world", body="Cup")
     with scene.edit() as edit:
         pass
@@ -271,7 +271,7 @@ def test_a_misspelt_body_is_refused() -> None:
 
 
 def test_what_twists_are_relative_to_moves_as_they_say_together() -> None:
-    """A tray has no twist of its own: a gripper's is relative to it, and the gripper is on a cart that drives."""
+    """A tray moves by the gripper's twist and the cart's twist."""
     scene = SceneGraph().add_frame("cart", "world").add_frame("tray", "world", pose=Pose([1, 0, 0]))
     scene = scene.add_frame("gripper", "cart", body="cart").set_twist(
         "cart", [1, 0, 0, 0, 0, 0], relative_to_body="world"
@@ -284,7 +284,7 @@ def test_what_twists_are_relative_to_moves_as_they_say_together() -> None:
 
 
 def test_each_twist_stays_constant_in_its_own_frame() -> None:
-    """A ball that is seen from a cart which turns, by a camera that pans: whatever the time, it moves as was said."""
+    """A ball observed by a panning camera on a turning cart has the stated motion."""
     scene = (
         SceneGraph().add_frame("cart", "world").add_frame("pan", "cart", joint=Revolute([0, 0, 1]))
     )

@@ -1,4 +1,4 @@
-"""Twists that are not sure: at any point, in time, what is learned of them, and what versions keep of it."""
+"""Uncertain twists: queries, integration, conditioning and copies."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def close(found: Any, expected: Any, *, tolerance: float) -> bool:
 
 
 # --- asked
-# ------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=scaled_examples(0.3))
 @given(SEEDS, st.sampled_from(COORDS))
 def test_any_twist_has_the_error_that_its_scene_has(seed: int, coord: TwistCoord) -> None:
-    """Its covariance is that of the differences which the sources of twists and of poses make to it."""
+    """The covariance is that of the differences of all noise sources."""
     scene = random_movers(np.random.default_rng(seed))
     answer = gaussian_twist(scene, coord)
     assert np.array_equal(answer.mean, relate(scene, coord).representation.vector)
@@ -70,7 +70,7 @@ def test_any_twist_has_the_error_that_its_scene_has(seed: int, coord: TwistCoord
 @settings(max_examples=scaled_examples(0.3))
 @given(SEEDS)
 def test_independent_twists_add_up_where_they_are_asked(seed: int) -> None:
-    """With exact poses each covariance is moved by the adjoint, shifted to the point, and added: in plain numpy."""
+    """With exact poses, covariances are transformed by the adjoint and added."""
     scene = random_movers(np.random.default_rng(seed), uncertain_poses=False)
     body, twist = scene.twist_edge("lamp")  # type: ignore[misc]
     scene = scene.set_twist("lamp", twist, relative_to_body=body)
@@ -86,7 +86,7 @@ def test_independent_twists_add_up_where_they_are_asked(seed: int) -> None:
 @settings(max_examples=scaled_examples(0.3))
 @given(SEEDS)
 def test_covariances_enter_as_they_are_asked(seed: int) -> None:
-    """Given at any point, in any axes, for any frame, or turned round, the edge is the same; so is what it answers."""
+    """Any point, axes, frame or direction of a given twist gives the same edge."""
     random = np.random.default_rng(seed)
     exact = random_movers(random, uncertain_poses=False)
     for frame in exact.twist_frames:
@@ -152,7 +152,7 @@ def test_a_covariance_is_kept_to_the_bit() -> None:
 
 
 # --- in time
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def edge_errors(before: SceneGraph, dt: float) -> Any:
@@ -172,7 +172,7 @@ def edge_errors(before: SceneGraph, dt: float) -> Any:
 @settings(max_examples=scaled_examples(0.2))
 @given(SEEDS, st.floats(-1.5, 1.5))
 def test_moved_scenes_have_the_errors_that_moving_makes(seed: int, dt: float) -> None:
-    """All edges together: moving the uncertain scene is, to first order, drawing exact scenes and moving those."""
+    """Integration of an uncertain scene equals that of sampled scenes, to first order."""
     scene = random_movers(np.random.default_rng(seed))
     after = integrate(scene, dt)
     pairs = [(frame, str(scene.parent(frame))) for frame in scene.frame_names[1:]]
@@ -187,7 +187,7 @@ def test_moved_scenes_have_the_errors_that_moving_makes(seed: int, dt: float) ->
 @settings(max_examples=scaled_examples(0.3))
 @given(SEEDS, st.floats(-1.0, 1.0), st.floats(-1.0, 1.0))
 def test_two_times_are_one(seed: int, first: float, second: float) -> None:
-    """The error of a twist stays while it acts: after two steps as much is known as after one of both times."""
+    """Two integration steps give the covariance of one step of the total time."""
     random = np.random.default_rng(seed)
     scene = SceneGraph().add_frame("cart", "world", pose=Pose.exp(random.normal(size=6)))
     scene = scene.set_covariance("cart", random_covariance(random))
@@ -208,7 +208,7 @@ def test_two_times_are_one(seed: int, first: float, second: float) -> None:
 
 
 def test_a_moved_pose_is_that_of_an_uncertain_twist() -> None:
-    """One body from an exact pose: as :meth:`GaussianTwist.integrate` has it for an error that stays."""
+    """A body from an exact pose has the covariance of :meth:`GaussianTwist.integrate`."""
     random = np.random.default_rng(2)
     vector, covariance = random.normal(size=6), random_covariance(random)
     scene = (
@@ -224,7 +224,7 @@ def test_a_moved_pose_is_that_of_an_uncertain_twist() -> None:
 
 
 def test_samples_of_moved_scenes_have_the_covariance() -> None:
-    """Poses and twists drawn and moved: the covariance of where things are, within the floor of so many samples."""
+    """Sampled motions have the predicted covariance, within the sampling error."""
     random = np.random.default_rng(3)
     scene, dt, count = random_movers(random), 0.8, 4000
     sources = sources_of(scene)
@@ -250,7 +250,7 @@ def test_samples_of_moved_scenes_have_the_covariance() -> None:
 @settings(max_examples=scaled_examples(0.3))
 @given(SEEDS, st.floats(0.05, 0.4))
 def test_what_moved_tells_how_it_moved(seed: int, dt: float) -> None:
-    """From two versions come the twists that led from one to the other, and with them their errors."""
+    """The finite difference of two versions has the twists and their errors."""
     scene = random_movers(np.random.default_rng(seed)).remove_twist("lamp").remove_twist("handle")
     again = finite_difference(scene, integrate(scene, dt), dt)
     assert again.twist_frames == ("tray",)
@@ -274,13 +274,13 @@ def test_differences_of_poses_are_as_sure_as_the_poses() -> None:
 
 
 # --- learned
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=scaled_examples(0.3))
 @given(SEEDS)
 def test_where_it_came_to_says_how_fast_it_is(seed: int) -> None:
-    """A pose measured after a time changes the twist that led there, as Kalman's formulas have it."""
+    """A later pose measurement changes the twist as the Kalman filter does."""
     random = np.random.default_rng(seed)
     vector, covariance = (
         0.5 * random.normal(size=6),
@@ -334,13 +334,13 @@ def test_what_was_not_moved_by_a_twist_says_nothing_of_it() -> None:
 
 
 # --- kept
-# -------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=scaled_examples(0.3))
 @given(SEEDS)
 def test_a_scene_is_the_same_after_every_way_out_and_in(seed: int) -> None:
-    """Pickle, JSON, specifications, arrays and differences keep what twists and poses have in common."""
+    """All ways of copying preserve the correlations of twists and poses."""
     start = random_movers(np.random.default_rng(seed))
     scene = integrate(start, 0.5)
     document = scene_to_dict(scene)
@@ -368,7 +368,7 @@ def test_a_scene_is_the_same_after_every_way_out_and_in(seed: int) -> None:
 
 
 def test_errors_of_twists_are_content() -> None:
-    """Scenes that differ in them, or in what they have in common with others, are different; labels do not count."""
+    """Scenes with different errors or correlations are different; labels have no effect."""
     source, column = NoiseSource(1, "wheel"), np.array([[0.1, 0, 0, 0, 0, 0]]).T
     base = SceneGraph().add_frame("a", "world").add_frame("b", "world")
     base = base.set_twist("a", np.zeros(6), relative_to_body="world").set_twist(
@@ -392,7 +392,7 @@ def test_errors_of_twists_are_content() -> None:
 
 
 def test_whole_scenes_take_errors_of_twists_along() -> None:
-    """Mounted twice they are two of a kind; merged, cut out, folded, renamed they are the same; reparented they end."""
+    """Mounting copies errors, other structural edits preserve them, reparenting ends them."""
     small = np.diag([1e-2, 0, 0, 0, 0, 0])
     part = (
         SceneGraph()
@@ -443,7 +443,7 @@ def test_edits_and_histories_know_errors_of_twists() -> None:
 
 
 def test_arrays_hold_errors_of_twists() -> None:
-    """Edited in place as in scenes: set with a value, replaced by another, removed, and frozen to the same bits."""
+    """Edits of arrays and of scenes give equal bits."""
     scene = random_movers(np.random.default_rng(5))
     arrays = SceneArrays(scene)
     assert arrays.freeze() == scene
@@ -479,11 +479,11 @@ def test_arrays_hold_errors_of_twists() -> None:
         )
 
 
-# --- refused
-# ----------------------------------------------------------------------------------------------------------
+# --- rejected
+# --------------------------------------------------------------------------------------------------
 
 
-def test_bad_covariances_are_refused_by_name() -> None:
+def test_bad_covariances_are_rejected_by_name() -> None:
     """The edge is named, and what is wrong with the numbers; the scene stays as it was."""
     scene = SceneGraph().add_frame("cart", "world")
     given_ = SemanticTwist(TwistCoord("cart|cart", "world", "[world]"), np.ones(6))
@@ -550,7 +550,7 @@ def test_questions_that_have_no_answer() -> None:
 
 
 def test_documents_say_what_is_wrong_with_errors_of_twists() -> None:
-    """A covariance in a file that is none is refused at its place; files from before have none, and are read."""
+    """An invalid covariance in a file is rejected with its place; older files have none."""
     scene = (
         SceneGraph()
         .add_frame("cart", "world")

@@ -1,4 +1,4 @@
-"""Motions that a pose alone does not state: the two tables of docs/concepts/relations.md, row by row."""
+"""Motions that a pose does not state: the tables of docs/concepts/relations.md."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def rows(table: str) -> list[tuple[str, str]]:
     return [(name, result) for name, result in cells]
 
 
-# ---------------------------------------------------------------------------------- ways to an edge
+# -------------------------------------------------------------------------------- ways to an edge
 
 
 def apart() -> SceneGraph:
@@ -405,7 +405,7 @@ def test_the_tables_of_the_page_are_those_tested() -> None:
     assert [name for name, _ in rows("queries")] == list(QUERIES)
 
 
-# -------------------------------------------------------------------------------- queries of motion
+# ------------------------------------------------------------------------------ queries of motion
 
 
 def edge_of(scene: SceneGraph) -> str:
@@ -555,8 +555,8 @@ def builders(motion: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("build", builders("unknown"))
-def test_every_query_refuses_every_unknown_motion(build: Builder, tmp_path: Path) -> None:
-    """Each query has the result of the page, and poses are those of the same scene with a fixed edge."""
+def test_every_query_rejects_every_unknown_motion(build: Builder, tmp_path: Path) -> None:
+    """Each query has the documented result, and poses equal those with a fixed edge."""
     scene = build(tmp_path)
     fixed = scene.set_joint(edge_of(scene), Fixed())
     assert scene.joint(edge_of(scene)) == Unstated()
@@ -582,7 +582,7 @@ def test_every_query_refuses_every_unknown_motion(build: Builder, tmp_path: Path
 
 @pytest.mark.parametrize("build", builders("zero"))
 def test_stated_edges_do_not_move(build: Builder, tmp_path: Path) -> None:
-    """No query raises, and motions are zero; only extrapolation requires a twist edge in any case."""
+    """No query raises, and motions are zero; extrapolation still requires a twist edge."""
     scene = build(tmp_path)
     for name, queries in QUERIES.items():
         for query in queries if ERRORS.get(RESULTS[name]) is not StampError else ():
@@ -633,7 +633,7 @@ def test_joints_move_as_their_velocities_state(build: Builder, tmp_path: Path) -
 
 
 def test_a_fact_leaves_the_statement_of_an_edge() -> None:
-    """An exact pose takes the place of an observed one between the same bodies; how they move is stated as before."""
+    """An exact pose replaces an observed edge between the same bodies, with its joint."""
     noisy = {
         "frame": "cup",
         "relative_to": "table",
@@ -666,7 +666,7 @@ def test_only_an_edge_between_bodies_can_be_of_unknown_motion() -> None:
         scene.set_joint("table", Unstated())
 
 
-def test_edits_that_are_refused_leave_a_motion_unknown() -> None:
+def test_edits_that_are_rejected_leave_a_motion_unknown() -> None:
     """A reparenting that fails, in a scene and in its arrays, states nothing."""
     scene = seen().add_frame("handle", "cup")
     with scene.edit() as edit:
@@ -680,7 +680,7 @@ def test_edits_that_are_refused_leave_a_motion_unknown() -> None:
     assert arrays.freeze() == scene
 
 
-def test_files_that_cannot_hold_an_unknown_motion_are_refused(tmp_path: Path) -> None:
+def test_files_that_cannot_hold_an_unknown_motion_are_rejected(tmp_path: Path) -> None:
     """URDF, USD and robray have fixed edges only."""
     scene = SceneGraph("world").mount(seen(), "world")
     for suffix in (".urdf", ".usda", ".robray"):
@@ -689,7 +689,7 @@ def test_files_that_cannot_hold_an_unknown_motion_are_refused(tmp_path: Path) ->
 
 
 def test_scenes_without_unknown_motions_have_the_state_of_earlier_versions() -> None:
-    """Joints in pickles and JSON are as before; an unknown motion is a type of its own behind them."""
+    """Pickles and JSON of other joints are unchanged by the type for unknown motion."""
     assert Fixed().__getstate__()[0] == 0
     assert Free().__getstate__()[0] == 4
     assert Unstated().__getstate__()[0] == 5
@@ -701,7 +701,7 @@ def test_scenes_without_unknown_motions_have_the_state_of_earlier_versions() -> 
 
 @pytest.mark.parametrize("joint", [Fixed(), Free(), Unstated()], ids=repr)
 def test_trees_joined_inside_their_bodies_keep_their_joints(joint: Joint) -> None:
-    """A fact joins two trees that share two bodies inside both, by the edges that stay; none becomes unknown."""
+    """A fact joins two trees with two shared bodies by edges with stated motion."""
     scene = SceneGraph(root=None).add_root("a", body=None).add_frame("b", "a", pose=UP, joint=joint)
     scene = (
         scene.add_root("c").add_frame("a2", "c", body="a").add_frame("b2", "c", pose=UP, body="b")

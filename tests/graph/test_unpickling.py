@@ -1,4 +1,4 @@
-"""States that pickles may hold: damaged ones are refused by an error, whole ones come back."""
+"""States that pickles may hold: damaged ones are rejected by an error, whole ones come back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def made_of(value: Any, state: object) -> Any:
 
 @pytest.mark.parametrize("name", VALUES)
 def test_whole_states_come_back(name: str) -> None:
-    """A pickled value is equal; of noise sources there are new ones, so scenes with errors are compared without."""
+    """A pickled value is equal, except for noise sources, which are new."""
     value = VALUES[name]
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
         read = pickle.loads(pickle.dumps(value, protocol))
@@ -47,7 +47,7 @@ def test_whole_states_come_back(name: str) -> None:
 @pytest.mark.parametrize(
     "state", [(), (1,), (None,) * 3, (None,) * 10, None, 5, [], "state"], ids=repr
 )
-def test_states_of_other_shapes_are_refused(name: str, state: object) -> None:
+def test_states_of_other_shapes_are_rejected(name: str, state: object) -> None:
     """Too short, too long, of another type: an error, not the end of the process."""
     with pytest.raises(TmkitError):
         made_of(STATEFUL[name], state)
@@ -55,7 +55,7 @@ def test_states_of_other_shapes_are_refused(name: str, state: object) -> None:
 
 @pytest.mark.parametrize("name", STATEFUL)
 def test_every_entry_is_checked(name: str) -> None:
-    """Each entry of a state dropped, or replaced by what it cannot be, is refused."""
+    """Each entry of a state dropped, or replaced by what it cannot be, is rejected."""
     value = STATEFUL[name]
     state = value.__getstate__()
     for place in range(len(state)):
@@ -67,7 +67,7 @@ def test_every_entry_is_checked(name: str) -> None:
 
 @pytest.mark.parametrize("name", STATEFUL)
 def test_a_value_that_is_there_cannot_be_given_another_state(name: str) -> None:
-    """Values are immutable: a second state is refused, and the value stays as it was."""
+    """Values are immutable: a second state is rejected, and the value stays as it was."""
     value = STATEFUL[name]
     before = repr(value)
     with pytest.raises(TypeError):
@@ -76,7 +76,7 @@ def test_a_value_that_is_there_cannot_be_given_another_state(name: str) -> None:
 
 
 def test_noise_is_checked() -> None:
-    """Maps that are not finite, sources that are not there or twice, dimensions that do not fit, another covariance."""
+    """Invalid maps, sources, dimensions and covariances in a state are rejected."""
     scene = SceneGraph().add_frame("a", "world").set_noise("a", {NoiseSource(2): np.ones((6, 2))})
     state = scene.__getstate__()
     covariance, terms, maps = state[2][1][11]
@@ -122,7 +122,7 @@ def test_each_bit_of_a_small_pickle_may_be_wrong() -> None:
 
 @pytest.mark.parametrize("seed", range(300))
 def test_damaged_states_end_in_a_value_or_an_error(seed: int) -> None:
-    """Nested states with entries dropped, doubled, exchanged or replaced: a whole value, or a TmkitError."""
+    """Corrupted nested states give a valid value or a TmkitError."""
     random = Random(seed)
     value = random.choice(list(STATEFUL.values()))
     state = value.__getstate__()

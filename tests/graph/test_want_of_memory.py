@@ -15,7 +15,8 @@ import resource
 from tmkit.graph import Free, SceneArrays, SceneGraph
 from tmkit.spatial import Pose
 
-scene = SceneGraph().add_frame("cup", "world", joint=Free()).add_stamped_pose("cup", Pose(), stamp=1.0)
+scene = SceneGraph().add_frame("cup", "world", joint=Free())
+scene = scene.add_stamped_pose("cup", Pose(), stamp=1.0)
 digest = scene.digest
 pages = int(open("/proc/self/statm").read().split()[0])
 limit = pages * resource.getpagesize() + 128 * 2**20
@@ -42,15 +43,15 @@ print("lived")
     not sys.platform.startswith("linux"), reason="limits of memory are set as Linux does"
 )
 def test_want_of_memory_is_an_error_and_leaves_scenes_alone() -> None:
-    """Arrays that do not fit, and edits until nothing fits, raise MemoryError; the scene goes on."""
+    """Arrays beyond memory raise MemoryError, and the scene remains usable."""
     done = run_process(
         [sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=600, check=False
     )
     assert (done.returncode, done.stdout) == (0, "lived\n"), done.stderr
 
 
-def test_room_beyond_numbers_is_refused() -> None:
-    """Slots are 32-bit numbers: more is a CapacityError that names what was asked for, not an allocation."""
+def test_room_beyond_numbers_is_rejected() -> None:
+    """More than 2^32 slots raise CapacityError before any allocation."""
     with pytest.raises(
         CapacityError, match="capacity is 2147483648, but at most 1073741824 can be kept"
     ):

@@ -1,4 +1,4 @@
-"""Every operation of the core under an ``operator new`` that fails on the k-th call, for every k."""
+"""Core operations under an ``operator new`` that fails on the k-th call, for every k."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def failing_new(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("kind", ["scene", "edit", "arrays", "world", "values"])
 def test_each_allocation_that_fails_is_a_memory_error(failing_new: Path, kind: str) -> None:
-    """Whichever allocation fails, MemoryError is raised, nothing has changed, and the operation can be done again."""
+    """Any failed allocation raises MemoryError, changes nothing, and can be repeated."""
     environment = os.environ | {"LD_PRELOAD": str(failing_new), "PYTHONPATH": str(SUPPORT.parent)}
     program = [sys.executable, "-m", "support.starved_operations", str(failing_new), f"{kind}."]
     done = run_process(program, capture_output=True, text=True, check=False, env=environment)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 from support.scene_edits import configurations, edits
-from support.scene_model import RefusedError, SceneModel
+from support.scene_model import RejectedError, SceneModel
 
 from tmkit.errors import (
     ConfigurationError,
@@ -41,7 +41,7 @@ from tmkit.spatial import Pose
 
 
 def gripper() -> SceneGraph:
-    """Return a hand with two fingers, one of which follows the other, a pair that may touch and a group."""
+    """Return a hand with two fingers, a mimic rule, an allowed pair and a group."""
     scene = SceneGraph(root="palm").add_shape("palm", AttachedShape(Box([0.1, 0.05, 0.02])))
     with scene.edit() as edit:
         slide = Prismatic([1, 0, 0], lower=0.0, upper=0.04, name="left_slide")
@@ -70,7 +70,7 @@ def gripper() -> SceneGraph:
 
 
 def test_a_template_is_mounted_twice() -> None:
-    """Names get the prefix, mimic rules and pairs and groups follow, shapes are shared, the template stays as it is."""
+    """Names get the prefix, references follow, shapes are shared, the template is unchanged."""
     hand = gripper()
     scene = SceneGraph()
     for side, y in (("l/", 0.3), ("r/", -0.3)):
@@ -101,7 +101,7 @@ def test_a_template_is_mounted_twice() -> None:
 
 
 def test_mounting_is_all_or_nothing() -> None:
-    """A name that is taken refuses the whole, also in a builder, whose other edits stay."""
+    """A name that is taken rejects the whole, also in a builder, whose other edits stay."""
     scene = SceneGraph().add_frame("x/right", "world")
     with scene.edit() as edit:
         edit.set_pose("x/right", Pose([1, 0, 0]))
@@ -125,7 +125,7 @@ def test_mounting_on_a_joint() -> None:
 
 
 def test_merging_scenes_of_one_world() -> None:
-    """What hangs under the other's world comes under ours; other roots stay roots; a frame on both sides is refused."""
+    """Frames below the other world are moved to this one; duplicate names are rejected."""
     a = SceneGraph().add_frame("cup", "world").set_group("things", frames=["cup"])
     b = (
         SceneGraph()
@@ -167,14 +167,14 @@ def test_extracting_and_mounting_again() -> None:
 @settings(max_examples=scaled_examples(0.5))
 @given(st.data())
 def test_mounting_random_scenes(data: st.DataObject) -> None:
-    """A random scene mounted with a prefix, then extracted, is the scene with that prefix; poses are the same."""
+    """A mounted and extracted scene equals the original with a prefix."""
     scene, model = SceneGraph(), SceneModel().add_root("world")
     for _ in range(12):
         edit = data.draw(edits(model))
         try:
             changed = edit.apply_to_model(model)
             result = edit.apply_to(scene)
-        except (RefusedError, TmkitError):
+        except (RejectedError, TmkitError):
             continue
         assert isinstance(result, SceneGraph)
         scene, model = result, changed
@@ -212,7 +212,7 @@ def _follows_outside(scene: SceneGraph, frame: str) -> bool:
 
 
 # --- folding
-# -------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def robot() -> SceneGraph:
@@ -238,7 +238,7 @@ def robot() -> SceneGraph:
 
 
 def test_fixed_chains_fold() -> None:
-    """Frames between joints go, what they carried is where it was, masses add up, and what is kept stays."""
+    """Frames between joints are collapsed with their shapes and masses."""
     scene = robot()
     folded = collapse_fixed_frames(scene)
     assert folded.frame_names == ("world", "link", "hand")
@@ -261,7 +261,7 @@ def test_fixed_chains_fold() -> None:
 
 
 def test_frames_that_twists_lead_over_stay() -> None:
-    """The post has no twist of its own, and moves all the same: with the lamp, as that moves relative to the world."""
+    """A post without a twist moves with the lamp relative to the world."""
     scene = (
         SceneGraph()
         .add_frame("post", "world", shapes=[Sphere(0.1)])
@@ -291,7 +291,7 @@ def test_frames_with_a_meaning_stay() -> None:
 @settings(max_examples=scaled_examples(0.3), deadline=None)
 @given(st.data())
 def test_folding_changes_no_answer(data: st.DataObject) -> None:
-    """Poses of what stays, contacts of the whole and the mass of every moving part are as before."""
+    """Collapsing preserves poses, contacts and masses."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     scene = SceneGraph()
     for number in range(14):
@@ -345,7 +345,7 @@ def _mass(scene: SceneGraph) -> float:
 
 
 def test_what_moved() -> None:
-    """A frame moves with what carries it; what was put back did not; what was renamed is the same."""
+    """A frame moves with its parent; renamed and restored frames do not count as moved."""
     scene = robot()
     q = scene.configuration({"link": 0.3})
     turned = scene.set_pose("mount", Pose([0.2, 0, 0.05]))
@@ -400,7 +400,7 @@ def test_a_difference_in_words() -> None:
 
 
 def test_names_that_swap() -> None:
-    """Two frames that swap names, and two that swap places in the tree, are differences like any other."""
+    """Frames that swap names or parents are differences like any other."""
     a = (
         SceneGraph()
         .add_frame("x", "world", joint=Free())
@@ -413,7 +413,7 @@ def test_names_that_swap() -> None:
 
 
 def test_inertia_goes_with_the_frames_that_a_difference_removes() -> None:
-    """A frame of a body that stays is removed: the body keeps inertia only where the difference says so."""
+    """The body of a removed frame keeps its inertia only if the difference states it."""
     bare = SceneGraph(root="base")
     inertia = Inertia(2.0, [0.0, 0.0, 0.1])
     loaded = bare.add_frame("load", "base", body="base").add_frame("beside", "base", body="base")
@@ -426,8 +426,8 @@ def test_inertia_goes_with_the_frames_that_a_difference_removes() -> None:
         assert b.apply(diff(b, a)) == a
 
 
-def test_pickles_of_other_versions_are_refused() -> None:
-    """A state of another format is refused with its number."""
+def test_pickles_of_other_versions_are_rejected() -> None:
+    """A state of another format is rejected with its number."""
     format_, *content = robot().__getstate__()
     assert format_ == 9
     for other in (8, 10):
@@ -439,7 +439,7 @@ def test_pickles_of_other_versions_are_refused() -> None:
 
 
 def test_attributes_are_values() -> None:
-    """What JSON can say goes in and comes out; anything else is refused, and what comes out cannot be changed."""
+    """JSON values are stored and returned as immutable values; others are rejected."""
     scene = SceneGraph().set_attributes(
         "world", {"colour": "red", "sizes": [1, 2.5], "nested": {"a": None}}
     )
@@ -464,7 +464,7 @@ DIGEST = "5238f4ce43e5b94f0040fe996a4afb74f903da1663d62d21b77d0ed7c69fa3d1"
 
 
 def test_the_digest_is_one_of_content() -> None:
-    """-0.0 is 0.0; a quaternion and its negative are two poses; the way to a scene does not matter; processes agree."""
+    """-0.0 equals 0.0, a quaternion differs from its negative, and processes agree."""
     a = SceneGraph().add_frame("x", "world", pose=Pose([0.0, 1, 0]))
     assert a.digest == SceneGraph().add_frame("x", "world", pose=Pose([-0.0, 1, 0])).digest
     negative = SceneGraph().add_frame("x", "world", pose=Pose([0, 1, 0], [0, 0, 0, -1]))

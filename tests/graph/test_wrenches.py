@@ -1,4 +1,4 @@
-"""Readings of force-torque sensors: bias per rigid group, weight of the payload, against pinocchio and plain numpy."""
+"""Force-torque sensors: bias per rigid group and payload, against pinocchio and numpy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DOWN = np.array([0.0, 0.0, -9.81])
 
 
 def _scene(rng: np.random.Generator) -> tuple[SceneGraph, np.ndarray, np.ndarray]:
-    """Return an arm with a sensor, a tool, and a gripper whose finger is a joint; q; 4x4 world_from_sensor."""
+    """Return an arm with a sensor, a tool and a gripper; q; and 4x4 world_from_sensor."""
     pose = {
         name: Pose.exp(rng.normal(size=6)) for name in ("arm", "sensor", "tool", "finger", "cup")
     }
@@ -49,7 +49,7 @@ def _scene(rng: np.random.Generator) -> tuple[SceneGraph, np.ndarray, np.ndarray
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_reading_is_the_touch_and_the_weight_and_the_bias(seed: int) -> None:
-    """What touches the tool is found again from what the sensor reads, whatever is grasped and however it stands."""
+    """The contact wrench follows from the reading, for any payload and pose."""
     rng = np.random.default_rng(seed)
     scene, q, sensor = _scene(rng)
     scene = set_wrench_bias(
@@ -84,7 +84,7 @@ def test_a_reading_is_the_touch_and_the_weight_and_the_bias(seed: int) -> None:
 
 @pytest.mark.parametrize(("robot", "joint"), [("panda", "panda_joint5"), ("baxter", "left_w0")])
 def test_the_weight_is_that_of_pinocchio(robot: str, joint: str) -> None:
-    """All that moves with a joint weighs at the joint's frame what pinocchio's inertias weigh there."""
+    """The weight at a joint's frame equals that of pinocchio's inertias."""
     path = str(example_robot_data() / f"{robot}_description/urdf/{robot}.urdf")
     scene, model = (
         tk.load_scene(path, reading=tk.ReadingOptions(meshes="skip")),
@@ -162,7 +162,7 @@ def test_a_bias_may_be_given_elsewhere_and_covariances_stay() -> None:
     np.testing.assert_allclose(left.covariance, covariance, atol=1e-9)
 
 
-def test_what_is_wrong_is_refused() -> None:
+def test_invalid_wrenches_raise_errors() -> None:
     """By the name of what is wrong."""
     scene, q, _ = _scene(np.random.default_rng(0))
     with pytest.raises(SemanticError, match=r"shape \(3,\)"):
