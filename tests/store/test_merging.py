@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 from support.scene_edits import edits
-from support.scene_model import RefusedError, SceneModel
+from support.scene_model import RejectedError, SceneModel
 
 from tmkit.errors import MergeConflictError, StoreError, TmkitError, UnknownNameError
 from tmkit.graph import SceneGraph, diff
@@ -118,7 +118,7 @@ def test_laws_of_merges(data: st.DataObject) -> None:
             edit = data.draw(edits(model))
             try:
                 scene, model = edit.apply_to(scene), edit.apply_to_model(model)
-            except (RefusedError, TmkitError):
+            except (RejectedError, TmkitError):
                 continue
         return scene, model
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 from support.scene_edits import edits
-from support.scene_model import RefusedError, SceneModel
+from support.scene_model import RejectedError, SceneModel
 
 import tmkit as tk
 from tmkit.errors import ArgumentError, StoreError, TmkitError, UnknownNameError
@@ -46,7 +46,7 @@ def test_a_store_is_a_dict_of_scenes(data: st.DataObject) -> None:
             edit = data.draw(edits(model))
             try:
                 made.append((edit.apply_to(scene), edit.apply_to_model(model)))
-            except (RefusedError, TmkitError):
+            except (RejectedError, TmkitError):
                 continue
             branch = data.draw(st.sampled_from(["main", "other", "third"]))
             known = store.put(made[-1][0], branch, message=str(len(stored)))

@@ -12,7 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from support.scene_model import InertiaSpec, JointSpec, PoseSpec, RefusedError, SceneModel
+from support.scene_model import InertiaSpec, JointSpec, PoseSpec, RejectedError, SceneModel
 from tmkit.graph import (
     AttachedShape,
     Box,
@@ -272,7 +272,7 @@ def scenes(draw: st.DrawFn) -> SceneGraph:
         edit = draw(edits(model))
         try:
             model = edit.apply_to_model(model)
-        except RefusedError:
+        except RejectedError:
             continue
         changed = edit.apply_to(scene)
         assert changed is not None

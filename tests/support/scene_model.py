@@ -5,7 +5,7 @@ a copy of the dict, and then *all* rules are checked over the whole scene from n
 is incremental, indexed or shared. So a mistake in the core's bookkeeping (which body is where,
 which joint has which entry) cannot be repeated here.
 
-An edit that must be refused raises :class:`RefusedError` with the classes of error that would be
+An edit that must be refused raises :class:`RejectedError` with the classes of error that would be
 right: where several rules break at once, which one the core names first is its own business.
 """
 
@@ -43,12 +43,12 @@ from tmkit.spatial import Pose
 
 Matrix = NDArray[np.float64]
 
-__all__ = ["FrameModel", "InertiaSpec", "JointSpec", "PoseSpec", "RefusedError", "SceneModel"]
+__all__ = ["FrameModel", "InertiaSpec", "JointSpec", "PoseSpec", "RejectedError", "SceneModel"]
 
 _SAME_POSE = 1e-9
 
 
-class RefusedError(Exception):
+class RejectedError(Exception):
     """The model refuses an edit; ``classes`` are the errors of which the core must raise one."""
 
     def __init__(self, *classes: type[Exception]) -> None:
@@ -230,14 +230,14 @@ class SceneModel:
     def require(self, *names: str) -> None:
         """Refuse names of frames that are not there."""
         if any(name not in self.frames for name in names):
-            raise RefusedError(UnknownNameError)
+            raise RejectedError(UnknownNameError)
 
     def chain(self, name: str) -> list[str]:
         """Return the frame and its ancestors, nearest first; refuse a cycle."""
         found = [name]
         while (parent := self.frames[found[-1]].parent) is not None:
             if parent in found:
-                raise RefusedError(CycleError)
+                raise RejectedError(CycleError)
             found.append(parent)
         return found
 
@@ -297,7 +297,7 @@ class SceneModel:
     def pose(self, frame: str, *, relative_to: str, q: dict[str, float]) -> Matrix:
         """Return relative_to_from_frame at a configuration."""
         if self.root(frame) != self.root(relative_to):
-            raise RefusedError(DisconnectedError)
+            raise RejectedError(DisconnectedError)
         return np.asarray(np.linalg.inv(self.root_pose(relative_to, q)) @ self.root_pose(frame, q))
 
     def zero(self) -> dict[str, float]:
@@ -399,8 +399,8 @@ class SceneModel:
         try:
             for name in changed.frames:
                 changed.chain(name)
-        except RefusedError as refused:
-            raise RefusedError(*refused.classes, SceneError) from None
+        except RejectedError as refused:
+            raise RejectedError(*refused.classes, SceneError) from None
         broken.update(changed.violations())
         for name in changed.frames.keys() & self.frames.keys():
             if not self._tops_body(name) and changed._tops_body(name):
@@ -414,7 +414,7 @@ class SceneModel:
             ):
                 broken.add(SceneError)
         if broken:
-            raise RefusedError(*broken)
+            raise RejectedError(*broken)
         return changed
 
     def _with_frame(self, name: str, frame: FrameModel) -> SceneModel:
@@ -426,7 +426,7 @@ class SceneModel:
     def add_root(self, name: str) -> SceneModel:
         """Add a root on a body of its own name."""
         if name in self.frames or name in self.bodies():
-            raise RefusedError(DuplicateNameError)
+            raise RejectedError(DuplicateNameError)
         return self._checked(self._with_frame(name, FrameModel(None, name)))
 
     def add_frame(
@@ -451,7 +451,7 @@ class SceneModel:
         if body not in (None, name) and body not in self.bodies():
             wrong.add(UnknownNameError)
         if wrong:
-            raise RefusedError(*wrong, *self._joint_errors(joint), SceneError)
+            raise RejectedError(*wrong, *self._joint_errors(joint), SceneError)
         named = replace(joint, name=joint.name or name) if joint.moves else JointSpec(joint.type)
         named = self._stated(named) if self.frames[parent].body == (body or name) else named
         frame = FrameModel(parent, body or name, named, pose.make(), pose.matrix(), classes, shapes)
@@ -476,13 +476,13 @@ class SceneModel:
         self.require(name)
         leaving = self.subtree(name)
         if not subtree and len(leaving) > 1:
-            raise RefusedError(SceneError)
+            raise RejectedError(SceneError)
         frames = {other: frame for other, frame in self.frames.items() if other not in leaving}
         staying_mimics = {frame.joint.mimic for frame in frames.values() if frame.joint.mimic}
         if staying_mimics & {
             self.frames[other].joint.name for other in leaving if self.frames[other].joint.moves
         }:
-            raise RefusedError(SceneError)
+            raise RejectedError(SceneError)
         allowed = {pair: reason for pair, reason in self.allowed.items() if not pair & leaving}
         inertias = {}
         for body, inertia in self.inertias.items():
@@ -511,7 +511,7 @@ class SceneModel:
         if name == new_name:
             return self
         if new_name in self.frames:
-            raise RefusedError(DuplicateNameError)
+            raise RejectedError(DuplicateNameError)
 
         def renamed(other: str) -> str:
             return new_name if other == name else other
@@ -552,7 +552,7 @@ class SceneModel:
     def _moved(self, name: str, frame: FrameModel, pose: PoseSpec) -> SceneModel:
         """Return the model in which a frame, with its new parent and joint, has a pose."""
         if self.frames[name].parent is None:
-            raise RefusedError(SceneError)
+            raise RejectedError(SceneError)
         frame, moved = self.frames[name], replace(frame, pose=pose.make(), matrix=pose.matrix())
         if moved == frame:
             return self
@@ -565,11 +565,11 @@ class SceneModel:
         if frame.parent == parent:
             return self._with_frame(name, replace(frame, joint=self._stated(frame.joint)))
         if name in self.chain(parent):
-            raise RefusedError(CycleError, SceneError)
+            raise RejectedError(CycleError, SceneError)
         if self.root(name) != self.root(parent):
-            raise RefusedError(DisconnectedError)
+            raise RejectedError(DisconnectedError)
         if frame.parent is None:
-            raise RefusedError(SceneError)
+            raise RejectedError(SceneError)
         matrix = self.pose(name, relative_to=parent, q=q)
         if frame.joint.moves:
             matrix = matrix @ np.linalg.inv(
@@ -591,7 +591,7 @@ class SceneModel:
         self.require(name)
         parent = self.frames[name].parent
         if parent is None:
-            raise RefusedError(SceneError)
+            raise RejectedError(SceneError)
         return self._moved(name, self.frames[name], pose)
 
     def set_joint(self, name: str, joint: JointSpec) -> SceneModel:
@@ -599,7 +599,7 @@ class SceneModel:
         self.require(name)
         frame = self.frames[name]
         if frame.parent is None:
-            raise RefusedError(SceneError)
+            raise RejectedError(SceneError)
         named = (
             replace(joint, name=joint.name or frame.joint.name or name)
             if joint.moves
@@ -615,10 +615,10 @@ class SceneModel:
         wrong: set[type[Exception]] = {SceneError} if followed and named.name != old else set()
         try:
             changed = self._checked(self._with_frame(name, replace(frame, joint=named)))
-        except RefusedError as refused:
-            raise RefusedError(*refused.classes, *wrong) from None
+        except RejectedError as refused:
+            raise RejectedError(*refused.classes, *wrong) from None
         if wrong:
-            raise RefusedError(*wrong)
+            raise RejectedError(*wrong)
         return changed
 
     def set_classes(self, name: str, classes: tuple[str, ...]) -> SceneModel:
@@ -650,7 +650,7 @@ class SceneModel:
         """Let two frames touch."""
         self.require(a, b)
         if a == b:
-            raise RefusedError(SceneError)
+            raise RejectedError(SceneError)
         return SceneModel(
             self.frames, self.inertias, {**self.allowed, frozenset((a, b)): reason}, self.groups
         )
@@ -703,7 +703,7 @@ class SceneModel:
         ):
             wrong.add(CycleError)
         if wrong:
-            raise RefusedError(*wrong)
+            raise RejectedError(*wrong)
         made = self.groups.get(name, GroupModel())
         made = replace(
             made, frames=tuple(dict.fromkeys(frames)), groups=tuple(dict.fromkeys(groups))
@@ -717,14 +717,14 @@ class SceneModel:
     def set_group_attribute(self, name: str, key: str, value: Any) -> SceneModel:
         """Set one attribute of a group."""
         if name not in self.groups:
-            raise RefusedError(UnknownNameError)
+            raise RejectedError(UnknownNameError)
         groups = {**self.groups, name: _with_attribute(self.groups[name], key, value)}
         return SceneModel(self.frames, self.inertias, self.allowed, groups)
 
     def remove_group(self, name: str) -> SceneModel:
         """Remove a group, also from those that hold it."""
         if name not in self.groups:
-            raise RefusedError(UnknownNameError)
+            raise RejectedError(UnknownNameError)
         groups = {
             group: replace(old, groups=tuple(member for member in old.groups if member != name))
             for group, old in self.groups.items()
