@@ -28,7 +28,7 @@ from tmkit.tamp.diagnosis.diagnosis import LearnedConstraint
 from tmkit.tamp.domains.infeasibility import Infeasibility
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import metric_of
-from tmkit.tamp.goals.compilation import move_on
+from tmkit.tamp.goals.compilation import append_arm_goals
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.progress import PlanningProgress
 from tmkit.tamp.search_tree import RecordedNode
@@ -344,4 +344,4 @@ class ArmGoalMotion:
             node: version after the last action.
         """
         arms = self.context.arms(self.clock, 0)
-        return move_on(node, self.goals, arms, self.context.domain)
+        return append_arm_goals(node, self.goals, arms, self.context.domain)

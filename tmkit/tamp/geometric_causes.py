@@ -44,7 +44,7 @@ from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.hands import pair_distance
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
-from tmkit.tamp.diagnosis.diagnosis import listed
+from tmkit.tamp.diagnosis.diagnosis import join_words
 from tmkit.tamp.domains.separation import NAMED_BODIES
 from tmkit.tamp.search.hand_tables import HandTables
 from tmkit.tamp.version_tree import FailureLog, FailureRecord, SceneVersion
@@ -581,4 +581,4 @@ def _list_most_common(bodies: Counter[str]) -> str:
 def _list_bodies(names: Sequence[str]) -> str:
     """Return the first few frame names as text."""
     quoted = [f"'{name}'" for name in names[:NAMED_BODIES]]
-    return listed([*quoted, "others"] if len(names) > NAMED_BODIES else quoted)
+    return join_words([*quoted, "others"] if len(names) > NAMED_BODIES else quoted)

@@ -25,7 +25,7 @@ from tmkit.robots import movable_frames
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.tamp.anytime import Improvement, with_costs
 from tmkit.tamp.context import PlanningContext, SearchLog
-from tmkit.tamp.diagnosis.collect import diagnose_actions, find_goal_conflict, merged_constraints
+from tmkit.tamp.diagnosis.collect import diagnose_actions, find_goal_conflict, merge_constraints
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, PlanStatus, SearchEnd
 from tmkit.tamp.diagnosis.explanation import explain
 from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
@@ -224,7 +224,7 @@ def _diagnose(context: PlanningContext, log: SearchLog, status: PlanStatus) -> D
         )
     return Diagnosis(
         actions=diagnose_actions(log.failures, context.manipulators),
-        constraints=merged_constraints(log.constraints),
+        constraints=merge_constraints(log.constraints),
         conflict=conflict,
         proofs=tuple(proof.cause for proof in log.infeasibilities),
         iterations=log.iterations,

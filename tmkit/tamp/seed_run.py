@@ -41,7 +41,7 @@ from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.domains.loading import load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import derive_problem, goal_of_scene, store_initial_facts
-from tmkit.tamp.goals.compilation import extended_domain, extended_goal
+from tmkit.tamp.goals.compilation import extend_domain, extend_goal
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem, problem_file_of
 from tmkit.tamp.progress import PlanningProgress
@@ -135,14 +135,14 @@ def _make_context(
         for goal in problem.goals
         if not isinstance(goal, get_args(ContinuousGoal))
     ]
-    domain = extended_domain(domain, goals, problem.scene, q=start, manipulators=manipulators)
+    domain = extend_domain(domain, goals, problem.scene, q=start, manipulators=manipulators)
     scene = problem.scene
     if (file := problem_file_of(problem.goals[0])) is not None:
         scene = store_initial_facts(scene, domain, file)
         task = derive_problem(scene, domain, q=start, problem=file)
         goal_text = str(task.goal)
     else:
-        formula, goal_text = extended_goal(texts, domain, problem.scene)
+        formula, goal_text = extend_goal(texts, domain, problem.scene)
         task = derive_problem(problem.scene, domain, q=start, goal=formula)
     _require_actions_for_arm_goals(task, goals, problem.scene, start)
     return PlanningContext(

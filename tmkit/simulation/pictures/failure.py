@@ -40,7 +40,7 @@ from tmkit.tamp.diagnosis.diagnosis import (
     FailureCause,
     FailureExample,
     SuggestionKind,
-    in_centimetres,
+    format_length,
 )
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def draw_failure(
     pixels = _with_outlines(render(still, camera, renderer=renderer), camera, scene, outlined)
     is_gap = cause.kind is FailureKind.OUT_OF_REACH and example.object is not None
     gap = (
-        partial(_draw_gap, camera=camera, example=example, text=in_centimetres(cause.excess))
+        partial(_draw_gap, camera=camera, example=example, text=format_length(cause.excess))
         if is_gap
         else None
     )

@@ -1,10 +1,10 @@
-"""From the log of a planning run to its diagnosis: blocking bodies, and facts that exclude each other.
+"""Diagnosis from the log of a planning run: blocking bodies, and facts that exclude each other.
 
-A failure speaks of pairs of frames. Of each pair one usually belongs to what the arm moves, its
-links, its hand, what it carries or is about to take; the other is *in the way*. Where both do, the
-object is, and not the arm; where the arm meets itself, nothing is.
+A failure contains pairs of frames. One frame of a pair usually moves with the arm: a link, the
+hand, the object in the hand, or the object to be grasped. The other frame is *in the way*. If both
+move, the object is in the way, not the arm. If the arm collides with itself, no frame is.
 
-Invariants: the diagnosis is a function of the log; ties are in order of name.
+Invariants: the diagnosis depends on the log alone; ties are sorted by name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tmkit.tamp.diagnosis.diagnosis import (
     FailureExample,
     GoalConflict,
     LearnedConstraint,
-    added_up,
+    sum_counts,
 )
 from tmkit.tamp.version_tree import FailureLog, FailureRecord
 from tmkit.task_planning import FastDownward
@@ -37,30 +37,32 @@ from tmkit.task_planning.translated_task import find_conflict
 def diagnose_actions(
     log: FailureLog, manipulators: Sequence[Manipulator]
 ) -> tuple[ActionDiagnosis, ...]:
-    """Return what became of each action that failed, most often first; the first arm acts where no other is named."""
+    """Return the failures of each action, most frequent first.
+
+    Args:
+        log: failures of the run.
+        manipulators: the arms. The first one acts in failures that name no arm.
+    """
     by_name = {arm.name: arm for arm in manipulators}
     by_action: dict[str, list[FailureCause]] = {}
     for (action, _), records in log.records.items():
         arm = by_name.get(records[0].arm or "", manipulators[0])
         by_action.setdefault(action, []).append(_cause(log, records, arm))
-    found = [_action(action, causes) for action, causes in by_action.items()]
-    return tuple(sorted(found, key=lambda action: (-action.failures, action.action)))
+    diagnoses = [_action(action, causes) for action, causes in by_action.items()]
+    return tuple(sorted(diagnoses, key=lambda action: (-action.failures, action.action)))
 
 
 def _cause(
     log: FailureLog, records: Sequence[FailureRecord], manipulator: Manipulator
 ) -> FailureCause:
-    failure, scene, key = (
-        records[0].failure,
-        records[0].scene,
-        (str(records[0].action), str(records[0].failure)),
-    )
+    failure, scene = records[0].failure, records[0].scene
+    key = str(records[0].action), str(failure)
     moved = moved_frames(scene, manipulator)
     counts = Counter[str]()
     for pairs, count in log.pairs.get(key, Counter()).items():
         for frame in bodies_in_the_way(pairs, scene, moved=moved, object=records[0].object):
             counts[frame] += count
-    bodies = added_up(BlockingBody(frame, count) for frame, count in counts.items())
+    bodies = sum_counts(BlockingBody(frame, count) for frame, count in counts.items())
     examples = tuple(
         FailureExample(
             r.scene,
@@ -86,17 +88,12 @@ def _cause(
 
 
 def _summary(failure: MotionFailure) -> str:
-    """Return a cause without the pair of frames that it names."""
+    """Return a cause without the pair of frames in it."""
     text = failure.cause
     for a, b in failure.pairs[:1]:
-        named = f"'{a}' and '{b}'"
-        for words in (
-            f", mostly {named}",
-            f", {named} being in the way",
-            f", {named}",
-            f": {named}",
-        ):
-            text = text.replace(words, "")
+        pair = f"'{a}' and '{b}'"
+        for phrase in (f", mostly {pair}", f", {pair} being in the way", f", {pair}", f": {pair}"):
+            text = text.replace(phrase, "")
     return text
 
 
@@ -110,7 +107,7 @@ def _action(action: str, causes: list[FailureCause]) -> ActionDiagnosis:
         sum(kinds.values()),
         tuple(sorted(kinds.items(), key=lambda item: (-item[1], item[0].value))),
         tuple(sorted(causes, key=lambda cause: (-cause.count, cause.phase, cause.cause))),
-        added_up(body for cause in causes for body in cause.in_the_way),
+        sum_counts(body for cause in causes for body in cause.in_the_way),
         excess,
     )
 
@@ -122,21 +119,33 @@ def bodies_in_the_way(
     moved: frozenset[str],
     object: str | None,
 ) -> tuple[str, ...]:
-    """Return which frames of pairs were in the way, by the rule of this module, when an arm moved others; each once."""
-    handled = (
-        frozenset(scene.subtree(object)) if object is not None and object in scene else frozenset()
-    )
-    found: dict[str, None] = {}
+    """Return the frames of pairs that are in the way, without repetitions.
+
+    Args:
+        pairs: pairs of frames of a failure.
+        scene: scene of the failure.
+        moved: frames that the arm moves.
+        object: frame of the handled object, or None.
+    """
+    handled = frozenset[str]()
+    if object is not None and object in scene:
+        handled = frozenset(scene.subtree(object))
+    bodies: dict[str, None] = {}
     for pair in pairs:
         passive = [frame for frame in pair if frame not in moved and frame not in handled]
-        if not passive and len(objects := [frame for frame in pair if frame in handled]) == 1:
+        objects = [frame for frame in pair if frame in handled]
+        if not passive and len(objects) == 1:
             passive = objects
-        found.update(dict.fromkeys(passive))
-    return tuple(found)
+        bodies.update(dict.fromkeys(passive))
+    return tuple(bodies)
 
 
-def merged_constraints(learned: list[LearnedConstraint]) -> tuple[LearnedConstraint, ...]:
-    """Return constraints without repetitions, each with how often it was learned, in order of the first time."""
+def merge_constraints(learned: list[LearnedConstraint]) -> tuple[LearnedConstraint, ...]:
+    """Return distinct constraints with their counts, in the order in which they were learned.
+
+    Args:
+        learned: constraints of all iterations.
+    """
     counts = Counter(learned)
     return tuple(
         LearnedConstraint(c.action, c.context, c.is_proved, count) for c, count in counts.items()
@@ -153,18 +162,21 @@ def goal_parts(goal: Formula) -> Iterator[Formula]:
 
 
 def find_goal_conflict(problem: Problem, *, time_limit: float) -> GoalConflict | None:
-    """Return which facts of a goal exclude each other, whatever the motions; None when pairs of facts prove nothing."""
-    atoms = (
-        (part.part if isinstance(part, Not) else part, part) for part in goal_parts(problem.goal)
-    )
-    literals = [
-        (Fact(atom.predicate, atom.terms), atom is part)
-        for atom, part in atoms
-        if isinstance(atom, Atom)
-    ]
+    """Return facts of a goal that exclude each other, or None if pairs of facts prove nothing.
+
+    Args:
+        problem: PDDL problem.
+        time_limit: limit of the translation [s].
+    """
+    literals: list[tuple[Fact, bool]] = []
+    for part in goal_parts(problem.goal):
+        atom = part.part if isinstance(part, Not) else part
+        if isinstance(atom, Atom):
+            literals.append((Fact(atom.predicate, atom.terms), atom is part))
     if not literals:
         return None
-    free = replace(problem, goal=And(()), metric=Metric.PLAN_LENGTH)
-    found = find_conflict(FastDownward().translate(free, time_limit=time_limit), literals)
-    facts = tuple(str(fact) if wanted else f"(not {fact})" for fact, wanted in found)
+    without_goal = replace(problem, goal=And(()), metric=Metric.PLAN_LENGTH)
+    task = FastDownward().translate(without_goal, time_limit=time_limit)
+    conflict = find_conflict(task, literals)
+    facts = tuple(str(fact) if is_true else f"(not {fact})" for fact, is_true in conflict)
     return GoalConflict(facts) if facts else None

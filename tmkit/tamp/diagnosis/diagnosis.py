@@ -1,10 +1,10 @@
 """Diagnosis of a planning run without a plan, as data.
 
-The paragraph of :mod:`tmkit.tamp.diagnosis.explanation` is made of nothing else.
+:mod:`tmkit.tamp.diagnosis.explanation` derives its text from the diagnosis alone.
 
-Invariants: plain values, equal for equal runs: no times, and nothing that depends on a clock unless
-the time limit ended the search (``ended_by``). Scenes and configurations, which pictures need, are
-no part of equality.
+Invariants: plain values, equal for equal runs. They contain no times, and depend on a clock only if
+the time limit ended the search (``ended_by``). Equality ignores scenes and configurations, which
+are stored for pictures.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class BlockingBody:
     """A body that was in the way.
 
     Attributes:
-        frame: its frame.
-        count: failures in which it was.
+        frame: frame of the body.
+        count: number of failures in which it was in the way.
     """
 
     frame: str
@@ -41,17 +41,17 @@ class BlockingBody:
 
 @dataclass(frozen=True, eq=False)
 class FailureExample:
-    """A failure of an action from one cause: where everything was.
+    """A failure of an action, with its scene and configuration.
 
     Attributes:
-        scene: the version in which it happened.
+        scene: scene version of the failure.
         q: (n_joints,) configuration: the one in collision, the nearest to a pose out of reach, or
-            else that at the start of the action.
-        object: frame of the object that was being handled; None when none was.
-        pairs: frames that were in each other's way.
-        in_the_way: of these, the bodies that neither the arm nor its hand moves.
-        manipulator: the arm that acts.
-        choice: the grasp or placement that was rejected, in words; empty if none.
+            the one at the start of the action.
+        object: frame of the handled object, or None.
+        pairs: pairs of colliding frames.
+        in_the_way: frames of these pairs that neither the arm nor its hand moves.
+        manipulator: arm that acts.
+        choice: description of the rejected grasp or placement; empty if none.
     """
 
     scene: SceneGraph
@@ -65,18 +65,17 @@ class FailureExample:
 
 @dataclass(frozen=True)
 class FailureCause(Displayed):
-    """Why an action failed, and how often for this reason.
+    """A cause of failures of an action, with their count.
 
     Attributes:
-        phase: what was being tried.
-        cause: why it failed, in words; the same cause has the same words.
-        kind: the sort of obstacle.
-        count: how often.
-        summary: the cause without the frames that it names, when these are among the bodies in the
-            way.
-        excess: metres by which the nearest of the poses was out of reach, at least; else 0.
-        in_the_way: the bodies that were in the way, most often first.
-        examples: the first such failures, one for each grasp or placement, for pictures.
+        phase: phase of the action.
+        cause: description of the cause; equal causes have equal descriptions.
+        kind: kind of obstacle.
+        count: number of failures.
+        summary: the cause without its frames, if these are among the bodies in the way.
+        excess: lower bound of the distance by which the nearest pose was out of reach, else 0 [m].
+        in_the_way: bodies that were in the way, most frequent first.
+        examples: first failures, one for each grasp or placement, for pictures.
     """
 
     phase: str
@@ -102,21 +101,22 @@ class FailureCause(Displayed):
         return values
 
     def __str__(self) -> str:
-        beyond = f", by at least {in_centimetres(self.excess)}" if self.excess > 0.0 else ""
+        beyond = f", by at least {format_length(self.excess)}" if self.excess > 0.0 else ""
         return f"{self.phase}: {self.cause}{beyond}"
 
 
 @dataclass(frozen=True)
 class ActionDiagnosis(Displayed):
-    """What became of the attempts at one action.
+    """Failures of the attempts at one action.
 
     Attributes:
-        action: the ground action.
-        failures: how often it failed.
-        kinds: how often for each kind of failure, most often first.
-        causes: why, most often first.
-        in_the_way: the bodies that were in the way, most often first.
-        excess: metres by which the nearest pose was out of reach, at least, when all were; else 0.
+        action: ground action.
+        failures: number of failures.
+        kinds: number of failures by kind, most frequent first.
+        causes: causes of the failures, most frequent first.
+        in_the_way: bodies that were in the way, most frequent first.
+        excess: lower bound of the distance by which the nearest pose was out of reach, if all poses
+            were, else 0 [m].
     """
 
     action: str
@@ -127,7 +127,7 @@ class ActionDiagnosis(Displayed):
     excess: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the action's failures as plain values."""
+        """Return the failures of the action as plain values."""
         kinds = {kind.value: count for kind, count in self.kinds}
         return Displayed.to_dict(self) | {
             "kinds": kinds,
@@ -137,14 +137,14 @@ class ActionDiagnosis(Displayed):
 
 @dataclass(frozen=True)
 class LearnedConstraint(Displayed):
-    """What the task planner was told not to try again.
+    """A constraint that excludes an action from task plans.
 
     Attributes:
-        action: the ground action.
-        context: the facts while which it is not to be done; none means never.
-        is_proved: whether every failure behind it is proved for the poses that were tried; else
-            none was found within the budget of an iteration.
-        count: how often it was learned: once an iteration, if it is not proved.
+        action: ground action.
+        context: facts under which the action is excluded; always excluded if empty.
+        is_proved: whether every underlying failure is proved for the poses that were tried.
+            Otherwise no motion was found within the budget of an iteration.
+        count: number of times it was learned: once an iteration, if it is not proved.
     """
 
     action: str
@@ -158,32 +158,32 @@ class LearnedConstraint(Displayed):
 
 @dataclass(frozen=True)
 class GoalConflict:
-    """Facts of a goal that the task alone rules out, whatever the motions: proved.
+    """Facts of a goal that the task alone excludes for all motions, by proof.
 
     Attributes:
-        facts: in PDDL: one that never holds, or several that never hold together.
+        facts: in PDDL, one fact that never holds, or several that never hold together.
     """
 
     facts: tuple[str, ...]
 
 
 class SuggestionKind(StrEnum):
-    """What sort of change would help."""
+    """Kind of a suggested change."""
 
     WITHOUT_GOALS = "without goals"
-    """Part of the goal is given up."""
+    """The goal omits some of its parts."""
     WITHOUT_BODIES = "without bodies"
-    """Bodies are out of the way."""
+    """Bodies are removed."""
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A change of the question to which there is a plan: it was found.
+    """A change of the problem for which a plan was found.
 
     Attributes:
-        kind: what sort of change.
+        kind: kind of the change.
         names: parts of the goal in PDDL, or frames.
-        actions: the plan that there is then.
+        actions: plan after the change.
     """
 
     kind: SuggestionKind
@@ -192,41 +192,41 @@ class Suggestion:
 
 
 class PlanStatus(Enum):
-    """How planning ended."""
+    """Result of planning."""
 
     SOLVED = "solved"
     PROVED_UNSOLVABLE = "proved unsolvable"
-    """No sequence of actions reaches the goal, whatever the motions; or the domain proved it by geometry."""
+    """No sequence of actions reaches the goal for any motions, by the task or by geometry."""
     NO_PLAN_WITHIN_LIMITS = "no plan within the limits"
-    """None was found; there may be one."""
+    """No plan was found; one may exist."""
 
 
 class SearchEnd(StrEnum):
-    """What ended a search that found neither a plan nor a proof."""
+    """Reason for the end of a search that found neither a plan nor a proof."""
 
     TIME_LIMIT = "time limit"
     ITERATION_LIMIT = "iteration limit"
     EXHAUSTED = "exhausted"
-    """Every failure is proved for the poses that were tried, so further iterations would repeat them."""
+    """All failures are proved for the poses that were tried, so iterations would repeat them."""
 
 
 @dataclass(frozen=True)
 class Diagnosis(Displayed):
-    """What a planning run learned.
+    """Results of a planning run beside its plan.
 
     Attributes:
-        actions: those that failed, most often first.
-        constraints: what was learned from failed task plans, in order.
-        conflict: facts of the goal that the task alone rules out, where they were found.
-        proofs: arguments of the domain by which the goal is impossible, in words.
-        suggestions: changes of the question with which there is a plan.
-        iterations: iterations of the search, each with budgets twice those of the one before.
-        skeletons: task plans that were tried.
-        attempts: motions of single actions that were tried.
-        replans: how often planning was tried again to find suggestions.
-        causes: geometric causes that explain many failures at once, in words.
-        ended_by: what ended the search, when it found neither a plan nor a proof.
-        limit: the limit that did: seconds or iterations.
+        actions: failed actions, most frequent first.
+        constraints: constraints learned from failed task plans, in order.
+        conflict: facts of the goal that the task alone excludes, if any were found.
+        proofs: arguments of the domain by which the goal is infeasible.
+        suggestions: changes of the problem for which there is a plan.
+        iterations: iterations of the search, each with twice the budgets of the previous one.
+        skeletons: number of task plans that were tried.
+        attempts: number of motions of single actions that were tried.
+        replans: number of planning runs that searched for suggestions.
+        causes: geometric causes that explain many failures at once.
+        ended_by: reason for the end of the search, if it found neither a plan nor a proof.
+        limit: the limit that ended the search: seconds or iterations.
     """
 
     actions: tuple[ActionDiagnosis, ...] = ()
@@ -259,11 +259,11 @@ class Diagnosis(Displayed):
 
     @property
     def in_the_way(self) -> tuple[BlockingBody, ...]:
-        """The bodies that were in the way of any action, most often first."""
-        return added_up(body for action in self.actions for body in action.in_the_way)
+        """Bodies that were in the way of any action, most frequent first."""
+        return sum_counts(body for action in self.actions for body in action.in_the_way)
 
     def without_examples(self) -> Diagnosis:
-        """Return the same diagnosis without the scenes and configurations that pictures need."""
+        """Return the diagnosis without the scenes and configurations for pictures."""
         actions = (
             replace(action, causes=tuple(replace(cause, examples=()) for cause in action.causes))
             for action in self.actions
@@ -271,26 +271,30 @@ class Diagnosis(Displayed):
         return replace(self, actions=tuple(actions))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the diagnosis as plain values, for programs; without scenes and configurations."""
+        """Return the diagnosis as plain values, without scenes and configurations."""
         conflict = self.conflict.facts if self.conflict is not None else ()
-        own = {"in_the_way": _body_values(self.in_the_way), "conflict": list(conflict)}
-        return Displayed.to_dict(self) | own
+        totals = {"in_the_way": _body_values(self.in_the_way), "conflict": list(conflict)}
+        return Displayed.to_dict(self) | totals
 
 
-def in_centimetres(metres: float) -> str:
-    """Return a length in words, to the centimetre below."""
-    if metres < 0.01:
+def format_length(length: float) -> str:
+    """Return a length as text, rounded down to centimetres.
+
+    Args:
+        length: length [m].
+    """
+    if length < 0.01:
         return "less than 1 cm"
-    return f"{int(100.0 * metres + 1e-9)} cm"
+    return f"{int(100.0 * length + 1e-9)} cm"
 
 
-def listed(words: Sequence[str]) -> str:
-    """Return words joined by commas, the last by "and"."""
+def join_words(words: Sequence[str]) -> str:
+    """Return words joined by commas, and the last by "and"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def added_up(bodies: Iterable[BlockingBody]) -> tuple[BlockingBody, ...]:
-    """Return bodies with the counts of each added up, most often first, ties in order of name."""
+def sum_counts(bodies: Iterable[BlockingBody]) -> tuple[BlockingBody, ...]:
+    """Return bodies with the sum of their counts, most frequent first, ties in order of name."""
     counts = Counter[str]()
     for body in bodies:
         counts[body.frame] += body.count

@@ -59,7 +59,8 @@ def derive_problem(
                 problem, "preferences are for tasks without motions, as of 'tmkit task'"
             )
         _compare_with_scene(loaded, objects, init, scene, domain)
-        formula, name, metric, values = loaded.goal, loaded.name, loaded.metric, loaded.values
+        formula, name = loaded.goal, loaded.name
+        metric, values = loaded.metric, loaded.values
     elif goal is not None:
         formula = (
             parse_goal_of_scene(goal, scene, domain, objects=objects)

@@ -206,7 +206,7 @@ def _balls(scene: SceneGraph, manipulator: Manipulator) -> Iterator[_Ball]:
     links = [next(iter(contacts)), *(f for f in rigid if not _is_below(scene, f, movable))]
     for link in dict.fromkeys(links):
         solids = [attached for attached in scene.shapes(link) if attached.collision]
-        balls = [ball for ball in map(_inscribed_ball, solids) if ball is not None]
+        balls = [ball for ball in map(_fit_ball, solids) if ball is not None]
         if not balls:
             continue
         centre, radius, excess = max(balls, key=lambda ball: ball[1])
@@ -320,7 +320,7 @@ def _enclosing_bodies(
             return None
 
     # Follow the open cells, and require that they do not contain the start.
-    region = _connected_cells(grid, cells)
+    region = _flood_open_cells(grid, cells)
     if region is None:
         return None
     opened, boundary = region
@@ -338,7 +338,7 @@ def _enclosing_bodies(
     return sorted(counts, key=lambda name: (-counts[name], name))
 
 
-def _connected_cells(
+def _flood_open_cells(
     grid: _CellGrid, cells: NDArray[np.intp]
 ) -> tuple[NDArray[np.bool_], NDArray[np.intp]] | None:
     """Return the open cells connected with some of ``cells`` (n, 3), and the closed ones around.
@@ -406,7 +406,7 @@ def _is_rigid(scene: SceneGraph, frame: str, ancestor: str | None) -> bool:
     return all(scene.joint(above).type in ("fixed", "free") for above in chain)
 
 
-def _inscribed_ball(attached: AttachedShape) -> tuple[NDArray[np.float64], float, float] | None:
+def _fit_ball(attached: AttachedShape) -> tuple[NDArray[np.float64], float, float] | None:
     """Return a ball inside a convex solid.
 
     Returns:

@@ -96,7 +96,7 @@ class StateDeriver:
         """
         memo: Memo = {}
         if previous is not None:
-            changed = set() if previous.scene is scene else _changed_keys(previous.scene, scene)
+            changed = set() if previous.scene is scene else _diff_keys(previous.scene, scene)
             if changed is not None:
                 memo = drop_changed(previous._memo, changed, self._dependents)
         state = self.domain.state(
@@ -105,7 +105,7 @@ class StateDeriver:
         return DerivedState(state, scene, memo)
 
 
-def _changed_keys(a: SceneGraph, b: SceneGraph) -> set[Key] | None:
+def _diff_keys(a: SceneGraph, b: SceneGraph) -> set[Key] | None:
     """Return the keys that differ between versions, or None if a name denotes different frames."""
     changed = {WHOLE}
     for frame in diff(a, b).frames:

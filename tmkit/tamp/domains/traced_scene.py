@@ -100,7 +100,7 @@ def drop_changed(memo: Memo, changed: Iterable[Key], dependents: Dependents) -> 
 
 
 def incremental(function: SceneFunction[_P, _T]) -> SceneFunction[_P, _T]:
-    """Mark a function of a scene and hashable arguments as one whose values are cached.
+    """Mark a function of a scene and hashable arguments whose values are cached.
 
     :class:`StateDeriver` caches them.
 
@@ -111,7 +111,7 @@ def incremental(function: SceneFunction[_P, _T]) -> SceneFunction[_P, _T]:
     @functools.wraps(function)
     def call_cached(scene: SceneGraph, /, *args: _P.args, **options: _P.kwargs) -> _T:
         if isinstance(scene, TracedScene) and not options:
-            value: _T = scene._cached((function, args))
+            value: _T = scene._recall((function, args))
             return value
         return function(scene, *args, **options)
 
@@ -136,7 +136,7 @@ class TracedScene:
         self._dependents = dependents or Dependents()
         self._reads: set[Key | Call] = set()  # of the function that is being called
 
-    def _cached(self, call: Call) -> Any:
+    def _recall(self, call: Call) -> Any:
         """Return the value of a call, cached or computed, and record that it is read."""
         result = self._memo.get(call) or self._call(call)
         self._reads.add(call)

@@ -1,21 +1,21 @@
-"""Planning for goals that facts cannot say: a domain that is extended by them.
+"""Compilation of continuous goals into a domain, for planning.
 
-Wherever an object at a pose is told in the words of a domain, some fact holds, such as ``(ontable a
-table__0__0)``, a *goal fact*. The task gets a constant ``goal-k`` for each goal, and a fact
-``(goal-met goal-k)``, which goal facts bring along and take away, by one quantified effect. With
-one effect for each goal, the search for invariants took seconds from 16 goals on. So the task
-planner moves the object even if it is at the wrong place in the right cell. An action that achieves
-puts it where the goal wants it, exactly first and then sampled within its tolerance; the derived
-state has ``(goal-met goal-k)`` where the goal holds.
+An object at a pose makes some fact of the domain true, such as ``(ontable a table__0__0)``, a *goal
+fact*. The task receives a constant ``goal-k`` for each goal, and a fact ``(goal-met goal-k)``. One
+quantified effect adds and deletes it together with the goal facts. With one effect for each goal,
+the search for invariants took seconds from 16 goals on. So the task planner moves the object even
+if it is at a wrong place in the right cell. An action that achieves a goal fact places the object
+at the goal, exactly at first and then sampled within its tolerance. The derived state contains
+``(goal-met goal-k)`` if the goal holds.
 
-Which facts achieve a goal is found by trying. In a copy of the scene, all else out of the way, the
-object is put there on everything that could carry it. The semantics is asked what holds then and
-does not while it is in the hand. A semantics may compute them itself
-(:meth:`tmkit.tamp.DomainSemantics.continuous_goal_facts`). For a goal of the arm, the arm moves on
-when the last action has been refined (:func:`move_on`).
+Goal facts are determined by trial. In a copy of the scene without other objects, the object is
+placed at the goal on every possible support. The goal facts are those that the semantics derives
+there and does not derive while the object is in the hand. A semantics may also compute them
+(:meth:`tmkit.tamp.DomainSemantics.continuous_goal_facts`). For a goal of the arm, a motion is
+appended to the last action (:func:`append_arm_goals`).
 
-Invariants: only the planner sees the extended domain; a plan names the domain as it is, and its
-    goals apart.
+Invariants: only the planner uses the extended domain; a plan names the original domain and contains
+    its goals separately.
 """
 
 from __future__ import annotations
@@ -58,34 +58,45 @@ from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
 from tmkit.tamp.version_tree import SceneVersion
 
-_SAMPLES = 16  # within the tolerance of a pose
-_USED = 0.9  # of the tolerance from which is sampled
-_PLACEMENTS = 48  # that are tried to learn which facts hold in a region
+_N_SAMPLES = 16
+"""Number of samples within the tolerance of a pose."""
+
+_TOLERANCE_FRACTION = 0.9
+"""Fraction of the tolerance in which poses are sampled."""
+
+_N_EXACT_POSES = 4
+"""Number of poses of the domain from which heights and turns for a pose are taken."""
+
+_N_PLACEMENTS = 48
+"""Number of placements at which the goal facts of a region are derived."""
 
 GOAL_MET = "goal-met"
-"""The predicate of goals that hold."""
+"""Predicate of goals that hold."""
 
 _GOAL_TYPE = "continuous-goal"
+"""Type of the constants of goals."""
 _ANY_GOAL = Parameter("?any-goal", (_GOAL_TYPE,))
 
 
-def achieving(predicate: str) -> str:
-    """Return the predicate that says which goal is achieved by which facts of a predicate."""
+def achievement_predicate(predicate: str) -> str:
+    """Return the predicate that relates goals to the facts of a predicate that achieve them."""
     return f"goal-achieved-by-{predicate}"
 
 
-def some_achieving(predicate: str) -> str:
-    """Return the predicate that says which facts of a predicate achieve any goal."""
+def any_achievement_predicate(predicate: str) -> str:
+    """Return the predicate of the facts of a predicate that achieve any goal."""
     return f"some-goal-achieved-by-{predicate}"
 
 
 @dataclass(frozen=True, eq=False)
 class ObjectGoal:
-    """A goal about an object, and how the domain achieves it.
+    """A goal about an object, with the facts that achieve it.
 
     Attributes:
-        facts: the facts that achieve it.
-        support: what the object is to rest on, for a pose.
+        goal: goal pose or goal region.
+        number: index of the goal.
+        facts: facts that achieve the goal.
+        support: support of the object, for a goal pose.
     """
 
     goal: ObjectAt | ObjectIn
@@ -95,59 +106,66 @@ class ObjectGoal:
 
     @property
     def name(self) -> str:
-        """The constant of the goal."""
+        """Constant of the goal."""
         return f"goal-{self.number}"
 
     @property
-    def met(self) -> Fact:
-        """The fact that says that the goal holds."""
+    def met_fact(self) -> Fact:
+        """Fact that the goal holds."""
         return Fact(GOAL_MET, (self.name,))
 
-    def achieves(self, fact: Fact) -> Fact:
-        """Return the fact that says that another achieves this goal."""
-        return Fact(achieving(fact.predicate), (self.name, *fact.arguments))
+    def achievement_fact(self, fact: Fact) -> Fact:
+        """Return the fact that a fact achieves this goal."""
+        return Fact(achievement_predicate(fact.predicate), (self.name, *fact.arguments))
 
 
 @dataclass(frozen=True, eq=False)
 class GoalDomain(PlanningDomain):
-    """A domain extended by goals."""
+    """A domain extended by goals.
+
+    Attributes:
+        goals: the goals.
+    """
 
     goals: tuple[ObjectGoal, ...] = ()
 
     def _extra_facts(
-        self, plain: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration
+        self, derived: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration
     ) -> list[Fact]:
         """Return the facts of continuous goals."""
-        known = {*objects, *(constant.name for constant in self.domain.constants)}
+        names = {*objects, *(constant.name for constant in self.domain.constants)}
         added: list[Fact] = []
         for goal in self.goals:
-            for fact in sorted(fact for fact in goal.facts if known.issuperset(fact.arguments)):
-                added += [goal.achieves(fact), Fact(some_achieving(fact.predicate), fact.arguments)]
-            if any(fact in plain for fact in goal.facts) and goal.goal.fault(scene, q) is None:
-                added.append(goal.met)
+            for fact in sorted(fact for fact in goal.facts if names.issuperset(fact.arguments)):
+                added += [
+                    goal.achievement_fact(fact),
+                    Fact(any_achievement_predicate(fact.predicate), fact.arguments),
+                ]
+            if any(fact in derived for fact in goal.facts) and goal.goal.fault(scene, q) is None:
+                added.append(goal.met_fact)
         return added
 
     @property
     def open_predicates(self) -> frozenset[str]:
-        """The predicate of goals that hold: an object may be put elsewhere in the meantime."""
+        """The predicate of goals that hold: an object may be temporarily placed elsewhere."""
         return frozenset({GOAL_MET})
 
     def is_goal_action(self, action: GroundAction) -> bool:
-        """Return whether an action achieves a goal of a pose or region.
+        """Return whether an action achieves a goal with a pose or region.
 
         Args:
-            action: the action.
+            action: ground action.
         """
-        added = set(added_facts(self.domain, action))
+        added = set(facts_added_by(self.domain, action))
         return any(goal.facts & added for goal in self.goals)
 
     def candidates_elsewhere(
         self, action: GroundAction, context: ActionContext
     ) -> Iterator[Candidate]:
-        """Yield candidates of an action that meet no goal.
+        """Yield candidates of an action that achieve no goal.
 
         Args:
-            action: the action.
+            action: ground action.
             context: scene and configuration before the action, samplers and arms.
         """
         for candidate in PlanningDomain._candidates(self, action, context):
@@ -161,123 +179,133 @@ class GoalDomain(PlanningDomain):
             yield candidate
 
     def _candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield candidates of an action; of one that achieves continuous goals, those that meet them."""
-        added = set(added_facts(self.domain, action))
+        """Yield candidates of an action; if it achieves goals, those that satisfy them."""
+        added = set(facts_added_by(self.domain, action))
         achieved = [goal for goal in self.goals if goal.facts & added]
         if not achieved:
             return super()._candidates(action, context)
-        return self._meeting(achieved, action, context)
+        return self._goal_candidates(achieved, action, context)
 
-    def _meeting(
+    def _goal_candidates(
         self, goals: Sequence[ObjectGoal], action: GroundAction, context: ActionContext
     ) -> Iterator[Candidate]:
+        """Yield placements of an action that satisfy all goals."""
         sampling = context.sampling
-        # only their heights and turns are used
+        # The positions of the domain's poses are not used, only their heights and turns.
         if sampling is not None and isinstance(goals[0].goal, ObjectAt):
             context = replace(context, sampling=replace(sampling, is_random=False))
-        own = super()._candidates(action, context)
-        wanted = {fact for goal in goals for fact in goal.facts} & set(
-            added_facts(self.domain, action)
+        candidates = super()._candidates(action, context)
+        required = {fact for goal in goals for fact in goal.facts} & set(
+            facts_added_by(self.domain, action)
         )
-        regions = dict(_fixed_regions(goals, context))
+        regions = dict(_static_regions(goals, context))
         deriver = StateDeriver(self, self.semantics.objects(context.scene))
-        derived: DerivedState | None = None  # places differ in one frame
-        for place in _places(goals[0], own, action, context):
+        previous: DerivedState | None = None  # scenes of consecutive places differ in one frame
+        for place in _goal_places(goals[0], candidates, action, context):
             if any(place.support != surface.support for surface in regions.values()):
                 continue
             scene = context.scene.reparent(place.object, place.support, pose=place.pose)
-            if not all(_is_met(goal.goal, scene, context.q, regions) for goal in goals):
+            if not all(_is_goal_met(goal.goal, scene, context.q, regions) for goal in goals):
                 continue
             try:
-                derived = deriver.derive(scene, context.q, derived)
+                previous = deriver.derive(scene, context.q, previous)
             except SceneError:
                 continue
-            if all(fact in derived.state for fact in wanted):
+            if all(fact in previous.state for fact in required):
                 yield place
 
 
-def _fixed_regions(
+def _static_regions(
     goals: Sequence[ObjectGoal], context: ActionContext
 ) -> Iterator[tuple[object, SupportSurface]]:
-    """Yield the surfaces of regions that do not move with the object: tens of thousands of places may be compared."""
+    """Yield goals with the surfaces of regions that do not move with the object.
+
+    The surfaces are computed once, since tens of thousands of places may be compared.
+    """
     for goal in goals:
-        wanted = goal.goal
-        if isinstance(wanted, ObjectIn) and wanted.frame not in context.scene.ancestors(
-            wanted.region
+        target = goal.goal
+        if isinstance(target, ObjectIn) and target.frame not in context.scene.ancestors(
+            target.region
         ):
-            yield wanted, region_surface(context.scene, wanted.region, q=context.q)
+            yield target, region_surface(context.scene, target.region, q=context.q)
 
 
-def _is_met(
-    wanted: ObjectAt | ObjectIn,
+def _is_goal_met(
+    target: ObjectAt | ObjectIn,
     scene: SceneGraph,
     q: Configuration,
     regions: Mapping[object, SupportSurface],
 ) -> bool:
-    """Whether a goal holds in a scene, with the surfaces of regions that are known."""
-    if wanted in regions:
-        return lies_in_region(scene, wanted.frame, regions[wanted], q=q)
-    return wanted.fault(scene, q) is None
+    """Return whether a goal holds in a scene, given the surfaces of known regions."""
+    if target in regions:
+        return lies_in_region(scene, target.frame, regions[target], q=q)
+    return target.fault(scene, q) is None
 
 
-def _places(
-    goal: ObjectGoal, own: Iterator[Candidate], action: GroundAction, context: ActionContext
+def _goal_places(
+    goal: ObjectGoal, candidates: Iterator[Candidate], action: GroundAction, context: ActionContext
 ) -> Iterator[Place]:
-    """Yield places where a goal wants its object, exact ones first."""
-    wanted = goal.goal
+    """Yield placements of the object at its goal, exact ones first."""
+    target = goal.goal
     places: list[Place] = []
-    for candidate in own:
-        if not isinstance(candidate, Place) or candidate.object != wanted.frame:
-            what = f"{action} is carried out otherwise than by placing '{wanted.frame}'"
-            raise TaskError.at("goal", f"{wanted} cannot be planned for: {what}")
+    for candidate in candidates:
+        if not isinstance(candidate, Place) or candidate.object != target.frame:
+            reason = f"{action} is not carried out by placing '{target.frame}'"
+            raise TaskError.at("goal", f"{target} cannot be planned for: {reason}")
         places.append(candidate)
-        if isinstance(wanted, ObjectAt) and len(places) >= 4:
+        if isinstance(target, ObjectAt) and len(places) >= _N_EXACT_POSES:
             break
-    if isinstance(wanted, ObjectIn):
+    if isinstance(target, ObjectIn):
         yield from places
         for placement in placements_in_region(
-            context.scene, wanted.frame, wanted.region, q=context.q, rng=context.rng
+            context.scene, target.frame, target.region, q=context.q, rng=context.rng
         ):
-            yield Place(wanted.frame, placement.support, placement.support_from_object)
+            yield Place(target.frame, placement.support, placement.support_from_object)
         return
     assert goal.support is not None
-    pose = (
-        context.scene.pose(wanted.relative_to, relative_to=goal.support, q=context.q) @ wanted.pose
-    )
-    for sample in _samples(
-        pose, wanted, [place.pose for place in places if place.support == goal.support], context.rng
-    ):
-        yield Place(wanted.frame, goal.support, sample)
+    scene, q = context.scene, context.q
+    pose = scene.pose(target.relative_to, relative_to=goal.support, q=q) @ target.pose
+    domain_poses = [place.pose for place in places if place.support == goal.support]
+    for sample in _samples(pose, target, domain_poses, context.rng):
+        yield Place(target.frame, goal.support, sample)
 
 
 def _samples(
-    pose: Pose, goal: ObjectAt, own: Sequence[Pose], rng: np.random.Generator
+    pose: Pose, goal: ObjectAt, domain_poses: Sequence[Pose], rng: np.random.Generator
 ) -> Iterator[Pose]:
-    """Yield poses within the tolerance of a pose, all relative to the support; ``own`` are the domain's."""
-    heights = [float(place.translation[2]) for place in own]
+    """Yield poses within the tolerance of a goal pose, relative to the support.
+
+    Args:
+        pose: goal pose relative to the support.
+        goal: goal with its tolerances.
+        domain_poses: poses of the domain on the support, for the height and the turns.
+        rng: random generator.
+    """
+    heights = [float(place.translation[2]) for place in domain_poses]
     x, y, z = pose.translation
-    near = [height for height in heights if abs(height - z) < _USED * goal.metres]
-    # the domain defines the height at which an object is released
-    height = near[0] if near else float(z)
-    turns = [pose] if goal.radians is not None else [pose, *own]
+    heights_in_tolerance = [
+        height for height in heights if abs(height - z) < _TOLERANCE_FRACTION * goal.metres
+    ]
+    # The domain defines the height at which an object is released.
+    height = heights_in_tolerance[0] if heights_in_tolerance else float(z)
+    turns = [pose] if goal.radians is not None else [pose, *domain_poses]
     for turned in turns:
         yield Pose([x, y, height], turned.quat_xyzw)
-    reach, lift = _USED * goal.metres, height - float(z)
-    room = math.sqrt(max(0.0, reach * reach - lift * lift))
-    bound = math.pi if goal.radians is None else min(math.pi, _USED * goal.radians)
-    for _ in range(_SAMPLES):
-        distance, direction = room * math.sqrt(rng.uniform()), rng.uniform(-math.pi, math.pi)
+    reach, lift = _TOLERANCE_FRACTION * goal.metres, height - float(z)
+    radius = math.sqrt(max(0.0, reach * reach - lift * lift))
+    bound = math.pi if goal.radians is None else min(math.pi, _TOLERANCE_FRACTION * goal.radians)
+    for _ in range(_N_SAMPLES):
+        distance, direction = radius * math.sqrt(rng.uniform()), rng.uniform(-math.pi, math.pi)
         turn = rng.uniform(-bound, bound)
-        about = Pose([0.0, 0.0, 0.0], [0.0, 0.0, sin(turn / 2), cos(turn / 2)])
+        rotation = Pose([0.0, 0.0, 0.0], [0.0, 0.0, sin(turn / 2), cos(turn / 2)])
         point = [x + distance * cos(direction), y + distance * sin(direction), height]
-        yield Pose(point, (about @ Pose([0.0, 0.0, 0.0], pose.quat_xyzw)).quat_xyzw)
+        yield Pose(point, (rotation @ Pose([0.0, 0.0, 0.0], pose.quat_xyzw)).quat_xyzw)
 
 
-# --- extending
-# --------------------------------------------------------------------------------------------------------
+# --- extension of a domain ------------------------------------------------------------------------
 
 
-def extended_domain(
+def extend_domain(
     domain: PlanningDomain,
     goals: Sequence[ContinuousGoal],
     scene: SceneGraph,
@@ -285,59 +313,76 @@ def extended_domain(
     q: Configuration,
     manipulators: Sequence[Manipulator],
 ) -> PlanningDomain:
-    """Return a domain extended by goals about objects; the domain itself where there are none.
+    """Return a domain extended by goals about objects; the domain itself without such goals.
+
+    Args:
+        domain: the domain.
+        goals: goals of objects and arms.
+        scene: scene at the start.
+        q: (n_joints,) configuration at the start.
+        manipulators: the arms.
 
     Raises:
-        UnknownNameError: a frame or joint that is not there.
-        TaskError: the domain has no words for a place.
-        SceneError: a region that is none.
-        ConfigurationError: an object that is not movable, or a value beyond limits.
+        UnknownNameError: if a frame or joint does not exist.
+        TaskError: if the domain has no predicates for a place.
+        SceneError: if a region is not suitable as a region.
+        ConfigurationError: if an object is not movable, or a value exceeds the limits.
     """
-    found: list[ObjectGoal] = []
+    object_goals: list[ObjectGoal] = []
     for goal in goals:
         goal.check(scene)
         if isinstance(goal, ArmAt):
             if not any(set(goal.joints) <= set(arm.joints) for arm in manipulators):
-                known = "; ".join(f"'{arm.name}': {', '.join(arm.joints)}" for arm in manipulators)
-                raise TaskError.at("goal", f"{goal}: these are not all joints of one arm ({known})")
+                joints = "; ".join(f"'{arm.name}': {', '.join(arm.joints)}" for arm in manipulators)
+                reason = f"these are not all joints of one arm ({joints})"
+                raise TaskError.at("goal", f"{goal}: {reason}")
             continue
-        facts, support = _facts_of_goal(domain, goal, scene, q, manipulators[0])
-        found.append(ObjectGoal(goal, len(found), facts, support))
-    if not found:
+        facts, support = _find_goal_facts(domain, goal, scene, q, manipulators[0])
+        object_goals.append(ObjectGoal(goal, len(object_goals), facts, support))
+    if not object_goals:
         return domain
     return GoalDomain(
         domain.name,
-        _with_words(domain.domain, found),
+        _extend_pddl(domain.domain, object_goals),
         domain.pddl,
         domain.digest,
         domain.semantics,
         domain.semantics_name,
         domain.stored_predicates,
-        tuple(found),
+        tuple(object_goals),
     )
 
 
-def extended_goal(
+def extend_goal(
     texts: Sequence[str], domain: PlanningDomain, scene: SceneGraph
 ) -> tuple[Formula, str]:
-    """Return the conjunction of PDDL goals and continuous goals, and the text of the PDDL goals alone."""
+    """Return the conjunction of PDDL goals and continuous goals, and the text of the PDDL goals.
+
+    Args:
+        texts: PDDL goals.
+        domain: domain, possibly extended.
+        scene: scene at the start.
+    """
     objects = scene_objects(scene, domain)
-    plain = [parse_goal_of_scene(text, scene, domain, objects=objects) for text in texts]
+    parsed = [parse_goal_of_scene(text, scene, domain, objects=objects) for text in texts]
     goals = domain.goals if isinstance(domain, GoalDomain) else ()
-    met = [Atom(goal.met.predicate, goal.met.arguments) for goal in goals]
-    stated = plain[0] if len(plain) == 1 else And(tuple(plain))
-    return And((*plain, *met)) if met else stated, str(stated)
+    atoms = [Atom(goal.met_fact.predicate, goal.met_fact.arguments) for goal in goals]
+    conjunction = parsed[0] if len(parsed) == 1 else And(tuple(parsed))
+    return And((*parsed, *atoms)) if atoms else conjunction, str(conjunction)
 
 
-def _with_words(domain: Domain, goals: Sequence[ObjectGoal]) -> Domain:
-    """Return the domain whose actions say which goals they meet."""
+def _extend_pddl(domain: Domain, goals: Sequence[ObjectGoal]) -> Domain:
+    """Return the PDDL domain with the predicates and effects of goals."""
     declared = {predicate.name: predicate for predicate in domain.predicates}
     names = frozenset(fact.predicate for goal in goals for fact in goal.facts)
     added = [
-        Predicate(achieving(name), (_ANY_GOAL, *declared[name].parameters))
+        Predicate(achievement_predicate(name), (_ANY_GOAL, *declared[name].parameters))
         for name in sorted(names)
     ]
-    added += [Predicate(some_achieving(name), declared[name].parameters) for name in sorted(names)]
+    added += [
+        Predicate(any_achievement_predicate(name), declared[name].parameters)
+        for name in sorted(names)
+    ]
     return replace(
         domain,
         requirements=tuple(
@@ -347,130 +392,134 @@ def _with_words(domain: Domain, goals: Sequence[ObjectGoal]) -> Domain:
         constants=(*domain.constants, *(Parameter(goal.name, (_GOAL_TYPE,)) for goal in goals)),
         predicates=(*domain.predicates, Predicate(GOAL_MET, (_ANY_GOAL,)), *added),
         actions=tuple(
-            replace(action, effect=_effect(action.effect, names)) for action in domain.actions
+            replace(action, effect=_extend_effect(action.effect, names))
+            for action in domain.actions
         ),
     )
 
 
-def _effect(effect: Effect, achievers: frozenset[str]) -> Effect:
-    """Return an effect that adds and deletes that goals are met where it adds and deletes what achieves them."""
+def _extend_effect(effect: Effect, achievers: frozenset[str]) -> Effect:
+    """Return an effect that also adds and deletes the facts of achieved goals."""
 
-    def meeting(leaf: Effect) -> Effect:
+    def extend(leaf: Effect) -> Effect:
         if not isinstance(leaf, Add | Delete) or leaf.atom.predicate not in achievers:
             return leaf
         kind, goal = Add if isinstance(leaf, Add) else Delete, _ANY_GOAL.name
-        achieved = Atom(achieving(leaf.atom.predicate), (goal, *leaf.atom.terms))
-        return EffectAnd(
-            (leaf, ForEach((_ANY_GOAL,), When(achieved, kind(Atom(GOAL_MET, (goal,))))))
-        )
+        is_achieved = Atom(achievement_predicate(leaf.atom.predicate), (goal, *leaf.atom.terms))
+        change = When(is_achieved, kind(Atom(GOAL_MET, (goal,))))
+        return EffectAnd((leaf, ForEach((_ANY_GOAL,), change)))
 
-    return mapped_effect(effect, meeting)
+    return map_effect(effect, extend)
 
 
-def mapped_effect(effect: Effect, change: Callable[[Effect], Effect]) -> Effect:
-    """Return an effect with its simple effects changed."""
+def map_effect(effect: Effect, change: Callable[[Effect], Effect]) -> Effect:
+    """Return an effect in which a function replaces each simple effect."""
     match effect:
         case EffectAnd(parts):
-            return EffectAnd(tuple(mapped_effect(part, change) for part in parts))
+            return EffectAnd(tuple(map_effect(part, change) for part in parts))
         case When(condition, inner):
-            return When(condition, mapped_effect(inner, change))
+            return When(condition, map_effect(inner, change))
         case ForEach(parameters, inner):
-            return ForEach(parameters, mapped_effect(inner, change))
+            return ForEach(parameters, map_effect(inner, change))
         case _:
             return change(effect)
 
 
-def added_facts(domain: Domain, action: GroundAction) -> Iterator[Fact]:
+def facts_added_by(domain: Domain, action: GroundAction) -> Iterator[Fact]:
     """Yield the facts that an action adds, regardless of conditions."""
     schema = domain.action(action.name)
-    binding = dict(
-        zip((parameter.name for parameter in schema.parameters), action.arguments, strict=True)
-    )
+    names = (parameter.name for parameter in schema.parameters)
+    binding = dict(zip(names, action.arguments, strict=True))
     for effect in simple_effects(schema.effect):
         if isinstance(effect, Add):
-            yield Fact(
-                effect.atom.predicate, tuple(binding.get(term, term) for term in effect.atom.terms)
-            )
+            atom = effect.atom
+            yield Fact(atom.predicate, tuple(binding.get(term, term) for term in atom.terms))
 
 
-# --- facts that achieve a goal
-# ----------------------------------------------------------------------------------------
+# --- facts that achieve a goal --------------------------------------------------------------------
 
 
-def _facts_of_goal(
+def _find_goal_facts(
     domain: PlanningDomain,
     goal: ObjectAt | ObjectIn,
     scene: SceneGraph,
     q: Configuration,
     arm: Manipulator,
 ) -> tuple[frozenset[Fact], str | None]:
-    """Return the facts that achieve a goal and, for a pose, what the object is to rest on."""
+    """Return the facts that achieve a goal and, for a pose, the support of the object.
+
+    Raises:
+        TaskError: if the domain has no predicates for the goal.
+    """
     if isinstance(goal, ObjectAt) and goal.relative_to == goal.frame:
         raise TaskError.at("goal", f"{goal}: an object has no place relative to itself")
-    refusals: list[str] = []
+    reasons: list[str] = []
     facts: set[Fact] = set()
     anchor = goal.region if isinstance(goal, ObjectIn) else goal.relative_to
-    alone = _alone(scene, goal.frame, anchor, q)
-    for support, pose in _resting(goal, alone, q, arm):
-        if (
-            isinstance(goal, ObjectAt)
-            and goal.relative_to in movable_frames(scene)
-            and support != goal.relative_to
-        ):
-            refusals.append(f"'{goal.relative_to}' is movable, and it would not stand on that")
+    isolated = _isolate(scene, goal.frame, anchor, q)
+    for support, pose in _resting_poses(goal, isolated, q, arm):
+        is_relative_to_movable = isinstance(goal, ObjectAt) and goal.relative_to in movable_frames(
+            scene
+        )
+        if is_relative_to_movable and support != anchor:
+            reasons.append(f"'{anchor}' is movable, and the object would not stand on it")
             continue
-        resting = alone.reparent(goal.frame, support, pose=pose)
+        at_goal = isolated.reparent(goal.frame, support, pose=pose)
+        held = isolated.reparent(goal.frame, arm.tip, q=q)
         try:
-            facts |= _facts_of(
-                domain, goal.frame, resting, alone.reparent(goal.frame, arm.tip, q=q), q
-            )
+            facts |= _place_facts(domain, goal.frame, at_goal, held, q)
         except SceneError as error:
-            refusals.append(str(error))
+            reasons.append(str(error))
             continue
         if facts and isinstance(goal, ObjectAt):
-            return _said(domain, goal, scene, q, facts), support
+            return _goal_facts(domain, goal, scene, q, facts), support
     if not facts:
-        reason = refusals[0] if refusals else "nothing there could carry it"
+        reason = reasons[0] if reasons else "nothing there could carry it"
         raise TaskError.at(
             "goal", f"domain '{domain.name}' has no predicates that describe {goal}: {reason}"
         )
-    return _said(domain, goal, scene, q, facts), None
+    return _goal_facts(domain, goal, scene, q, facts), None
 
 
-def _said(
+def _goal_facts(
     domain: PlanningDomain,
     goal: ObjectAt | ObjectIn,
     scene: SceneGraph,
     q: Configuration,
     facts: set[Fact],
 ) -> frozenset[Fact]:
+    """Return the facts that the semantics computes for a goal, by default the facts found by trial.
+
+    Raises:
+        TaskError: if the semantics cannot describe the goal.
+    """
     try:
-        stated = domain.semantics.continuous_goal_facts(goal, scene, q)
+        computed = domain.semantics.continuous_goal_facts(goal, scene, q)
     except SceneError as error:
         raise TaskError.at(
             "goal", f"domain '{domain.name}' has no predicates that describe {goal}: {error}"
         ) from error
-    return frozenset(facts if stated is None else stated)
+    return frozenset(facts if computed is None else computed)
 
 
-def _alone(scene: SceneGraph, frame: str, anchor: str, q: Configuration) -> SceneGraph:
-    """Return a scene in which the only objects are one and what its place is told by: the others may be elsewhere."""
+def _isolate(scene: SceneGraph, frame: str, anchor: str, q: Configuration) -> SceneGraph:
+    """Return a scene without movable objects other than one and the reference of its goal."""
     scene = scene.reparent(frame, scene.root(frame), q=q)
-    kept = {frame, anchor, *scene.ancestors(anchor)}
+    remaining = {frame, anchor, *scene.ancestors(anchor)}
     for other in movable_frames(scene):
-        if other not in kept and other in scene:
+        if other not in remaining and other in scene:
             scene = scene.remove_frame(other, subtree=True)
     return scene
 
 
-def _resting(
+def _resting_poses(
     goal: ObjectAt | ObjectIn, scene: SceneGraph, q: Configuration, arm: Manipulator
 ) -> Iterator[tuple[str, Pose]]:
-    """Yield what could carry an object where it is wanted, with support_from_frame."""
+    """Yield the possible supports of an object at its goal, with support_from_frame."""
     if isinstance(goal, ObjectIn):
         rng = np.random.default_rng(0)
         placements = placements_in_region(scene, goal.frame, goal.region, q=q, rng=rng)
-        for placement, _ in zip(placements, range(_PLACEMENTS), strict=False):
+        for placement, _ in zip(placements, range(_N_PLACEMENTS), strict=False):
             yield placement.support, placement.support_from_object
         return
     solid = [
@@ -478,67 +527,73 @@ def _resting(
         for frame in scene.frame_names
         if any(attached.collision for attached in scene.shapes(frame))
     ]
-    below = {
-        goal.frame,
-        *(frame for frame in scene.frame_names if goal.frame in scene.ancestors(frame)),
-    }
+    descendants = (frame for frame in scene.frame_names if goal.frame in scene.ancestors(frame))
+    subtree = {goal.frame, *descendants}
     first = [goal.relative_to] if goal.relative_to in solid else []
     moved = moved_frames(scene, arm)
     for support in dict.fromkeys([*first, *solid, goal.relative_to]):
-        if support not in below and support not in moved:
+        if support not in subtree and support not in moved:
             yield support, scene.pose(goal.relative_to, relative_to=support, q=q) @ goal.pose
 
 
-def _facts_of(
-    domain: PlanningDomain, frame: str, resting: SceneGraph, held: SceneGraph, q: Configuration
+def _place_facts(
+    domain: PlanningDomain, frame: str, at_goal: SceneGraph, held: SceneGraph, q: Configuration
 ) -> set[Fact]:
-    """Return the facts that say where an object rests and do not hold while it is in the hand."""
+    """Return the facts about the place of an object that do not hold while it is in the hand."""
     semantics, name = domain.semantics, pddl_name(frame)
-    objects = semantics.objects(resting)
-    state = domain.state(resting, objects, q)
-    stated = semantics.goal_facts(resting, objects, [frame])
+    objects = semantics.objects(at_goal)
+    state = domain.state(at_goal, objects, q)
+    candidates = semantics.goal_facts(at_goal, objects, [frame])
     try:
         in_hand = domain.state(held, objects, q)
     except SceneError:  # another object is in the hand
         in_hand = State()
-    found = {
+    facts = {
         fact
-        for fact in stated
+        for fact in candidates
         if fact in state and fact not in in_hand and fact.arguments[:1] == (name,)
     }
-    relations = {fact for fact in found if len(fact.arguments) > 1}
-    return relations or found
+    relations = {fact for fact in facts if len(fact.arguments) > 1}
+    return relations or facts
 
 
-# --- goals of the arm
-# -------------------------------------------------------------------------------------------------
+# --- goals of the arm -----------------------------------------------------------------------------
 
 
-def move_on(
+def append_arm_goals(
     node: SceneVersion,
     goals: Sequence[ContinuousGoal],
     arms: Mapping[str, ArmMotionPlanner],
     domain: PlanningDomain,
 ) -> PlanStep | None:
-    """Return the step that led to a node with motions to the goals of the arm, which change no fact; None for none."""
+    """Return the last step of a version with motions to the goals of the arm, or None.
+
+    The motions must not change any fact.
+
+    Args:
+        node: scene version.
+        goals: goals of the planning run.
+        arms: motion planners by arm.
+        domain: the domain.
+    """
     step = node.step
-    assert step is not None, "the root is no step"
+    assert step is not None, "the root version has no step"
     for goal in goals:
         if not isinstance(goal, ArmAt) or goal.fault(step.scene, step.q) is None:
             continue
         arm = next(arm for arm in arms.values() if set(goal.joints) <= set(arm.manipulator.joints))
         key = hashlib.blake2b(node.key + str(goal).encode(), digest_size=4).digest()
         seed = int.from_bytes(key, "little")
-        found = next(
+        motion = next(
             iter(arm.move(step.scene, step.q, joints=goal.joints, name="the goal", seed=seed)), None
         )
-        if not isinstance(found, ActionMotion):
+        if not isinstance(motion, ActionMotion):
             return None
         step = replace(
-            step, segments=(*step.segments, *found.segments), scene=found.scene, q=found.q
+            step, segments=(*step.segments, *motion.segments), scene=motion.scene, q=motion.q
         )
     types = domain.semantics.objects(step.scene)
-    is_same = domain.state(step.scene, types, step.q) == domain.state(node.scene, types, node.q)
-    return (
-        step if is_same and all(goal.fault(step.scene, step.q) is None for goal in goals) else None
-    )
+    if domain.state(step.scene, types, step.q) != domain.state(node.scene, types, node.q):
+        return None
+    are_met = all(goal.fault(step.scene, step.q) is None for goal in goals)
+    return step if are_met else None

@@ -255,8 +255,8 @@ def compose_domain(
         words: names in the domain by names of types, predicates and actions in the fragments.
 
     Raises:
-        TaskError: if a part is given twice, lacks a part that it needs, or excludes another. Also if
-            definitions differ, a predicate or an action has no semantics, or a fragment has an
+        TaskError: if a part is given twice, lacks a part that it needs, or excludes another. Also
+            if definitions differ, a predicate or an action has no semantics, or a fragment has an
             error. The message has the file and line.
     """
     unique: list[type[DomainPart]] = []

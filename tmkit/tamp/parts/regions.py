@@ -130,7 +130,7 @@ class Regions(DomainPart):
     pddl: ClassVar[str] = """
     (:types item region - object)
     (:predicates
-      (on ?x - item ?r - region)             ; ?x stands on ?r, all of its footprint
+      (on ?x - item ?r - region)             ; ?x stands on ?r with its whole footprint
       (holding ?arm - arm ?x - item)
       (handempty ?arm - arm))
     (:action pick
