@@ -1,11 +1,11 @@
-"""Semantics of the blocks domain in a scene, made of parts (:mod:`tmkit.tamp.parts`).
+"""Semantics of the blocks domain in a scene, composed of parts (:mod:`tmkit.tamp.parts`).
 
 A *block* is a frame of class ``movable``. A *location* is a cell of a grid of 0.1 m on a frame of
-class ``surface``, named ``SURFACE__i__j`` for the cell centred i and j cells from the surface's
-origin along its x and y axes. The parent of a block says what it stands on: another block, a
-surface (the location is the cell that holds the block's origin), or the hand.
+class ``surface``. The cell ``SURFACE__i__j`` has its centre i and j cells from the surface's origin
+along its x and y axes. The parent of a block is its support: another block, the hand, or a surface,
+where the location is the cell that contains the block's origin.
 
-Blocks stand upright, their frame's z axis along that of what they stand on, and on its top.
+Blocks stand upright on the top of their support, with their z axes aligned.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Semantics of the drawer domain in a scene, made of parts (:mod:`tmkit.tamp.parts`).
+"""Semantics of the drawer domain in a scene, composed of parts (:mod:`tmkit.tamp.parts`).
 
-Objects are picked from and placed on tables and in drawers, which are closed at the lower limit of
-their joint and open, for the hand to reach in, at the upper one: the state depends on the
-configuration.
+Objects are picked from and placed on tables and in drawers. A drawer is closed at the lower limit
+of its joint and accessible at the upper one, so the state depends on the configuration.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Semantics of the handover domain in a scene, made of parts (:mod:`tmkit.tamp.parts`).
+"""Semantics of the handover domain in a scene, composed of parts (:mod:`tmkit.tamp.parts`).
 
-Arms pick objects from places and put them there, and hand them over to each other. An object may
-rest on any of its stable faces, on whichever side the hand can come to from above.
+Arms pick objects from places, place them on places, and hand them over to each other. An object may
+rest on any of its stable faces that a hand from above can place.
 """
 
 from __future__ import annotations
@@ -23,25 +23,24 @@ from tmkit.tamp.domains import no_grasp
 
 WORDS = {"on": "at", "region": "place", "handempty": "empty"}
 
-_DOWNWARDS = -0.5  # z of the tool's axis below which a hand comes from above
+_MAX_DOWNWARD_Z = -0.5
+"""Largest z component of the tool axis of a hand from above."""
 
 
 class Faces(parts.TwoArms):
-    """Objects are put down on any face, by hands that come from above."""
+    """Objects are placed on any face, by hands from above."""
 
     def do_pick(
         self, context: ActionContext, arm: Manipulator, object: str, region: str
     ) -> Iterator[Candidate]:
-        """Yield the grasps of an object: from above first."""
+        """Yield the grasps of an object, from above first."""
         del region
-        root_from_object = context.scene.pose(
-            object, relative_to=context.scene.root(object), q=context.q
-        )
+        scene = context.scene
+        root_from_object = scene.pose(object, relative_to=scene.root(object), q=context.q)
 
         def steepness(grasp: Grasp) -> float:
-            return round(
-                float((root_from_object @ grasp.object_from_tool).rotate([0.0, 0.0, 1.0])[2]), 3
-            )
+            root_from_tool = root_from_object @ grasp.object_from_tool
+            return round(float(root_from_tool.rotate([0.0, 0.0, 1.0])[2]), 3)
 
         grasps = sorted(context.grasps(object, arm=arm.name), key=steepness)
         if not grasps:
@@ -51,7 +50,7 @@ class Faces(parts.TwoArms):
     def places(
         self, context: ActionContext, arm: Manipulator, object: str, region: str
     ) -> Iterator[Place]:
-        """Yield where an object may rest, on whichever side the hand can come to from above."""
+        """Yield placements on any stable face for which the hand is above the object."""
         scene, q = context.scene, context.q
         root_from_region = scene.pose(region, relative_to=scene.root(region), q=q)
         object_from_tool = scene.pose(arm.tool, relative_to=object, q=q)
@@ -60,7 +59,7 @@ class Faces(parts.TwoArms):
             scene, object, region, q=q, rng=context.rng, manipulator=arm, settings=settings
         ):
             tool = root_from_region @ placement.support_from_object @ object_from_tool
-            if float(tool.rotate([0.0, 0.0, 1.0])[2]) < _DOWNWARDS:
+            if float(tool.rotate([0.0, 0.0, 1.0])[2]) < _MAX_DOWNWARD_Z:
                 yield Place.at(object, placement, arm=arm.name)
 
 

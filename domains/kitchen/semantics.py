@@ -1,4 +1,4 @@
-"""Semantics of the kitchen domain in a scene, made of parts (:mod:`tmkit.tamp.parts`).
+"""Semantics of the kitchen domain in a scene, composed of parts (:mod:`tmkit.tamp.parts`).
 
 Objects are picked from and placed on regions, washed on those of class ``sink`` and cooked on those
 of class ``stove``; the arm has a home.

@@ -1,7 +1,7 @@
-"""Semantics of the mobile manipulation domain in a scene, made of parts (:mod:`tmkit.tamp.parts`).
+"""Semantics of the mobile manipulation domain, composed of parts (:mod:`tmkit.tamp.parts`).
 
 Two robots plan together: an arm, and the mobile base that carries it. The base drives between
-stations and surfaces, and the arm picks and places where it stands.
+stations and surfaces, and the arm picks and places from its current base pose.
 """
 
 from __future__ import annotations

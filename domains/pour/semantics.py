@@ -1,6 +1,6 @@
-"""Semantics of the pour domain in a scene, made of parts (:mod:`tmkit.tamp.parts`).
+"""Semantics of the pour domain in a scene, composed of parts (:mod:`tmkit.tamp.parts`).
 
-Vessels stand on surfaces; the hand carries them, and pours what is in one into another.
+Vessels stand on surfaces. The hand carries them and pours the content of one into another.
 """
 
 from __future__ import annotations

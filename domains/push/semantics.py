@@ -1,7 +1,7 @@
-"""Semantics of the push domain in a scene, made of parts (:mod:`tmkit.tamp.parts`).
+"""Semantics of the push domain in a scene, composed of parts (:mod:`tmkit.tamp.parts`).
 
-Objects are picked, placed, and pushed from region to region. The PDDL does not state what can be
-grasped where: the planner computes it, and pushes where needed.
+Objects are picked, placed, and pushed from region to region. The PDDL does not state where objects
+can be grasped. The planner computes it, and pushes if needed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Semantics of the rearrangement domain in a scene, made of parts (:mod:`tmkit.tamp.parts`).
+"""Semantics of the rearrangement domain in a scene, composed of parts (:mod:`tmkit.tamp.parts`).
 
-A *place* is a frame of class ``place``, with a shape on whose top there is room for one object. The
-domain does not state which object blocks the arm's way to which other: the planner computes it.
+A *place* is a frame of class ``place``, with a shape on whose top one object fits. The domain does
+not state which objects obstruct the arm; the planner computes it.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from tmkit.tamp.diagnosis.diagnosis import (
     BlockingBody,
     GoalConflict,
     LearnedConstraint,
-    added_up,
-    in_centimetres,
+    format_length,
+    sum_counts,
 )
 
 
@@ -52,7 +52,7 @@ def solve(scene: SceneGraph, goal: str, **options: Any) -> PlanResult:
 
 
 def test_bodies_in_the_way_are_counted() -> None:
-    """Of a block under a lid the diagnosis says how often what failed, and that the lid was in the way."""
+    """For a block under a lid, the diagnosis counts the failures and names the lid."""
     diagnosis = solve(under_a_lid(), "(on a b)").diagnosis
     [action] = diagnosis.actions
     assert action.action == "(pick-up a table__0__0)"
@@ -80,7 +80,7 @@ def test_what_was_learned_is_told() -> None:
 
 
 def test_an_example_says_where_everything_was() -> None:
-    """The first failure of each cause comes with scene, configuration, handled object and what was in the way."""
+    """The first failure of each cause has its scene, configuration, object and bodies."""
     scene = under_a_lid()
     [action] = solve(scene, "(on a b)").diagnosis.actions
     [blocked] = [cause for cause in action.causes if cause.in_the_way]
@@ -96,13 +96,13 @@ def test_an_example_says_where_everything_was() -> None:
 
 
 def test_metres_out_of_reach_are_worked_out() -> None:
-    """What is missing to a block 3 m away is proved: 3 m less what rails and hand are long together."""
+    """A lower bound of the distance to a block 3 m away is proved."""
     result = solve(far_away(), "(on far b)")
     [action] = result.diagnosis.actions
     assert dict(action.kinds) == {FailureKind.OUT_OF_REACH: action.failures}
     assert 1.0 < action.excess < 2.5
     assert (
-        f"the pose is out of the arm's reach, by at least {in_centimetres(action.excess)}."
+        f"the pose is out of the arm's reach, by at least {format_length(action.excess)}."
         in result.explanation
     )
     [constraint] = result.diagnosis.constraints
@@ -130,7 +130,7 @@ def test_what_is_impossible_in_every_state_is_told() -> None:
 
 
 def test_a_region_too_full_is_told_with_what_stands_there() -> None:
-    """A pot that leaves no room beside it on the stove is in the way of the block, and giving it up is a suggestion."""
+    """A pot on the stove is in the way of the block, and its removal is a suggestion."""
     scene = kitchen(1)
     height = scene.shapes("stove")[0].shape.bounds[1][2]
     shapes = [AttachedShape(Box([0.2, 0.2, 0.1]))]
@@ -163,7 +163,7 @@ def test_a_region_too_full_is_told_with_what_stands_there() -> None:
 
 
 def test_what_is_too_heavy_is_told() -> None:
-    """A pot of eight kilograms that a cup cannot bear: with how much it pulls, and how many times too much that is."""
+    """For a pot of 8 kg, the cause has the force on the cup and the excess factor."""
     scene = kitchen(1)
     height = scene.shapes("stove")[0].shape.bounds[1][2]
     shapes = [AttachedShape(Box([0.2, 0.2, 0.2]))]
@@ -210,7 +210,7 @@ def test_what_is_too_heavy_is_told() -> None:
 def test_facts_that_exclude_each_other_are_named(
     goal: str, facts: tuple[str, ...], words: str
 ) -> None:
-    """Where the task alone has no solution, the diagnosis says which facts of the goal are to blame."""
+    """If the task alone has no solution, the diagnosis contains the conflicting facts."""
     result = solve(two(), goal)
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert result.diagnosis.conflict == GoalConflict(facts)
@@ -283,7 +283,7 @@ def test_a_diagnosis_is_plain_values_for_programs() -> None:
 def test_who_is_in_whose_way(
     pair: tuple[str, str], object: str | None, found: tuple[str, ...]
 ) -> None:
-    """Of a pair the frame is in the way that neither the arm nor the object moves; then the object, never the arm."""
+    """The frame that neither arm nor object moves is in the way, else the object."""
     scene = SceneGraph()
     for name in ("left", "right", "wall", "lid", "cup"):
         scene = scene.add_frame(name, "world")
@@ -302,12 +302,12 @@ def test_counts_of_bodies_are_added_up_in_order() -> None:
         BlockingBody("a", 1),
         BlockingBody("b", 1),
     ]
-    assert added_up(bodies) == (BlockingBody("c", 3), BlockingBody("b", 2), BlockingBody("a", 1))
+    assert sum_counts(bodies) == (BlockingBody("c", 3), BlockingBody("b", 2), BlockingBody("a", 1))
 
 
 def test_lengths_are_told_in_centimetres_below() -> None:
     """A lower bound stays one when it is rounded."""
-    assert [in_centimetres(value) for value in (0.004, 0.01, 0.019, 1.5)] == [
+    assert [format_length(value) for value in (0.004, 0.01, 0.019, 1.5)] == [
         "less than 1 cm",
         "1 cm",
         "1 cm",

@@ -81,7 +81,7 @@ def test_what_can_be_moved_is_no_proof() -> None:
 
 
 def test_what_holds_of_a_hull_alone_is_no_proof() -> None:
-    """In the middle of a wide bin, one mesh without a lid, there is room; its hull fills it, and the reason says so."""
+    """In a wide bin without a lid there is room; the cause names its convex hull."""
     walls = [
         trimesh.creation.box(bounds=bounds)
         for bounds in (
@@ -123,7 +123,7 @@ def test_an_arm_that_gets_about_is_not_enclosed() -> None:
 
 
 def test_an_arm_between_walls_is_enclosed() -> None:
-    """A pen around the hand, open above where the arm cannot go: few configurations are reached; walls are named."""
+    """If walls enclose the hand, few configurations are reached, and the walls are named."""
     scene = two()
     x, y, z = scene.pose(
         "hand", relative_to="world", q=GANTRY.ready_configuration(scene)
@@ -175,7 +175,7 @@ def gap_cause(scene: SceneGraph, object: str = "target", robot: str = "panda") -
 
 
 def thickness_beside(scene: SceneGraph, arm: Manipulator, *, width: float, depth: float) -> float:
-    """Return how thick the thinnest finger is along y of the tool, from some height over the tool point on.
+    """Return the thickness of the thinnest finger along y of the tool, above a height.
 
     Every two vertices of a link make a segment, which lies in its hull: where segments cross the
     level are the corners of the section.
@@ -204,7 +204,7 @@ def thickness_beside(scene: SceneGraph, arm: Manipulator, *, width: float, depth
 
 
 def test_clutter_closer_than_a_finger_is_told_so_by_the_thickness_of_the_finger() -> None:
-    """Blocks of 5 cm at 1 cm: no grasp of any. The fingers hold by 4 mm, and are measured anew there."""
+    """Blocks of 5 cm with gaps of 1 cm have no grasp; the fingers overlap them by 4 mm."""
     scene, panda = clutter(3, gap=0.01).scene, load_manipulator("panda")
     cause = gap_cause(scene)
     thick = thickness_beside(scene, panda, width=CUBE, depth=0.004)
@@ -231,7 +231,7 @@ def test_gaps_decide_as_the_thickness_says(gap: float) -> None:
 
 
 def test_what_can_be_moved_first_is_no_cause() -> None:
-    """Round neighbours leave corners free, those of a cross are taken from outside, and of a row the sides are free."""
+    """Round, crossed and aligned neighbours leave different grasps free."""
     assert gap_cause(blocked().scene) is None
     row = table_scene()
     for k, name in enumerate(("c0", "target", "c1")):
@@ -264,7 +264,7 @@ def test_other_hands_have_other_fingers() -> None:
 
 
 def test_a_clutter_with_narrow_gaps_is_refuted() -> None:
-    """Gaps that are too narrow for every grasp are a proof, which names the object of the goal and its neighbours."""
+    """Too narrow gaps for every grasp are a proof that names the object and its neighbours."""
     problem = clutter(3, gap=0.01)
     result = tk.plan(
         problem.scene,
@@ -278,7 +278,7 @@ def test_a_clutter_with_narrow_gaps_is_refuted() -> None:
 
 
 def test_a_hand_that_would_be_in_the_support_is_told() -> None:
-    """A bowl that is held by its rim cannot be put upside down on a tray: the hand would be below it."""
+    """A bowl held by its rim cannot be placed upside down: the hand would be below it."""
     scene = tk.load_scene("panda_table", "dishes")
     for other in ("mug", "bottle", "box", "pan"):
         scene = scene.remove_frame(other, subtree=True)

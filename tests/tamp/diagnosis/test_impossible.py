@@ -1,8 +1,8 @@
-"""Problems without a plan: one small scene for each kind of reason, and what the answer must say about it.
+"""Problems without a plan: one small scene for each kind of cause, with its explanation.
 
-The planner proves what follows from the words alone, or from arguments that hold for every
-configuration; of everything else it says what was tried and what was in the way, and claims no
-proof. Either way the answer names the bodies, the facts and the distances.
+The planner proves infeasibility from the PDDL alone, or by arguments for all configurations.
+Otherwise the explanation contains the attempts and the bodies in the way, without a proof. In both
+cases it names the bodies, the facts and the distances.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def answer(case: Case) -> PlanResult:
 
 @pytest.mark.parametrize("name", list(CASES))
 def test_the_answer_says_why(name: str) -> None:
-    """No plan is claimed, the status is the right one, and the explanation names what stands against the goal."""
+    """The result has no plan, the right status, and an explanation that names the cause."""
     case = CASES[name]
     result = answer(case)
     assert result.plan is None
@@ -277,6 +277,6 @@ def test_the_distance_beyond_reach_is_a_number() -> None:
     ],
 )
 def test_a_goal_about_what_is_not_there_is_refused(goal: str, message: str) -> None:
-    """Unknown objects and predicates, wrong numbers and types are bad input, and the nearest name is offered."""
+    """Errors for unknown names and wrong values or types suggest the nearest name."""
     with pytest.raises(TaskError, match=message):
         tk.plan(two(), goal=goal, robot=GANTRY)

@@ -1,4 +1,4 @@
-"""What the words of the blocks domain mean: objects, facts, candidates, and scenes that have no meaning."""
+"""Objects, facts and candidates of the blocks domain, and scenes that it rejects."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def candidates(domain: PlanningDomain, scene: SceneGraph, *words: str, seed: int
 
 
 # --- objects
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_blocks_and_the_cells_of_surfaces_are_the_objects(domain: PlanningDomain) -> None:
@@ -130,7 +130,7 @@ def test_a_surface_needs_a_shape(domain: PlanningDomain) -> None:
 
 
 # --- state
-# ------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_facts_of_a_stack(domain: PlanningDomain) -> None:
@@ -224,7 +224,7 @@ def test_equal_scenes_have_equal_states(domain: PlanningDomain) -> None:
 def test_scenes_without_a_meaning(
     domain: PlanningDomain, change: dict[str, Any], message: str
 ) -> None:
-    """A block that stands on nothing, beside, above, or askew is named, and so are two at one place."""
+    """The error names a block that floats, is beside its support, leans, or shares a place."""
     scene = blocks_scene({"b": (0, 0)})
     pose = Pose.from_rpy(
         change.get("position", [0.1, 0.1, 0.075]), change.get("rpy", [0.0, 0.0, 0.0])
@@ -256,7 +256,7 @@ def test_two_blocks_in_the_hand_are_named(domain: PlanningDomain) -> None:
 
 
 # --- candidates
-# -------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_grasps_come_from_above_first(domain: PlanningDomain) -> None:
@@ -281,7 +281,7 @@ def test_a_block_too_wide_for_the_hand_says_so(domain: PlanningDomain) -> None:
 
 
 def test_a_place_is_in_its_cell_and_on_the_surface(domain: PlanningDomain) -> None:
-    """Every resting place is in the location, on the top, and not over the edge, whichever way the block is turned."""
+    """Every placement is in the location, on the top, and not over the edge, at any turn."""
     scene = blocks_scene({}, table=0.4)
     scene = with_block(scene, "a", [0.0, 0.0, 0.02], shape=Box([0.04, 0.08, 0.04]))
     for cell in ((0, 0), (1, -1), (2, 1), (-2, 2)):
@@ -327,7 +327,7 @@ def test_a_block_larger_than_the_surface_stands_in_its_middle(domain: PlanningDo
 
 
 def test_stacking_is_centred_and_upright(domain: PlanningDomain) -> None:
-    """A block comes to rest on the middle of another, bottom on top, turned as little as it can first."""
+    """A block is placed in the middle of another one, smallest rotation first."""
     scene = with_block(
         blocks_scene({"a": (0, 0)}), "b", [0.2, 0.2, 0.04], turn=0.3, shape=Box([0.05, 0.05, 0.08])
     )
@@ -359,7 +359,7 @@ def test_suction_blocks_are_candidates_too() -> None:
 
 
 # --- goals
-# ------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -377,7 +377,7 @@ def test_suction_blocks_are_candidates_too() -> None:
     ],
 )
 def test_a_wrong_goal_says_where_and_what(domain: PlanningDomain, goal: str, message: str) -> None:
-    """A goal that cannot be meant is refused with its place, and the nearest name where there is one."""
+    """The error of a wrong goal contains its place, and the nearest name if there is one."""
     scene = blocks_scene({"red": (0, 0), "blue": (1, 1)})
     with pytest.raises(TaskError, match=message) as caught:
         derive_problem(scene, domain, goal=goal)
@@ -391,7 +391,7 @@ def test_a_goal_is_needed(domain: PlanningDomain) -> None:
 
 
 def test_actions_lead_to_the_state_that_pddl_predicts(domain: PlanningDomain) -> None:
-    """Along a plan the state derived from each scene is the state that the domain's words predict."""
+    """Along a plan, the state derived from each scene is equal to the predicted state."""
     scene = blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"}, table=0.4)
     result = tk.plan(scene, goal=SUSSMAN, robot=GANTRY)
     assert result.plan is not None

@@ -1,4 +1,4 @@
-"""Blocks that are not where they seem: looks where the probability demands them, and nowhere else."""
+"""Uncertain blocks: plans contain looks only where probabilities require them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def stacked() -> Plan:
 
 @pytest.mark.parametrize(("known", "expected"), [("abc", []), ("b", ["a"]), ("", ["a", "b"])])
 def test_a_plan_looks_exactly_at_what_it_must(known: str, expected: list[str]) -> None:
-    """One look for each block that is handled and not known well enough; none at the third block, none for nothing."""
+    """A plan has one look for each handled block with an uncertain pose, and no others."""
     plan = solve(sure(unsure_blocks(), *known)).plan
     assert plan is not None
     assert sorted(looks(plan)) == expected
@@ -71,7 +71,7 @@ def test_a_plan_looks_exactly_at_what_it_must(known: str, expected: list[str]) -
 
 
 def test_a_plan_of_another_process_has_what_was_looked_at() -> None:
-    """The scenes that follow from the first one in this process are those of the process that planned."""
+    """Scenes derived from the first one are equal in this and in the planning process."""
     plan = solve(unsure_blocks(), seeds=2, workers=2).plan
     assert looks(plan)
     assert plan is not None
@@ -79,7 +79,7 @@ def test_a_plan_of_another_process_has_what_was_looked_at() -> None:
 
 
 def test_the_state_is_that_of_the_scene(stacked: Plan) -> None:
-    """What is located follows from the version of the scene alone, before and after each step of a plan."""
+    """Located blocks depend on the scene version alone, before and after each step of a plan."""
     plan = stacked
     domain = load_planning_domain("blocks_uncertain", manipulator=load_manipulator("panda"))
     objects = domain.semantics.objects(plan.scene)
@@ -96,7 +96,7 @@ def test_the_state_is_that_of_the_scene(stacked: Plan) -> None:
 
 
 def test_one_look_tells_of_all_that_share_an_error(tmp_path: Path) -> None:
-    """When it is the table that is not where it seems, a look at one block locates the other, and is enough."""
+    """If only the table is uncertain, a look at one block also locates the other one."""
     table = np.diag([4e-4, 4e-4, 0, 0, 0, 1e-3])
     scene = sure(unsure_blocks(), "a", "b", "c", deviation=0.001).set_covariance("table", table)
     plan = solve(scene).plan
@@ -119,31 +119,31 @@ def test_plans_repeat_themselves(stacked: Plan, tmp_path: Path) -> None:
 
 
 def test_the_answer_is_no_when_looking_does_not_do() -> None:
-    """A camera that sees badly leaves too little: the answer says what is reached, and what is asked."""
+    """For an inaccurate camera the explanation has the reached and the required probability."""
     result = solve(unsure_blocks().set_attribute("eye", "position_deviation", 0.012), **LITTLE)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
-    cause = "P(the hand finds a) is 0.2316, and after a look from 'eye' 0.6297; 0.95 is asked"
+    cause = "P(the hand finds a) is 0.2316, and after a look from 'eye' 0.6297; 0.95 is required"
     assert cause in result.explanation
     beside = solve(unsure_blocks().set_attribute("eye", "field_of_view", 0.2), **LITTLE)
     assert "'a' is out of sight of camera 'eye', 13 degrees off its axis" in beside.explanation
     blind = solve(unsure_blocks().remove_frame("eye"), **LITTLE)
     assert (
-        "P(the hand finds a) is 0.2316, and 0.95 is asked; the scene has no camera"
+        "P(the hand finds a) is 0.2316, and 0.95 is required; the scene has no camera"
         in blind.explanation
     )
 
 
 def test_slips_alone_may_be_too_much() -> None:
-    """On a slim post nothing stands surely, however well all is known: that is proved before anything is tried."""
+    """Before the search, it is proved that nothing stands surely on a slim post."""
     scene = unsure_blocks().set_shapes("b", [AttachedShape(Box([0.006, 0.006, 0.05]))])
     result = solve(scene)
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert "with no errors but the slips of the hand P(a is on b) is 0.9" in result.explanation
-    assert "and 0.95 is asked" in result.explanation
+    assert "and 0.95 is required" in result.explanation
 
 
 def test_looks_that_serve_a_place_alone() -> None:
-    """On a slim post one looks though the hand would find the block; if that is too little, the answer says so."""
+    """A slim post requires a look at a located block; the explanation has its probability."""
     known = unsure_blocks(0.0045)
     assert looks(solve(known).plan) == []
     for width, count in ((0.026, 1), (0.018, 2)):
@@ -154,11 +154,11 @@ def test_looks_that_serve_a_place_alone() -> None:
     result = solve(known.set_shapes("b", [AttachedShape(Box([0.01, 0.01, 0.05]))]), **LITTLE)
     assert result.plan is None
     assert "after looks P(a would be on b) is 0.8287" in result.explanation
-    assert "and 0.95 is asked" in result.explanation
+    assert "and 0.95 is required" in result.explanation
 
 
 def test_towers_need_one_look_a_block() -> None:
-    """A block that was looked at, picked and placed is known well enough still, for the next one on it."""
+    """A block remains certain enough for another block on it after look, pick and place."""
     plan = solve(unsure_blocks(), "(and (surely-on a b) (surely-on b c))").plan
     assert plan is not None
     assert sorted(looks(plan)) == ["a", "b", "c"]
@@ -192,7 +192,7 @@ def test_a_camera_on_the_hand_is_brought_to_views() -> None:
 
 
 def test_goals_of_the_other_words() -> None:
-    """A block that is to be located is looked at; one that is to be surely at a place is carried there."""
+    """The goal "located" requires a look, and the goal "surely at" requires a transfer."""
     only = solve(unsure_blocks(), "(located c)").plan
     assert looks(only) == ["c"]
     plan = solve(unsure_blocks(), "(surely-at a table__-1__-1)").plan
@@ -208,7 +208,7 @@ def test_goals_of_the_other_words() -> None:
 
 
 def test_looking_makes_the_difference_in_physics(stacked: Plan) -> None:
-    """In a world that was drawn from what is held possible the plan with looks succeeds, and the blind one does not."""
+    """In a world sampled from the belief, the plan with looks succeeds; the one without fails."""
     scene = stacked.scene
     blind = tk.plan(scene, domain="blocks", goal="(on a b)").plan
     assert blind is not None

@@ -109,7 +109,7 @@ def test_frames_of_one_name_are_refused() -> None:
 @pytest.mark.parametrize("robot", ["panda", "iiwa"])
 @pytest.mark.parametrize("count", [3, *in_long(4, 5), 6])
 def test_the_towers_are_moved(count: int, robot: str) -> None:
-    """Every number of discs is solved, in as many moves as it takes; no disc ever lies on a smaller one."""
+    """Problems of all sizes have optimal plans in which no disc lies on a smaller one."""
     plan = checked(
         plan_problem(
             "hanoi", f"hanoi{count}", scene=f"hanoi{count}", robot=robot, table=TABLES[robot]
@@ -129,7 +129,7 @@ def test_the_towers_are_moved(count: int, robot: str) -> None:
 
 @pytest.mark.parametrize("robot", ["panda", "iiwa"])
 def test_discs_go_over_the_rods(robot: str) -> None:
-    """Each disc is lifted straight up until its foot is above the rod, and lowered straight down over the next one."""
+    """A disc is lifted until its bottom is above the rod, and lowered straight over another."""
     plan = checked(
         tk.plan(
             discs(robot=robot),
@@ -171,7 +171,7 @@ def test_a_hand_from_above_would_meet_the_rod() -> None:
 
 @pytest.mark.parametrize("robot", ["panda", "iiwa"])
 def test_a_disc_is_played(robot: str) -> None:
-    """Held by friction between real fingers, or by a cup on its ring, a disc comes to lie where the plan says."""
+    """In simulation, fingers or a cup place a disc at the pose of the plan."""
     report = tk.simulate(
         checked(tk.plan(discs(robot=robot), domain="hanoi", goal="(on d1 right)", robot=robot))
     )
@@ -180,7 +180,7 @@ def test_a_disc_is_played(robot: str) -> None:
 
 
 def test_the_goal_may_be_a_scene() -> None:
-    """A scene in which one disc lies elsewhere says where it is wanted, and nothing of the others."""
+    """The goal of a goal scene contains the moved disc alone."""
     scene = discs()
     goal = scene.reparent("d1", "right", pose=Pose([0.0, 0.0, 0.002]))
     stated = [

@@ -34,7 +34,7 @@ ARM = load_manipulator(ROBOT)
 
 
 def shelf(sizes: list[tuple[float, float]], room: tuple[float, float]) -> SceneGraph:
-    """Return the kitchen with boxes of given length and width on the floor, and a region of its own for them."""
+    """Return the kitchen with boxes of given length and width, and a region for them."""
     return with_shelf(tk.load_scene("iiwa_kitchen"), sizes, room)
 
 
@@ -71,7 +71,7 @@ def plan_in(scene: SceneGraph, goal: str) -> PlanResult:
 
 
 def test_three_blocks_on_a_shelf_for_two_are_refused_by_area() -> None:
-    """Three blocks of 0.1 m do not fit in 0.2 m x 0.1 m: proved, said so, and nothing was searched for that."""
+    """Three blocks of 0.1 m do not fit in 0.2 m x 0.1 m, which is proved without a search."""
     scene = shelf([(0.1, 0.1)] * 3, (0.2, 0.1))
     result = plan_in(scene, on_shelf(3))
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
@@ -84,7 +84,7 @@ def test_three_blocks_on_a_shelf_for_two_are_refused_by_area() -> None:
 
 
 def test_five_blocks_are_refused_by_the_circles_inside_them_where_their_area_would_fit() -> None:
-    """Five blocks of 5 cm cover 125 of 144 cm^2, and still do not fit, at any turn: circles are the same at all."""
+    """Five blocks of 5 cm cover 125 of 144 cm^2, and still do not fit at any turn."""
     scene = shelf([(0.05, 0.05)] * 5, (0.12, 0.12))
     result = plan_in(scene, on_shelf(5))
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
@@ -106,7 +106,7 @@ def test_five_blocks_are_refused_by_the_circles_inside_them_where_their_area_wou
 def test_what_stands_side_by_side_is_never_refused(
     rows: int, columns: int, side: float, gap: float, seed: int
 ) -> None:
-    """Blocks, or cylinders, that fit in rows are not refused, whatever smaller ones are among them."""
+    """Blocks or cylinders that fit in rows are not rejected, also with smaller ones among them."""
     rng = np.random.default_rng(seed)
     count = rows * columns
     sizes = [
@@ -118,7 +118,7 @@ def test_what_stands_side_by_side_is_never_refused(
 
 
 def test_what_is_heavier_than_the_payload_is_refused_by_its_mass() -> None:
-    """25 kg are too much for an arm that carries 14, whatever holds it; a lighter object is not refused for that."""
+    """A load of 25 kg exceeds a payload of 14 kg for any grasp; a lighter object does not."""
     scene = shelf([(0.1, 0.1)], (0.2, 0.2))
     result = plan_in(scene.set_inertia("box0", Inertia(25.0)), on_shelf(1))
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
@@ -136,7 +136,7 @@ def test_what_is_heavier_than_the_payload_is_refused_by_its_mass() -> None:
 
 
 def test_a_panda_does_not_lift_six_kilograms() -> None:
-    """Its data sheet says 3 kg; the checker says so, too, of a plan for an object that became heavier."""
+    """The data sheet states 3 kg; the validator rejects a plan after the object became heavier."""
     scene = blocks_of_panda()
     light = tk.plan(
         scene.set_inertia("a", Inertia(0.1)),
@@ -225,7 +225,7 @@ def test_cooking_needs_a_stove_that_is_large_enough() -> None:
 
 
 def test_full_stoves_are_possible() -> None:
-    """Sixteen blocks have less area than the stove, so nothing is proved; seventeen and a bit have more."""
+    """Sixteen blocks have less area than the stove, and more than seventeen have more."""
     scene = kitchen(1)
     facts = {}
     for number in range(18):
@@ -244,7 +244,7 @@ def test_full_stoves_are_possible() -> None:
 
 
 def test_round_things_need_less_and_unknown_shapes_nothing() -> None:
-    """A cylinder takes the area of its circle; of a lying one, or one that leans where it is, nothing is counted."""
+    """A cylinder has the area of its circle; lying or leaning ones are not counted."""
     scene, facts = shelf([(0.1, 0.1)] * 3, (0.2, 0.125)), {}
     for number in range(3):
         name = f"box{number}"
@@ -316,7 +316,7 @@ def test_refuted_goals_name_only_what_contradicts(boxes: int) -> None:
 
 
 # --- height
-# -----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def towers(height: float) -> SceneGraph:
@@ -329,7 +329,7 @@ def towers(height: float) -> SceneGraph:
 
 @pytest.mark.parametrize("height", [0.15, 0.2, 0.21, 0.25, 0.36, 0.38, 0.45])
 def test_towers_are_refuted_only_when_the_hand_does_not_get_so_high(height: float) -> None:
-    """A tower that is planned is never refuted; one that the hand touches only above its rails is, at once."""
+    """A feasible tower is never refuted; one beyond the reach of the hand is."""
     scene, goal = towers(height), "(and (on a b) (on b c))"
     domain = load_planning_domain("blocks", manipulator=GANTRY)
     facts = necessary_facts(derive_problem(scene, domain, goal=goal))
@@ -343,7 +343,7 @@ def test_towers_are_refuted_only_when_the_hand_does_not_get_so_high(height: floa
 
 
 def test_a_tower_that_stands_already_is_no_proof() -> None:
-    """Blocks that need not be put where they are prove nothing, however high they stand; nor do lower ones."""
+    """Blocks that need no move prove nothing at any height, nor do lower blocks."""
     object, fact = "a", Fact.of("on", "a", "b")
     scene = towers(0.25)
     assert prove_too_high(scene, object, bottom=0.1, fact=fact, manipulator=GANTRY) is None
@@ -370,7 +370,7 @@ def test_a_tower_that_stands_already_is_no_proof() -> None:
     ids=repr,
 )
 def test_what_is_narrower_than_the_hand_opens_is_not_refused(shape: Shape) -> None:
-    """The grasps of a flat disc by its caps are not sampled, nor those with less than the usual clearance."""
+    """Grasps of a flat disc by its caps and with little clearance are not sampled."""
     scene = blocks_of_panda().set_shapes("a", [AttachedShape(shape)])
     fact, panda = Fact.of("on", "a", "b"), load_manipulator("panda")
     assert (
@@ -400,7 +400,7 @@ def test_only_what_is_wider_than_the_hand_in_all_directions_is_refused(
 
 
 def test_what_stands_on_an_object_may_be_taken_off() -> None:
-    """Its own mass decides, not that of what it carries; a mass that the scene does not give is stated as such."""
+    """The mass without the load counts; the cause states a mass computed from shapes."""
     scene = shelf([(0.1, 0.1), (0.1, 0.1)], (0.2, 0.2)).set_inertia("box0", Inertia(10.0))
     fact = Fact.of("on", "box0", "shelf")
     loaded = scene.set_inertia("box1", Inertia(10.0)).reparent(
@@ -422,7 +422,7 @@ def test_what_stands_on_an_object_may_be_taken_off() -> None:
 
 
 def test_a_goal_that_holds_is_never_refuted() -> None:
-    """Plates in a stack are both on an area that is drawn on the floor, although side by side they have no room."""
+    """Plates in a stack are on a visual area that is too small for them side by side."""
     scene, plates = tk.load_scene("iiwa_kitchen"), [AttachedShape(Box([0.09, 0.09, 0.022]))]
     top = float(scene.shapes("floor")[0].shape.bounds[1][2])
     area = [AttachedShape(Box([0.1, 0.1, 0.001]), collision=False)]
@@ -468,7 +468,7 @@ def test_what_falls_over_may_lie() -> None:
 
 
 def test_samplers_of_the_user_may_put_objects_down_otherwise() -> None:
-    """A bar fits on its end, which only a sampler of the user proposes: then it is planned, not refuted."""
+    """A bar fits on its end, which only a custom sampler proposes, so it is not refuted."""
     scene = shelf([(0.26, 0.05)], (0.2, 0.2))
 
     def on_end(request: PlacementRequest) -> Iterator[Placement]:

@@ -1,4 +1,4 @@
-"""The kitchen domain: what its words mean in a scene, and small problems from the goal to the played plan."""
+"""Kitchen domain: facts and candidates in a scene, and problems from goal to simulation."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def candidates(scene: SceneGraph, name: str, *arguments: str) -> list[Candidate]
 
 
 def test_the_state_says_where_things_are_and_what_regions_do() -> None:
-    """Parents say what things stand on; classes say what regions do and what was done; the configuration says home."""
+    """Facts follow from the parents and classes of frames, and from the configuration."""
     scene = placed(kitchen(2), "b1", "sink", 0.05, 0.0).set_classes(
         "b0", ["movable", "clean", "cooked"]
     )
@@ -121,7 +121,7 @@ def test_what_the_words_cannot_tell_is_refused() -> None:
 
 
 def test_actions_have_candidates_of_their_kind() -> None:
-    """Picking comes from above first, moving goes to the ready configuration, washing and cooking change classes."""
+    """Picks come from above first; moves end at the ready configuration; classes change."""
     scene = placed(placed(kitchen(2), "b0", "sink", 0.0, 0.0), "b1", "stove", 0.0, 0.0)
     first = candidates(scene, "pick", "b0", "sink")[0]
     assert isinstance(first, Pick)
@@ -141,7 +141,7 @@ def test_actions_have_candidates_of_their_kind() -> None:
 
 
 def test_places_are_free_wholly_on_the_region_and_leave_room() -> None:
-    """Sixteen blocks of 6 cm fit on 25 cm one after the other, each at the first place that is offered."""
+    """Sixteen blocks of 6 cm fit on 25 cm, each at the first proposed place."""
     scene = kitchen(1)
     for number in range(16):
         name = f"extra{number}"
@@ -161,7 +161,7 @@ def test_places_are_free_wholly_on_the_region_and_leave_room() -> None:
 
 
 def test_places_on_the_floor_avoid_what_stands_there() -> None:
-    """On a surface places near to where the block is come first, clear of the stove and the other blocks."""
+    """Places near the block come first, away from the stove and the other blocks."""
     scene = kitchen(3)
     places = candidates(scene, "place", "b0", "floor")
     assert len(places) > 10
@@ -183,7 +183,7 @@ def marked(scene: SceneGraph) -> SceneGraph:
 
 
 def test_marked_areas_are_regions_within_regions() -> None:
-    """An object is on the smallest region that holds it; a child of the stove is on the marked half or beside it."""
+    """An object is on the smallest region that contains it: the marked half of the stove."""
     scene = marked(kitchen(1))
     assert "(on b0 hot)" in facts_of(placed(scene, "b0", "stove", 0.0, 0.06))
     assert "(on b0 stove)" in facts_of(placed(scene, "b0", "stove", 0.0, 0.0))
@@ -221,7 +221,7 @@ def test_goal_scenes_say_regions_and_classes() -> None:
 
 @pytest.mark.parametrize(("blocks", "goal"), [(2, stove_goal(2)), (1, cook_goal(1))])
 def test_kitchen_plans_are_found_checked_and_played(blocks: int, goal: str) -> None:
-    """Blocks reach the stove, are cooked when that is asked for, the arm is at home again, and physics agrees."""
+    """Blocks are placed on the stove and cooked, the arm returns home; simulation agrees."""
     scene = kitchen(blocks)
     result = tk.plan(scene, domain="kitchen", goal=goal, robot=ROBOT)
     assert result.plan is not None, result.explanation
@@ -236,7 +236,7 @@ def test_kitchen_plans_are_found_checked_and_played(blocks: int, goal: str) -> N
 
 
 def test_a_full_stove() -> None:
-    """Twelve blocks find a place: between neighbours they are lowered from above, not led through narrow gaps."""
+    """Twelve blocks are placed; between neighbours they are lowered from above."""
     angles = [90, -90, 70, -70, 110, -110, 50, -50, 130, -130, 33, -33]
     result = tk.plan(kitchen(12, angles=angles), domain="kitchen", goal=stove_goal(12), robot=ROBOT)
     assert result.plan is not None, result.explanation
@@ -244,7 +244,7 @@ def test_a_full_stove() -> None:
 
 
 def test_places_of_which_the_domain_has_no_words_are_left_out() -> None:
-    """Things are put on the upper board of a shelf only, since what stands on the lower one is on no region."""
+    """Objects are placed only on the upper board of a shelf; the lower one is no region."""
     boards = [
         AttachedShape(Box([0.2, 0.2, 0.02]), pose=Pose([0.0, 0.0, height])) for height in (0.0, 0.3)
     ]
@@ -259,7 +259,7 @@ def test_places_of_which_the_domain_has_no_words_are_left_out() -> None:
 
 
 def test_what_fills_a_region_is_put_aside() -> None:
-    """PDDL does not know that a shelf for one block is full; that there is no room is learned, and the block moved."""
+    """The planner learns that a shelf for one block is full, and moves the block."""
     shapes = [AttachedShape(Box([0.1, 0.1, 0.02]))]
     scene = kitchen(2).add_frame(
         "shelf", "world", pose=Pose([0.35, 0.35, 0.01]), classes=["region"], shapes=shapes
@@ -313,7 +313,7 @@ def test_the_file_of_four_blocks_is_the_generated_kitchen() -> None:
 
 
 def test_a_ring_is_hung_on_a_peg_and_taken_off_again() -> None:
-    """A rack is a region on which objects are in whatever way they rest there; it has no level top."""
+    """A rack is a region without a level top, on which objects rest in any stable pose."""
     sides = [((0.0, 0.04), (0.1, 0.02)), ((0.0, -0.04), (0.1, 0.02)), ((0.04, 0.0), (0.02, 0.06))]
     sides.append(((-0.04, 0.0), (0.02, 0.06)))
     ring = [AttachedShape(Box([*size, 0.02]), Pose([*at, 0.0])) for at, size in sides]

@@ -96,7 +96,7 @@ EVIL = (
 def test_a_plan_file_runs_no_code_that_it_names(
     key: str, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Domain and semantics of a plan file are names of built-in domains; a path is never looked up, let alone run."""
+    """Domain and semantics of a plan file are built-in names, never paths."""
     folder(tmp_path / "trap", semantics=EVIL)
     for name in ("domain.pddl", "semantics.py"):
         shutil.copy(tmp_path / "trap" / name, tmp_path)
@@ -119,7 +119,7 @@ def test_a_plan_file_runs_no_code_that_it_names(
 
 
 def test_a_plan_of_ones_own_domain_is_read_with_it(tmp_path: Path) -> None:
-    """The digest in the plan says whether the folder that is given is the one; then the check needs no other."""
+    """The digest in the plan identifies the given folder."""
     plan = solve(DOMAINS / "spots").plan
     assert plan is not None
     tk.save_plan(plan, tmp_path / "plan.json")
@@ -300,7 +300,7 @@ def test_a_broken_file_leaves_no_module_behind(tmp_path: Path) -> None:
 
 
 def test_a_pddl_file_with_the_semantics_of_another_domain(tmp_path: Path) -> None:
-    """A domain file of somebody else's is used as it is; the plan has its text and can be checked without it."""
+    """A foreign domain file is used unchanged; the plan contains its text."""
     text = (
         (tk.data_path("domains/blocks") / "domain.pddl")
         .read_text(encoding="utf-8")
@@ -325,7 +325,7 @@ def test_a_pddl_file_with_the_semantics_of_another_domain(tmp_path: Path) -> Non
 
 
 def test_semantics_may_be_a_file_or_a_folder(tmp_path: Path) -> None:
-    """One's own semantics are named by their folder or file, and the check is told where they lie."""
+    """Custom semantics are given by folder or file, also for the validation."""
     own = folder(tmp_path / "own")
     for semantics in (own, own / "semantics.py"):
         plan = solve(DOMAINS / "spots" / "domain.pddl", semantics=semantics).plan
@@ -367,7 +367,7 @@ def test_parts_that_are_missing_are_named(
 
 
 def test_an_action_that_the_semantics_do_not_define_is_named(tmp_path: Path) -> None:
-    """One that changes a derived fact is an error with the line, no traceback; one that changes stored facts works."""
+    """Changing a derived fact is an error with a line; changing stored facts is allowed."""
     text = (tk.data_path("domains/blocks") / "domain.pddl").read_text(encoding="utf-8").rstrip()
     lamp = "(:action switch-on :parameters () :precondition (and) :effect (and (light-on){}))"
     plain = text.replace("(:predicates", "(:predicates (light-on)").removesuffix(")")

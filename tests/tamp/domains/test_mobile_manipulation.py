@@ -1,4 +1,4 @@
-"""The mobile manipulation domain: a base drives between tables, and an arm on it picks and places."""
+"""Mobile manipulation domain: a base drives between tables, its arm picks and places."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def solve(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_objects_are_fetched_from_three_tables(seed: int) -> None:
-    """Wherever the blocks stand, all are brought; the plan is valid, from a file too, and only drives move the base."""
+    """All blocks are delivered from any start; the plan is valid, and only drives move the base."""
     problem = PROBLEMS["mobile"](seed)
     plan = solve(problem.scene, FETCH, seed=seed).plan
     assert plan is not None
@@ -67,7 +67,7 @@ def test_a_fetched_object_ends_in_simulation_where_the_plan_puts_it(
 
 
 def test_the_base_drives_around_what_is_in_its_way(scene: SceneGraph) -> None:
-    """A wall between dock and table is passed; the checker refuses the same path where the wall stands in it."""
+    """The base drives around a wall; the validator rejects the same path through a wall."""
     wall = [tk.AttachedShape(tk.Box([0.05, 1.2, 0.3]))]
     walled = scene.add_frame("wall", "world", pose=tk.Pose([0.6, 0.0, 0.15]), shapes=wall)
     plan = solve(scene, "(at east)").plan
@@ -89,12 +89,13 @@ class Far(parts.Driving):
         near = list(super().do_drive(context, here, there))
         yield from near[::-1]
 
-Semantics = parts.compose_domain("mobile_manipulation", [Far], words={"region": "surface"}).semantics
+words = {"region": "surface"}
+Semantics = parts.compose_domain("mobile_manipulation", [Far], words=words).semantics
 """
 
 
 def test_search_goes_back_to_another_pose_of_the_base(scene: SceneGraph, tmp_path: Path) -> None:
-    """Where most poses of the base are too far away, others are tried: a pick out of reach proves nothing."""
+    """If most base poses are too far, others are tried: an unreachable pick proves nothing."""
     folder = tmp_path / "far"
     shutil.copytree(tk.data_path("domains/mobile_manipulation"), folder)
     (folder / "semantics.py").write_text(FAR)
@@ -104,7 +105,7 @@ def test_search_goes_back_to_another_pose_of_the_base(scene: SceneGraph, tmp_pat
 
 
 def test_a_base_is_at_its_station_or_the_nearest_table(scene: SceneGraph) -> None:
-    """A start far from everything is refused with the nearest table; one at a table needs no drive there."""
+    """A start far from all tables is rejected with the nearest one; one at a table is not."""
     q = np.array(tk.load_manipulator("panda").ready_configuration(scene))
     entry = scene.joint_names.index("base_y")
     q[entry] = 0.8

@@ -1,4 +1,4 @@
-"""Domains from parts: what they combine to, what the built-in domains are made of, and what does not fit."""
+"""Domains from parts: compositions, the built-in domains, and rejected combinations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def line_of(part: type, text: str) -> int:
 
 
 def shape_of(action: Action) -> tuple[object, ...]:
-    """Return what an action means, whatever its parameters are called and in whichever order it is written."""
+    """Return an action independently of the names of its parameters and of its order."""
     names = {parameter.name: f"?{number}" for number, parameter in enumerate(action.parameters)}
 
     def plain(text: object) -> str:
@@ -109,7 +109,7 @@ def test_one_arm_is_no_argument() -> None:
 
 
 def test_towers_are_built_and_taken_apart(tmp_path: Path) -> None:
-    """Blocks are stacked, also from a domain that is a folder with semantics alone, and by another process."""
+    """Blocks are stacked, also from a folder with semantics alone, and by another process."""
     source = (
         "from tmkit.tamp import parts\nSemantics = parts.compose_domain('own',"
         " [parts.Stacking]).semantics\n"
@@ -137,7 +137,7 @@ def test_towers_are_built_and_taken_apart(tmp_path: Path) -> None:
 
 
 def test_a_slot_has_room_for_one() -> None:
-    """A block leaves its region free, is put in the middle of another one, and may be wider than it."""
+    """A block frees its region, is placed in the middle of another, and may be wider."""
     scene = blocks_scene({"a": (0, 0)}, table=0.8)
     small = AttachedShape(Box([0.03, 0.03, 0.01]))
     scene = scene.add_frame(
@@ -193,7 +193,7 @@ def test_a_box_is_turned_upside_down_and_back() -> None:
 
 
 def test_what_is_turned_over_is_taken_by_its_side_soon() -> None:
-    """The hand would be in the table with a grasp from above; one from the side comes before others of that kind."""
+    """A grasp from above would collide with the table; one from the side comes first."""
     scene = tk.load_scene("panda_table")
     box, pose = AttachedShape(Box([0.04, 0.04, 0.12])), Pose([-0.2, -0.3, 0.085])
     scene = scene.add_frame(
@@ -274,7 +274,7 @@ def cabinet() -> SceneGraph:
 
 
 def test_a_door_closes_what_is_behind_it() -> None:
-    """Boards with the door's parent are accessible when it is open; half open it is neither open nor shut."""
+    """Boards behind a door are accessible if it is open; half open it is neither open nor shut."""
     domain, scene = loaded(parts.Door), cabinet()
     shut, half, ajar = (
         facts(domain, scene, scene.configuration({"hinge": at})) for at in (0.0, 0.4, 0.8)
@@ -413,7 +413,7 @@ class Elsewhere(parts.DomainPart):
 def test_what_does_not_fit_is_named_with_its_line(
     made_of: list[type[parts.DomainPart]], part: type | None, text: str, message: str
 ) -> None:
-    """Double and missing parts, definitions that differ, and what has no semantics are refused, where they stand."""
+    """Repeated or missing parts, different definitions and missing semantics are rejected."""
     with pytest.raises(TaskError, match=message) as caught:
         parts.compose_domain("d", made_of)
     assert caught.value.data["line"]
@@ -437,7 +437,7 @@ def test_stored_predicates_need_no_semantics() -> None:
 
 
 def test_stacks_in_goal_scenes_and_towers_too_high() -> None:
-    """A goal scene says what stands on what; a tower of blocks beyond reach is refuted, unless its foot may lie."""
+    """A goal scene defines stacks; a tower beyond reach is refuted, unless its base may lie."""
     domain = loaded(parts.Stacking)
     scene = blocks_scene({"a": (0, 0), "b": (1, 1), "c": (-1, -1)}, table=0.4)
     goal = scene.reparent("a", "b", pose=Pose([0.0, 0.0, 0.05]))

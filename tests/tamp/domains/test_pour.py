@@ -1,4 +1,4 @@
-"""The pour domain: a full cup is carried upright over a wall and poured into a bowl; plan, check, file, simulation."""
+"""Pour domain: a filled cup is carried over a wall and poured into a bowl."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_state_says_what_is_filled() -> None:
 
 
 def test_a_cup_is_poured_into_a_bowl(plan: Plan) -> None:
-    """Known answer, by other formulas: level while carried, then the lowest point of the rim stays above the bowl."""
+    """The cup is level while carried; then the lowest rim point stays above the bowl."""
     assert [step.action.name for step in plan.steps] == ["take", "pour", "put"]
     assert [segment.kind.value for segment in plan.steps[1].segments] == ["transfer", "pour"]
     assert (poured(plan).into, poured(plan).held) == ("bowl", "cup")
@@ -103,7 +103,7 @@ def test_it_is_poured_in_simulation(plan: Plan) -> None:
 
 
 def test_a_plan_file_says_what_is_poured_where(plan: Plan, tmp_path: Path) -> None:
-    """The container is in the file of plans that pour, and in no other; the old format has no word for it."""
+    """The container is stored in files of plans that pour, and in no others."""
     document = plan_to_dict(plan)
     assert plan_to_dict(plan_from_dict(document)) == document
     assert [("into" in segment) for segment in document["steps"][1]["segments"]] == [False, True]

@@ -1,4 +1,4 @@
-"""Domains and examples import only what the reference documents, so that a copy of one is a start for your own."""
+"""Domains and examples import only documented names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DOCUMENTED = re.findall(r"^\.\. package:: (tmkit[\w.]*)$", REFERENCE, re.MULTILI
 
 
 def undocumented(source: str) -> list[str]:
-    """Return what a file imports of tmkit beyond the packages of the reference and their public names."""
+    """Return the imports of a file from tmkit that are not public names."""
     public = {"tmkit", *DOCUMENTED}
     found = []
     for node in ast.walk(ast.parse(source)):

@@ -32,7 +32,7 @@ def renamed(name: str) -> Domain:
 
 
 def test_a_plan_in_a_domain_of_python_holds_and_is_read_again(tmp_path: Path) -> None:
-    """The plan carries the words as PDDL, is checked by the domain, and says what it needs when that is not given."""
+    """The plan contains the PDDL; its validation requires the domain."""
     domain = PythonDomain(renamed("built"), Meaning)
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     result = tk.plan(scene, domain=domain, goal="(on a b)", robot=GANTRY)
@@ -52,7 +52,7 @@ def test_a_plan_in_a_domain_of_python_holds_and_is_read_again(tmp_path: Path) ->
 
 
 def test_the_digest_is_that_of_words_and_meaning() -> None:
-    """The same domain has the same digest each time; other words or another meaning have another."""
+    """Equal domains have equal digests; other PDDL or semantics have others."""
 
     class Other(Meaning):
         """The same meaning in another class, in the same file."""
@@ -75,7 +75,7 @@ def test_the_digest_is_that_of_words_and_meaning() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    """A class that lacks methods, semantics said twice, and names that PDDL would read otherwise are errors."""
+    """Missing methods, repeated semantics and ambiguous PDDL names are errors."""
 
     class Empty:
         def __init__(self, manipulator: Manipulator) -> None:

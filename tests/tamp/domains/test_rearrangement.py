@@ -91,7 +91,7 @@ def test_a_swap_may_be_shown_by_a_scene() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_an_object_in_front_is_where_it_was(seed: int) -> None:
-    """The object in front, which may be in the way, ends at its place: the arm passes it, or puts it back."""
+    """An object in front, possibly in the way, ends at its place."""
     plan = checked(plan_problem("rearrangement", "behind", scene="rearrange_behind", seed=seed))
     assert plan.final_scene.parent("red_one") == "aside_left"
     assert plan.final_scene.parent("blue_one") == "front_middle"
@@ -102,7 +102,7 @@ def test_an_object_in_front_is_where_it_was(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_row_is_moved_aside_and_comes_back(seed: int) -> None:
-    """That nothing is taken from behind, and nothing put there, is learned of one object for all that are alike."""
+    """Failures behind other objects are learned once for all equal objects."""
     plan = checked(plan_problem("rearrangement", "row", scene="rearrange_row", seed=seed))
     final = plan.final_scene
     wanted = {"red_left": "aside_left", "red_right": "aside_right", "blue_left": "front_left"}

@@ -52,7 +52,7 @@ class Least(DomainSemantics):
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_built_in_domains_derive_from_the_base_class(name: str) -> None:
-    """A built-in domain is loaded for an arm, its attribute ``manipulator``; one for a base that carries it, too."""
+    """A built-in domain is loaded for its arm; also one for a mobile base."""
     arm = tk.load_manipulator("panda")
     others = (tk.load_manipulator("panda_base"),) if name == "mobile_manipulation" else ()
     semantics = load_planning_domain(name, manipulator=(arm, *others)).semantics

@@ -31,7 +31,7 @@ def block() -> SceneGraph:
 def walls(
     half: float, high: float, *, thick: float = 0.01
 ) -> dict[str, tuple[list[float], list[float]]]:
-    """Return sizes and middles of four walls and a lid around a point of the table, relative to it."""
+    """Return sizes and centres of four walls and a lid, relative to a point of the table."""
     found = {"lid": ([2 * (half + thick)] * 2 + [thick], [0.0, 0.0, high + thick / 2])}
     for name, x, y in (("east", 1, 0), ("west", -1, 0), ("north", 0, 1), ("south", 0, -1)):
         size = [thick if x else 2 * (half + thick), thick if y else 2 * half, high]
@@ -97,7 +97,7 @@ def test_a_place_behind_walls_is_proved() -> None:
 
 
 def test_a_bin_of_one_mesh_counts_by_its_triangles() -> None:
-    """A mesh without a lid is open, although its hull is closed; with a lid of its own it is closed."""
+    """A mesh without a lid is open, although its hull is closed; with a lid it is closed."""
     for names, is_proved in (
         (("east", "west", "north", "south"), False),
         (tuple(walls(0.1, 0.15)), True),
@@ -152,7 +152,7 @@ def distance_to(
 def test_gaps_through_which_a_ball_fits_are_never_closed(
     half: float, high: float, side: str, gap: float, low: bool
 ) -> None:
-    """A wall does not reach the table, or the lid. If a straight line leads the finger's ball out, nothing is proved.
+    """A gap above the table or below the lid leaves a straight line open if the ball fits.
 
     The ball has a diameter of 20.5 mm; gaps narrower than that by a cell are proved to be closed if
     the walls are farther from the block than the hand touches from the ball.

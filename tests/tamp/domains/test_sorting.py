@@ -69,7 +69,7 @@ def test_a_scene_that_the_words_cannot_tell_is_refused(
 
 
 def test_the_middle_of_a_cluster_waits_for_its_neighbours() -> None:
-    """A brick that has one on every side is taken only after some of them; the words do not say so."""
+    """An enclosed brick is picked after some of its neighbours, which PDDL does not state."""
     plan = checked(tk.plan(bricks(), domain="sorting", goal="(in b1 red_area)"))
     assert len(plan.steps) > 2
     assert str(plan.actions[-2]) == "(take b1 mixed)"
@@ -89,7 +89,7 @@ def test_bricks_are_sorted(count: int, robot: str) -> None:
 
 @pytest.mark.parametrize("count", [4, *in_long(8)])
 def test_bricks_are_sorted_in_physics(count: int) -> None:
-    """Held by friction between real fingers, the first bricks, or all, come to stand where the plan says."""
+    """In simulation, bricks come to the poses of the plan, held by friction."""
     plan = checked(plan_problem("sorting", "sort8", scene="sort8"))
     report = tk.simulate(replace(plan, steps=plan.steps[: 2 * count]))
     assert report.is_successful, report.notes

@@ -1,4 +1,4 @@
-"""States derived from one another: the same as derived in full, whatever changed, in every built-in domain."""
+"""Incremental states are equal to states derived in full, in every built-in domain."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def plain(
 
 
 def edited(scene: SceneGraph, random: np.random.Generator) -> SceneGraph:
-    """Return a scene after an edit of any kind: things move mostly, and so do what they are, frames and joints."""
+    """Return a scene after a random edit, mostly of a pose."""
     if len(scene) < 3:
         return scene
     things = movable_frames(scene) or scene.frame_names
@@ -183,7 +183,7 @@ def _on(scene: SceneGraph, object: str, semantics: Counting) -> tuple[Fact, ...]
 
 
 def counting(scene: SceneGraph) -> tuple[Counting, StateDeriver]:
-    """Return a semantics that counts, and a deriver with the words of another domain, which do not matter here."""
+    """Return semantics that count calls, and a deriver with another domain."""
     semantics = Counting(tk.load_manipulator("panda"))
     blocks = load_planning_domain("blocks", manipulator=tk.load_manipulator("panda"))
     domain = replace(blocks, semantics=semantics)

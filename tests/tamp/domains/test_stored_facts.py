@@ -1,4 +1,4 @@
-"""Stored facts and actions without motion: in every domain, in goals, plans, files, and refused where derived."""
+"""Stored facts and actions without motion, in domains, goals, plans and files."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_facts_about_constants(tmp_path: Path) -> None:
 
 
 def test_a_plan_with_motions_hopes_for_outcomes(tmp_path: Path) -> None:
-    """Actions with several outcomes have motions by their stated name, and facts by the outcome that is hoped for."""
+    """Actions with several outcomes have motions by action name, and facts by outcome."""
     text = tk.data_path("domains/blocks/domain.pddl").read_text(encoding="utf-8")
     text = text.replace("(:predicates", "(:predicates (marked ?x - object) (seen ?x - object)", 1)
     assert text.count("(not (handempty))") == 2

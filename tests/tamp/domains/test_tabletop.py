@@ -1,4 +1,4 @@
-"""Helpers for semantics of objects that stand on supports: known answers on boxes, and what is refused."""
+"""Helpers for objects on supports: known results on boxes, and rejected objects."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_bounds_are_those_of_collision_shapes() -> None:
 
 @given(x=st.floats(-0.19, 0.19), y=st.floats(-0.19, 0.19), turn=st.floats(-math.pi, math.pi))
 def test_an_object_put_at_a_standing_pose_stands(x: float, y: float, turn: float) -> None:
-    """Its bottom is released a tenth of a millimetre above the support, wherever and however turned."""
+    """The bottom is 0.1 mm above the support, at any position and turn."""
     scene = two_blocks()
     pose = standing_pose(scene, "a", "table", point=(x, y), turn=turn)
     top = shape_bounds(scene, "table")[1][2]

@@ -46,7 +46,7 @@ def write(path: Path, *frames: str) -> Path:
 
 
 def test_a_goal_that_turns_a_tower_over(tmp_path: Path, domain: PlanningDomain) -> None:
-    """What hangs on what in the goal file is wanted; c, which it only names as a parent, may be anywhere."""
+    """The parents in the goal file are the goal; c is named only as a parent."""
     goal = load_goal_scene(
         start(), write(tmp_path / "goal.robray", frame("a", "b"), frame("b", "c"))
     )
@@ -161,7 +161,7 @@ def test_a_problem_stands_alone() -> None:
 
 
 def test_two_tables_of_one_height_are_one_place_to_put_things(domain: PlanningDomain) -> None:
-    """A block may be put down where another surface of the same height reaches under it, and be picked up again."""
+    """A block may be placed above an adjacent surface of equal height, and picked again."""
     scene = blocks_scene({"a": (0, 0)}, table=0.4)
     scene = scene.add_frame(
         "extension", "world", pose=tk.Pose([0.0, 0.0, -0.05]), shapes=scene.shapes("table")
@@ -188,7 +188,7 @@ def test_blocks_side_by_side_touch_and_do_not_collide() -> None:
 
 
 def test_a_second_arm_may_be_parked_in_the_furniture(caplog: pytest.LogCaptureFixture) -> None:
-    """What no plan moves may overlap at the start and stand beyond its limits; it is said, and listed in the plan."""
+    """Static bodies may overlap at the start and exceed limits; the plan lists them."""
     shape = AttachedShape(Box([0.1, 0.1, 0.1]))
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)})
     scene = scene.add_frame("post", "world", pose=tk.Pose([2.0, 0.0, 0.5]), shapes=[shape])
@@ -223,7 +223,7 @@ def test_what_the_arm_can_move_may_not_overlap_at_the_start() -> None:
 
 
 def test_pairs_that_the_goal_lets_touch(tmp_path: Path) -> None:
-    """Statements of the goal's files, and SRDF files among them or included, allow pairs in the goal only."""
+    """The files of the goal, with SRDF files, allow pairs in the goal only."""
     (tmp_path / "pairs.srdf").write_text(
         '<robot name="r"><disable_collisions link1="a" link2="c" reason="Never"/></robot>',
         encoding="utf-8",

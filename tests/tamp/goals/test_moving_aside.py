@@ -1,4 +1,4 @@
-"""Plans move objects aside on the support on which they are: blocked poses, regions and grasps, and exchanges."""
+"""Plans move objects aside on their support: blocked poses, regions, grasps, exchanges."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_equal_runs_give_equal_plans() -> None:
 def test_random_goal_poses_are_reached(
     cells: list[tuple[int, int]], count: int, order: random.Random
 ) -> None:
-    """Blocks wanted at poses where others stand, or that are free: each that is not there is moved at least once."""
+    """Blocks whose goal poses are occupied or free are each moved at least once."""
     names, starts = "abcd"[:count], cells[:count]
     wanted = order.sample(cells[: count + 2], count)
     scene = blocks_scene(dict(zip(names, starts, strict=True)), table=0.7)
@@ -159,7 +159,7 @@ def test_random_goal_poses_are_reached(
 
 
 def test_a_goal_pose_may_be_left_for_a_while() -> None:
-    """A block at its goal pose hems in another that is wanted elsewhere: it is moved, and put back."""
+    """A block at its goal pose that obstructs another one is moved, and placed back."""
     around = {"n": (0.6, 0), "s": (-0.6, 0), "e": (0, 0.6), "w": (0, -0.6)}
     scene = blocks_scene({"a": (0, 0), **around})
     goals = [at("a", 2, 2), *(at(name, *cell) for name, cell in around.items())]
