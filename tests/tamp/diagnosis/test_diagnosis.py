@@ -1,4 +1,4 @@
-"""The answer that is no, as data: every branch, by what it contains."""
+"""Diagnosis of a run without a plan, as data."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_goals_of_which_pairs_say_nothing() -> None:
 
 
 def test_a_plan_has_a_diagnosis_too() -> None:
-    """What failed on the way is kept when a plan was found."""
+    """Failures are stored when a plan was found."""
     scene = blocks_scene({"b": (1, 1), "a": "b", "c": (2, 1)}, table=0.4)
     scene = with_box(scene, "lid", (-0.25, -0.25, 0.16), (0.25, 0.04, 0.17))
     result = solve(scene, "(on b c)")
@@ -247,7 +247,7 @@ def test_equal_runs_have_equal_diagnoses_and_words() -> None:
 
 
 def test_a_diagnosis_is_plain_values_for_programs() -> None:
-    """What --json prints has all of it but scenes and configurations."""
+    """The output of --json has all fields but scenes and configurations."""
     result = solve(under_a_lid(), "(on a b)")
     values = json.loads(json.dumps(result.to_dict()))["diagnosis"]
     diagnosis = result.diagnosis

@@ -30,18 +30,18 @@ def cause(phase: str, words: str, count: int, **more: Any) -> FailureCause:
 def action(
     name: str, *causes: FailureCause, bodies: tuple[BlockingBody, ...] = ()
 ) -> ActionDiagnosis:
-    """Return what became of an action."""
+    """Return the diagnosis of an action."""
     total = sum(each.count for each in causes)
     return ActionDiagnosis(name, total, ((FailureKind.COLLISION, total),), causes, bodies)
 
 
 def told(status: PlanStatus, **diagnosis: Any) -> str:
-    """Return the answer for the goal ``(g)``."""
+    """Return the explanation for the goal ``(g)``."""
     return explain(status, Diagnosis(**diagnosis), goal="(g)", plan=None)
 
 
 def failed(*actions: ActionDiagnosis, **more: Any) -> str:
-    """Return what is said of actions, without the first sentences."""
+    """Return the sentences about actions."""
     text = told(NO, actions=actions, skeletons=2, attempts=7, **more)
     start = (
         "2 task plans were tried for (g), with 7 attempts at motions, and none could be carried"
@@ -52,7 +52,7 @@ def failed(*actions: ActionDiagnosis, **more: Any) -> str:
 
 
 def test_nothing_was_tried() -> None:
-    """Without a task plan nothing is said of motions."""
+    """Without a task plan the explanation does not mention motions."""
     assert (
         told(NO)
         == "The task planner found no sequence of actions for (g) within the limits; there may be"
@@ -78,7 +78,7 @@ def test_one_of_each_is_in_the_singular() -> None:
     ],
 )
 def test_conflicts_of_the_goal(facts: tuple[str, ...], words: str) -> None:
-    """One fact, two, or more."""
+    """A conflict of one, two, or more facts."""
     text = told(PROVED, conflict=GoalConflict(facts))
     assert text.startswith(
         "No sequence of the domain's actions leads from the state of the scene to (g), whatever"
@@ -87,7 +87,7 @@ def test_conflicts_of_the_goal(facts: tuple[str, ...], words: str) -> None:
 
 
 def test_proofs_come_before_everything_else() -> None:
-    """What the domain proved is said, the first few arguments."""
+    """The explanation has the first proofs of the domain."""
     text = told(PROVED, proofs=("p", "q", "r", "s"), conflict=GoalConflict(("(f)",)))
     assert text == "No plan leads to (g), whatever the actions and motions: p; and q; and r."
 
@@ -110,7 +110,7 @@ def test_causes_that_differ_only_in_who_met_whom_are_one() -> None:
 
 
 def test_the_most_frequent_causes_and_actions_are_named() -> None:
-    """Three of each; of the others it is said that there are."""
+    """At most three of each are listed; further ones are mentioned."""
     causes = [
         cause("lift", words, count)
         for words, count in (("w", 1), ("x", 4), ("y", 3), ("z", 2), ("v", 1))
@@ -125,7 +125,7 @@ def test_the_most_frequent_causes_and_actions_are_named() -> None:
 
 
 def test_the_nearest_pose_counts() -> None:
-    """Of poses out of reach it is said what is missing at least to the nearest."""
+    """For poses out of reach, the smallest excess is stated."""
     beyond = [
         cause("grasp", words, 1, summary="out of reach", excess=excess)
         for words, excess in (("p", 0.5), ("q", 0.3))
@@ -137,7 +137,7 @@ def test_the_nearest_pose_counts() -> None:
 
 
 def test_what_is_proved() -> None:
-    """Constraints that are proofs are told, each action once; soft ones are not."""
+    """Proved constraints are stated once for each action; others are not."""
     constraints = (
         LearnedConstraint("(a)", (), is_proved=True),
         LearnedConstraint("(b)", ("(f)",), is_proved=True),

@@ -149,7 +149,7 @@ def test_an_arm_between_walls_is_enclosed() -> None:
 
 
 def test_causes_are_in_the_diagnosis() -> None:
-    """As data, in the answer for programs and in words."""
+    """The cause is in the data and in the text."""
     result = tk.plan(
         with_box(two(), "lid", *LID),
         goal="(on a b)",

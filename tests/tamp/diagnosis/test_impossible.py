@@ -233,7 +233,7 @@ CASES = {
 
 
 def answer(case: Case) -> PlanResult:
-    """Return what the planner says."""
+    """Return the planning result."""
     return tk.plan(
         case.scene(),
         domain=case.domain,
@@ -261,7 +261,7 @@ def test_the_answer_says_why(name: str) -> None:
 
 
 def test_the_distance_beyond_reach_is_a_number() -> None:
-    """By how much a pose is out of reach is told, and never more than it truly is."""
+    """The excess of an unreachable pose is stated, and is a lower bound."""
     result = answer(CASES["the object is out of reach"])
     (action,) = (action for action in result.diagnosis.actions if "far" in action.action)
     assert 0.0 < action.excess < float(np.hypot(2.0, 0.0))

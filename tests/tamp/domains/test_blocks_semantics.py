@@ -92,7 +92,7 @@ def test_words_of_pddl_may_be_names(name: str) -> None:
 
 
 def test_two_blocks_of_one_name_are_refused(domain: PlanningDomain) -> None:
-    """Names that PDDL cannot tell apart are named."""
+    """Frames with equal PDDL names are named in the error."""
     scene = blocks_scene({"A": (0, 0), "a": (1, 1)})
     with pytest.raises(
         SceneError, match="block 'A' and block 'a' have the same name in PDDL: 'a'; rename one"
@@ -101,7 +101,7 @@ def test_two_blocks_of_one_name_are_refused(domain: PlanningDomain) -> None:
 
 
 def test_two_surfaces_of_one_name_are_refused(domain: PlanningDomain) -> None:
-    """Two surfaces whose locations cannot be told apart are named."""
+    """Two surfaces with equal location names are named in the error."""
     scene = blocks_scene({}).add_frame(
         "Table", "world", classes=["surface"], shapes=[AttachedShape(Box([1, 1, 0.1]))]
     )
@@ -273,7 +273,7 @@ def test_grasps_come_from_above_first(domain: PlanningDomain) -> None:
 
 
 def test_a_block_too_wide_for_the_hand_says_so(domain: PlanningDomain) -> None:
-    """Where no grasp fits, the only candidate says why."""
+    """Without a suitable grasp, the only candidate has the reason."""
     scene = with_block(blocks_scene({}), "a", [0.0, 0.0, 0.1], shape=Box([0.2, 0.2, 0.2]))
     assert candidates(domain, scene, "pick-up", "a", "table__0__0") == [
         DeadEnd("no two opposite sides of 'a' fit the hand 'hand'", is_proved=True)

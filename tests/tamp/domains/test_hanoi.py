@@ -24,7 +24,7 @@ def discs(count: int = 3, *, robot: str = "panda") -> SceneGraph:
 
 
 def test_the_state_says_what_lies_on_what_and_what_fits() -> None:
-    """Parents say what lies on what; widths say what fits on what; places take every disc."""
+    """Facts follow from parents and widths; every disc fits on places."""
     scene = discs()
     assert dict(DOMAIN.semantics.objects(scene)) == {
         "d3": "disc",
@@ -56,7 +56,7 @@ def test_the_state_says_what_lies_on_what_and_what_fits() -> None:
 
 
 def test_a_disc_in_the_hand_is_held() -> None:
-    """What hangs off the hand lies nowhere and is not clear; two in the hand are refused."""
+    """A held disc has no support and is not clear; two held discs are rejected."""
     held = discs().reparent("d1", "panda_hand", pose=Pose([0.0, 0.0, 0.1]))
     facts = facts_of(held, DOMAIN)
     assert {"(holding d1)", "(clear d2)"} <= facts
@@ -99,7 +99,7 @@ def test_a_scene_that_the_words_cannot_tell_is_refused(
 
 
 def test_frames_of_one_name_are_refused() -> None:
-    """Names that PDDL cannot tell apart are an error."""
+    """Frames with equal PDDL names are an error."""
     with pytest.raises(
         SceneError, match="disc 'D1' and disc 'd1' have the same name in PDDL: 'd1'"
     ):
@@ -192,7 +192,7 @@ def test_the_goal_may_be_a_scene() -> None:
 
 
 def test_a_larger_disc_on_a_smaller_one_is_proved_impossible() -> None:
-    """What does not fit is never put, so the goal contradicts the task itself."""
+    """A disc that does not fit is never placed, so the task excludes the goal."""
     result = tk.plan(discs(), domain="hanoi", goal="(on d3 d1)")
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert "no action achieves (on d3 d1)" in result.explanation

@@ -64,7 +64,7 @@ def on_shelf(boxes: int) -> str:
 
 
 def plan_in(scene: SceneGraph, goal: str) -> PlanResult:
-    """Return the planner's answer."""
+    """Return the planning result."""
     return tk.plan(
         scene, domain="kitchen", goal=goal, robot=ROBOT, options=tk.PlanningOptions(suggest=False)
     )
@@ -158,7 +158,7 @@ def blocks_of_panda() -> SceneGraph:
 
 
 def test_two_blocks_on_a_shelf_for_two_are_planned() -> None:
-    """The argument lets pass what just fits."""
+    """Objects that just fit are not refuted."""
     result = plan_in(shelf([(0.1, 0.1)] * 2, (0.21, 0.105)), on_shelf(2))
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan).is_valid
@@ -216,7 +216,7 @@ def test_goals_for_all_are_counted_too() -> None:
 
 
 def test_cooking_needs_a_stove_that_is_large_enough() -> None:
-    """What fits on no stove cannot be cooked, unless it is."""
+    """An object that fits on no stove cannot be cooked, unless it is cooked already."""
     scene = shelf([(0.4, 0.05)], (0.6, 0.6))
     result = plan_in(scene, "(cooked box0)")
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
@@ -272,7 +272,7 @@ def test_round_things_need_less_and_unknown_shapes_nothing() -> None:
 
 
 def test_things_that_may_overlap_are_not_counted() -> None:
-    """Where the scene lets two things touch, nothing is said of their areas."""
+    """Objects that may overlap in the scene prove nothing by their areas."""
     scene = shelf([(0.1, 0.1)] * 3, (0.2, 0.1))
     facts = {f"box{number}": Fact.of("on", f"box{number}", "shelf") for number in range(3)}
     assert prove_crowded(scene, "shelf", objects=facts) is not None
@@ -287,7 +287,7 @@ sides = st.floats(0.02, 0.4)
 def test_the_condition_for_rectangles_agrees_with_turning_them(
     object: tuple[float, float], room: tuple[float, float]
 ) -> None:
-    """What is refused fits at no turn; what fits at some turn is not refused."""
+    """A rejected object fits at no turn; one that fits at some turn is not rejected."""
     scene = with_shelf(SceneGraph().add_frame("floor", "world"), [object], room)
     refuted = prove_oversized(scene, "shelf", object="box0", fact=Fact.of("on", "box0", "shelf"))
     turns = np.linspace(0.0, math.pi, 721)

@@ -211,7 +211,7 @@ def test_the_checker_finds_the_contradiction_too() -> None:
     ],
 )
 def test_wrong_semantics_files_are_named(tmp_path: Path, semantics: str, message: str) -> None:
-    """What is wrong with semantics.py is said with file and line, as an error of ours."""
+    """Faults of semantics.py are tmkit errors with file and line."""
     with pytest.raises(FileFormatError, match=message):
         solve(folder(tmp_path / "own", semantics=semantics))
 
@@ -230,7 +230,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
 
 
 def test_wrong_pddl_is_named(tmp_path: Path) -> None:
-    """A mistake in domain.pddl is said with file and line."""
+    """An error in domain.pddl has file and line."""
     text = (DOMAINS / "spots" / "domain.pddl").read_text(encoding="utf-8")
     with pytest.raises(
         TaskError, match=r"domain.pddl:9:19: unknown predicate .hled.; did you mean .held."
@@ -357,7 +357,7 @@ def test_semantics_may_be_a_file_or_a_folder(tmp_path: Path) -> None:
 def test_parts_that_are_missing_are_named(
     tmp_path: Path, domain: str, semantics: str | None, error: type[Exception], message: str
 ) -> None:
-    """A domain in two parts says which of them is wrong."""
+    """The error of a domain in two parts names the wrong part."""
     (tmp_path / "words.pddl").write_text("(define (domain words))", encoding="utf-8")
     (tmp_path / "words.txt").write_text("", encoding="utf-8")
     (tmp_path / "empty").mkdir()

@@ -121,6 +121,6 @@ def test_a_base_is_at_its_station_or_the_nearest_table(scene: SceneGraph) -> Non
 
 
 def test_an_arm_without_its_base_is_refused(scene: SceneGraph) -> None:
-    """The message says that two robots are wanted."""
+    """The message states that two robots are required."""
     with pytest.raises(RobotError, match="the domain takes 2 arms, received 1: panda"):
         tk.plan(scene, domain="mobile_manipulation", goal="(at north)", robot="panda")

@@ -53,7 +53,7 @@ def shape_of(action: Action) -> tuple[object, ...]:
 
 
 def meaning(domain: Domain) -> tuple[object, ...]:
-    """Return what a domain declares, in no order."""
+    """Return the declarations of a domain, in no order."""
     predicates = {item.name: tuple(p.types for p in item.parameters) for item in domain.predicates}
     return (
         {kind.name: kind.parents for kind in domain.types},
@@ -90,7 +90,7 @@ MADE_OF_PARTS = [
 
 @pytest.mark.parametrize("name", MADE_OF_PARTS)
 def test_built_in_domains_mean_what_their_parts_do(name: str) -> None:
-    """The PDDL of a built-in domain declares what the fragments of its parts combine to."""
+    """The PDDL of a built-in domain is equal to the merged fragments of its parts."""
     arms = ["panda", "panda_base"] if name == "mobile_manipulation" else ["panda"]
     semantics = load_planning_domain(name, manipulator=[*map(tk.load_manipulator, arms)]).semantics
     assert isinstance(semantics, parts.DomainPart)
@@ -164,7 +164,7 @@ def test_a_slot_has_room_for_one() -> None:
 
 
 def test_a_box_is_turned_upside_down_and_back() -> None:
-    """Which way up a box is, its z axis says; on its side it is neither."""
+    """The z axis of a box defines its orientation; on its side it has neither."""
     scene = tk.load_scene("panda_table")
     box, pose = AttachedShape(Box([0.05, 0.05, 0.16])), Pose([-0.05, 0.1, 0.105])
     scene = scene.add_frame(
@@ -341,7 +341,7 @@ class Otherwise(parts.DomainPart):
 
 
 class Unknown(parts.Regions):
-    """An action that speaks of what there is not."""
+    """An action with an undeclared predicate."""
 
     pddl: ClassVar[str] = """
     (:action wave :parameters (?x - item) :precondition (hidden ?x) :effect (and))
@@ -349,7 +349,7 @@ class Unknown(parts.Regions):
 
 
 class Extending(parts.Regions):
-    """An extension of what there is not."""
+    """An extension of an undeclared action."""
 
     pddl: ClassVar[str] = """
     (:extend (pikc) :precondition (and))
@@ -423,7 +423,7 @@ def test_what_does_not_fit_is_named_with_its_line(
 
 
 def test_other_mistakes_are_named() -> None:
-    """What is no part, and words for what no fragment declares."""
+    """Objects that are no parts, and new names of undeclared predicates."""
     with pytest.raises(TaskError, match="is no part"):
         parts.compose_domain("d", [parts.Drawer, str])  # type: ignore[list-item]
     with pytest.raises(TaskError, match="unknown word 'pik'; did you mean 'pick'"):

@@ -80,7 +80,7 @@ def test_two_objects_change_places(robot: str) -> None:
 
 
 def test_a_swap_may_be_shown_by_a_scene() -> None:
-    """A goal scene says the same as the problem file."""
+    """A goal scene has the same goal as the problem file."""
     scene = swap()
     plan = checked(
         tk.plan(scene, domain="rearrangement", goal=load_goal_scene(scene, "rearrange_swap_goal"))

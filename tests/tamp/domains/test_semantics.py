@@ -1,4 +1,4 @@
-"""The base class of domain semantics: what a domain must define, and what the defaults return."""
+"""Base class of domain semantics: required methods, and results of the defaults."""
 
 from __future__ import annotations
 

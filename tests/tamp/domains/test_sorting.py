@@ -33,7 +33,7 @@ def assert_sorted(plan: Plan) -> None:
 
 
 def test_the_state_says_where_bricks_are_and_belong() -> None:
-    """Parents say where a brick is; a class in common says where it belongs."""
+    """Parents define the areas of bricks; common classes define their goal areas."""
     scene = bricks().reparent("b1", "red_area", pose=Pose([0.0, 0.0, HEIGHT]))
     facts = {fact for fact in facts_of(scene, DOMAIN) if " b1" in fact or " b2" in fact}
     assert facts == {
@@ -96,7 +96,7 @@ def test_bricks_are_sorted_in_physics(count: int) -> None:
 
 
 def test_a_goal_scene_says_in_which_area() -> None:
-    """Where in its area a brick is shown does not matter."""
+    """The position of a brick within its area does not count."""
     goal = bricks().reparent("b7", "blue_area", pose=Pose([0.05, 0.05, HEIGHT]))
     facts = DOMAIN.semantics.goal_facts(goal, DOMAIN.semantics.objects(goal), ("b7", "b1"))
     assert [str(fact) for fact in facts] == ["(in b7 blue_area)", "(in b1 mixed)"]

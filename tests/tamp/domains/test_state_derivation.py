@@ -44,7 +44,7 @@ WORLDS = {
 
 
 def outcome(derive: Callable[[], T]) -> T | str:
-    """Return what is derived, or why there is none."""
+    """Return the derived state, or the error."""
     try:
         return derive()
     except TmkitError as error:
@@ -54,7 +54,7 @@ def outcome(derive: Callable[[], T]) -> T | str:
 def plain(
     domain: PlanningDomain, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray
 ) -> State:
-    """Return what the semantics itself says of the scene, with nothing traced."""
+    """Return the state that the semantics derives from the untraced scene."""
     return domain.semantics.state(scene, objects, q)
 
 
@@ -166,7 +166,7 @@ class Counting(Silent):
     calls: tuple[str, ...] = ()
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
-        """Return what each movable frame is on."""
+        """Return the support of each movable frame."""
         del objects, q
         return State(
             fact for object in scene.frames_of_class("movable") for fact in _on(scene, object, self)
@@ -199,7 +199,7 @@ def tower() -> SceneGraph:
 
 
 def test_only_what_read_a_change_is_called_again() -> None:
-    """A pose is read along its path; what hangs elsewhere is not looked at again."""
+    """A pose is read along its path; other frames are not read again."""
     scene = tower()
     semantics, deriver = counting(scene)
     start = deriver.derive(scene, np.zeros(0))
@@ -305,7 +305,7 @@ def test_a_kept_query_is_right_or_called_again(seed: int) -> None:
 
 
 def answer(query: Any, scene: SceneGraph) -> object:
-    """Return what a query returns, or the message of what it raises."""
+    """Return the result of a query, or the message of its error."""
     try:
         found = query(scene)
     except TmkitError as error:
@@ -333,7 +333,7 @@ def test_a_semantics_that_is_not_incremental_gets_the_scene_itself() -> None:
 
 
 def test_the_core_does_not_read_a_traced_scene_unnoticed() -> None:
-    """A traced scene is no scene: what would read it without a note refuses it."""
+    """A traced scene is no scene: functions that would read it untraced reject it."""
     with pytest.raises(TypeError):
         diff(TracedScene(tower(), {}), tower())  # type: ignore[arg-type]
 

@@ -151,7 +151,7 @@ def test_facts_steer_the_plan_and_end_as_they_are_predicted() -> None:
 
 
 def test_plan_files_have_the_changes(tmp_path: Path) -> None:
-    """A plan file tells what changes, and is refused where that cannot be."""
+    """A plan file contains the changes, and is rejected if they are impossible."""
     scene = change_task_facts(tk.load_scene("panda_table", "blocks3"), ["(dirty a)"])
     goal = "(and (lit ceiling-lamp) (not (dirty a)))"
     result = tk.solve(tk.PlanningProblem(scene, domain=DOMAIN, semantics="blocks", goal=goal))

@@ -103,7 +103,7 @@ def test_object_symmetries_are_of_shape_and_mass() -> None:
 
 
 def test_the_footprint_is_the_outline_seen_from_above() -> None:
-    """That of a box turned by 45 degrees is a square on its corner."""
+    """The footprint of a box turned by 45 degrees is a square on its corner."""
     scene = SceneGraph().add_frame("a", "world", shapes=[AttachedShape(Box([2.0, 2.0, 1.0]))])
     corners = footprint(scene, "a", Pose([1.0, 0.0, 5.0], quat_xyzw_about_z(math.pi / 4)))
     root = math.sqrt(2.0)

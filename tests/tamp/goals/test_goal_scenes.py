@@ -1,4 +1,4 @@
-"""Goals shown by a scene: what they state, what they leave open, and how they are refused."""
+"""Goal scenes: stated objects, open places, and rejected goals."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_whole_scene_is_a_goal(domain: PlanningDomain) -> None:
 
 
 def test_a_goal_file_may_repeat_the_furniture(tmp_path: Path, domain: PlanningDomain) -> None:
-    """What stands where it stood is no contradiction, and is not stated."""
+    """An object at its start place is no contradiction, and is not stated."""
     table = "frame table { translation [0, 0, -0.05]; }\n"
     goal = load_goal_scene(start(), write(tmp_path / "goal.robray", table, frame("b", "a")))
     assert goal.stated == ("b",)
@@ -146,7 +146,7 @@ def test_semantics_without_a_word_on_goals_give_all_facts_of_what_is_stated() ->
 def test_goals_without_a_meaning(
     tmp_path: Path, domain: PlanningDomain, frames: list[str], error: type[TmkitError], message: str
 ) -> None:
-    """A goal that cannot be is refused, with its file and line where it has one."""
+    """An impossible goal is rejected, with its file and line if it has one."""
     path = write(tmp_path / "goal.robray", *frames)
     with pytest.raises(error, match=message):
         goal_of_scene(load_goal_scene(start(), path), start(), domain=domain)
@@ -246,7 +246,7 @@ def test_pairs_that_the_goal_lets_touch(tmp_path: Path) -> None:
 
 
 def test_a_goal_may_read_in_folders_that_are_allowed(tmp_path: Path) -> None:
-    """What lies elsewhere is included when its folder is allowed, and refused when it is not."""
+    """Files in other folders are included only if the folder is allowed."""
     inner = tmp_path / "a" / "b" / "c"
     inner.mkdir(parents=True)
     (tmp_path / "classes.robray").write_text(CLASSES, encoding="utf-8")

@@ -68,7 +68,7 @@ def test_what_stands_at_a_goal_pose_is_moved_aside() -> None:
 
 
 def test_two_blocks_change_places() -> None:
-    """One of them is put aside first, and moved twice."""
+    """Each exchange puts one object aside first, and moves it twice."""
     plan = solved(blocks_scene({"a": (-1, 0), "b": (1, 0)}), at("a", 1, 0), at("b", -1, 0))
     assert len(plan.steps) == 6
 
