@@ -16,8 +16,8 @@ arguments for any domain:
   rectangle the condition is exact (Carver, "A problem in geometry", American Mathematical Monthly
   1957).
 * :func:`prove_too_high`: the goal height of an object exceeds the reach of the hand.
-* :func:`prove_ungraspable`: an object must be moved, but does not fit into the hand, has no face
-  for the cup, or is too heavy for the arm, with nothing on it.
+* :func:`prove_ungraspable`: an object that must be moved does not fit into the hand, has no face
+  for the cup, or is too heavy for the arm. Objects on it are ignored.
 
 Invariants: all proofs are one-sided. A goal that they exclude is infeasible; every tolerance of the
 domain and of the checker counts in favour of the goal. A goal that they do not exclude may still be
