@@ -77,14 +77,14 @@ def test_the_duration_is_that_of_execution() -> None:
     )
 
 
-def carried_length(step: PlanStep) -> float:
+def transfer_length(step: PlanStep) -> float:
     """Return the joint-space length of the motions with an object in the hand."""
     return sum(
         segment.path_length for segment in step.segments if segment.kind is SegmentKind.TRANSFER
     )
 
 
-@pytest.mark.parametrize("cost", ["path_length", "duration", "makespan", carried_length])
+@pytest.mark.parametrize("cost", ["path_length", "duration", "makespan", transfer_length])
 def test_improvement_reduces_the_cost(cost: Cost) -> None:
     """Each reported plan is cheaper, or equal in cost and shorter; the result is the last."""
     improvements: list[ImprovementProgress] = []
@@ -147,7 +147,7 @@ class Negative:
     [
         (
             raise_error,
-            r"cost function 'raise_error' fails for \(pick-up a table__0__0\): ZeroDivisionError: oh",
+            r"cost function 'raise_error' fails for \(pick-up a .*\): ZeroDivisionError: oh",
         ),
         (
             Negative(),
