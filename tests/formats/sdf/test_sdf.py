@@ -151,7 +151,7 @@ def test_poses_are_those_of_a_plain_model(
 def test_models_of_pybullet_load() -> None:
     """Each SDF file of pybullet_data loads, or raises the expected error."""
     files = sorted(Path(pybullet_data.getDataPath()).rglob("*.sdf"))
-    refused = {}
+    errors = {}
     for file in files:
         try:
             scene = load_scene(
@@ -161,13 +161,13 @@ def test_models_of_pybullet_load() -> None:
                 ),
             )
         except TmkitError as error:
-            refused[file.name] = str(error)
+            errors[file.name] = str(error)
             continue
         if file.name.startswith(("kuka_w", "model")) and "kuka_iiwa" in str(file):
             assert len(scene.joint_names) >= 7
     assert len(files) >= 15
-    assert [*refused] == ["model2.sdf"]
-    assert "410: the name 'lbr_iiwa' is already declared" in refused["model2.sdf"]
+    assert [*errors] == ["model2.sdf"]
+    assert "410: the name 'lbr_iiwa' is already declared" in errors["model2.sdf"]
 
 
 def test_kuka_of_pybullet() -> None:
@@ -300,7 +300,7 @@ def test_bad_includes(tmp_path: Path, uri: str, message: str) -> None:
     "config", ["<model/>", "<model><sdf version='9.9'>new.sdf</sdf></model>", "<robot/>", "<model"]
 )
 def test_bad_configurations_of_models(tmp_path: Path, config: str) -> None:
-    """The error of a bad included file has the name of this file."""
+    """An invalid ``model.config`` is rejected with its name."""
     wheel(tmp_path)
     (tmp_path / "wheel" / "model.config").write_text(config)
     with pytest.raises(FileFormatError, match=r"model.config:1"):
@@ -504,7 +504,7 @@ def test_masses_of_shapes(tmp_path: Path) -> None:
 
 
 def test_gearboxes_are_turns(tmp_path: Path) -> None:
-    """SDF-specific shapes are read, with a note."""
+    """A gearbox is read as a revolute joint, with a note."""
     content = "<gearbox_ratio>2</gearbox_ratio><axis><xyz>0 0 1</xyz></axis>"
     scene, notes = read(tmp_path, pair(content, "gearbox"))
     assert scene.joint("b").type == "continuous"
