@@ -85,7 +85,7 @@ def test_kinematics_are_mujocos(
     assert joint.mimic is not None
     values = {"turn": turn, "tilt": tilt, "slide": slide}
     values["last"] = joint.mimic.multiplier * turn + joint.mimic.offset
-    # polynomials are of what is off ref
+    # the polynomial is in the deviation from ref
     assert values["last"] == pytest.approx(0.1 + 0.5 * (turn - np.deg2rad(10)))
     for name, value in values.items():
         data.qpos[model.joint(name).qposadr] = value

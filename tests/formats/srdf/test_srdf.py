@@ -208,7 +208,7 @@ def test_elements_of_other_programs_are_omitted_with_a_note(tmp_path: Path) -> N
     ],
 )
 def test_errors_are_rejected_at_their_line(tmp_path: Path, element: str, message: str) -> None:
-    """Errors name the file, the line and what was expected."""
+    """Errors have the file, the line and the expected value."""
     with pytest.raises(FileFormatError, match=message):
         read_srdf(write_robot(tmp_path, element))
 

@@ -564,9 +564,9 @@ class _Reader(StageValues):
                 (f"{name}/{key}", JointSpec("continuous", f"{name}/{key}", axis, place=place))
                 for key, axis in UNIT_AXES.items()
             ]
-        return [(name, self.actuated_joint(joint, kind))]
+        return [(name, self.joint_spec(joint, kind))]
 
-    def actuated_joint(self, joint: _Joint, kind: str) -> JointSpec:
+    def joint_spec(self, joint: _Joint, kind: str) -> JointSpec:
         """Return a revolute, continuous or prismatic joint. USD has angles in degrees.
 
         Raises:
