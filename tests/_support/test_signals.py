@@ -90,7 +90,7 @@ def test_a_command_whose_import_takes_long_is_interrupted_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An import that does not end is interrupted after a while."""
-    monkeypatch.setattr("tmkit.cli.signals._PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("tmkit.cli.signals._MAX_IMPORT_SECONDS", 0.1)
     source = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(20.0)\n"
     (tmp_path / "slow_module_of_a_test.py").write_text(source, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tmkit.cli.option_groups import add_command, flatten_groups
+from tmkit.cli.option_groups import add_command
 
 Name = Annotated[str, typer.Option(help="A name.")]
 
@@ -118,4 +118,4 @@ def test_invalid_values_are_usage_errors(arguments: list[str]) -> None:
 def test_an_invalid_group_is_rejected(command: Any, reason: str) -> None:
     """The message names the class and the field, or the command."""
     with pytest.raises(TypeError, match=reason):
-        flatten_groups(command)
+        add_command(typer.Typer(), command)

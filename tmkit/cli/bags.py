@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tmkit.cli.common import AsJson, FileOptions, errors_about, load, note, require_writable
-from tmkit.cli.completion import Kind, complete_names
+from tmkit.cli.completion import complete_scenes
 from tmkit.cli.option_groups import add_command
 from tmkit.cli.reporting import print_json, say
 from tmkit.cli.serving import Settings, TransportName, WorldName, parse_settings
@@ -39,7 +39,7 @@ Bag = Annotated[
 Token = Annotated[
     str,
     typer.Option(
-        "--token", envvar="TMKIT_TOKEN", help="Of the client, where the server wants one."
+        "--token", envvar="TMKIT_TOKEN", help="Token of the client, if the server needs one."
     ),
 ]
 
@@ -200,7 +200,7 @@ def replay(
         typer.Argument(
             metavar="SCENE...",
             help="With -o: the scene to begin with, such as a robot with its joints.",
-            autocompletion=complete_names(Kind.SCENES),
+            autocompletion=complete_scenes,
         ),
     ] = None,
     *,
@@ -254,7 +254,7 @@ class _WorldUpdates:
         self._pushed_scene = buffer.scene
 
     def push(self) -> None:
-        """Send the changes of the buffer since the last call, and receive those of other clients."""
+        """Send the changes of the buffer since the last call, and receive those of others."""
         from tmkit.store import merge_scenes
 
         base, scene = self._pushed_scene, self._buffer.scene

@@ -75,9 +75,9 @@ def batch(
     as_json: AsJson = False,
     scene_files: SceneFileOptions,
 ) -> None:
-    """Solve many problems, each in a process of its own, and write one table of results.
+    """Solve many problems, each in its own process, and write one table of results.
 
-    A batch that was stopped, by Ctrl-C or a crash, goes on when it is run again.
+    An interrupted batch continues when it is run again.
     """
     from tmkit.batch import load_batch, open_results, run_batch
 
@@ -130,7 +130,10 @@ def dataset(
     content: DatasetContent,
     domain: DomainOptions,
 ) -> None:
-    """Write a dataset for learning: states, actions, grasps, motions, failures, pictures and point clouds."""
+    """Write a dataset for learning from the results of a batch.
+
+    It contains states, actions, grasps, motions, failures, pictures and point clouds.
+    """
     from tmkit.batch import write_dataset
     from tmkit.batch.dataset import DatasetOptions
 

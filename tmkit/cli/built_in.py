@@ -1,4 +1,4 @@
-"""``tmkit list``: built-in robots, scenes and domains; formats, planners, engines and transports."""
+"""The command ``tmkit list``: built-in robots, scenes and domains, and plug-ins."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ from tmkit.formats.format import Format
 from tmkit.formats.robray.format import ROBRAY
 from tmkit.plug_ins import InstalledRegistration, PlugInGroup
 
-_INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"', re.MULTILINE)
+_INCLUDE_LINE = re.compile(r'^\s*include\s+"([^"]+)"', re.MULTILINE)
+"""Include of a Robray file, with its path or URI."""
+
 _PLUG_INS = (Kind.FORMATS, Kind.PLANNERS, Kind.ENGINES, Kind.TRANSPORTS)
-"""Kinds of registrations; the others are kinds of files."""
+"""Kinds of plug-ins; the others are kinds of files."""
+
 _SENTENCE_END = re.compile(r"\.(\s|$)")
+"""End of a sentence in a comment."""
 
 
 def list_built_in(
     kind: Annotated[Kind, word_argument(Kind, help="What to list.")], as_json: AsJson = False
 ) -> None:
-    """List what is built in or installed as a plug-in, with a description of each.
+    """List built-in names and installed plug-ins, with their descriptions.
 
-    The names are those that 'tmkit plan' and the other commands take. Of formats, planners, engines
-    and transports the list also has those that an extra would add, with the command that installs
-    it.
+    The other commands accept these names. The lists of formats, planners, engines and transports
+    also contain those of extras that are not installed, with the command that installs them.
     """
     if kind in _PLUG_INS:
         _list_plug_ins(kind, as_json=as_json)
@@ -37,7 +40,7 @@ def list_built_in(
             "name": name,
             "description": _description(path),
             "path": str(path),
-            "missing_packages": _missing(path),
+            "missing_packages": _missing_packages(path),
         }
         for name, path in sorted(built_in_files(kind).items())
     ]
@@ -51,36 +54,31 @@ def list_built_in(
 
 
 def _list_plug_ins(kind: Kind, *, as_json: bool) -> None:
-    """List the registrations of a kind; a plug-in that cannot be used is a warning."""
+    """Print the plug-ins of a kind, and a warning about each that cannot be loaded."""
     rows: list[tuple[str, InstalledRegistration[Any]]] = []
     for group in _groups(kind):
-        found, errors = group.load_all()
-        rows += [(group.noun, entry) for entry in found]
+        entries, errors = group.load_all()
+        rows += [(group.noun, entry) for entry in entries]
         for error in errors:
             note(str(error))
     if as_json:
-        print_json([_document(noun, entry) for noun, entry in rows])
+        print_json([_plug_in_document(noun, entry) for noun, entry in rows])
         return
     width = max(len(entry.value.usage) for _, entry in rows)
     for noun, entry in rows:
-        of_kind = f"{noun}: " if kind is Kind.PLANNERS else ""
-        origin = f" (from {entry.distribution})" if entry.distribution else ""
-        origin += (
-            " (only read)"
-            if isinstance(entry.value, Format) and not entry.value.written_suffixes
-            else ""
-        )
-        needs = f" (not installed: {entry.install_command})" if entry.install_command else ""
-        say(
-            printable(
-                f"{entry.value.usage:<{width}}  {of_kind}{entry.value.description}{origin}{needs}",
-                keep="",
-            )
-        )
+        text = f"{noun}: " if kind is Kind.PLANNERS else ""
+        text += entry.value.description
+        if entry.distribution:
+            text += f" (from {entry.distribution})"
+        if isinstance(entry.value, Format) and not entry.value.written_suffixes:
+            text += " (only read)"
+        if entry.install_command:
+            text += f" (not installed: {entry.install_command})"
+        say(printable(f"{entry.value.usage:<{width}}  {text}", keep=""))
 
 
 def _groups(kind: Kind) -> list[PlugInGroup[Any]]:
-    """Return the groups of registrations of a kind."""
+    """Return the groups of plug-ins of a kind."""
     from tmkit.formats.registry import FORMATS
     from tmkit.motion.registry import MOTION_PLANNERS
     from tmkit.simulation.engines.registry import ENGINES
@@ -96,7 +94,8 @@ def _groups(kind: Kind) -> list[PlugInGroup[Any]]:
     return groups[kind]
 
 
-def _document(noun: str, entry: InstalledRegistration[Any]) -> dict[str, Any]:
+def _plug_in_document(noun: str, entry: InstalledRegistration[Any]) -> dict[str, Any]:
+    """Return the JSON values of a plug-in."""
     document = {
         "name": entry.value.name,
         "kind": noun,
@@ -115,7 +114,7 @@ def _document(noun: str, entry: InstalledRegistration[Any]) -> dict[str, Any]:
 
 
 def _description(path: Path) -> str:
-    """Return the first sentence of the comment with which a file begins; of a JSON scene, its frames."""
+    """Return the first sentence of the comment at the start of a file, or the frames of a scene."""
     if path.suffix == ".json":
         from tmkit.cli.inputs import read_json_file
 
@@ -131,16 +130,16 @@ def _description(path: Path) -> str:
     return text[: end.start() + 1] if end else text
 
 
-def _missing(path: Path) -> list[str]:
-    """Return the packages that a scene includes files of, and that are not installed."""
+def _missing_packages(path: Path) -> list[str]:
+    """Return the packages that the includes of a scene name and that are not installed."""
     if path.suffix not in ROBRAY.suffixes:
         return []
     from tmkit.formats.mesh.package_uris import PackageResolver
 
     missing: set[str] = set()
-    for uri in _INCLUDE.findall(path.read_text(encoding="utf-8")):
+    for uri in _INCLUDE_LINE.findall(path.read_text(encoding="utf-8")):
         if not uri.startswith("package://"):
-            missing.update(_missing(path.parent / uri))
+            missing.update(_missing_packages(path.parent / uri))
         elif PackageResolver().find(uri) is None:
             missing.add(uri.split("/")[2])
     return sorted(missing)

@@ -1,7 +1,7 @@
-"""All commands of ``tmkit``, in the order in which the help lists them, with the examples that end their help.
+"""The commands of ``tmkit``, in the order of the help, with their examples.
 
-:func:`command_line` adds ``--verbose``, ``--quiet`` and ``--log-file`` to every command; they may
-stand before the command's name or after it.
+:func:`command_line` adds ``--verbose``, ``--quiet`` and ``--log-file`` to every command. These
+options may precede or follow the name of the command.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import traceback
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -118,17 +117,16 @@ EXAMPLES = {
     "lsp": ["tmkit lsp"],
     "completion": ["source <(tmkit completion bash)"],
 }
-"""Command lines by the path of the command below ``tmkit``."""
-
+"""Examples by the path of the command below ``tmkit``."""
 
 _logger = logging.getLogger(__name__)
 
-# Wrong usage: click's UsageError, of which typer carries a copy in some versions, without exporting
-# it.
 _UsageError: Any = typer.BadParameter.__bases__[0]
+"""Error of invalid usage: click's, or the copy that some versions of typer contain."""
 
 
 def _print_version(value: bool) -> None:
+    """Print the version and exit."""
     if value:
         from tmkit import __version__
 
@@ -173,7 +171,7 @@ app.add_typer(new.app, name="new")
 
 
 def lsp() -> None:
-    """Run the language server for editors on the standard streams: scene files and PDDL (extra 'editor')."""
+    """Run the language server for scene files and PDDL on the standard streams (extra 'editor')."""
     from tmkit.lsp.server import serve
 
     serve()
@@ -183,71 +181,76 @@ add_command(app, lsp)
 add_command(app, completion)
 
 
-def _be_more_verbose(times: int) -> None:
-    current_reporter().be_more_verbose(times)
+def _increase_verbosity(times: int) -> None:
+    """Show more log records."""
+    current_reporter().increase_verbosity(times)
 
 
-def _be_quiet(value: bool) -> None:
+def _hide_progress(value: bool) -> None:
+    """Show no progress, if the flag is set."""
     if value:
-        current_reporter().be_quiet()
+        current_reporter().hide_progress()
 
 
-def _log_to(path: Path | None) -> None:
+def _open_log(path: Path | None) -> None:
+    """Write the log to a file, if one is set."""
     if path is not None:
         require_writable(path)
-        current_reporter().log_to(path)
+        current_reporter().open_log(path)
 
 
-def _options_of_all(
+def _common_options(
     verbose: Annotated[
         int,
         typer.Option(
             "-v",
             "--verbose",
             count=True,
-            callback=_be_more_verbose,
+            callback=_increase_verbosity,
             help="Increase verbosity; -vv: further.",
         ),
     ] = 0,
     quiet: Annotated[
-        bool, typer.Option("--quiet", callback=_be_quiet, help="Show no progress.")
+        bool, typer.Option("--quiet", callback=_hide_progress, help="Show no progress.")
     ] = False,
     log_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", callback=_log_to, help="Write the whole log to a file."),
+        typer.Option(metavar="FILE", callback=_open_log, help="Write the whole log to a file."),
     ] = None,
 ) -> None:
-    """Only the options of this function are used."""
+    """Define the options of all commands; the body is unused."""
 
 
-def command_line() -> Callable[..., Any]:
-    """Return the whole command with its examples, ready to be called."""
+def command_line() -> Any:
+    """Return the click command of ``tmkit`` with the common options and the examples."""
     prepare_completion()
     template = typer.Typer(add_completion=False)
-    template.command()(_options_of_all)
+    template.command()(_common_options)
     options = [
         option for option in typer.main.get_command(template).params if option.name != "help"
     ]
     for option in options:
-        option.expose_value = False  # the callbacks are all that is wanted
-    whole: Any = typer.main.get_command(app)
-    waiting: list[tuple[str, Any]] = [("", whole)]
-    while waiting:
-        path, command = waiting.pop()
+        option.expose_value = False  # the callbacks use the values
+    root: Any = typer.main.get_command(app)
+    pending: list[tuple[str, Any]] = [("", root)]
+    while pending:
+        path, command = pending.pop()
         command.params.extend(options)
         if path in EXAMPLES:
             command.epilog = "\n\n".join(["Examples:", *EXAMPLES[path]])
-        waiting.extend(
-            (f"{path} {name}".strip(), one)
-            for name, one in getattr(command, "commands", {}).items()
-        )
-    return whole  # type: ignore[no-any-return]  # what typer makes has no name that all its versions export
+        subcommands = getattr(command, "commands", {})
+        pending.extend((f"{path} {name}".strip(), entry) for name, entry in subcommands.items())
+    return root
 
 
-def run(*, wants_events: bool) -> int:
-    """Run the command of ``sys.argv`` and return its exit code; what went wrong has been explained."""
-    with Reporter(as_events=wants_events).open() as reporter, warnings.catch_warnings():
-        # numpy's, of numbers that overflow: the results are checked
+def run(*, as_events: bool) -> int:
+    """Run the command of ``sys.argv``, print its errors and return its exit code.
+
+    Args:
+        as_events: whether progress, logs and errors are JSON lines on the standard error.
+    """
+    with Reporter(as_events=as_events).open() as reporter, warnings.catch_warnings():
+        # NumPy warns about overflow; the results are checked.
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
             code = command_line()(prog_name="tmkit", standalone_mode=False)
@@ -256,14 +259,18 @@ def run(*, wants_events: bool) -> int:
         except typer.Abort:
             return ExitCode.INTERRUPTED
         except Exception as error:
-            return _explain(_as_refusal(error) or error, reporter)
-        if (failed := reporter.log_failure) is not None:
-            return _explain(failed, reporter)
+            return _print_error(_system_error(error) or error, reporter)
+        if (failure := reporter.log_failure) is not None:
+            return _print_error(failure, reporter)
     return code if isinstance(code, int) else ExitCode.DONE
 
 
-def _as_refusal(error: Exception) -> TmkitError | None:
-    """Return what the system refused, if that is behind an error: memory, a file, a library; else ``None``."""
+def _system_error(error: Exception) -> TmkitError | None:
+    """Return the error of the system behind an exception, or None.
+
+    Such errors are a lack of memory, a file that cannot be used, and a library that cannot be
+    loaded.
+    """
     if isinstance(error, TmkitError | _UsageError):
         return None
     _logger.debug("not an error of tmkit's own", exc_info=error)
@@ -277,21 +284,16 @@ def _as_refusal(error: Exception) -> TmkitError | None:
                 f"{where}{cause.strerror or cause}", path=cause.filename, reason=cause.strerror
             )
         cause = cause.__cause__
-    return (
-        TmkitError(f"a part of tmkit cannot be loaded: {error}")
-        if isinstance(error, ImportError)
-        else None
-    )
+    if isinstance(error, ImportError):
+        return TmkitError(f"a part of tmkit cannot be loaded: {error}")
+    return None
 
 
-def _explain(error: Exception, reporter: Reporter) -> int:
-    """Say what was wrong with the command line or its input, or else with tmkit; return the exit code."""
+def _print_error(error: Exception, reporter: Reporter) -> int:
+    """Print an error of the usage, the input or tmkit, and return the exit code."""
     is_usage = isinstance(error, _UsageError)
-    lines = (
-        ""
-        if is_usage or isinstance(error, TmkitError)
-        else "".join(traceback.format_exception(error))
-    )
+    is_internal = not is_usage and not isinstance(error, TmkitError)
+    lines = "".join(traceback.format_exception(error)) if is_internal else ""
     if reporter.as_events:
         _write_error(error, lines)
     elif is_usage:
@@ -308,6 +310,7 @@ def _explain(error: Exception, reporter: Reporter) -> int:
 
 
 def _write_error(error: Exception, lines: str) -> None:
+    """Write an error as an event, with the lines of the traceback of an internal error."""
     if isinstance(error, TmkitError):
         write_event("error", error_fields(error))
     elif lines:

@@ -1,4 +1,4 @@
-"""Shared parts of commands: options, progress, loading, and checks of outputs before the work is done."""
+"""Shared parts of commands: options, loading of scenes, and early checks of outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tmkit.cli.completion import Kind, complete_names
+from tmkit.cli.completion import complete_domains, complete_robots, complete_scenes
 from tmkit.cli.reporting import progress
 from tmkit.errors import MissingExtraError, OutputError, TmkitError, UnknownNameError
 
@@ -30,7 +30,7 @@ Scenes = Annotated[
     typer.Argument(
         metavar="SCENE",
         help="Scene files, or built-in names; merged in order.",
-        autocompletion=complete_names(Kind.SCENES),
+        autocompletion=complete_scenes,
     ),
 ]
 AllowXacro = Annotated[
@@ -78,7 +78,7 @@ DomainOption = Annotated[
         "--domain",
         metavar="NAME|DIR",
         help="The folder of the domain, if it is not built in.",
-        autocompletion=complete_names(Kind.DOMAINS),
+        autocompletion=complete_domains,
     ),
 ]
 SemanticsOption = Annotated[
@@ -95,7 +95,7 @@ RobotOption = Annotated[
         "--robot",
         metavar="NAME|FILE",
         help="The arm, by default panda; repeatable, for several arms.",
-        autocompletion=complete_names(Kind.ROBOTS),
+        autocompletion=complete_robots,
     ),
 ]
 
@@ -151,21 +151,25 @@ class DomainOptions:
 
 
 def built_in_names(group: MakerGroup[Any], *, separator: str) -> str:
-    """Return the names of the built-in registrations of a group, as an option shows them."""
+    """Return the names of the built-in plug-ins of a group, joined for a help text."""
     return separator.join(value.usage for value in group.built_in())
 
 
 def require_plug_in(group: MakerGroup[Any], name: str, *, option: str) -> None:
-    """Check that a group has a registration of a name, before any work is done."""
+    """Check that a group has a plug-in of a name, before any work is done.
+
+    Raises:
+        typer.BadParameter: if the name is unknown.
+    """
     try:
         group.find(name.partition(":")[0])
     except UnknownNameError:
-        known = ", ".join([built_in_names(group, separator=", "), *group.plug_in_keys()])
-        raise typer.BadParameter(f"'{name}' is none of {known}", param_hint=option) from None
+        names = ", ".join([built_in_names(group, separator=", "), *group.plug_in_keys()])
+        raise typer.BadParameter(f"'{name}' is none of {names}", param_hint=option) from None
 
 
 def note(message: str) -> None:
-    """Say something beside the answer, on the standard error."""
+    """Print a remark beside the result, on the standard error."""
     _logger.warning("%s", message)
 
 
@@ -189,7 +193,7 @@ def load(
 def load_goal(
     scene: SceneGraph, files: list[str], *, reading: ReadingOptions | None = None
 ) -> GoalScene:
-    """Load the scene files that describe the goal, over the start scene; see :func:`load`."""
+    """Load the scene files that describe the goal, on top of the start scene; see :func:`load`."""
     from tmkit.formats import load_goal_scene
 
     with progress("reading the goal"):
@@ -197,7 +201,11 @@ def load_goal(
 
 
 def package_folders(packages: Sequence[str] | None) -> dict[str, Path]:
-    """Return the folders of packages by name, out of ``NAME=DIR`` texts with a name each."""
+    """Parse ``NAME=DIR`` texts to the folders of packages, by name.
+
+    Raises:
+        typer.BadParameter: if a text has another form or a name occurs twice.
+    """
     folders: dict[str, Path] = {}
     for text in packages or ():
         name, _, folder = text.partition("=")
@@ -213,7 +221,10 @@ def package_folders(packages: Sequence[str] | None) -> dict[str, Path]:
 
 @contextmanager
 def errors_about(path: object | None) -> Iterator[None]:
-    """Begin messages with the refused file where the library does not know it; not those of outputs and packages."""
+    """Add the input file to errors raised in the block that do not contain it.
+
+    Errors about outputs and missing extras stay unchanged.
+    """
     try:
         yield
     except (OutputError, MissingExtraError):
@@ -225,7 +236,11 @@ def errors_about(path: object | None) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> Path:
-    """Make a folder for outputs, unless it is there, and prove that files can be written into it."""
+    """Create a folder for outputs, if needed, and check that files can be written to it.
+
+    Raises:
+        OutputError: if the folder cannot be created or written.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -238,14 +253,18 @@ def make_folder(folder: Path) -> Path:
 
 
 def require_writable(path: Path) -> None:
-    """Refuse an output before the work is done, not after."""
+    """Check that a file can be written, before any work is done.
+
+    Raises:
+        OutputError: if it cannot be written.
+    """
     from tmkit._support.output import check_writable
 
     check_writable(path)
 
 
 def write_json(path: Path, document: object) -> None:
-    """Write a JSON document, JSON values or their text, completely or not at all."""
+    """Write JSON values, or a JSON text, atomically."""
     from tmkit._support.output import write_text
 
     text = document if isinstance(document, str) else json.dumps(document, indent=1, sort_keys=True)

@@ -1,13 +1,12 @@
-"""Completion of command lines by the shell: built-in names, and the script that a shell loads.
+"""Shell completion of commands, options and built-in names.
 
 The shell runs ``tmkit`` with ``_TMKIT_COMPLETE`` in its environment, and typer prints the
-completions. Other runs import nothing of this part of typer.
+completions. Other runs do not import this part of typer.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,11 +16,12 @@ import typer
 from tmkit._support.data import data_roots
 from tmkit._support.source_location import did_you_mean
 
-_VARIABLE = "_TMKIT_COMPLETE"
+_COMPLETION_VARIABLE = "_TMKIT_COMPLETE"
+"""Environment variable of a run that prints completions."""
 
 
 class Kind(StrEnum):
-    """Kinds of what is built in: of files, and of registrations."""
+    """Kinds of built-in names: of files and of plug-ins."""
 
     ROBOTS = "robots"
     SCENES = "scenes"
@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
 
 class Shell(StrEnum):
-    """The shells that complete command lines of tmkit."""
+    """Shells with completion of ``tmkit`` commands."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -45,23 +45,21 @@ _PATTERNS = {
     Kind.SCENES: ("scenes/*.robray", "scenes/*.json"),
     Kind.DOMAINS: ("domains/*/domain.pddl",),
 }
+"""File patterns by kind, relative to a data folder."""
 
 
 def built_in_files(kind: Kind) -> dict[str, Path]:
-    """Return the files of the built-in robots, scenes or domains by name, in the order of the names."""
-    found = [
-        path
-        for root in reversed(data_roots())
-        for pattern in _PATTERNS[kind]
-        for path in root.glob(pattern)
-    ]
-    by_name = {path.parent.name if kind is Kind.DOMAINS else path.stem: path for path in found}
-    # of one name that of the root searched first
-    return {name: by_name[name] for name in sorted(by_name)}
+    """Return the files of the built-in robots, scenes or domains, by name and sorted."""
+    files: dict[str, Path] = {}
+    for root in reversed(data_roots()):  # an earlier root replaces names of a later one
+        for pattern in _PATTERNS[kind]:
+            for path in root.glob(pattern):
+                files[path.parent.name if kind is Kind.DOMAINS else path.stem] = path
+    return {name: files[name] for name in sorted(files)}
 
 
 def word_argument(words: type[StrEnum], *, help: str) -> Any:
-    """Return an argument of a command that accepts a few words; any other is refused with the nearest."""
+    """Return an argument that accepts some words; the message about another has the nearest."""
 
     def parse(text: str) -> StrEnum:
         if text not in list(words):
@@ -82,29 +80,44 @@ def word_argument(words: type[StrEnum], *, help: str) -> Any:
     )
 
 
-def complete_names(kind: Kind) -> Callable[[str], list[str]]:
-    """Return the completion of an argument that takes a built-in name; without one, shells complete file names."""
+def complete_robots(incomplete: str) -> list[str]:
+    """Return the built-in robots that start with a text; without one, shells complete files."""
+    return _complete(Kind.ROBOTS, incomplete)
 
-    def complete(incomplete: str) -> list[str]:
-        return [name for name in built_in_files(kind) if name.startswith(incomplete)]
 
-    return complete
+def complete_scenes(incomplete: str) -> list[str]:
+    """Return the built-in scenes that start with a text; without one, shells complete files."""
+    return _complete(Kind.SCENES, incomplete)
+
+
+def complete_domains(incomplete: str) -> list[str]:
+    """Return the built-in domains that start with a text; without one, shells complete files."""
+    return _complete(Kind.DOMAINS, incomplete)
+
+
+def _complete(kind: Kind, incomplete: str) -> list[str]:
+    """Return the built-in names of a kind that start with a text."""
+    return [name for name in built_in_files(kind) if name.startswith(incomplete)]
 
 
 def completion(shell: Annotated[Shell, word_argument(Shell, help="The shell.")]) -> None:
-    """Print the script that makes a shell complete commands, options and built-in names.
+    """Print the script with which a shell completes commands, options and built-in names.
 
     Load it in the configuration of the shell, as in: echo 'source <(tmkit completion bash)' >>
     ~/.bashrc
     """
     from typer.completion import get_completion_script  # type: ignore[attr-defined]  # imported there by all versions
 
-    typer.echo(get_completion_script(prog_name="tmkit", complete_var=_VARIABLE, shell=shell.value))
+    typer.echo(
+        get_completion_script(
+            prog_name="tmkit", complete_var=_COMPLETION_VARIABLE, shell=shell.value
+        )
+    )
 
 
 def prepare_completion() -> None:
     """Prepare typer for a shell that requests completions, if this run is one."""
-    if _VARIABLE in os.environ:
+    if _COMPLETION_VARIABLE in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined]
 
         completion_init()

@@ -1,13 +1,12 @@
-"""Events of a command on the standard error, for programs: JSON lines, one object a line.
+"""Events of a command on the standard error, as JSON lines for programs.
 
-Every object has ``event``: ``progress`` (what is being done), ``log`` (one record of a logger),
-``error`` or ``done``. An ``error`` has the reason why the command ends, and the facts of the error
-as fields of their own. The last line is ``done``, with the exit code. docs/reference/events.md
-lists the fields.
+Each line is one object with the key ``event``: ``progress``, ``log`` (a record of a logger),
+``error`` or ``done``. An ``error`` contains the reason why the command ends, and the data of the
+error as fields. The last line is ``done``, with the exit code. docs/reference/events.md lists the
+fields.
 
-Invariants: each line is written whole and at once, in ASCII, and is JSON in the strict sense:
-numbers that JSON does not know become strings. A standard error that is no longer read ends no
-command.
+Invariants: each line is written atomically, in ASCII, and is strict JSON: numbers without a JSON
+form become strings. A closed standard error does not end the command.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ if TYPE_CHECKING:
 def write_event(event: str, fields: Mapping[str, object]) -> None:
     """Write one event to the standard error."""
     line = json.dumps({"event": event, **_plain(fields)}, allow_nan=False)
-    with suppress(OSError, ValueError, AttributeError):  # it is closed, or there is none
+    with suppress(OSError, ValueError, AttributeError):  # the stream is closed or missing
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
 
 def error_fields(error: TmkitError) -> dict[str, object]:
-    """Return an error's fields: its class, message, file and line, and whatever else it holds."""
+    """Return the fields of an error: class, message, file, line and its data."""
     data = {name: value for name, value in error.data.items() if name not in ("path", "line")}
     return {
         **data,
@@ -44,7 +43,7 @@ def error_fields(error: TmkitError) -> dict[str, object]:
 
 
 def _plain(value: object) -> Any:
-    """Return a value in JSON's types; other types become their text."""
+    """Convert a value to the types of JSON; other types become text."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):
@@ -57,6 +56,6 @@ def _plain(value: object) -> Any:
         return [_plain(entry) for entry in value]
     if isinstance(value, set | frozenset):
         return sorted(_plain(entry) for entry in map(str, value))
-    if hasattr(value, "tolist"):  # numpy's numbers and arrays
+    if hasattr(value, "tolist"):  # numbers and arrays of NumPy
         return _plain(value.tolist())
     return str(value)

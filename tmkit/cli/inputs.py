@@ -27,7 +27,7 @@ from tmkit._support.json_files import read_json
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.options import OptionKind, option_kinds
 from tmkit.cli.common import DomainOption, SceneFileOptions, SemanticsOption, errors_about, load
-from tmkit.cli.completion import Kind, complete_names
+from tmkit.cli.completion import complete_robots
 from tmkit.errors import ConfigurationError, FileFormatError, UnknownNameError
 from tmkit.tamp.options import PlanningOptions
 
@@ -63,7 +63,7 @@ class TmpPlanOptions:
             "--robot",
             metavar="NAME|FILE",
             help="For a .tmp plan: the arm, if not its own; repeatable, for several.",
-            autocompletion=complete_names(Kind.ROBOTS),
+            autocompletion=complete_robots,
         ),
     ] = None
     domain: DomainOption = None
@@ -342,7 +342,7 @@ def check_goal_file(path: Path | None, scene: SceneGraph) -> None:
 
 @contextmanager
 def errors_about_goals(file: Path | None, *, other_goal: str | None) -> Iterator[None]:
-    """Add the goal file to errors about a PDDL goal, except those about the goal of another option."""
+    """Add the goal file to errors about a PDDL goal that no other option contains."""
     try:
         yield
     except FileFormatError as error:
@@ -355,7 +355,7 @@ def errors_about_goals(file: Path | None, *, other_goal: str | None) -> Iterator
 
 
 def _parse_goal_at(text: str) -> ContinuousGoal:
-    """Parse a value of ``--goal-at``, with lengths in metres and angles in radians.
+    """Parse a value of ``--goal-at``, in [m] and [rad].
 
     Raises:
         ConfigurationError: if the text has another form.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Write a scene, a domain or a robot description.", no_args_is_help=True)
 
-_SAMPLES = 500
+_COLLISION_SAMPLES = 500
 """Number of random configurations that are tested for collisions."""
 
 _AS_INFERRED = "as inferred"
@@ -84,8 +84,8 @@ class DisplayOptions:
 def robot(
     scenes: Scenes,
     *,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE.toml", help="The file to write.")
+    output: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.toml", help="The file to write.")
     ] = None,
     hints: ArmHints,
     yes: Annotated[
@@ -95,14 +95,15 @@ def robot(
     seed: Seed = 0,
     files: SceneFileOptions,
 ) -> None:
-    """Describe a robot's arm and hand: infer them, ask on a terminal where that is uncertain, and try to pick a cube.
+    """Infer a robot's arm and hand, try to pick a cube, and write the description of the arm.
 
-    A tool frame or a hand that is added to the robot comes into a scene beside the description.
+    A terminal prompts for uncertain properties. An added tool frame or hand is written to a scene
+    beside the description.
     """
     from tmkit.formats import write_json_scene
     from tmkit.robots import check_robot, write_manipulator
 
-    target = out if out is not None else Path(f"{Path(scenes[0]).stem}.toml")
+    target = output if output is not None else Path(f"{Path(scenes[0]).stem}.toml")
     if target.suffix != ".toml":
         raise typer.BadParameter(f"'{target}' does not end in .toml", param_hint="--out")
     _require_new(target)
@@ -139,7 +140,7 @@ def robot(
         trial_result = trial.result
         if missing:
             with progress("checking the robot"):
-                report = check_robot(inferred.scene, arm, samples=_SAMPLES, seed=seed)
+                report = check_robot(inferred.scene, arm, samples=_COLLISION_SAMPLES, seed=seed)
             missing = next(iter(report.problems), missing)
         heading = (
             f"The arm of {Path(scenes[0]).name}, inferred by 'tmkit new robot'; correct what is"
@@ -199,7 +200,7 @@ class _Assistant:
         from tmkit.robots.robot_check import overlapping_pairs
 
         with progress("looking for shapes that overlap"):
-            pairs = overlapping_pairs(self.scene, samples=_SAMPLES, seed=self.seed)
+            pairs = overlapping_pairs(self.scene, samples=_COLLISION_SAMPLES, seed=self.seed)
         lines = tuple(
             f"collisions: '{a}' and '{b}' overlap in most configurations: allowed" for a, b in pairs
         )

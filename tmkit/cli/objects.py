@@ -86,11 +86,11 @@ def add(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a scene file of a mesh or a URDF without joints: cut in convex pieces, with its mass, movable.
+    """Write a scene file with a movable object, from a mesh or a URDF without joints.
 
-    It stands on its most stable face on which the hand has room for a grasp, upright where it can,
-    its z axis up; what the hand cannot take is refused. Cutting takes seconds to a minute, once for
-    each mesh.
+    The object is cut into convex pieces, and has its mass. It stands on its most stable face on
+    which the hand has room for a grasp, with z up if possible. An object that the hand cannot
+    grasp is rejected. Cutting takes seconds to a minute, once for each mesh.
     """
     from tmkit.formats import write_json_scene
     from tmkit.formats.convex_pieces import in_pieces

@@ -33,21 +33,35 @@ def add_command(app: typer.Typer, function: Callable[..., None], name: str | Non
 
     Args:
         app: command or group of commands.
-        function: receives the values of its own options and an instance of each group.
+        function: command, whose arguments are the values of options and instances of groups.
         name: name of the command. Defaults to the name of the function.
 
     Raises:
         TypeError: if a group is not frozen, if a field has no ``Annotated`` type or a default
             factory, or if two options have the same name.
     """
-    app.command(name)(flatten_groups(function))
+    groups, options = _read_parameters(function)
+
+    @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
+    def call(**values: Any) -> None:
+        arguments: dict[str, Any] = {}
+        for parameter, group in groups.items():
+            members = [entry.name for entry in fields(group)]
+            arguments[parameter] = group(**{member: values.pop(member) for member in members})
+        function(**arguments, **values)
+
+    call.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # typer reads it
+    del call.__wrapped__  # set by wraps; typer would read the signature there
+    app.command(name)(call)
 
 
-def flatten_groups(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a function of single options that builds the groups and calls ``function``.
+def _read_parameters(
+    function: Callable[..., None],
+) -> tuple[dict[str, type], list[inspect.Parameter]]:
+    """Return the groups of a function by parameter, and its options, including those of groups.
 
     Raises:
-        TypeError: as :func:`add_command`.
+        TypeError: if a group is invalid, or two options have the same name.
     """
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, type] = {}
@@ -64,24 +78,14 @@ def flatten_groups(function: Callable[..., None]) -> Callable[..., None]:
         if names.count(name) > 1:
             raise TypeError(f"{function.__qualname__}: two options have the name '{name}'")
 
-    @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
-    def call(**values: Any) -> None:
-        arguments: dict[str, Any] = {}
-        for name, group in groups.items():
-            members = [entry.name for entry in fields(group)]
-            arguments[name] = group(**{member: values.pop(member) for member in members})
-        function(**arguments, **values)
-
-    call.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # typer reads it
-    del call.__wrapped__  # set by wraps; typer would read the signature there
-    return call
+    return groups, options
 
 
 def _group_options(group: Any) -> Iterator[inspect.Parameter]:
     """Yield one option for each field of a dataclass.
 
     Raises:
-        TypeError: as :func:`add_command`.
+        TypeError: if the class is not frozen or a field is no option.
     """
     if not group.__dataclass_params__.frozen:
         raise TypeError(f"{group.__qualname__}: a group of options must be a frozen dataclass")

@@ -28,7 +28,7 @@ from tmkit.cli.common import (
     require_writable,
     write_json,
 )
-from tmkit.cli.completion import Kind, complete_names
+from tmkit.cli.completion import complete_domains, complete_scenes
 from tmkit.cli.inputs import (
     GoalOptions,
     PlanningFlags,
@@ -66,14 +66,15 @@ _DEMO_TIME_LIMIT = 60.0
 
 
 def demo(
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Output folder for plan, report and pictures.")
+    output: Annotated[
+        Path,
+        typer.Option("--out", metavar="DIR", help="Output folder for plan, report and pictures."),
     ] = Path("tmkit-demo"),
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Plan a tower of three blocks with a Panda, validate the plan, simulate it, and draw pictures of it."""
-    folder = make_folder(out)
+    """Plan, validate, simulate and draw a tower of three blocks with a Panda."""
+    folder = make_folder(output)
     print_line = _discard if as_json else say
     print_line(f"Goal: {_DEMO_GOAL}")
     problem = tk.PlanningProblem(load(["panda_table", "blocks3"]), goal=_DEMO_GOAL)
@@ -165,7 +166,7 @@ class PlanDomainOptions:
             metavar="NAME|DIR|FILE.pddl",
             help="The PDDL domain with its semantics, blocks by default.",
             show_default=False,
-            autocompletion=complete_names(Kind.DOMAINS),
+            autocompletion=complete_domains,
         ),
     ] = None
     semantics: SemanticsOption = None
@@ -244,7 +245,7 @@ def plan(
         list[str],
         typer.Argument(
             metavar="SCENE|PROBLEM.toml",
-            autocompletion=complete_names(Kind.SCENES),
+            autocompletion=complete_scenes,
             help="Scene files or built-in names, merged in order; or a problem file.",
         ),
     ],
@@ -361,8 +362,8 @@ def check(
 ) -> None:
     """Validate a plan at finer resolution than the planner's, and report whether it is valid.
 
-    A JSON plan has all it needs, and is compared with your own scene and arm if you give --scene
-    and --robot; a .tmp plan, in the format of the original TMKit, needs --scene.
+    A JSON plan is complete; --scene and --robot compare it with your own scene and arm. A .tmp
+    plan, in the format of the original TMKit, needs --scene.
     """
     scenes, is_tmp = plan_options.scenes, path.suffix == ".tmp"
     # The report on a JSON plan compares its domain with that of the options, as it does the scene.
@@ -417,7 +418,7 @@ def export(
     plan_options: TmpPlanOptions,
     files: SceneFileOptions,
 ) -> None:
-    """Write a plan as motions in time, for other programs; it is not validated, see 'tmkit check'."""
+    """Write a plan as motions in time, for other programs; 'tmkit check' validates it."""
     from tmkit.plans import export_plan
 
     plan = load_plan_file(path, plan_options, files)
@@ -449,7 +450,7 @@ def simulate(
 ) -> None:
     """Execute a plan in the physics simulator and report the final pose of every object.
 
-    A JSON plan has all it needs; a .tmp plan, in the format of the original TMKit, needs --scene.
+    A JSON plan is complete. A .tmp plan, in the format of the original TMKit, needs --scene.
     """
     if grasp not in ("contact", "constraint"):
         raise typer.BadParameter(f"'{grasp}' is none of contact, constraint", param_hint="--grasp")

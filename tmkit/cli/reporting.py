@@ -1,12 +1,12 @@
-"""Progress and logs while a command runs: on a terminal for people, or as events for programs.
+"""Progress and logs of a running command, as text on a terminal or as events for programs.
 
-For people a :class:`Reporter` shows a line that changes (only on a terminal) and log records as
-lines; for programs both are events (:mod:`~tmkit.cli.events`). Log records are shown from WARNING
-on, from INFO with ``-v``, and from DEBUG with ``-vv``. ``--log-file`` takes all, with times.
+As text, a :class:`Reporter` shows a progress line (only on a terminal) and prints log records. For
+programs, both are events (:mod:`~tmkit.cli.events`). Records are shown from the level WARNING, with
+``-v`` from INFO, and with ``-vv`` from DEBUG. ``--log-file`` writes all records with times.
 ``--quiet`` shows no progress.
 
-Invariants: handlers are on the loggers ``tmkit`` and ``py.warnings`` only, and only inside
-:meth:`Reporter.open`; afterwards logging is as it was before.
+Invariants: only the loggers ``tmkit`` and ``py.warnings`` have handlers, and only inside
+:meth:`Reporter.open`, which restores the loggers.
 """
 
 from __future__ import annotations
@@ -39,29 +39,41 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
-_LINE = "%(levelname)s %(name)s: %(message)s"
-_LINE_OF_FILE = "%(asctime)s " + _LINE
+"""Lowest level of the shown records, by verbosity."""
+
+_RECORD_FORMAT = "%(levelname)s %(name)s: %(message)s"
+"""Format of a record on a terminal."""
+
+_FILE_RECORD_FORMAT = f"%(asctime)s {_RECORD_FORMAT}"
+"""Format of a record in a log file."""
 
 _current: ContextVar[Reporter | None] = ContextVar("reporter", default=None)
 
 
 class Work:
-    """A piece of work that is shown while it is done; pass it as ``on_progress``."""
+    """Display of the progress of some work; pass it as ``on_progress``.
 
-    def __init__(self, show: Callable[[str], None], tell: Callable[[Progress], None]) -> None:
-        self._show, self._tell = show, tell
+    Args:
+        show_text: shows a line of text.
+        show_progress: shows the state of the work.
+    """
+
+    def __init__(
+        self, show_text: Callable[[str], None], show_progress: Callable[[Progress], None]
+    ) -> None:
+        self._show_text, self._show_progress = show_text, show_progress
 
     def update(self, text: str) -> None:
-        """Show another line; for people only."""
-        self._show(text)
+        """Show another line on a terminal; events stay unchanged."""
+        self._show_text(text)
 
     def __call__(self, progress: Progress) -> None:
-        """Show how far it is."""
-        self._tell(progress)
+        """Show the state of the work."""
+        self._show_progress(progress)
 
 
 class Reporter:
-    """Shows progress and logs of one command, as events for programs or to people."""
+    """Progress and logs of one command, as text or as events."""
 
     def __init__(self, *, as_events: bool) -> None:
         self.as_events = as_events
@@ -71,32 +83,36 @@ class Reporter:
         self._handlers: list[logging.Handler] = []
         self._log: tuple[Path, DroppingFile] | None = None
         self._shown: logging.Handler = _EventHandler() if as_events else _ConsoleHandler(self.print)
-        self._shown.setFormatter(logging.Formatter(None if as_events else _LINE))
+        self._shown.setFormatter(logging.Formatter(None if as_events else _RECORD_FORMAT))
         self._shown.setLevel(_LEVELS[0])
 
-    def be_more_verbose(self, times: int) -> None:
-        """Show more of the log."""
+    def increase_verbosity(self, times: int) -> None:
+        """Show records of lower levels."""
         self._verbosity = min(self._verbosity + times, len(_LEVELS) - 1)
         self._shown.setLevel(_LEVELS[self._verbosity])
         self._set_level()
 
-    def be_quiet(self) -> None:
+    def hide_progress(self) -> None:
         """Show no progress."""
         self._is_quiet = True
 
-    def log_to(self, path: Path) -> None:
-        """Write all of the log to a file, which is begun anew."""
+    def open_log(self, path: Path) -> None:
+        """Write all records to a new file.
+
+        Raises:
+            OutputError: if the file cannot be written.
+        """
         try:
             raw = DroppingFile(path, "w")
         except OSError as error:
             raise _log_error(path, error) from None
         self._log = (path, raw)
         handler = logging.StreamHandler(text_file(raw))
-        handler.setFormatter(logging.Formatter(_LINE_OF_FILE))
+        handler.setFormatter(logging.Formatter(_FILE_RECORD_FORMAT))
         self._add(handler)
 
     def print(self, text: str) -> None:
-        """Print text for people on the standard error; a terminal gets lines that end between words."""
+        """Print text on the standard error; on a terminal, lines break between words."""
         if self._console is None:
             typer.echo(printable(text), err=True)
         else:
@@ -104,18 +120,18 @@ class Reporter:
 
     @property
     def log_failure(self) -> OutputError | None:
-        """Why the file of the log is not complete; ``None`` when it is, or there is none."""
+        """Error that made the log file incomplete, or None."""
         if self._log is None or self._log[1].failure is None:
             return None
         return _log_error(self._log[0], self._log[1].failure)
 
     @contextmanager
     def open(self) -> Iterator[Reporter]:
-        """Listen to the loggers, and be the :func:`current_reporter`, inside the block."""
+        """Receive log records and become the :func:`current_reporter`, inside the block."""
         token = _current.set(self)
-        before = logging.getLogger("tmkit").level
+        original_level = logging.getLogger("tmkit").level
         if self.as_events:
-            logging.captureWarnings(True)  # or Python would print them between the events
+            logging.captureWarnings(True)  # Python prints warnings between the events otherwise
         self._add(self._shown)
         try:
             yield self
@@ -129,20 +145,20 @@ class Reporter:
                 handler.close()
             if self._log is not None:
                 self._log[1].close()
-            logging.getLogger("tmkit").setLevel(before)
+            logging.getLogger("tmkit").setLevel(original_level)
 
     @contextmanager
     def progress(self, text: str) -> Iterator[Work]:
-        """Show that something is being done."""
+        """Show the name of some work until the block ends."""
         if self._is_quiet:
-            yield Work(_nothing, _nothing)
+            yield Work(_discard, _discard)
         elif self.as_events:
             write_event(
                 "progress", {"phase": text, "step": 0, "steps": 0, "seconds": 0.0, "text": text}
             )
-            yield Work(_nothing, _write_progress)
+            yield Work(_discard, _write_progress)
         elif self._console is None:
-            yield Work(_nothing, _nothing)
+            yield Work(_discard, _discard)
         else:
             line = _LiveLine(text)
             with self._console.status(line):
@@ -155,20 +171,20 @@ class Reporter:
         self._set_level()
 
     def _set_level(self) -> None:
-        """Let the library make the records that a handler wants, and no others."""
+        """Set the level of the library to the lowest level of the handlers."""
         logging.getLogger("tmkit").setLevel(
             min(handler.level or logging.DEBUG for handler in self._handlers)
         )
 
 
 def current_reporter() -> Reporter:
-    """Return the reporter of the command that runs; a new one outside of commands."""
+    """Return the reporter of the running command, or a new one without a command."""
     return _current.get() or Reporter(as_events=False)
 
 
 def _console() -> Console | None:
-    """Return the console of a terminal; None for a file or pipe, or where rich, which typer brings, is missing."""
-    # rich would let notebooks, which set FORCE_COLOR, show every turn of the spinner
+    """Return the console of a terminal; None for a file or pipe, or without the package rich."""
+    # Notebooks set FORCE_COLOR, and rich would print each frame of the spinner there.
     if not os.isatty(2):
         return None
     try:
@@ -179,61 +195,65 @@ def _console() -> Console | None:
 
 
 def _log_error(path: Path, error: OSError) -> OutputError:
+    """Return the error of a log file that cannot be written."""
     reason = error.strerror or str(error)
     return OutputError(f"{path}: cannot be written: {reason}", path=str(path), reason=reason)
 
 
 def _loggers() -> tuple[logging.Logger, ...]:
+    """Return the loggers whose records are shown."""
     return logging.getLogger("tmkit"), logging.getLogger("py.warnings")
 
 
-def _nothing(_: object) -> None:
-    pass
+def _discard(_: object) -> None:
+    """Discard a line or a state."""
 
 
 def _write_progress(progress: Progress) -> None:
+    """Write the state of some work as an event."""
     values = {field.name: getattr(progress, field.name) for field in fields(progress)}
     write_event("progress", {**values, "text": str(progress)})
 
 
 class _LiveLine:
-    """A line of progress, whose seconds go on between two reports; the terminal draws it several times a second."""
+    """A progress line whose seconds count between two states; the terminal redraws it."""
 
     def __init__(self, text: str) -> None:
         self.show(text)
 
-    def show(self, shown: str | Progress) -> None:
-        self._shown, self._since = shown, time.monotonic()
+    def show(self, content: str | Progress) -> None:
+        """Show a text or a state."""
+        self._content, self._start = content, time.monotonic()
 
     def __rich__(self) -> Text:
         from rich.text import Text
 
-        shown, seconds = self._shown, time.monotonic() - self._since
-        if isinstance(shown, str):
-            return Text(printable(f"{shown}, {seconds:.1f} s"))
-        return Text(printable(str(replace(shown, seconds=shown.seconds + seconds))))
+        content, seconds = self._content, time.monotonic() - self._start
+        if isinstance(content, str):
+            return Text(printable(f"{content}, {seconds:.1f} s"))
+        return Text(printable(str(replace(content, seconds=content.seconds + seconds))))
 
 
 class _ConsoleHandler(logging.Handler):
-    """Prints records above the line that shows progress."""
+    """Handler that prints records above the progress line."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         super().__init__()
         self._show = show
 
     def emit(self, record: logging.LogRecord) -> None:
-        # for people, who need no logger's name
+        # A plain warning needs no name of a logger.
         is_plain = record.levelno == logging.WARNING and not record.exc_info
         text = f"warning: {record.getMessage()}" if is_plain else self.format(record)
         self._show(text)
 
 
 class _EventHandler(logging.Handler):
-    """Writes records as events."""
+    """Handler that writes records as events."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info:
-            self.format(record)  # works out the text of the exception
+            self.format(record)  # sets exc_text
         traceback = {"traceback": record.exc_text} if record.exc_text else {}
         write_event(
             "log",
@@ -248,23 +268,27 @@ class _EventHandler(logging.Handler):
 
 @contextmanager
 def progress(text: str) -> Iterator[Work]:
-    """Show that something is done, on the standard error; functions take what is given as ``on_progress``."""
+    """Show the name of some work on the standard error, until the block ends.
+
+    Yields:
+        The display to pass as ``on_progress``.
+    """
     with current_reporter().progress(text) as work:
         yield work
 
 
 def print_json(document: object) -> None:
-    """Print the one JSON document that a command answers with."""
+    """Print the result of a command as JSON."""
     typer.echo(json.dumps(document, indent=1))
 
 
 def say(text: str) -> None:
-    """Print a line or more for a person; names in it come from files, and the terminal obeys none of them."""
+    """Print lines of text without the control characters that names from files may contain."""
     typer.echo(printable(text))
 
 
 def say_wrapped(text: str) -> None:
-    """Print sentences for a person, on a terminal as paragraphs of its width, with their indentation."""
+    """Print sentences, wrapped to the width of a terminal with their indentation."""
     if sys.stdout.isatty():
         width, lines = shutil.get_terminal_size().columns, text.splitlines()
         indents = [" " * (len(line) - len(line.lstrip())) for line in lines]
@@ -283,6 +307,6 @@ def say_wrapped(text: str) -> None:
 
 
 def fail(message: str) -> NoReturn:
-    """Print why the answer is no, and end with that exit code."""
+    """Print the reason for a negative result, and exit with its code."""
     say_wrapped(message)
     raise typer.Exit(ExitCode.NO)

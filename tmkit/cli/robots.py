@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmkit.cli.common import AsJson, SceneFileOptions, Scenes, Seed, load, note, require_writable
-from tmkit.cli.completion import Kind, complete_names
+from tmkit.cli.completion import complete_robots
 from tmkit.cli.option_groups import add_command
 from tmkit.cli.reporting import print_json, progress, say, say_wrapped
 from tmkit.cli.signals import ExitCode
@@ -48,7 +48,7 @@ class ArmOptions:
         typer.Option(
             metavar="NAME|FILE.toml|FILE.srdf[:GROUP[:HAND]]",
             help="The arm; by default it is inferred.",
-            autocompletion=complete_names(Kind.ROBOTS),
+            autocompletion=complete_robots,
         ),
     ] = None
     base: Annotated[
@@ -99,7 +99,10 @@ def check(
     as_json: AsJson = False,
     files: SceneFileOptions,
 ) -> None:
-    """Check whether a robot can pick: joints, meshes, self-collisions, inverse kinematics, hand, a trial pick."""
+    """Check whether a robot can pick.
+
+    The check covers joints, meshes, self-collisions, inverse kinematics, the hand and a trial pick.
+    """
     from tmkit.robots import check_robot, find_manipulator
 
     robot, base, tip = arm_options.robot, arm_options.base, arm_options.tip

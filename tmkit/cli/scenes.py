@@ -126,11 +126,9 @@ def _check(
 
 
 def cache(
-    clear: Annotated[
-        bool, typer.Option("--clear", help="Remove all scenes that are kept.")
-    ] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all cached scenes.")] = False,
 ) -> None:
-    """Say how many loaded scenes are kept on the disk, and where; TMKIT_CACHE=off keeps none."""
+    """Print the number, size and folder of the cached scenes; TMKIT_CACHE=off caches none."""
     from tmkit.formats.scene_cache import SceneCache
 
     scene_cache = SceneCache.of_user()
@@ -158,7 +156,7 @@ def convert(
     ],
     file_options: XacroFileOptions,
 ) -> None:
-    """Write a scene, merged from all files, in another format; what the format cannot express is an error."""
+    """Write a scene, merged from all files, in another format that can express its content."""
     from tmkit.formats import convert_scene
 
     require_writable(output)
@@ -177,7 +175,7 @@ def compile_code(
     ],
     file_options: SceneFileOptions,
 ) -> None:
-    """Write a scene, merged from all files, as code that builds it without reading them.
+    """Write a scene, merged from all files, as code that builds it without the files.
 
     In Python, function blocks of RSG-DSL files become abstract classes, and arrays of meshes are
     written beside it.

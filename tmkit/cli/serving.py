@@ -24,7 +24,7 @@ from tmkit._support.extras import importing
 from tmkit._support.named_code import named_module
 from tmkit._support.toml_files import read_toml
 from tmkit.cli.common import SceneFileOptions, load, note
-from tmkit.cli.completion import Kind, complete_names
+from tmkit.cli.completion import complete_scenes
 from tmkit.cli.reporting import say
 from tmkit.errors import OutputError, TmkitError, UnknownNameError
 from tmkit.world.service.zenoh.registration import ZENOH
@@ -100,7 +100,7 @@ def serve(
         list[str] | None,
         typer.Argument(
             metavar="SCENE...",
-            autocompletion=complete_names(Kind.SCENES),
+            autocompletion=complete_scenes,
             help=(
                 "Scene files or built-in names, merged in order: the first version, unless the log"
                 " has one."
@@ -126,10 +126,10 @@ def serve(
     ] = None,
     files: SceneFileOptions,
 ) -> None:
-    """Hold a world that others read, edit and follow; Ctrl-C ends it.
+    """Serve a world that clients read, edit and follow; Ctrl-C ends it.
 
-    Clients: tmkit.world.connect("tcp/127.0.0.1:7447"). Without --tokens only this machine is
-        listened to.
+    Clients: tmkit.world.connect("tcp/127.0.0.1:7447"). Without --tokens only this machine can
+    connect.
     """
     import resource
 
@@ -202,7 +202,7 @@ def _find_block_class(target: str) -> type[FunctionBlock]:
     value = getattr(module, name, None)
     if _is_block_class(value):
         return value
-    blocks = [known for known in dir(module) if _is_block_class(getattr(module, known))]
+    blocks = [entry for entry in dir(module) if _is_block_class(getattr(module, entry))]
     raise UnknownNameError.of("function block", name, blocks)
 
 

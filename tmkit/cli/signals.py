@@ -1,18 +1,20 @@
-"""Signals that end a command: Ctrl-C, a polite kill, a terminal that is closed.
+"""Signals that end a command: Ctrl-C, a termination signal, a closed terminal.
 
-All three become one exception, which passes every ``with`` and ``finally`` on the way out.
-:class:`Interrupted` derives from ``KeyboardInterrupt``, as that is what libraries let through. Some
-do not: what is raised in a destructor goes to ``sys.unraisablehook``, and what is raised while a
-compiled module is imported may come out as an ``ImportError``. So the hook raises again, and
-:attr:`EndingSignals.received` is what counts, not the exception that arrives. Some libraries even
-import others within ``except BaseException``, and go on. So nothing is raised in the midst of an
-import. A timer tries again, every few hundredths of a second, until it is done, or has taken so
-long that it is not one to wait for. Signals that follow within a second are dropped: whoever is
-asked twice to end shall still tidy up; whoever does not answer is asked anew.
+Each signal raises :class:`Interrupted`, which unwinds every ``with`` and ``finally``. It derives
+from ``KeyboardInterrupt`` because libraries do not catch that exception, with three exceptions:
 
-Invariants: a signal that was ignored when the program started (``nohup``) stays ignored; outside
-the block everything is as it was before. This module imports next to nothing, since it must be
-there before anything else is.
+* Python passes an exception from a destructor to ``sys.unraisablehook``. The hook raises it again.
+* The import of a compiled module may turn it into an ``ImportError``. Therefore
+  :attr:`EndingSignals.received` decides, not the exception that arrives.
+* Some libraries catch ``BaseException`` around an import. Therefore no signal raises during an
+  import. A timer repeats the attempt until the import ends or a time limit is reached.
+
+Further signals within a second are ignored, so that a repeated Ctrl-C does not stop the cleanup. A
+later signal raises again.
+
+Invariants: a signal that was ignored at the start of the program (``nohup``) stays ignored. Outside
+the block all handlers are the original ones. This module has few imports because it must be loaded
+first.
 """
 
 from __future__ import annotations
@@ -25,13 +27,21 @@ from enum import IntEnum
 from types import FrameType, TracebackType
 from typing import Any
 
-_WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
-_DEAF_SECONDS = 1.0
-_ASK_AGAIN_SECONDS, _PATIENCE_SECONDS = 0.02, 3.0  # while something is imported
+_MESSAGES = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
+"""Messages of the signals that end a command."""
+
+_CLEANUP_SECONDS = 1.0
+"""Time after a signal in which further signals are ignored [s]."""
+
+_RETRY_SECONDS = 0.02
+"""Time between two attempts to raise during an import [s]."""
+
+_MAX_IMPORT_SECONDS = 3.0
+"""Time after which a signal raises even during an import [s]."""
 
 
 class ExitCode(IntEnum):
-    """How a command ended."""
+    """Exit codes of commands."""
 
     DONE = 0
     NO = 1
@@ -43,41 +53,45 @@ class ExitCode(IntEnum):
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asked the command to end."""
+    """A signal ended the command."""
 
 
 class EndingSignals:
-    """A block in which signals that end a command raise :class:`Interrupted`; ``received`` is the last one's number."""
+    """A block in which the signals that end a command raise :class:`Interrupted`.
+
+    Attributes:
+        received: number of the last signal, or None.
+    """
 
     def __init__(self) -> None:
         self.received: int | None = None
-        self._answering_since = -_DEAF_SECONDS
-        self._put_off_since: float | None = None
+        self._raised_at = -_CLEANUP_SECONDS
+        self._postponed_at: float | None = None
         self._previous: dict[int, Any] = {}
         self._previous_hook = sys.unraisablehook
 
     @property
     def exit_code(self) -> int:
-        """128 and the number of the signal, as shells have it."""
+        """128 plus the number of the signal, as in shells."""
         return 128 + (self.received or signal.SIGINT)
 
     @property
     def name(self) -> str:
-        """The name of the signal."""
+        """Name of the signal."""
         return signal.Signals(self.received or signal.SIGINT).name
 
     @property
     def message(self) -> str:
-        """What happened, in a word."""
-        return _WORDS[signal.Signals(self.received or signal.SIGINT)]
+        """Message about the signal."""
+        return _MESSAGES[signal.Signals(self.received or signal.SIGINT)]
 
     def __enter__(self) -> EndingSignals:
         self._previous_hook = sys.unraisablehook
         sys.unraisablehook = self._raise_again
-        for number in _WORDS:
+        for number in _MESSAGES:
             if signal.getsignal(number) != signal.SIG_IGN:
-                self._previous[number] = signal.signal(number, self._answer)
-        self._previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._ask_again)
+                self._previous[number] = signal.signal(number, self._handle)
+        self._previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._retry)
         return self
 
     def __exit__(
@@ -93,39 +107,46 @@ class EndingSignals:
         self._previous.clear()
         sys.unraisablehook = self._previous_hook
 
-    def _answer(self, number: int, frame: FrameType | None) -> None:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        """Raise, or postpone a signal that arrives during an import.
+
+        Raises:
+            Interrupted: if the signal is neither ignored nor postponed.
+        """
         now = time.monotonic()
-        if now - self._answering_since < _DEAF_SECONDS:
+        if now - self._raised_at < _CLEANUP_SECONDS:
             return
         self.received = number
         if _is_importing(frame):
-            if self._put_off_since is None:
-                self._put_off_since = now
-            if now - self._put_off_since < _PATIENCE_SECONDS:
-                signal.setitimer(signal.ITIMER_REAL, _ASK_AGAIN_SECONDS)
+            if self._postponed_at is None:
+                self._postponed_at = now
+            if now - self._postponed_at < _MAX_IMPORT_SECONDS:
+                signal.setitimer(signal.ITIMER_REAL, _RETRY_SECONDS)
                 return
-        self._put_off_since = None
-        self._answering_since = now
+        self._postponed_at = None
+        self._raised_at = now
         raise Interrupted
 
-    def _ask_again(self, _: int, frame: FrameType | None) -> None:
-        if self.received is None or self._put_off_since is None:
+    def _retry(self, _: int, frame: FrameType | None) -> None:
+        """Handle a postponed signal again."""
+        if self.received is None or self._postponed_at is None:
             return
-        if signal.getsignal(self.received) == self._answer:
-            self._answer(self.received, frame)
-        else:  # a block keeps signals for its end
-            signal.setitimer(signal.ITIMER_REAL, _ASK_AGAIN_SECONDS)
+        if signal.getsignal(self.received) == self._handle:
+            self._handle(self.received, frame)
+        else:  # another block collects signals until its end
+            signal.setitimer(signal.ITIMER_REAL, _RETRY_SECONDS)
 
-    def _raise_again(self, what: sys.UnraisableHookArgs, /) -> None:
-        if not isinstance(what.exc_value, Interrupted) or self.received is None:
-            self._previous_hook(what)
+    def _raise_again(self, unraisable: sys.UnraisableHookArgs, /) -> None:
+        """Repeat a signal whose exception was raised in a destructor."""
+        if not isinstance(unraisable.exc_value, Interrupted) or self.received is None:
+            self._previous_hook(unraisable)
             return
-        self._answering_since = -_DEAF_SECONDS
+        self._raised_at = -_CLEANUP_SECONDS
         _thread.interrupt_main(signal.Signals(self.received))
 
 
 def _is_importing(frame: FrameType | None) -> bool:
-    """Set whether a module is being imported where a signal came."""
+    """Return whether a frame is inside the import of a module."""
     while frame is not None:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
             return True

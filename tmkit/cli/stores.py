@@ -25,10 +25,12 @@ _ID_LENGTH = 12
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the store.")]
 VersionName = Annotated[
-    str, typer.Argument(metavar="VERSION", help="A branch, an id, or how one begins.")
+    str, typer.Argument(metavar="VERSION", help="A branch, an id, or the start of an id.")
 ]
 Branch = Annotated[str, typer.Option("--branch", metavar="NAME", help="The branch.")]
-Message = Annotated[str, typer.Option("-m", "--message", metavar="TEXT", help="What was done.")]
+Message = Annotated[
+    str, typer.Option("-m", "--message", metavar="TEXT", help="Description of the change.")
+]
 
 
 def branches(folder: Folder, as_json: AsJson = False) -> None:
@@ -42,7 +44,7 @@ def branches(folder: Folder, as_json: AsJson = False) -> None:
 
 
 def log(folder: Folder, version: VersionName = "main", as_json: AsJson = False) -> None:
-    """List a version and all that it was made from, the latest first."""
+    """List a version and its ancestors, the latest first."""
     with _open_store(folder) as store:
         entries = [*store.log(version)]
     if as_json:
@@ -70,7 +72,7 @@ def put(
     message: Message = "",
     files: FileOptions,
 ) -> None:
-    """Store a scene, merged from all files, as the next version of a branch; the folder is made if it is new."""
+    """Store a scene, merged from all files, as the next version of a branch of a store."""
     from tmkit.store import Store
 
     scene = load(scenes, reading=files.reading_options())
@@ -95,7 +97,7 @@ def get(
 
 
 def diff(folder: Folder, before: VersionName, after: VersionName) -> None:
-    """Print what differs between two versions; exit code 1 if anything does."""
+    """Print the differences between two versions; exit code 1 if there are any."""
     with _open_store(folder) as store:
         difference = store.diff(before, after)
     for frame in difference.frames:
@@ -111,7 +113,10 @@ def diff(folder: Folder, before: VersionName, after: VersionName) -> None:
 def merge(
     folder: Folder, version: VersionName, branch: Branch = "main", message: Message = ""
 ) -> None:
-    """Merge a version into a branch, frame by frame; exit code 1 where both changed the same frame differently."""
+    """Merge a version into a branch, frame by frame.
+
+    Different changes of the same frame are a conflict: exit code 1.
+    """
     from tmkit.errors import MergeConflictError
 
     with _open_store(folder) as store:
@@ -123,7 +128,7 @@ def merge(
 
 
 def gc(folder: Folder) -> None:
-    """Remove versions that no branch leads to, and what only they need; name what is damaged."""
+    """Remove versions that no branch contains, with their data; print damaged entries."""
     with _open_store(folder) as store:
         damaged = store.find_damage()
         for line in damaged:

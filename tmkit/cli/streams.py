@@ -1,11 +1,11 @@
-"""Standard streams that fail without ending the command: a full disk, a closed pipe, a descriptor that is closed.
+"""Standard streams that survive a full disk, a closed pipe or a closed descriptor.
 
-What cannot be printed is dropped, the command goes on, and :class:`StandardStreams` tells at the
-end what failed. A pipe whose reader has gone (``| head -1``) is no failure. A descriptor that is
-closed when the program starts is opened, or the first file that is opened would get its number and
-whatever libraries print would land in that file.
+Output that cannot be written is dropped, and the command continues. :attr:`StandardStreams.failure`
+is the reason of the loss. A pipe whose reader has gone (``| head -1``) is not a failure. Standard
+descriptors that are closed when the program starts are opened: the first opened file would
+otherwise get such a number and receive the output of libraries.
 
-Invariant: outside the block ``sys.stdout`` and ``sys.stderr`` are what they were before.
+Invariant: outside the block ``sys.stdout`` and ``sys.stderr`` are the original streams.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import TextIO
 
 
 class DroppingFile(io.FileIO):
-    """A file that drops what is written to it after the first ``failure``."""
+    """A file that drops all output after the first ``failure``."""
 
     failure: OSError | None = None
 
     def write(self, data: object, /) -> int:
-        """Write bytes, or drop them; return how many."""
+        """Write or drop bytes, and return their number."""
         if self.failure is None:
             try:
-                written = super().write(data)  # type: ignore[arg-type]  # whatever holds bytes
+                written = super().write(data)  # type: ignore[arg-type]  # any buffer of bytes
             except OSError as error:
                 self.failure = error
             else:
@@ -36,7 +36,12 @@ class DroppingFile(io.FileIO):
 
 
 def text_file(raw: DroppingFile, *, like: TextIO | None = None) -> TextIO:
-    """Return a text file on top of a binary one, with encoding and buffering of another; UTF-8 by default."""
+    """Return a text file on top of a binary file.
+
+    Args:
+        raw: binary file.
+        like: file with the encoding and buffering to use. Defaults to UTF-8 and lines.
+    """
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=like.encoding if like is not None else "utf-8",
@@ -47,31 +52,28 @@ def text_file(raw: DroppingFile, *, like: TextIO | None = None) -> TextIO:
 
 
 class StandardStreams:
-    """A block in which printing never fails; streams that a caller has put in their place are left alone."""
+    """A block in which printing never fails; streams that a caller has replaced stay unchanged."""
 
     def __init__(self) -> None:
-        self._before: dict[str, TextIO | None] = {}
+        self._original_streams: dict[str, TextIO | None] = {}
         self._output: DroppingFile | None = None
 
     @property
     def failure(self) -> str | None:
-        """Why the standard output is not complete, ``None`` when it is, or when its reader has gone."""
+        """Reason why the standard output is incomplete; None if complete or its reader has gone."""
         error = self._output.failure if self._output is not None else None
-        return (
-            None
-            if error is None or isinstance(error, BrokenPipeError)
-            else error.strerror or str(error)
-        )
+        if error is None or isinstance(error, BrokenPipeError):
+            return None
+        return error.strerror or str(error)
 
     def flush(self) -> None:
-        """Hand over what was printed, as far as it can be."""
+        """Write buffered output, as far as possible."""
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError, AttributeError):  # of a caller's streams
+            with suppress(OSError, ValueError, AttributeError):  # a caller may replace streams
                 stream.flush()
 
     def __enter__(self) -> StandardStreams:
-        # What is written to a descriptor that is open for reading fails, as it would with a closed
-        # one.
+        # Writing to a descriptor that is open for reading fails, as to a closed one.
         for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
             try:
                 os.fstat(number)
@@ -85,7 +87,7 @@ class StandardStreams:
             with suppress(OSError):
                 raw = DroppingFile(number, "w", closefd=False)
                 setattr(sys, name, text_file(raw, like=stream))
-                self._before[name] = stream
+                self._original_streams[name] = stream
                 self._output = raw if name == "stdout" else self._output
         return self
 
@@ -96,6 +98,6 @@ class StandardStreams:
         trace: TracebackType | None,
     ) -> None:
         self.flush()
-        for name, stream in self._before.items():
+        for name, stream in self._original_streams.items():
             setattr(sys, name, stream)
-        self._before.clear()
+        self._original_streams.clear()

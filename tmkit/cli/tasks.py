@@ -1,4 +1,4 @@
-"""The command that plans without a scene: a PDDL domain and a PDDL problem in, a plan out."""
+"""The command ``tmkit task``: task planning of PDDL problems without a scene."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from tmkit.pddl import Problem
     from tmkit.task_planning import TaskPlanResult
 
-_WORDS = {
+_MESSAGES = {
     "unsolvable": "There is no plan: that is proved.",
     "limit": "No plan was found; there may be one",
 }
-_ONLY_ALONE = (
+"""Messages without a plan, by the status of the result."""
+
+_SEQUENTIAL_MESSAGE = (
     "There is no plan whose actions follow one another: that is proved. Some may have to overlap."
 )
+"""Message of a planner without overlapping actions that proves a durative problem unsolvable."""
 
 
 def task(
@@ -58,34 +61,42 @@ def task(
     require_plug_in(TASK_PLANNERS, planner, option="--planner")
     if output is not None:
         require_writable(output)
-    loaded = load_problem(problem, load_domain(domain))
+    pddl_problem = load_problem(problem, load_domain(domain))
     with progress("planning"):
-        result = find_task_planner(planner).solve(loaded, time_limit=time_limit)
-    text = _validated_text(loaded, result) if result.is_solved else ""
+        result = find_task_planner(planner).solve(pddl_problem, time_limit=time_limit)
+    text = _format_valid_plan(pddl_problem, result) if result.is_solved else ""
     if output is not None and result.is_solved:
         from tmkit._support.output import write_text
 
         write_text(output, text)
     if as_json:
-        print_json(_document(result))
+        print_json(_result_document(result))
     elif result.is_solved:
         typer.echo(
             printable(text) if output is None else f"Written to {output}", nl=output is not None
         )
     else:
         reason = f": {result.message}." if result.status.value == "limit" else ""
-        # which UNIFIED, named with an engine, is not
-        acts_in_turn = TASK_PLANNERS.find_built_in(planner) is not None
-        is_alone = (
-            loaded.domain.is_durative and result.status.value == "unsolvable" and acts_in_turn
-        )
-        say(_ONLY_ALONE if is_alone else f"{_WORDS[result.status.value]}{reason}")
+        # Plans of built-in planners are sequential. The name of UNIFIED contains an engine, so it
+        # is not found here.
+        is_sequential = TASK_PLANNERS.find_built_in(planner) is not None
+        is_unsolvable = result.status.value == "unsolvable"
+        if pddl_problem.domain.is_durative and is_unsolvable and is_sequential:
+            say(_SEQUENTIAL_MESSAGE)
+        else:
+            say(f"{_MESSAGES[result.status.value]}{reason}")
     if not result.is_solved:
         raise typer.Exit(ExitCode.NO)
 
 
-def _validated_text(problem: Problem, result: TaskPlanResult) -> str:
-    """Return a valid plan as the planning competitions write it, laid out in time where actions have durations."""
+def _format_valid_plan(problem: Problem, result: TaskPlanResult) -> str:
+    """Validate a plan, and return it in the format of the planning competitions.
+
+    A plan with durations is scheduled.
+
+    Raises:
+        TaskPlannerError: if the plan or its schedule is invalid.
+    """
     from tmkit.errors import TaskPlannerError
     from tmkit.pddl import schedule_fault, validate_task_plan
     from tmkit.pddl.model import Metric
@@ -97,17 +108,18 @@ def _validated_text(problem: Problem, result: TaskPlanResult) -> str:
             f"the plan is not valid: {validation.message}", command=(), output=""
         )
     if problem.domain.is_durative:
-        timed = result.schedule or schedule(problem, result.steps)
-        if fault := schedule_fault(problem, timed):
+        timed_actions = result.schedule or schedule(problem, result.steps)
+        if fault := schedule_fault(problem, timed_actions):
             raise TaskPlannerError(f"the schedule is not valid: {fault}", command=(), output="")
-        return "".join(f"{action}\n" for action in timed) + f"; makespan = {makespan(timed):.3f}\n"
+        lines = "".join(f"{action}\n" for action in timed_actions)
+        return f"{lines}; makespan = {makespan(timed_actions):.3f}\n"
     kind = "general cost" if problem.metric is Metric.TOTAL_COST else "unit cost"
-    return (
-        "".join(f"{step}\n" for step in result.steps) + f"; cost = {validation.cost:g} ({kind})\n"
-    )
+    lines = "".join(f"{step}\n" for step in result.steps)
+    return f"{lines}; cost = {validation.cost:g} ({kind})\n"
 
 
-def _document(result: TaskPlanResult) -> dict[str, Any]:
+def _result_document(result: TaskPlanResult) -> dict[str, Any]:
+    """Return the JSON values of a result."""
     numbers = result.statistics
     return {
         "status": result.status.value,

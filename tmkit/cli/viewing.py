@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmkit.cli.common import DomainOption, SceneFileOptions, load, require_writable
-from tmkit.cli.completion import Kind, complete_names
+from tmkit.cli.completion import complete_robots, complete_scenes
 from tmkit.cli.inputs import read_json_file, start_configuration
 from tmkit.cli.reporting import progress, say
 
@@ -43,7 +43,7 @@ class SceneStateOptions:
             "--robot",
             metavar="NAME|FILE",
             help="Arm of a scene, for its ready configuration; repeatable.",
-            autocompletion=complete_names(Kind.ROBOTS),
+            autocompletion=complete_robots,
         ),
     ] = None
     start: Annotated[
@@ -68,7 +68,7 @@ def view(
         list[str],
         typer.Argument(
             metavar="SCENE...|PLAN.json|PROBLEM.toml|STORE[:BRANCH]",
-            autocompletion=complete_names(Kind.SCENES),
+            autocompletion=complete_scenes,
             help=(
                 "Scene files or built-in names, merged in order; or a plan, a problem, or the"
                 " folder of a store."
@@ -91,10 +91,9 @@ def view(
 ) -> None:
     """Show a scene, a plan or a problem in the browser; Ctrl-C ends it.
 
-    A store shows the versions of a branch (main by default) with a slider over them, and what each
-    of them changed. With --domain a scene shows its facts, which follow what is moved, and can be
-    planned from where it is. A plan in a domain that is not built in shows its facts with --domain,
-    too.
+    A store shows the versions of a branch (main by default) with a slider, and the changes of each
+    version. With --domain a scene shows its facts, updates them as objects are moved, and plans
+    from the current state. --domain also shows the facts of a plan whose domain is not built in.
     """
     from tmkit.plans import Plan
     from tmkit.tamp import PlanningProblem
@@ -158,7 +157,7 @@ def view(
 
 
 def _find_store_version(name: str) -> tuple[Path, str] | None:
-    """Return the folder and the version of a store by ``FOLDER[:VERSION]``, or None without a store."""
+    """Return folder and version of a store by ``FOLDER[:VERSION]``, or None without a store."""
     folder, _, version = name.partition(":")
     for path, path_version in ((Path(name), "main"), (Path(folder), version)):
         if (path / "versions.sqlite").is_file():
