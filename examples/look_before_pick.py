@@ -35,13 +35,15 @@ def main() -> None:
     seen = scene
     for number, step in enumerate(plan.steps):
         for look in step.observations:
-            measured = look.taken(world, q=step.q, seed=number)
+            measured = look.simulate(world, q=step.q, seed=number)
             moved = scene.pose(look.frame, relative_to=look.camera, q=step.q).distance(measured)[0]
             print(
                 f"{step.action}: '{look.frame}' is {moved * 1000:.0f} mm from its estimated"
                 " position"
             )
-            seen = seen.condition(look.measurement(seen, q=step.q, seen=measured), q=step.q)
+            seen = seen.condition(
+                look.measurement(seen, q=step.q, measured_pose=measured), q=step.q
+            )
 
     rest = tk.plan(seen, domain="blocks_uncertain", goal=GOAL).plan
     blind = tk.plan(scene, domain="blocks", goal="(on a b)").plan

@@ -171,7 +171,7 @@ def test_what_is_grasped_moves_with_the_hand() -> None:
     for variant in (
         held,
         scene.reparent("cup", "hand", pose=Pose()),
-        Attachment("cup", "hand", Pose()).applied(scene, np.zeros(0)),
+        Attachment("cup", "hand", Pose()).apply(scene, np.zeros(0)),
     ):
         check_held(variant)
     with scene.edit() as edit:

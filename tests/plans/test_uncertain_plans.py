@@ -15,7 +15,7 @@ from tmkit.errors import PlanFileError, SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import Grasp, Pick, Place
 from tmkit.plans import CameraModel, Plan, PlannedObservation
-from tmkit.plans.observations import covariance_rows, with_observations
+from tmkit.plans.observations import apply_observations, covariance_rows
 from tmkit.plans.values import Attachment
 from tmkit.spatial import Pose
 
@@ -85,7 +85,7 @@ def test_exact_scenes_know_nothing_of_it(tmp_path: Path) -> None:
     """Without covariances a change of parent is the plain one, and plan files have none of the new words."""
     scene = blocks_scene({"a": (1, 1), "b": (-1, 1)})
     change = Attachment("a", "b", Pose([0, 0, 0.05]))
-    assert change.applied(scene, scene.zero_configuration()) == scene.reparent(
+    assert change.apply(scene, scene.zero_configuration()) == scene.reparent(
         "a", "b", pose=change.pose
     )
     plan = tk.plan(scene, goal="(on a b)", robot=GANTRY).plan
@@ -116,7 +116,7 @@ def test_slip_comes_on_top() -> None:
     for scene in (uncertain_scene(), blocks_scene({"a": (1, 1), "b": (-1, 1)})):
         pose = scene.pose("a", relative_to="b", q=q)
         kept, slipped = (
-            Attachment("a", "b", pose, grasp_covariance).applied(scene, q)
+            Attachment("a", "b", pose, grasp_covariance).apply(scene, q)
             for grasp_covariance in (None, covariance_rows(SLIP))
         )
         difference = slipped.edge_covariance("a") - kept.edge_covariance("a")
@@ -135,7 +135,7 @@ def test_expected_looks_move_nothing() -> None:
     """A look makes surer what it sees and what is correlated with it, and leaves every pose as it is."""
     scene = watched_scene()
     q = scene.zero_configuration()
-    seen = with_observations(scene, [PlannedObservation("a", "eye")], q=q)
+    seen = apply_observations(scene, [PlannedObservation("a", "eye")], q=q)
     assert all(seen.local_pose(name) == scene.local_pose(name) for name in scene.frame_names[1:])
     for block, share in (("a", 0.2), ("b", 0.95)):
         before, after = (
@@ -144,7 +144,7 @@ def test_expected_looks_move_nothing() -> None:
         assert 0.0 < after < share * before
     assert CameraModel.of(scene, "eye").fault(scene, "a", q=q) is None
     exact = scene.set_noise("a", None)
-    assert with_observations(exact, [PlannedObservation("a", "eye")], q=q) == exact
+    assert apply_observations(exact, [PlannedObservation("a", "eye")], q=q) == exact
 
 
 def test_cameras_say_what_they_do_not_see() -> None:

@@ -31,8 +31,10 @@ def looked(plan: Plan, world: SceneGraph, *, seed: int) -> SceneGraph:
     for number, step in enumerate(plan.steps):
         for look in step.observations:
             assert not any(earlier.segments for earlier in plan.steps[:number])
-            measured = look.taken(world, q=step.q, seed=1000 * seed + number)
-            scene = scene.condition(look.measurement(scene, q=step.q, seen=measured), q=step.q)
+            measured = look.simulate(world, q=step.q, seed=1000 * seed + number)
+            scene = scene.condition(
+                look.measurement(scene, q=step.q, measured_pose=measured), q=step.q
+            )
     return scene
 
 

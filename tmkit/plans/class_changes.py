@@ -1,13 +1,12 @@
-"""Changes of a scene by an action besides poses: the classes of frames, and facts of the task alone.
+"""Changes of classes of frames and of task facts by an action.
 
-The state is derived from the scene, so an action that moves nothing, as washing a block, gives
-classes to frames, or takes them away: ``clean``. A plan's step carries the changes, and a consumer
-applies them after the step's motion.
+The symbolic state is derived from the scene. An action without motion, such as washing a block,
+adds classes to frames or removes them: ``clean``. A step of a plan stores the changes, which are
+applied after its motion.
 
-Invariants: a change never speaks of the classes by which the rules of contact know what may be
-carried (:data:`tmkit.robots.mechanisms.MOVABLE_CLASSES`), so it changes no collision. It changes
-something: what is added was not there, what is removed was. Facts of the task
-(:func:`tmkit.graph.task_facts`) are changed likewise.
+Invariants: no change adds or removes a class that marks movable objects
+(:data:`tmkit.robots.mechanisms.MOVABLE_CLASSES`), so collision checks stay the same. Added classes
+are new, and removed classes exist. The same holds for task facts (:func:`tmkit.graph.task_facts`).
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ class ClassEffect:
 
     Attributes:
         frame: the frame.
-        added: classes that it gains, in this order behind those that it has.
-        removed: classes that it loses.
+        added: new classes, appended in this order.
+        removed: classes to remove.
     """
 
     frame: str
@@ -37,81 +36,87 @@ class ClassEffect:
     removed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        words = [f"+{name}" for name in self.added] + [f"-{name}" for name in self.removed]
-        return f"{self.frame} {' '.join(words)}"
+        changes = [f"+{name}" for name in self.added] + [f"-{name}" for name in self.removed]
+        return f"{self.frame} {' '.join(changes)}"
 
 
 @dataclass(frozen=True)
 class FactEffect:
-    """Facts of the task that an action adds and removes, each sorted."""
+    """Task facts that an action adds and removes, each sorted."""
 
     added: tuple[TaskFact, ...] = ()
     removed: tuple[TaskFact, ...] = ()
 
     def __str__(self) -> str:
-        signed = [("+", fact) for fact in self.added] + [("-", fact) for fact in self.removed]
-        return " ".join(
-            f"{sign}({' '.join((name, *arguments))})" for sign, (name, arguments) in signed
-        )
+        added = [f"+{_fact_text(fact)}" for fact in self.added]
+        removed = [f"-{_fact_text(fact)}" for fact in self.removed]
+        return " ".join(added + removed)
 
 
-def with_class_changes(
-    scene: SceneGraph, changes: Iterable[ClassEffect | FactEffect]
-) -> SceneGraph:
-    """Return the scene after changes of classes and task facts, in order.
+def apply_effects(scene: SceneGraph, changes: Iterable[ClassEffect | FactEffect]) -> SceneGraph:
+    """Return the scene after changes of classes and task facts.
 
     Args:
-        scene: the scene.
-        changes: the changes.
+        scene: scene before the changes.
+        changes: changes in order.
 
     Raises:
-        UnknownNameError: no such frame.
-        SceneError: a class that is added though it is there, removed though it is not, or says what
-            may be carried; or such a fact.
+        UnknownNameError: if a frame is unknown.
+        SceneError: if an added class or fact exists, a removed one is missing, or a class marks
+            movable objects.
     """
     for change in changes:
         if isinstance(change, FactEffect):
-            scene = _with_facts(scene, change)
-            continue
-        has = tuple(scene.classes(change.frame))
-        named = (*change.added, *change.removed)
-        if not named or len(set(named)) < len(named):
-            raise SceneError(
-                f"a change of classes of '{change.frame}' names none, or one twice",
-                frame=change.frame,
-            )
-        for name in named:
-            if name in MOVABLE_CLASSES:
-                what = (
-                    f"class '{name}' of '{change.frame}' marks a movable object, which no action"
-                    " changes"
-                )
-                raise SceneError(what, frame=change.frame)
-        for name in change.added:
-            if name in has:
-                raise SceneError(
-                    f"'{change.frame}' has the class '{name}' already", frame=change.frame
-                )
-        for name in change.removed:
-            if name not in has:
-                near = did_you_mean(name, has)
-                raise SceneError(
-                    f"'{change.frame}' has no class '{name}' to lose{near}", frame=change.frame
-                )
-        kept = [name for name in has if name not in change.removed]
-        scene = scene.set_classes(change.frame, [*kept, *change.added])
+            scene = _apply_fact_effect(scene, change)
+        else:
+            scene = _apply_class_effect(scene, change)
     return scene
 
 
-def _with_facts(scene: SceneGraph, change: FactEffect) -> SceneGraph:
-    held = task_facts(scene)
-    for facts, wrong, what in (
-        (change.added, True, "holds already"),
-        (change.removed, False, "does not hold"),
-    ):
-        for fact in facts:
-            if (fact in held) is wrong:
-                raise SceneError(
-                    f"a change of task facts: ({' '.join((fact[0], *fact[1]))}) {what}"
-                )
+def _apply_class_effect(scene: SceneGraph, change: ClassEffect) -> SceneGraph:
+    """Return the scene after a change of classes.
+
+    Raises:
+        UnknownNameError: if the frame is unknown.
+        SceneError: if the change is invalid.
+    """
+    frame = change.frame
+    classes = tuple(scene.classes(frame))
+    changed_classes = (*change.added, *change.removed)
+    if not changed_classes or len(set(changed_classes)) < len(changed_classes):
+        raise SceneError(f"a change of classes of '{frame}' names none, or one twice", frame=frame)
+    for name in changed_classes:
+        if name in MOVABLE_CLASSES:
+            reason = f"class '{name}' of '{frame}' marks a movable object, which no action changes"
+            raise SceneError(reason, frame=frame)
+    for name in change.added:
+        if name in classes:
+            raise SceneError(f"'{frame}' has the class '{name}' already", frame=frame)
+    for name in change.removed:
+        if name not in classes:
+            hint = did_you_mean(name, classes)
+            raise SceneError(f"'{frame}' has no class '{name}' to lose{hint}", frame=frame)
+    remaining = [name for name in classes if name not in change.removed]
+    return scene.set_classes(frame, [*remaining, *change.added])
+
+
+def _apply_fact_effect(scene: SceneGraph, change: FactEffect) -> SceneGraph:
+    """Return the scene after a change of task facts.
+
+    Raises:
+        SceneError: if an added fact holds or a removed fact does not hold.
+    """
+    true_facts = task_facts(scene)
+    for fact in change.added:
+        if fact in true_facts:
+            raise SceneError(f"a change of task facts: {_fact_text(fact)} holds already")
+    for fact in change.removed:
+        if fact not in true_facts:
+            raise SceneError(f"a change of task facts: {_fact_text(fact)} does not hold")
     return change_task_facts(scene, change.added, change.removed)
+
+
+def _fact_text(fact: TaskFact) -> str:
+    """Return a fact in PDDL."""
+    name, arguments = fact
+    return f"({' '.join((name, *arguments))})"

@@ -1,10 +1,10 @@
-"""Goals that facts cannot say: an object at a pose, an object in a region, the arm at a configuration.
+"""Goals that PDDL facts cannot express: poses and regions of objects, configurations of arms.
 
-A goal tells of any scene at any configuration whether it holds there (:meth:`ObjectAt.fault`), so
-the checker needs nothing else. How goals are planned for, :mod:`tmkit.tamp.goals.compilation`
-tells.
+A goal can be evaluated in any scene at any configuration (:meth:`ObjectAt.fault`), which is all
+that the plan validator needs. The planner compiles goals to facts:
+:mod:`tmkit.tamp.goals.compilation`.
 
-Invariants: a goal speaks of frames and joints by name, and of nothing in the planner.
+Invariants: a goal refers to frames and joints by name, and is independent of the planner.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
 
 Configuration = NDArray[np.float64]
+"""(n_joints,) values of all joints of a scene [rad or m]."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +35,14 @@ class ObjectAt:
     """An object at a pose.
 
     Args:
-        frame: frame of the object, a movable one.
+        frame: frame of a movable object.
         pose: relative_to_from_frame.
-        relative_to: the frame that the pose is relative to.
-        metres: how far its origin may be from there.
-        radians: by what angle it may be turned from there; None for any.
+        relative_to: frame that the pose is relative to.
+        metres: largest distance of the origin from that of the pose [m].
+        radians: largest angle from the orientation of the pose [rad]; None for any orientation.
 
     Raises:
-        ConfigurationError: a tolerance that is not positive.
+        ConfigurationError: if a tolerance is not positive.
     """
 
     frame: str
@@ -60,15 +61,14 @@ class ObjectAt:
                 raise ConfigurationError(f"{name} of a goal must be positive, not {value}")
 
     def fault(self, scene: SceneGraph, q: Configuration) -> str | None:
-        """Return why the goal does not hold; None if it holds.
+        """Return the reason why the goal does not hold, or None if it holds.
 
         Args:
-            scene: the scene.
+            scene: scene in which the goal is evaluated.
             q: (n_joints,) configuration.
         """
-        metres, radians = self.pose.distance(
-            scene.pose(self.frame, relative_to=self.relative_to, q=q)
-        )
+        pose = scene.pose(self.frame, relative_to=self.relative_to, q=q)
+        metres, radians = self.pose.distance(pose)
         if metres > self.metres:
             return (
                 f"'{self.frame}' is {metres * 1000:.1f} mm from its place, which may be"
@@ -82,18 +82,18 @@ class ObjectAt:
         return None
 
     def check(self, scene: SceneGraph) -> None:
-        """Refuse names that a scene does not have.
+        """Check that a scene has the frames of the goal.
 
         Raises:
-            UnknownNameError: a frame that is not there.
-            ConfigurationError: an object that is not movable.
+            UnknownNameError: if a frame is unknown.
+            ConfigurationError: if the object is not movable.
         """
         _require_movable(scene, self.frame)
         if self.relative_to not in scene:
             raise UnknownNameError.of("frame", self.relative_to, scene.frame_names)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return the goal in types of JSON."""
         pose = [float(value) for value in self.pose.as_array()]
         return {
             "object": self.frame,
@@ -113,33 +113,31 @@ class ObjectIn:
     """An object at rest in a region, with its whole outline.
 
     Args:
-        frame: frame of the object, a movable one.
-        region: frame with a flat box, a solid one or one that marks an area of its parent.
+        frame: frame of a movable object.
+        region: frame with a flat box, which is solid or marks an area of its parent.
     """
 
     frame: str
     region: str
 
     def fault(self, scene: SceneGraph, q: Configuration) -> str | None:
-        """Return why the goal does not hold; None if it holds.
+        """Return the reason why the goal does not hold, or None if it holds.
 
         Args:
-            scene: the scene.
+            scene: scene in which the goal is evaluated.
             q: (n_joints,) configuration.
         """
-        return (
-            None
-            if lies_in_region(scene, self.frame, self.region, q=q)
-            else f"'{self.frame}' is not in '{self.region}'"
-        )
+        if lies_in_region(scene, self.frame, self.region, q=q):
+            return None
+        return f"'{self.frame}' is not in '{self.region}'"
 
     def check(self, scene: SceneGraph) -> None:
-        """Refuse names that a scene does not have.
+        """Check that a scene has the object and the region.
 
         Raises:
-            UnknownNameError: a frame that is not there.
-            SceneError: the region is none.
-            ConfigurationError: an object that is not movable.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame is no region.
+            ConfigurationError: if the object is not movable.
         """
         _require_movable(scene, self.frame)
         if self.region not in scene:
@@ -147,7 +145,7 @@ class ObjectIn:
         region_surface(scene, self.region, q=scene.zero_configuration())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return the goal in types of JSON."""
         return {"object": self.frame, "in": self.region}
 
     def __str__(self) -> str:
@@ -156,14 +154,15 @@ class ObjectIn:
 
 @dataclass(frozen=True)
 class ArmAt:
-    """Joints of an arm at given values, in the end.
+    """Final joint values of an arm.
 
     Args:
-        joints: radians or metres by joint.
-        tolerance: by how much each may be off.
+        joints: values by joint [rad or m].
+        tolerance: largest difference from each value [rad or m].
 
     Raises:
-        ConfigurationError: a number that is none.
+        ConfigurationError: if there is no joint, a value is not finite or the tolerance is not
+            positive.
     """
 
     joints: Mapping[str, float] = field(hash=False)
@@ -179,27 +178,28 @@ class ArmAt:
         initialize(self, joints=dict(self.joints))
 
     def fault(self, scene: SceneGraph, q: Configuration) -> str | None:
-        """Return why the goal does not hold; None if it holds.
+        """Return the reason why the goal does not hold, or None if it holds.
 
         Args:
-            scene: the scene.
+            scene: scene in which the goal is evaluated.
             q: (n_joints,) configuration.
         """
         names = scene.joint_names
         for joint, value in self.joints.items():
-            off = abs(float(q[names.index(joint)]) - value)
-            if off > self.tolerance:
+            error = abs(float(q[names.index(joint)]) - value)
+            if error > self.tolerance:
                 return (
-                    f"joint '{joint}' is {off:.6g} from {value:g}, which may be {self.tolerance:g}"
+                    f"joint '{joint}' is {error:.6g} from {value:g}, which may be"
+                    f" {self.tolerance:g}"
                 )
         return None
 
     def check(self, scene: SceneGraph) -> None:
-        """Refuse names that a scene does not have, and values beyond limits.
+        """Check that a scene has the joints, and that the values are within their limits.
 
         Raises:
-            UnknownNameError: a joint that is not there.
-            ConfigurationError: a value outside the joint's limits.
+            UnknownNameError: if a joint is unknown.
+            ConfigurationError: if a value is outside the limits of its joint.
         """
         limits = dict(zip(scene.joint_names, scene.joint_limits.tolist(), strict=True))
         for joint, value in self.joints.items():
@@ -207,15 +207,14 @@ class ArmAt:
                 raise UnknownNameError.of("joint", joint, scene.joint_names)
             lower, upper = limits[joint]
             if not lower <= value <= upper:
-                what = (
+                reason = (
                     f"joint '{joint}' is to be at {value:g}, outside its limits from {lower:g} to"
-                    f" {upper:g}"
+                    f" {upper:g}{degrees_hint(value)}"
                 )
-                what += degrees_hint(value)
-                raise ConfigurationError(what, joint=joint, value=value, lower=lower, upper=upper)
+                raise ConfigurationError(reason, joint=joint, value=value, lower=lower, upper=upper)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return the goal in types of JSON."""
         return {"joints": dict(self.joints), "tolerance": self.tolerance}
 
     def __str__(self) -> str:
@@ -224,62 +223,67 @@ class ArmAt:
 
 
 ContinuousGoal = ObjectAt | ObjectIn | ArmAt
-"""A goal that facts cannot say."""
+"""A goal that PDDL facts cannot express."""
 
 
 def goal_from_dict(values: Mapping[str, Any], *, source: str = "goal") -> ContinuousGoal:
-    """Return a goal from the plain values that its method ``to_dict`` returns.
+    """Return the goal of the values that its method ``to_dict`` returns.
 
     Args:
-        values: the values.
-        source: where they come from, for messages.
+        values: values by key.
+        source: origin of the values, for messages.
 
     Raises:
-        FileFormatError: a value that is missing or does not fit.
+        FileFormatError: if a value is missing or invalid.
     """
-    return goal_of_node(JsonNode(values, source))
+    return read_goal(JsonNode(values, source))
 
 
-def goal_of_node(node: JsonNode) -> ContinuousGoal:
-    """Return the goal that a node of a document contains."""
+def read_goal(node: JsonNode) -> ContinuousGoal:
+    """Return the goal of a node of a document.
+
+    Raises:
+        FileFormatError: if a value is missing or invalid.
+    """
     keys = node.table()
     try:
         if "joints" in keys:
             node.require_keys_among("joints", "tolerance")
             joints = node.get("joints")
-            return ArmAt(
-                {name: joints.get(name).number() for name in joints.table()},
-                node.get("tolerance").number(),
-            )
+            values = {name: joints.get(name).number() for name in joints.table()}
+            return ArmAt(values, node.get("tolerance").number())
         if "in" in keys:
             node.require_keys_among("object", "in")
             return ObjectIn(node.get("object").name(), node.get("in").name())
         node.require_keys_among("object", "at", "pose", "m", "rad")
-        object, reference, pose = (
-            node.get("object").name(),
-            node.get("at").name(),
-            node.get("pose").numbers(7),
-        )
+        object, relative_to = node.get("object").name(), node.get("at").name()
+        numbers = node.get("pose").numbers(7)
         metres, radians = node.get("m").number(), node.get("rad")
         return ObjectAt(
             object,
-            Pose.from_array(pose),
-            relative_to=reference,
+            Pose.from_array(numbers),
+            relative_to=relative_to,
             metres=metres,
             radians=None if radians.value is None else radians.number(),
         )
     except FileFormatError:
         raise
-    except TmkitError as error:  # a tolerance, or a quaternion of zeros
+    except TmkitError as error:  # an invalid tolerance, or a zero quaternion
         raise node.error(str(error)) from None
 
 
 def _require_movable(scene: SceneGraph, frame: str) -> None:
+    """Check that a frame exists and is movable.
+
+    Raises:
+        UnknownNameError: if the frame is unknown.
+        ConfigurationError: if the frame is not movable.
+    """
     movable = movable_frames(scene)
     if frame not in scene:
         raise UnknownNameError.of("frame", frame, movable)
     if frame not in movable:
-        known = ", ".join(movable) or "none"
+        movable_names = ", ".join(movable) or "none"
         raise ConfigurationError(
-            f"'{frame}' is not movable, so a goal cannot give its pose (movable: {known})"
+            f"'{frame}' is not movable, so a goal cannot give its pose (movable: {movable_names})"
         )

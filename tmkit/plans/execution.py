@@ -1,12 +1,12 @@
-"""Executors: what a plan is executed on, and how to put one's own in the place of the simulator.
+"""Execution of a plan on a robot or simulator, through the interface :class:`Executor`.
 
-:func:`execute` walks through a plan, times its motions within the limits of the arms
-(:mod:`tmkit.plans.motion_timing`), and calls the :class:`Executor`, which needs to know neither
-about scenes nor about paths. An arm need not stop between segments: one motion may begin at the
-speed at which the one before ends.
+:func:`execute` iterates over a plan, computes the timing of its motions within the limits of the
+arms (:mod:`tmkit.plans.motion_timing`), and calls the executor, which is independent of scenes and
+paths. An arm does not always stop between segments: a motion may start at the speed at which the
+previous one ends.
 
-Invariants: an executor is told the same for the same plan and rate; ``begin`` comes first and
-``finish`` last, once each, unless the executor raises; what it raises is let through.
+Invariants: the calls depend only on the plan and the rate. ``begin`` comes first and ``finish``
+last, once each, unless the executor raises; its exceptions pass through.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from tmkit.graph import SceneGraph
 from tmkit.motion import TimedPath
-from tmkit.plans.motion_timing import blend_run, plan_runs, step_runs, timed_run
+from tmkit.plans.motion_timing import blend_run, plan_runs, sample_run, step_runs
 from tmkit.plans.schedule import Schedule
 from tmkit.plans.values import Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
@@ -30,12 +30,11 @@ class TimedMotion:
     """A segment as a motion in time.
 
     Attributes:
-        arm: the arm that moves.
-        segment: what it moves for, with what it holds.
-        joint_names: the joints, in the order of the columns: the arm's, then that of a drawer or
-            door, if any.
-        timed: samples at equal times; a single one when nothing moves. The last is the first of the
-            next motion, which goes on from it at the same speed.
+        arm: arm that moves.
+        segment: segment of the plan, with the object in the hand.
+        joint_names: joints by column: those of the arm, then that of a drawer or door, if any.
+        timed: samples at a constant period; a single one without motion. The last sample is the
+            first of the next motion, which continues at the same speed.
     """
 
     arm: Manipulator
@@ -45,16 +44,16 @@ class TimedMotion:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the arm stands at the end."""
+        """True if the arm is at rest at the end."""
         return not np.any(self.timed.velocities[-1])
 
 
 @runtime_checkable
 class Executor(Protocol):
-    """Executes a plan; each method returns when its command is completed."""
+    """Receiver of the commands of a plan; each method returns when its command is complete."""
 
     def begin(self, plan: Plan) -> None:
-        """Get ready: the plan's arms are where its configuration ``q`` says."""
+        """Prepare for a plan whose arms are at its configuration ``q``."""
         ...
 
     def begin_step(self, number: int, step: PlanStep) -> None:
@@ -62,38 +61,38 @@ class Executor(Protocol):
 
         Args:
             number: index of the step, from 1.
-            step: the step.
+            step: step of the plan.
         """
         ...
 
     def follow(self, motion: TimedMotion) -> None:
-        """Move an arm; then, unless it holds something, bring its fingers to ``motion.segment.gripper``."""
+        """Move an arm, and then the fingers of an empty hand to ``motion.segment.gripper``."""
         ...
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
         """Close the gripper of an arm at rest on ``segment.held``, an object or a handle.
 
         Args:
-            arm: the arm.
-            segment: the grasp.
+            arm: arm of the gripper.
+            segment: segment of the grasp.
         """
         ...
 
     def release(self, arm: Manipulator, segment: Segment) -> None:
-        """Open the gripper of an arm at rest to ``segment.gripper``, or switch its vacuum off.
+        """Open the gripper of an arm at rest to ``segment.gripper``, or switch off its vacuum.
 
         Args:
-            arm: the arm.
-            segment: the release.
+            arm: arm of the gripper.
+            segment: segment of the release.
         """
         ...
 
     def end_step(self, number: int, step: PlanStep) -> None:
-        """End an action; the world should be in the state ``step.scene`` at ``step.q``.
+        """End an action, after which the planned state is ``step.scene`` at ``step.q``.
 
         Args:
             number: index of the step, from 1.
-            step: the step.
+            step: step of the plan.
         """
         ...
 
@@ -107,7 +106,7 @@ class ScheduleExecutor(Executor, Protocol):
     """An executor that moves several arms at once."""
 
     def follow_schedule(self, schedule: Schedule) -> None:
-        """Execute all steps of a plan as its schedule has them; comes between ``begin`` and ``finish``."""
+        """Execute all steps of a schedule; called between ``begin`` and ``finish``."""
         ...
 
 
@@ -115,14 +114,14 @@ def execute(plan: Plan, executor: Executor, *, rate: float = 100.0) -> None:
     """Execute a plan on an executor.
 
     Args:
-        plan: the plan; it is not checked, see :func:`tmkit.tamp.validate_plan`. One with a schedule
-            is executed as that says by a :class:`ScheduleExecutor`, and one step after the other by
-            others.
-        executor: executes the motions, e.g. a simulator or a robot driver.
-        rate: samples of each motion per second.
+        plan: plan to execute, which is not validated; see :func:`tmkit.tamp.validate_plan`. A
+            :class:`ScheduleExecutor` follows the schedule of a plan. Other executors execute one
+            step after the other.
+        executor: simulator, robot driver or another receiver of the commands.
+        rate: samples of each motion per second [Hz].
 
     Raises:
-        ConfigurationError: a rate that is not positive and finite.
+        ConfigurationError: if the rate is not positive and finite.
     """
     executor.begin(plan)
     if plan.starts and isinstance(executor, ScheduleExecutor):
@@ -130,7 +129,7 @@ def execute(plan: Plan, executor: Executor, *, rate: float = 100.0) -> None:
         executor.finish()
         return
     steps = range(1, len(plan.steps) + 1)
-    motions = _motions(plan, steps, rate=rate)
+    motions = _sample_motions(plan, steps, rate=rate)
     for number in steps:
         _execute_step(plan, number, executor, motions, lambda _: False)
     executor.finish()
@@ -145,27 +144,25 @@ def execute_step(
     on_segment: Callable[[int], bool] = lambda _: False,
     rests: Collection[SegmentKind] = (),
 ) -> bool:
-    """Execute one step of a plan, from rest to rest, on an executor that has executed the steps before.
+    """Execute one step of a plan, from rest to rest, after the previous steps.
 
     Args:
-        plan: the plan.
+        plan: plan of the step.
         number: index of the step, from 1.
-        executor: executes the motions.
-        rate: samples of each motion per second.
-        on_segment: called when a segment is executed, with its index, from 1; returns whether the
-            step is to be broken off, which must not be after a motion that another goes on from.
-        rests: kinds of segments after which the arm stands.
+        executor: receiver of the commands, which has executed the previous steps.
+        rate: samples of each motion per second [Hz].
+        on_segment: called after each segment with its index, from 1. If it returns true, the step
+            is aborted. It must not abort a motion that the next segment continues.
+        rests: kinds of segments after which the arm is at rest.
 
     Returns:
-        Whether the step was completed; ``executor.end_step`` is not called for one that was broken
-        off.
+        Whether the step is complete. ``executor.end_step`` is not called for an aborted step.
 
     Raises:
-        ConfigurationError: a rate that is not positive and finite.
+        ConfigurationError: if the rate is not positive and finite.
     """
-    return _execute_step(
-        plan, number, executor, _motions(plan, [number], rate=rate, rests=rests), on_segment
-    )
+    motions = _sample_motions(plan, [number], rate=rate, rests=rests)
+    return _execute_step(plan, number, executor, motions, on_segment)
 
 
 def _execute_step(
@@ -175,6 +172,7 @@ def _execute_step(
     motions: Iterator[TimedMotion],
     on_segment: Callable[[int], bool],
 ) -> bool:
+    """Execute one step whose motions come next; see :func:`execute_step`."""
     step = plan.steps[number - 1]
     executor.begin_step(number, step)
     for index, segment in enumerate(step.segments, start=1):
@@ -192,24 +190,25 @@ def _execute_step(
     return True
 
 
-def _motions(
+def _sample_motions(
     plan: Plan, steps: Collection[int], *, rate: float, rests: Collection[SegmentKind] = ()
 ) -> Iterator[TimedMotion]:
-    """Yield the motions of steps in order; one run is timed when its first is wanted."""
+    """Yield the motions of steps in order; timing is computed one run at a time."""
     for run in plan_runs(plan, steps, rests=rests):
-        for piece, timed in zip(run, timed_run(plan, run, rate=rate), strict=True):
+        for piece, timed in zip(run, sample_run(plan, run, rate=rate), strict=True):
             yield TimedMotion(piece.arm, piece.segment, piece.joint_names, timed)
 
 
 def step_duration(step: PlanStep, scene: SceneGraph, *, robots: Iterable[Manipulator]) -> float:
-    """Return how many seconds the arms of a step move, from rest to rest, if nothing is in the way of their corners.
+    """Return the time in which the arms of a step move from rest to rest [s].
 
-    How long a hand takes to close or open is the executor's affair, and not counted.
+    Rounded corners are not checked for collisions. The time of closing or opening a hand depends on
+    the executor, and is not included.
 
     Args:
-        step: the step.
-        scene: a scene with its joints, such as the first of its plan.
-        robots: the arms.
+        step: step of a plan.
+        scene: scene with the joints of the step, such as the first scene of its plan.
+        robots: arms of the plan.
     """
     return sum(
         blend_run(run, is_checked=False).duration for run in step_runs(step, scene, robots=robots)

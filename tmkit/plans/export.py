@@ -1,9 +1,9 @@
-"""Plans in time, for other programs: tables in CSV, messages of ROS 2, datasets in the layout of LeRobot.
+"""Plans as functions of time for other programs: CSV tables, ROS 2 messages, LeRobot datasets.
 
-:class:`RecordingExecutor` writes down what an executor is told, and when; :func:`motion_table`
-samples that at equal times, and :func:`export_plan` writes it. The layout of LeRobot's datasets is
-version 3.0 of https://github.com/huggingface/lerobot; messages are
-``trajectory_msgs/JointTrajectory``, and for hands ``control_msgs/GripperCommand``.
+:class:`RecordingExecutor` records the commands of a plan with their times. :func:`motion_table`
+samples them at a constant rate, and :func:`export_plan` writes them. Datasets have version 3.0 of
+the layout of https://github.com/huggingface/lerobot. Messages are
+``trajectory_msgs/JointTrajectory`` for arms and ``control_msgs/GripperCommand`` for hands.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,23 +31,34 @@ from tmkit.plans.values import Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
 
 EXPORT_FORMATS = ("csv", "ros2", "lerobot")
-_TRAJECTORY, _GRIPPER = "trajectory_msgs/msg/JointTrajectory", "control_msgs/msg/GripperCommand"
+"""Names of the formats of :func:`export_plan`."""
+
+_TRAJECTORY_TYPE = "trajectory_msgs/msg/JointTrajectory"
+"""Message type of a motion of an arm."""
+
+_GRIPPER_TYPE = "control_msgs/msg/GripperCommand"
+"""Message type of a motion of a hand."""
+
 _GRIPPER_DEFINITION = "float64 position\nfloat64 max_effort\n"
+"""Definition of the gripper message, which the package for bags does not contain."""
+
+_FINGER_TOLERANCE = 1e-9
+"""Difference of finger joint values that count as equal [rad or m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class TimedCommand:
-    """A motion of an arm, or one of its hand.
+    """Motion of an arm or of its hand.
 
     Attributes:
-        begin: seconds since the plan began.
-        duration: seconds.
+        begin: start, from the start of the plan [s].
+        duration: duration [s].
         step: number of the action, from 1.
-        arm: the arm.
-        motion: the motion of the arm; None where the hand moves.
-        fingers: values of the finger joints that the hand comes to, by joint.
-        closes: whether it closes on an object, which stops it there.
-        scene: the scene version meanwhile; what is pushed moves with the hand in it.
+        arm: arm of the motion or of the hand.
+        motion: motion of the arm; None for a motion of the hand.
+        fingers: final finger joint values, by joint [rad or m].
+        closes: whether the hand closes on an object, which stops the fingers.
+        scene: scene during the motion, in which a pushed object is attached to the hand.
     """
 
     begin: float
@@ -61,13 +72,13 @@ class TimedCommand:
 
 
 class RecordingExecutor(Executor):
-    """Writes down the commands of a plan with their times; moves nothing.
+    """Executor that records the commands of a plan with their times.
 
     Args:
-        gripper_seconds: how long a hand takes to open or close.
+        gripper_seconds: time in which a hand opens or closes [s].
 
     Attributes:
-        commands: one after the other, without gaps.
+        commands: consecutive commands, without gaps.
     """
 
     def __init__(self, *, gripper_seconds: float = 0.5) -> None:
@@ -82,85 +93,87 @@ class RecordingExecutor(Executor):
 
     @property
     def duration(self) -> float:
-        """Seconds of all commands."""
+        """Duration of all commands [s]."""
         return self.commands[-1].begin + self.commands[-1].duration if self.commands else 0.0
 
     def begin(self, plan: Plan) -> None:
-        """Take the values of the fingers at the begin."""
-        self._at = plan.scene, np.asarray(plan.q)
+        """Store the state at the start of the plan."""
+        self._state = plan.scene, np.asarray(plan.q)
         values = dict(zip(plan.scene.joint_names, plan.q, strict=True))
         fingers = [joint for arm in plan.robots for joint in arm.gripper_joints]
         self._fingers = {joint: float(values[joint]) for joint in fingers}
 
     def begin_step(self, number: int, step: PlanStep) -> None:
-        """Note the number of the action."""
+        """Store the number of the action."""
         del step
         self._step = number
 
     def follow(self, motion: TimedMotion) -> None:
-        """Write down a motion, and one of the hand if it holds nothing and is to stand otherwise afterwards."""
-        segment, (scene, q) = motion.segment, self._at
+        """Record a motion, and one of an empty hand whose fingers change."""
+        segment, (scene, q) = motion.segment, self._state
         if segment.kind is SegmentKind.PUSH and segment.held is not None:
-            self._at = scene.reparent(segment.held, motion.arm.tip, q=q), q
+            self._state = scene.reparent(segment.held, motion.arm.tip, q=q), q
         if motion.timed.duration > 0.0:
             self._add(motion.arm, motion.timed.duration, motion=motion)
-        self._at = segment.end(*self._at)
+        self._state = segment.end(*self._state)
         if motion.arm.name not in self._held:
             self._move_hand(motion.arm, motion.segment)
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
-        """Write down that a hand closes."""
+        """Record that a hand closes."""
         self._held[arm.name] = segment.held or ""
-        self._move_hand(arm, segment, always=True, closes=True)
-        self._at = segment.end(*self._at)
+        self._move_hand(arm, segment, is_required=True, closes=True)
+        self._state = segment.end(*self._state)
 
     def release(self, arm: Manipulator, segment: Segment) -> None:
-        """Write down that a hand opens."""
+        """Record that a hand opens."""
         self._held.pop(arm.name, None)
-        self._move_hand(arm, segment, always=True)
-        self._at = segment.end(*self._at)
+        self._move_hand(arm, segment, is_required=True)
+        self._state = segment.end(*self._state)
 
     def end_step(self, number: int, step: PlanStep) -> None:
-        """Take the scene and the configuration after the action."""
+        """Store the state after the action."""
         del number
-        self._at = step.scene, np.asarray(step.q)
+        self._state = step.scene, np.asarray(step.q)
 
     def finish(self) -> None:
         """Do nothing."""
 
     def _move_hand(
-        self, arm: Manipulator, segment: Segment, *, always: bool = False, closes: bool = False
+        self, arm: Manipulator, segment: Segment, *, is_required: bool = False, closes: bool = False
     ) -> None:
+        """Record a motion of the hand if it is required or the fingers change."""
         fingers = {
             joint: float(segment.gripper[joint])
             for joint in arm.gripper_joints
             if joint in segment.gripper
         }
-        if always or any(
-            abs(value - self._fingers[joint]) > 1e-9 for joint, value in fingers.items()
-        ):
+        changes = [abs(value - self._fingers[joint]) for joint, value in fingers.items()]
+        if is_required or any(change > _FINGER_TOLERANCE for change in changes):
             self._fingers.update(fingers)
             self._add(arm, self._gripper_seconds, fingers=fingers, closes=closes)
 
-    def _add(self, arm: Manipulator, duration: float, **what: Any) -> None:
+    def _add(self, arm: Manipulator, duration: float, **attributes: Any) -> None:
+        """Append a command with some attributes of :class:`TimedCommand`."""
+        scene, _ = self._state
         self.commands.append(
-            TimedCommand(self.duration, duration, self._step, arm, scene=self._at[0], **what)
+            TimedCommand(self.duration, duration, self._step, arm, scene=scene, **attributes)
         )
 
 
 @dataclass(frozen=True, eq=False)
 class MotionTable:
-    """What moves during a plan, at equal times.
+    """Joint values of a plan at a constant rate.
 
     Attributes:
-        rate: rows a second.
-        joint_names: the n joints of the arms and hands, and those that hands move.
-        positions: (m, n) radians or metres; fingers as they are commanded.
-        velocities: (m, n) rad/s or m/s.
-        accelerations: (m, n) rad/s^2 or m/s^2; none of fingers.
+        rate: number of rows per second [Hz].
+        joint_names: n joints of the arms and hands, and of operated mechanisms.
+        positions: (m, n) joint values; commanded values of fingers [rad or m].
+        velocities: (m, n) joint velocities [rad/s or m/s].
+        accelerations: (m, n) joint accelerations; 0 for fingers [rad/s^2 or m/s^2].
         steps: (m,) number of the action, from 1.
-        actions: the actions.
-        scenes: (m,) the scene version at each time.
+        actions: actions of the plan.
+        scenes: (m,) scene at each time.
     """
 
     rate: float
@@ -174,54 +187,84 @@ class MotionTable:
 
     @property
     def times(self) -> NDArray[np.float64]:
-        """(m,) seconds since the begin."""
+        """(m,) times from the start of the plan [s]."""
         return np.arange(len(self.positions)) / self.rate
 
 
 def motion_table(plan: Plan, *, rate: float = 50.0, gripper_seconds: float = 0.5) -> MotionTable:
-    """Return what moves during a plan, at equal times.
+    """Return the joint values of a plan at a constant rate.
 
     Args:
-        plan: the plan; it is not checked, see :func:`tmkit.tamp.validate_plan`.
-        rate: rows a second; each motion takes a whole number of them.
-        gripper_seconds: how long a hand takes to open or close.
+        plan: plan, which is not validated; see :func:`tmkit.tamp.validate_plan`.
+        rate: number of rows per second; each motion has a whole number of rows [Hz].
+        gripper_seconds: time in which a hand opens or closes [s].
 
     Raises:
-        ConfigurationError: a rate or time that is not positive and finite.
+        ConfigurationError: if the rate or the time is not positive and finite.
     """
-    executor = _recorded(plan, rate, gripper_seconds)
-    others = [
-        name
-        for command in executor.commands
-        if command.motion
-        for name in command.motion.joint_names
-    ]
-    own = [name for arm in plan.robots for name in (*arm.joints, *arm.gripper_joints)]
-    names = tuple(dict.fromkeys([*own, *others]))
-    column = {name: at for at, name in enumerate(names)}
+    executor = _record_plan(plan, rate, gripper_seconds)
+    names = _joint_columns(plan, executor.commands)
+    columns = {name: index for index, name in enumerate(names)}
     start = dict(zip(plan.scene.joint_names, plan.q, strict=True))
-    rows = [np.array([[[start[name] for name in names]], *np.zeros((2, 1, len(names)))])]
+
+    # Each block has positions, velocities and accelerations (3, k, n) of one command.
+    blocks = [np.array([[[start[name] for name in names]], *np.zeros((2, 1, len(names)))])]
     steps, scenes = [np.ones(1, dtype=np.int64)], [plan.scene]
     for command in executor.commands:
+        last_row = blocks[-1][0, -1]
         if command.motion is not None:
-            moving, timed = command.motion.joint_names, command.motion.timed
+            moving_names, timed = command.motion.joint_names, command.motion.timed
             values = np.array([timed.positions, timed.velocities, timed.accelerations])[:, 1:]
         else:
-            moving, count = tuple(command.fingers), max(1, round(command.duration * rate))
-            before = rows[-1][0, -1, [column[name] for name in moving]]
-            change = np.array([*command.fingers.values()]) - before
-            values = np.zeros((3, count, len(moving)))
-            values[0] = before + np.linspace(0.0, 1.0, count + 1)[1:, None] * change
-            values[1, :-1] = change * rate / count
-        place = [column[name] for name in moving]
-        rows.append(np.zeros((3, values.shape[1], len(names))))
-        rows[-1][0] = rows[-2][0, -1]
-        rows[-1][:, :, place] = values
+            moving_names = tuple(command.fingers)
+            start_values = last_row[[columns[name] for name in moving_names]]
+            values = _finger_rows(command, start_values, rate=rate)
+        moving_columns = [columns[name] for name in moving_names]
+        block = np.zeros((3, values.shape[1], len(names)))
+        block[0] = last_row
+        block[:, :, moving_columns] = values
+        blocks.append(block)
         steps.append(np.full(values.shape[1], command.step, dtype=np.int64))
         scenes += [command.scene or plan.scene] * values.shape[1]
     actions = tuple(str(step.action) for step in plan.steps)
-    x, v, a = np.concatenate(rows, axis=1)
-    return MotionTable(rate, names, x, v, a, np.concatenate(steps), actions, tuple(scenes))
+    positions, velocities, accelerations = np.concatenate(blocks, axis=1)
+    return MotionTable(
+        rate,
+        names,
+        positions,
+        velocities,
+        accelerations,
+        np.concatenate(steps),
+        actions,
+        tuple(scenes),
+    )
+
+
+def _joint_columns(plan: Plan, commands: Sequence[TimedCommand]) -> tuple[str, ...]:
+    """Return the joints of the arms and hands, and then those of operated mechanisms."""
+    names = [name for arm in plan.robots for name in (*arm.joints, *arm.gripper_joints)]
+    for command in commands:
+        if command.motion is not None:
+            names += command.motion.joint_names
+    return tuple(dict.fromkeys(names))
+
+
+def _finger_rows(
+    command: TimedCommand, start_values: NDArray[np.float64], *, rate: float
+) -> NDArray[np.float64]:
+    """Return positions, velocities and accelerations (3, k, n_fingers) of a motion of a hand.
+
+    Args:
+        command: motion of the hand.
+        start_values: (n_fingers,) finger joint values before the motion [rad or m].
+        rate: number of rows per second [Hz].
+    """
+    count = max(1, round(command.duration * rate))
+    change = np.array([*command.fingers.values()]) - start_values
+    values = np.zeros((3, count, len(command.fingers)))
+    values[0] = start_values + np.linspace(0.0, 1.0, count + 1)[1:, None] * change
+    values[1, :-1] = change * rate / count
+    return values
 
 
 def export_plan(
@@ -232,71 +275,77 @@ def export_plan(
     rate: float = 50.0,
     gripper_seconds: float = 0.5,
 ) -> None:
-    """Write a plan in time, for other programs.
+    """Write a plan as a function of time, for other programs.
 
     Args:
-        plan: the plan; it is not checked, see :func:`tmkit.tamp.validate_plan`.
-        path: a file for ``"csv"``; for ``"ros2"`` a file that ends in ``.json``, or the folder of a
-            bag (MCAP), which is made; for ``"lerobot"`` a folder, which is made.
-        format: ``"csv"``: a row for each time. ``"ros2"``: a ``JointTrajectory`` for each motion of
-            an arm from rest to rest, and a ``GripperCommand`` for each of a hand. The position of a
-            hand is the value of its first joint (closed where it is to hold something). Each arm
-            has topics of its own. ``"lerobot"``: a dataset of one episode, whose state and action
-            are positions of joints.
-        rate: samples a second; of a dataset a whole number.
-        gripper_seconds: how long a hand takes to open or close.
+        plan: plan, which is not validated; see :func:`tmkit.tamp.validate_plan`.
+        path: a new file for ``"csv"``. For ``"ros2"`` a file that ends in ``.json``, or the new
+            folder of a bag (MCAP). For ``"lerobot"`` a new folder.
+        format: ``"csv"`` is a table with a row for each time. ``"ros2"`` is a ``JointTrajectory``
+            for each motion of an arm from rest to rest, and a ``GripperCommand`` for each motion of
+            a hand. The position of a hand is the value of its first joint (closed for a grasp).
+            Each arm has its own topics. ``"lerobot"`` is a dataset of one episode, whose states and
+            actions are joint values.
+        rate: samples per second; a whole number for a dataset [Hz].
+        gripper_seconds: time in which a hand opens or closes [s].
 
     Raises:
-        UnknownNameError: no such format.
-        ConfigurationError: a rate or time that is not positive and finite, or for a dataset no
-            whole number.
-        OutputError: the folder is there already, or nothing can be written.
-        MissingExtraError: ``rosbags`` or ``pyarrow`` is needed.
+        UnknownNameError: if the format is unknown.
+        ConfigurationError: if the rate or the time is not positive and finite, or the rate of a
+            dataset is no whole number.
+        OutputError: if the folder exists or the output cannot be written.
+        MissingExtraError: if ``rosbags`` or ``pyarrow`` is missing.
     """
     target = Path(path)
     if format not in EXPORT_FORMATS:
         raise UnknownNameError.of("format", format, EXPORT_FORMATS)
     if format == "csv":
-        write_text(target, _csv(motion_table(plan, rate=rate, gripper_seconds=gripper_seconds)))
+        table = motion_table(plan, rate=rate, gripper_seconds=gripper_seconds)
+        write_text(target, _csv_text(table))
     elif format == "ros2" and target.suffix == ".json":
         messages = [
-            {"topic": topic, "type": kind, "time": command.begin, "message": message}
-            for topic, kind, command, message in _messages(_recorded(plan, rate, gripper_seconds))
+            {"topic": topic, "type": type_name, "time": command.begin, "message": message}
+            for topic, type_name, command, message in _messages(
+                _record_plan(plan, rate, gripper_seconds)
+            )
         ]
         write_text(target, json.dumps(messages, indent=1) + "\n")
     elif format == "ros2":
         in_new_folder(
-            target, lambda folder: _write_bag(folder, _recorded(plan, rate, gripper_seconds))
+            target, lambda folder: _write_bag(folder, _record_plan(plan, rate, gripper_seconds))
         )
     else:
-
-        def write(folder: Path) -> None:
-            writer = LeRobotWriter(folder, robot=plan.robots[0].name, rate=rate)
-            motion = motion_table(plan, rate=rate, gripper_seconds=gripper_seconds)
-            writer.add(
-                motion.positions,
-                velocities=motion.velocities,
-                accelerations=motion.accelerations,
-                joint_names=motion.joint_names,
-                task=" ".join(str(plan.goal).split()),
-            )
-            writer.close()
-
-        in_new_folder(target, write)
+        in_new_folder(target, lambda folder: _write_dataset(folder, plan, rate, gripper_seconds))
 
 
-def _recorded(plan: Plan, rate: float, gripper_seconds: float) -> RecordingExecutor:
+def _write_dataset(folder: Path, plan: Plan, rate: float, gripper_seconds: float) -> None:
+    """Write a LeRobot dataset of one episode to an empty folder."""
+    writer = LeRobotWriter(folder, robot=plan.robots[0].name, rate=rate)
+    table = motion_table(plan, rate=rate, gripper_seconds=gripper_seconds)
+    writer.add(
+        table.positions,
+        velocities=table.velocities,
+        accelerations=table.accelerations,
+        joint_names=table.joint_names,
+        task=" ".join(str(plan.goal).split()),
+    )
+    writer.close()
+
+
+def _record_plan(plan: Plan, rate: float, gripper_seconds: float) -> RecordingExecutor:
+    """Return an executor with the commands of a plan."""
     executor = RecordingExecutor(gripper_seconds=gripper_seconds)
     execute(plan, executor, rate=rate)
     return executor
 
 
-def _csv(table: MotionTable) -> str:
+def _csv_text(table: MotionTable) -> str:
+    """Return a table in CSV, with a header."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     names = [
-        f"{name}.{what}"
-        for what in ("position", "velocity", "acceleration")
+        f"{name}.{quantity}"
+        for quantity in ("position", "velocity", "acceleration")
         for name in table.joint_names
     ]
     writer.writerow(["time", "step", "action", *names])
@@ -310,82 +359,94 @@ def _csv(table: MotionTable) -> str:
 def _messages(
     executor: RecordingExecutor,
 ) -> Iterator[tuple[str, str, TimedCommand, dict[str, Any]]]:
-    """Yield topic, type, command and fields of each message; motions that go on without a stop are one."""
+    """Yield topic, type, command and fields of each message.
+
+    Consecutive motions without a rest are one message.
+    """
     points: list[dict[str, Any]] = []
-    begun = None
+    first_command = None
     for command in executor.commands:
         arm = command.arm
         if command.motion is None:
             if command.fingers:
                 joint, position = next(iter(command.fingers.items()))
-                # what is held stops the hand
-                wanted = arm.gripper_closed[joint] if command.closes else position
-                effort = {"position": float(wanted), "max_effort": float(arm.grip_force)}
-                yield f"/{arm.name}/gripper_command", _GRIPPER, command, effort
+                if command.closes:  # the object stops the fingers
+                    position = arm.gripper_closed[joint]
+                gripper = {"position": float(position), "max_effort": float(arm.grip_force)}
+                yield f"/{arm.name}/gripper_command", _GRIPPER_TYPE, command, gripper
             continue
-        # what a handle moves follows by itself
-        timed, count = command.motion.timed, len(arm.joints)
-        begun = begun or command
-        points += [
-            {
-                "positions": x[:count].tolist(),
-                "velocities": v[:count].tolist(),
-                "accelerations": a[:count].tolist(),
-                "effort": [],
-                "time_from_start": _stamp(command.begin - begun.begin + time),
-            }
-            for time, x, v, a in zip(
-                timed.times, timed.positions, timed.velocities, timed.accelerations, strict=True
-            )
-            if time > 0.0 or command is begun
-        ]
+        first_command = first_command or command
+        timed, count = command.motion.timed, len(arm.joints)  # without the joint of a mechanism
+        for time, position, velocity, acceleration in zip(
+            timed.times, timed.positions, timed.velocities, timed.accelerations, strict=True
+        ):
+            if time > 0.0 or command is first_command:
+                points.append(
+                    {
+                        "positions": position[:count].tolist(),
+                        "velocities": velocity[:count].tolist(),
+                        "accelerations": acceleration[:count].tolist(),
+                        "effort": [],
+                        "time_from_start": _stamp(command.begin - first_command.begin + time),
+                    }
+                )
         if command.motion.is_stopping:
-            header = {"stamp": _stamp(begun.begin), "frame_id": ""}
             fields = {
-                "header": header,
+                "header": {"stamp": _stamp(first_command.begin), "frame_id": ""},
                 "joint_names": [*command.motion.joint_names[:count]],
                 "points": points,
             }
-            yield f"/{arm.name}/joint_trajectory", _TRAJECTORY, begun, fields
-            points, begun = [], None
+            yield f"/{arm.name}/joint_trajectory", _TRAJECTORY_TYPE, first_command, fields
+            points, first_command = [], None
 
 
 def _stamp(seconds: float) -> dict[str, int]:
+    """Return a time as the fields of a ROS 2 time."""
     nanoseconds = round(seconds * 1e9)
     return {"sec": nanoseconds // 1_000_000_000, "nanosec": nanoseconds % 1_000_000_000}
 
 
 def _write_bag(folder: Path, executor: RecordingExecutor) -> None:
+    """Write the messages of recorded commands to a bag, in place of an empty folder."""
     with importing("rosbags", "world", "bags need"):
         from rosbags import rosbag2
         from rosbags.typesys import Stores, get_types_from_msg, get_typestore
     store: Any = get_typestore(Stores.ROS2_JAZZY)
-    store.register(get_types_from_msg(_GRIPPER_DEFINITION, _GRIPPER))
-    types = store.types
-    arrays = ("positions", "velocities", "accelerations", "effort")
-
-    def made(kind: str, fields: dict[str, Any]) -> Any:
-        if kind == _GRIPPER:
-            return types[_GRIPPER](**fields)
-        duration, time = (
-            types["builtin_interfaces/msg/Duration"],
-            types["builtin_interfaces/msg/Time"],
-        )
-        points = [
-            types["trajectory_msgs/msg/JointTrajectoryPoint"](
-                **{name: np.array(point[name]) for name in arrays},
-                time_from_start=duration(**point["time_from_start"]),
-            )
-            for point in fields["points"]
-        ]
-        header = types["std_msgs/msg/Header"](stamp=time(**fields["header"]["stamp"]), frame_id="")
-        return types[kind](header=header, joint_names=fields["joint_names"], points=points)
-
-    folder.rmdir()  # the writer makes it
+    store.register(get_types_from_msg(_GRIPPER_DEFINITION, _GRIPPER_TYPE))
+    folder.rmdir()  # the writer creates it
     topics: dict[str, Any] = {}
     with rosbag2.Writer(folder, version=9, storage_plugin=rosbag2.StoragePlugin.MCAP) as writer:
-        for topic, kind, command, fields in _messages(executor):
+        for topic, type_name, command, fields in _messages(executor):
             if topic not in topics:
-                topics[topic] = writer.add_connection(topic, kind, typestore=store)
-            raw = store.serialize_cdr(made(kind, fields), kind)
-            writer.write(topics[topic], round(command.begin * 1e9), raw)
+                topics[topic] = writer.add_connection(topic, type_name, typestore=store)
+            message = _make_message(store.types, type_name, fields)
+            data = store.serialize_cdr(message, type_name)
+            writer.write(topics[topic], round(command.begin * 1e9), data)
+
+
+def _make_message(types: Mapping[str, Any], type_name: str, fields: dict[str, Any]) -> Any:
+    """Return a message of the package for bags.
+
+    Args:
+        types: message classes by name.
+        type_name: type of the message.
+        fields: fields of the message, in types of JSON.
+    """
+    if type_name == _GRIPPER_TYPE:
+        return types[_GRIPPER_TYPE](**fields)
+    make_duration = types["builtin_interfaces/msg/Duration"]
+    make_time = types["builtin_interfaces/msg/Time"]
+    make_point = types["trajectory_msgs/msg/JointTrajectoryPoint"]
+    points = [
+        make_point(
+            **{
+                name: np.array(point[name])
+                for name in ("positions", "velocities", "accelerations", "effort")
+            },
+            time_from_start=make_duration(**point["time_from_start"]),
+        )
+        for point in fields["points"]
+    ]
+    stamp = make_time(**fields["header"]["stamp"])
+    header = types["std_msgs/msg/Header"](stamp=stamp, frame_id="")
+    return types[type_name](header=header, joint_names=fields["joint_names"], points=points)

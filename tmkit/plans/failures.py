@@ -1,10 +1,10 @@
 """Failures of motions as values.
 
-A failure is **soft** unless it is final: nothing was found within a budget, which proves nothing. A
-final failure rests on an argument that holds for every configuration and for any search time; its
-``cause`` states the argument.
+A failure is either soft or proved. A soft failure means that a search ended within its budget,
+which proves nothing. A proved failure holds for every configuration and any search time, by the
+argument in its ``cause``.
 
-Invariants: a failure is a value; the same failure has the same words.
+Invariants: a failure is a value, and equal failures have equal text.
 """
 
 from __future__ import annotations
@@ -17,48 +17,45 @@ from numpy.typing import NDArray
 
 
 class FailureKind(StrEnum):
-    """What sort of obstacle an attempt met."""
+    """Kinds of failures."""
 
     COLLISION = "collision"
-    """Frames were in the way of a configuration, a straight line or a path."""
+    """A configuration, a straight line or a path is in collision."""
     OUT_OF_REACH = "out of reach"
-    """The pose is farther from the arm's base than the links are long: proved for this pose."""
+    """The distance of the pose from the base exceeds the length of the arm, which is a proof."""
     NO_CONFIGURATION = "no configuration"
-    """Inverse kinematics found none for the pose, within its restarts."""
+    """Inverse kinematics has no solution for the pose within its restarts."""
     JOINT_LIMIT = "joint limit"
-    """A joint would have to go beyond its limit."""
+    """A joint would exceed its limit."""
     STRAIGHT_LINE = "straight line"
     """The arm cannot follow the straight line of an approach, lift, lowering or retreat."""
     NO_PATH = "no path"
-    """The path search found none, and nothing in particular was in its way."""
+    """The path search failed without a specific obstacle."""
     GRIP = "grip"
-    """The hand does not hold the object as it should, or its fingers cannot move."""
+    """The hand does not hold the object firmly, or its fingers cannot move."""
     NO_CHOICE = "no choice"
     """There is no grasp or placement to try."""
     UNCERTAIN = "uncertain"
-    """What the action is to bring about would be less probable than is asked."""
+    """The probability of the effects is below the threshold of the action."""
     NO_ROOM = "no room"
-    """What is on a region already leaves no place for another object, or none was found."""
+    """The objects on a region leave no place for another, or the sampler failed."""
     OTHER = "other"
-    """Anything else that a candidate of a domain reports."""
+    """Another failure of a candidate of a domain."""
 
 
 @dataclass(frozen=True)
 class MotionFailure:
-    """Why one attempt at an action failed.
+    """Failure of one attempt at an action.
 
     Attributes:
-        phase: what was being tried.
-        cause: why it failed, in words; the same cause has the same words.
-        pairs: frames that were in the way, most frequent first.
-        is_proved: whether the action can never be carried out, in no state and however long one
-            tries.
-        kind: the sort of obstacle.
-        excess: metres by which a pose is out of reach, where that was computed; else 0.
-        q: (n_joints,) configuration that collides, or comes nearest to a pose out of reach, where
-            there is one.
-        is_path_dependent: whether it is the way that failed, from where the arm was: from elsewhere
-            it may do.
+        phase: part of the motion that failed.
+        cause: reason as text; equal causes have equal text.
+        pairs: colliding frames, most frequent first.
+        is_proved: whether the action is infeasible in every state and for any search time.
+        kind: kind of the failure.
+        excess: distance by which a pose is out of reach, or 0 if not computed [m].
+        q: (n_joints,) configuration that collides or is nearest to a pose out of reach, or None.
+        is_path_dependent: whether the failure depends on the start configuration of the arm.
     """
 
     phase: str
@@ -75,12 +72,12 @@ class MotionFailure:
 
 
 class PrimitiveFailedError(Exception):
-    """A piece of motion was not found: how a failure travels up within the planner, and no further.
+    """Failure of a primitive motion; the planner catches it.
 
     Args:
         pairs: colliding frames.
-        q: (n_joints,) configuration of the failure; None if unknown.
-        is_path_dependent: whether an obstacle on the way caused it.
+        q: (n_joints,) configuration of the failure, or None.
+        is_path_dependent: whether the failure depends on the start configuration of the arm.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Datasets in the layout of LeRobot, version 3.0 (https://github.com/huggingface/lerobot): an episode for each plan.
+"""Datasets in the layout of LeRobot, version 3.0, with one episode for each plan.
 
-State and action are positions of joints; the action is the state of the next frame. Pictures, where
-there are some, are PNG in the table itself. Episodes are written as they come: none is held in
-memory.
+The layout is that of https://github.com/huggingface/lerobot. State and action are joint values; the
+action is the state of the next frame. Pictures are PNG in the table itself. Each episode is written
+when it is added, so none stays in memory.
 """
 
 from __future__ import annotations
@@ -20,21 +20,26 @@ from tmkit._support.extras import importing
 from tmkit.errors import ConfigurationError
 
 PICTURES = "observation.images.scene"
-_PATTERN = "chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
-_FIRST = _PATTERN.format(chunk_index=0, file_index=0)
+"""Name of the feature with the pictures."""
+
+_FILE_PATTERN = "chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
+"""Pattern of the paths of data files."""
+
+_FILE_NAME = _FILE_PATTERN.format(chunk_index=0, file_index=0)
+"""Path of the only data file."""
 
 
 class LeRobotWriter:
-    """Writes a dataset; :meth:`close` completes it.
+    """Writer of a dataset; :meth:`close` completes the dataset.
 
     Args:
-        folder: an empty folder.
+        folder: empty folder.
         robot: name of the robot.
-        rate: frames a second.
+        rate: number of frames per second [Hz].
 
     Raises:
-        ConfigurationError: the rate is no whole number.
-        MissingExtraError: ``pyarrow`` is needed.
+        ConfigurationError: if the rate is no whole number.
+        MissingExtraError: if ``pyarrow`` is missing.
     """
 
     def __init__(self, folder: Path, *, robot: str, rate: float) -> None:
@@ -67,15 +72,16 @@ class LeRobotWriter:
         """Add an episode.
 
         Args:
-            positions: (m, n) radians or metres, a row for each frame; likewise ``velocities``,
-                ``accelerations``.
-            joint_names: the n joints.
-            task: what is done, in words or PDDL.
-            pictures: (height, width, 3) for each frame; all episodes have some or none has.
+            positions: (m, n) joint values by frame [rad or m].
+            velocities: (m, n) joint velocities [rad/s or m/s].
+            accelerations: (m, n) joint accelerations [rad/s^2 or m/s^2].
+            joint_names: names of the n joints.
+            task: description of the task, as text or PDDL.
+            pictures: picture (height, width, 3) of each frame, for all episodes or none.
 
         Raises:
-            ConfigurationError: it moves other joints than the first episode, or its pictures have
-                another size.
+            ConfigurationError: if the joints or the size of the pictures differ from those of the
+                first episode.
         """
         size = None if pictures is None else pictures[0].shape
         if self._episodes and (joint_names, size) != (self._names, self._size):
@@ -98,27 +104,32 @@ class LeRobotWriter:
             "index": self._frames + np.arange(count),
             "task_index": np.full(count, self._tasks.setdefault(task, len(self._tasks))),
         }
-        found = {
+        statistics = {
             name: _Statistics.of(values.reshape(count, -1)) for name, values in columns.items()
         }
-        arrays = {name: self._array(values) for name, values in columns.items()}
+        arrays = {name: self._to_arrow(values) for name, values in columns.items()}
         if pictures is not None:
-            found[PICTURES] = _Statistics.of(
-                np.concatenate([one.reshape(-1, 3) for one in pictures]) / 255.0
-            )
-            rows = [{"bytes": png_bytes(one), "path": None} for one in pictures]
-            kind = self._arrow.struct(
+            pixels = np.concatenate([picture.reshape(-1, 3) for picture in pictures])
+            statistics[PICTURES] = _Statistics.of(pixels / 255.0)
+            rows = [{"bytes": png_bytes(picture), "path": None} for picture in pictures]
+            row_type = self._arrow.struct(
                 [("bytes", self._arrow.binary()), ("path", self._arrow.string())]
             )
-            arrays[PICTURES] = self._arrow.array(rows, kind)
+            arrays[PICTURES] = self._arrow.array(rows, row_type)
         table = self._arrow.table(arrays)
         if self._data is None:
-            path = self._folder / "data" / _FIRST
+            path = self._folder / "data" / _FILE_NAME
             path.parent.mkdir(parents=True)
             self._data = self._arrow.parquet.ParquetWriter(path, table.schema)
         self._data.write_table(table)
-        for name, one in found.items():
-            self._totals[name] = self._totals[name].with_other(one) if name in self._totals else one
+        for name, entry in statistics.items():
+            total = self._totals.get(name)
+            self._totals[name] = entry if total is None else total.combine(entry)
+        fields = {
+            f"stats/{name}/{quantity}": value
+            for name, entry in statistics.items()
+            for quantity, value in _lerobot_statistics(name, entry).items()
+        }
         self._episodes.append(
             {
                 "episode_index": number,
@@ -130,20 +141,16 @@ class LeRobotWriter:
                 "dataset_to_index": self._frames + count,
                 "meta/episodes/chunk_index": 0,
                 "meta/episodes/file_index": 0,
-                **{
-                    f"stats/{name}/{what}": value
-                    for name, one in found.items()
-                    for what, value in self._said(name, one).items()
-                },
+                **fields,
             }
         )
         self._frames += count
 
     def close(self) -> None:
-        """Write what describes the dataset.
+        """Write the metadata of the dataset.
 
         Raises:
-            ConfigurationError: it has no episodes.
+            ConfigurationError: if there is no episode.
         """
         if self._data is None:
             raise ConfigurationError(
@@ -153,9 +160,14 @@ class LeRobotWriter:
         width = len(self._names)
         numbers = {"dtype": "float32", "shape": [width], "names": [*self._names]}
         counters = ("frame_index", "episode_index", "index", "task_index")
-        moving = ("observation.state", "action", "observation.velocity", "observation.acceleration")
+        joint_features = (
+            "observation.state",
+            "action",
+            "observation.velocity",
+            "observation.acceleration",
+        )
         features: dict[str, Any] = {
-            **dict.fromkeys(moving, numbers),
+            **dict.fromkeys(joint_features, numbers),
             "timestamp": {"dtype": "float32", "shape": [1], "names": None},
             **{name: {"dtype": "int64", "shape": [1], "names": None} for name in counters},
         }
@@ -173,87 +185,97 @@ class LeRobotWriter:
             "data_files_size_in_mb": 100,
             "video_files_size_in_mb": 200,
             "splits": {"train": f"0:{len(self._episodes)}"},
-            "data_path": f"data/{_PATTERN}",
+            "data_path": f"data/{_FILE_PATTERN}",
             "video_path": None,
             "features": features,
         }
-        pa = self._arrow
-        episodes = self._folder / "meta" / "episodes" / _FIRST
+        meta = self._folder / "meta"
+        episodes = meta / "episodes" / _FILE_NAME
         episodes.parent.mkdir(parents=True)
-        pa.parquet.write_table(pa.Table.from_pylist(self._episodes), episodes)
-        # the task is the index of a table of pandas, which says so in the metadata of the schema
-        kinds = {"task_index": ("int64", "int64"), "task": ("unicode", "object")}
-        known = [
+        self._arrow.parquet.write_table(self._arrow.Table.from_pylist(self._episodes), episodes)
+        self._write_tasks(meta / "tasks.parquet")
+        statistics = {
+            name: _lerobot_statistics(name, entry) for name, entry in self._totals.items()
+        }
+        for name, content in (("info", information), ("stats", statistics)):
+            text = json.dumps(content, indent=4) + "\n"
+            (meta / f"{name}.json").write_text(text, encoding="utf-8")
+
+    def _write_tasks(self, path: Path) -> None:
+        """Write the table of tasks, whose metadata declare the task as the pandas index."""
+        column_types = {"task_index": ("int64", "int64"), "task": ("unicode", "object")}
+        columns = [
             {
                 "name": name,
                 "field_name": name,
-                "pandas_type": kind,
-                "numpy_type": numpy_kind,
+                "pandas_type": pandas_type,
+                "numpy_type": numpy_type,
                 "metadata": None,
             }
-            for name, (kind, numpy_kind) in kinds.items()
+            for name, (pandas_type, numpy_type) in column_types.items()
         ]
-        index = {
+        metadata = {
             "index_columns": ["task"],
             "column_indexes": [],
-            "columns": known,
+            "columns": columns,
             "pandas_version": "2.2.0",
         }
-        tasks = pa.table(
-            {"task_index": pa.array([*self._tasks.values()]), "task": pa.array([*self._tasks])}
+        table = self._arrow.table(
+            {
+                "task_index": self._arrow.array([*self._tasks.values()]),
+                "task": self._arrow.array([*self._tasks]),
+            }
         )
-        pa.parquet.write_table(
-            tasks.replace_schema_metadata({"pandas": json.dumps(index)}),
-            self._folder / "meta" / "tasks.parquet",
-        )
-        stats = {name: self._said(name, one) for name, one in self._totals.items()}
-        for name, content in (("info", information), ("stats", stats)):
-            (self._folder / "meta" / f"{name}.json").write_text(
-                json.dumps(content, indent=4) + "\n", encoding="utf-8"
-            )
+        table = table.replace_schema_metadata({"pandas": json.dumps(metadata)})
+        self._arrow.parquet.write_table(table, path)
 
-    def _array(self, values: NDArray[Any]) -> Any:
+    def _to_arrow(self, values: NDArray[Any]) -> Any:
+        """Return an array (m,) or (m, n) as an Arrow array of numbers or lists."""
         if values.ndim == 1:
             return self._arrow.array(values)
         return self._arrow.FixedSizeListArray.from_arrays(
             self._arrow.array(values.reshape(-1)), values.shape[1]
         )
 
-    def _said(self, name: str, one: _Statistics) -> dict[str, Any]:
-        """Return statistics as LeRobot has them: of pictures for each channel, (3, 1, 1)."""
-        said = one.to_dict()
-        if name != PICTURES:
-            return said
-        return {
-            what: value if what == "count" else [[[number]] for number in value]
-            for what, value in said.items()
-        }
+
+def _lerobot_statistics(name: str, statistics: _Statistics) -> dict[str, Any]:
+    """Return the statistics of a feature in the layout of LeRobot: (3, 1, 1) for pictures."""
+    values = statistics.to_dict()
+    if name != PICTURES:
+        return values
+    return {
+        quantity: value if quantity == "count" else [[[number]] for number in value]
+        for quantity, value in values.items()
+    }
 
 
 class _Statistics:
-    """Least, greatest, mean and variance of the columns of an array, which can be added up."""
+    """Count, bounds, mean and sum of squared deviations of the columns of an array."""
 
     def __init__(self, count: int, bounds: tuple[Any, Any], mean: Any, squares: Any) -> None:
         self.count, self.bounds, self.mean, self.squares = count, bounds, mean, squares
 
     @classmethod
     def of(cls, values: NDArray[Any]) -> _Statistics:
+        """Return the statistics of an array (m, n)."""
         numbers = values.astype(float)
         mean = numbers.mean(axis=0)
         bounds = (numbers.min(axis=0), numbers.max(axis=0))
         return cls(len(numbers), bounds, mean, np.sum((numbers - mean) ** 2, axis=0))
 
-    def with_other(self, other: _Statistics) -> _Statistics:
+    def combine(self, other: _Statistics) -> _Statistics:
         """Return the statistics of both, by the formula of Chan, Golub and LeVeque (1983)."""
-        count, change = self.count + other.count, other.mean - self.mean
+        count, difference = self.count + other.count, other.mean - self.mean
         bounds = (
             np.minimum(self.bounds[0], other.bounds[0]),
             np.maximum(self.bounds[1], other.bounds[1]),
         )
-        squares = self.squares + other.squares + change**2 * (self.count * other.count / count)
-        return _Statistics(count, bounds, self.mean + change * (other.count / count), squares)
+        weight = self.count * other.count / count
+        squares = self.squares + other.squares + difference**2 * weight
+        return _Statistics(count, bounds, self.mean + difference * (other.count / count), squares)
 
     def to_dict(self) -> dict[str, Any]:
+        """Return minimum, maximum, mean, standard deviation and count."""
         return {
             "min": self.bounds[0].tolist(),
             "max": self.bounds[1].tolist(),
@@ -264,7 +286,7 @@ class _Statistics:
 
 
 def png_bytes(picture: NDArray[np.uint8]) -> bytes:
-    """Return a picture (height, width, 3) as PNG."""
+    """Encode a picture (height, width, 3) as PNG."""
     with importing("PIL", "pictures", "pictures in datasets need"):
         from PIL import Image
 

@@ -1,25 +1,22 @@
-"""Observations of an action in an uncertain scene: looks through cameras, and the errors that handling adds.
+"""Observations of an action in an uncertain scene, by cameras with measurement errors.
 
-A *camera* is a frame of class ``camera`` that looks along its z axis; how well it sees is said by
-attributes of the frame, so the scene has it and not the plan:
+A *camera* is a frame of class ``camera`` that looks along its z axis. Attributes of the frame
+describe its errors and its field of view:
 
-=========================  ==========================================================================================
-``position_deviation``     metres: standard deviation of the measured position, along each axis
-``turn_deviation``         radians: standard deviation of the measured turn, about each axis
-``field_of_view``          radians: the full angle of the cone in which it sees
-``nearest``, ``farthest``  metres between which it sees
-=========================  ==========================================================================================
+* ``position_deviation``: standard deviation of the measured position along each axis [m].
+* ``turn_deviation``: standard deviation of the measured rotation about each axis [rad].
+* ``field_of_view``: full angle of the visible cone [rad].
+* ``nearest``, ``farthest``: smallest and largest visible distance [m].
 
-An :class:`PlannedObservation` is one look: the pose of a frame is measured from a camera. While
-planning it is unknown what will be measured, so a plan takes what is expected: means stay where
-they are, and covariances shrink as they would whatever is measured, to first order. So the scene
-after a look is a function of the scene before it and nothing else.
+A :class:`PlannedObservation` measures the pose of a frame from a camera. The planner assumes the
+expected measurement: means stay the same, and covariances shrink as for any measurement, to first
+order. So the scene after an observation depends only on the scene before it.
 
-Execution of a plan yields real measurements. They move the means too, and the rest is planned anew
-from there.
+The execution of a plan yields real measurements, which also move the means. The rest of the plan is
+then replanned.
 
-Invariants: a look without errors to remove changes nothing; the expected measurement moves no mean.
-What is in front of what is not asked.
+Invariants: an observation without errors to reduce changes nothing, and the expected measurement
+moves no mean. Occlusion is ignored.
 """
 
 from __future__ import annotations
@@ -39,15 +36,18 @@ from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
 CovarianceRows = tuple[tuple[float, ...], ...]
-"""A covariance (6, 6) of [rho, theta] as a value: six rows of six numbers."""
+"""Rows of a covariance (6, 6) of [rho, theta]."""
 
 
 def covariance_rows(covariance: ArrayLike) -> CovarianceRows:
-    """Return a covariance (6, 6) of [rho, theta], in metres and radians, as a value that can be compared and stored.
+    """Return the rows of a covariance, which can be compared and stored.
+
+    Args:
+        covariance: (6, 6) covariance of [rho, theta], in [m] and [rad]. The scene checks whether it
+            is positive.
 
     Raises:
-        SceneError: another shape, or entries that are not finite. Whether it is positive, the scene
-            says.
+        SceneError: if the shape is another one, or an entry is not finite.
     """
     matrix = plain_numbers(covariance, "covariance")
     if matrix.shape != (6, 6) or not np.all(np.isfinite(matrix)):
@@ -57,15 +57,15 @@ def covariance_rows(covariance: ArrayLike) -> CovarianceRows:
 
 @dataclass(frozen=True)
 class CameraModel:
-    """What a camera sees, and how well.
+    """Errors and field of view of a camera.
 
     Attributes:
-        frame: its frame; it looks along z.
-        position_deviation: metres along each axis.
-        turn_deviation: radians about each axis.
-        field_of_view: radians, the full angle of its cone.
-        nearest: metres from which on it sees.
-        farthest: metres up to which it sees.
+        frame: frame of the camera, which looks along its z axis.
+        position_deviation: standard deviation of the position along each axis [m].
+        turn_deviation: standard deviation of the rotation about each axis [rad].
+        field_of_view: full angle of the visible cone [rad].
+        nearest: smallest visible distance [m].
+        farthest: largest visible distance [m].
     """
 
     frame: str
@@ -77,49 +77,50 @@ class CameraModel:
 
     @classmethod
     def of(cls, scene: SceneGraph, frame: str) -> CameraModel:
-        """Return the model that a frame's attributes describe.
+        """Return the model of a camera by the attributes of its frame.
 
         Args:
-            scene: the scene.
-            frame: frame of the class ``camera``.
+            scene: scene with the camera.
+            frame: frame of class ``camera``.
 
         Raises:
-            SceneError: the frame is no camera, or an attribute is missing, negative or no number.
+            SceneError: if the frame is no camera, or an attribute is missing, negative or no
+                number.
         """
         if "camera" not in scene.classes(frame):
             cameras = ", ".join(scene.frames_of_class("camera")) or "none"
             raise SceneError(
                 f"frame '{frame}' is no camera (class 'camera': {cameras})", frame=frame
             )
-        said = scene.attributes(frame)
+        attributes = scene.attributes(frame)
         names = ("position_deviation", "turn_deviation", "field_of_view", "nearest", "farthest")
         for name in names:
-            value = said.get(name)
+            value = attributes.get(name)
             if (
                 isinstance(value, bool)
                 or not isinstance(value, int | float)
                 or not (0.0 <= value < math.inf)
             ):
-                what = (
+                reason = (
                     f"camera '{frame}' needs the attribute '{name}', a number that is not negative"
                 )
-                raise SceneError(f"{what}, not {value!r}", frame=frame)
-        return cls(frame, *(float(said[name]) for name in names))
+                raise SceneError(f"{reason}, not {value!r}", frame=frame)
+        return cls(frame, *(float(attributes[name]) for name in names))
 
     @property
     def covariance(self) -> NDArray[np.float64]:
-        """(6, 6) of a measured pose, [rho, theta] in the axes of what is seen."""
+        """(6, 6) covariance of a measured pose, [rho, theta] in the axes of the measured frame."""
         return np.diag(
             [self.position_deviation * self.position_deviation] * 3
             + [self.turn_deviation * self.turn_deviation] * 3
         )
 
     def fault(self, scene: SceneGraph, frame: str, *, q: NDArray[np.float64]) -> str | None:
-        """Return why the origin of a frame is not visible; None if it is.
+        """Return the reason why the origin of a frame is not visible, or None if it is visible.
 
         Args:
-            scene: the scene.
-            frame: the frame.
+            scene: scene with the camera.
+            frame: frame to observe.
             q: (n_joints,) configuration.
         """
         x, y, z = scene.pose(frame, relative_to=self.frame, q=q).translation
@@ -130,89 +131,91 @@ class CameraModel:
                 f"'{frame}' is {distance:.2f} m away from camera '{self.frame}', which sees {span}"
             )
         if angle > self.field_of_view / 2:
-            off = f"{math.degrees(angle):.0f} degrees off its axis"
-            return f"'{frame}' is out of sight of camera '{self.frame}', {off}"
+            direction = f"{math.degrees(angle):.0f} degrees off its axis"
+            return f"'{frame}' is out of sight of camera '{self.frame}', {direction}"
         return None
 
 
 @dataclass(frozen=True)
 class PlannedObservation:
-    """One look: the pose of a frame is measured from a camera.
+    """Measurement of the pose of a frame from a camera.
 
     Attributes:
-        frame: the frame that is seen.
-        camera: the frame of the camera.
+        frame: observed frame.
+        camera: frame of the camera.
     """
 
     frame: str
     camera: str
 
     def measurement(
-        self, scene: SceneGraph, *, q: NDArray[np.float64], seen: Pose | None = None
+        self, scene: SceneGraph, *, q: NDArray[np.float64], measured_pose: Pose | None = None
     ) -> Measurement:
-        """Return what the camera measures.
+        """Return the measurement of the camera.
 
         Args:
-            scene: the scene in which it looks.
+            scene: scene before the observation.
             q: (n_joints,) configuration.
-            seen: camera_from_frame as it was measured; what is expected by default.
+            measured_pose: camera_from_frame. Defaults to the expected pose.
 
         Raises:
-            SceneError: no such camera, or none that says how well it sees.
+            SceneError: if the camera is missing or an attribute is invalid.
         """
         model = CameraModel.of(scene, self.camera)
-        pose = scene.pose(self.frame, relative_to=self.camera, q=q) if seen is None else seen
+        pose = measured_pose
+        if pose is None:
+            pose = scene.pose(self.frame, relative_to=self.camera, q=q)
         return Measurement.of_pose(
             self.frame, pose, relative_to=self.camera, covariance=model.covariance
         )
 
-    def taken(self, world: SceneGraph, *, q: NDArray[np.float64], seed: int) -> Pose:
-        """Return camera_from_frame as a camera with its errors measures it in a world, for simulating looks.
+    def simulate(self, world: SceneGraph, *, q: NDArray[np.float64], seed: int) -> Pose:
+        """Return a simulated measurement of camera_from_frame, with random errors.
 
         Args:
-            world: the scene as it truly is.
+            world: scene with the true poses.
             q: (n_joints,) configuration.
-            seed: of the errors; the same seed gives the same ones.
+            seed: seed of the errors.
 
         Raises:
-            SceneError: no such camera, or none that says how well it sees.
+            SceneError: if the camera is missing or an attribute is invalid.
         """
         model = CameraModel.of(world, self.camera)
         deviations = np.sqrt(np.diag(model.covariance))
         error = deviations * np.random.default_rng(seed).standard_normal(6)
         return world.pose(self.frame, relative_to=self.camera, q=q) @ Pose.exp(error)
 
-    def expected(self, scene: SceneGraph, *, q: NDArray[np.float64]) -> SceneGraph:
-        """Return the scene after this observation, if the expected pose is measured.
+    def apply(self, scene: SceneGraph, *, q: NDArray[np.float64]) -> SceneGraph:
+        """Return the scene after this observation with the expected measurement.
 
         Args:
-            scene: the scene before it.
+            scene: scene before the observation.
             q: (n_joints,) configuration.
 
         Raises:
-            SceneError: no such camera, or none that says how well it sees.
+            SceneError: if the camera is missing, an attribute is invalid or a deviation is zero.
         """
         model = CameraModel.of(scene, self.camera)
         if path_noise(scene, self.frame, relative_to=self.camera, q=q) is None:
             return scene
         if not (model.position_deviation > 0.0 and model.turn_deviation > 0.0):
-            what = (
-                f"camera '{self.camera}' has a deviation of zero, so what it measures could not be"
-                " weighed"
+            reason = (
+                f"camera '{self.camera}' has a deviation of zero, so its measurements have no"
+                " finite weight"
             )
-            raise SceneError(what, frame=self.camera)
+            raise SceneError(reason, frame=self.camera)
         return scene.condition(self.measurement(scene, q=q), q=q, max_iterations=1)
 
 
-def with_observations(
+def apply_observations(
     scene: SceneGraph, observations: Iterable[PlannedObservation], *, q: NDArray[np.float64]
 ) -> SceneGraph:
-    """Return the scene after observations, in order, if the expected poses are measured.
+    """Return the scene after observations, in order, with the expected measurements.
 
     Raises:
-        SceneError: no such camera, or none that says how well it sees.
-        UnknownNameError: no such frame.
+        SceneError: if a camera is missing or an attribute is invalid.
+        UnknownNameError: if a frame is unknown.
     """
     for observation in observations:
-        scene = observation.expected(scene, q=q)
+        scene = observation.apply(scene, q=q)
     return scene

@@ -1,19 +1,18 @@
-"""Plan files: a plan as JSON that stands alone (docs/reference/plan_files.md).
+"""Plan files: complete plans in JSON (docs/reference/plan_files.md).
 
-Later scene versions are not stored: they follow from the first one by the reparentings of the
-segments and the changes of classes after them, and loading applies them again. Reading checks the
-form; whether the motions are valid is for :func:`tmkit.validate_plan`. Files of the original TMKit
-are written by :mod:`tmkit.plans.tmp_file`.
+A file contains only the first scene. Reading applies the changes of parent and of classes again to
+restore the later scenes. Reading checks the form of a file; :func:`tmkit.validate_plan` validates
+the motions. :mod:`tmkit.plans.tmp_file` writes files of the original TMKit.
 
-Invariants: the same plan has the same bytes, since keys are sorted, numbers read back to the same
-bits, and there are no dates and no absolute paths. A file is written whole or not at all.
+Invariants: equal plans have equal bytes. Keys are sorted, numbers are restored bit by bit, and
+there are no dates and no absolute paths. Files are document atomically.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +33,9 @@ from tmkit.motion.collision_rules import AllowedContact
 from tmkit.motion.path_constraints import constraint_of_node
 from tmkit.pddl import Fact, GroundAction
 from tmkit.pddl.model import Metric
-from tmkit.plans.class_changes import ClassEffect, FactEffect, with_class_changes
-from tmkit.plans.continuous_goals import goal_of_node
-from tmkit.plans.observations import PlannedObservation, covariance_rows, with_observations
+from tmkit.plans.class_changes import ClassEffect, FactEffect, apply_effects
+from tmkit.plans.continuous_goals import ContinuousGoal, read_goal
+from tmkit.plans.observations import PlannedObservation, apply_observations, covariance_rows
 from tmkit.plans.timing_file import read_timing, timing_to_list
 from tmkit.plans.tmp_file import save_tmp_plan
 from tmkit.plans.values import Attachment, Configuration, Plan, PlanStep, Segment, SegmentKind
@@ -46,8 +45,17 @@ from tmkit.spatial import Pose
 from tmkit.spatial.plain import read_only
 
 _FORMAT = "tmkit-plan"
-_VERSION, _UNTIMED_VERSION = 4, 3  # the former has the timing of the motions
-_ONE_ARM_VERSION = 2  # had one arm, which no segment named
+"""Value of the key ``format``."""
+
+_TIMED_VERSION = 4
+"""Version of a plan with the timing of its motions."""
+
+_UNTIMED_VERSION = 3
+"""Version of a plan without the timing of its motions."""
+
+_ONE_ARM_VERSION = 2
+"""Version of a plan with one arm, which the segments do not name."""
+
 _KEYS = (
     "domain",
     "format",
@@ -64,6 +72,8 @@ _KEYS = (
     "values",
     "version",
 )
+"""Keys of a plan."""
+
 _SEGMENT_KEYS = (
     "arm",
     "constraints",
@@ -76,26 +86,27 @@ _SEGMENT_KEYS = (
     "path",
     "reparent",
 )
+"""Keys of a segment."""
 
 
 def save_plan(plan: Plan, path: str | Path) -> None:
-    """Write a plan to a file: all of it, or nothing.
+    """Write a plan to a file, atomically.
 
-    The same plan has the same bytes: no dates, no absolute paths. The motions are timed if they
-    were not yet.
+    Equal plans have equal bytes, without dates and absolute paths. The timing of the motions is
+    computed if it is missing.
 
     Args:
-        plan: the plan.
-        path: the file. A name that ends in ``.tmp`` selects the format of the original TMKit, which
-            holds actions, motions and changes of parent only; :func:`tmkit.tamp.load_tmp_plan`
+        plan: plan to write.
+        path: file to write. The suffix ``.tmp`` selects the format of the original TMKit, which
+            contains only actions, motions and changes of parent; :func:`tmkit.tamp.load_tmp_plan`
             reads it. Any other name selects JSON.
 
     Raises:
-        OutputError: the file cannot be written.
-        PlanFileError: a step does what a ``.tmp`` file cannot express: it observes something,
-            pours, pushes an object or moves a joint of the scene by its handle.
-        FileFormatError: a name that a ``.tmp`` file cannot hold, since it has a blank or a ``#`` in
-            it.
+        OutputError: if the file cannot be document.
+        PlanFileError: if a ``.tmp`` file cannot express a step: an observation, pouring, pushing or
+            operating a handle.
+        FileFormatError: if a name contains a blank or a ``#``, which a ``.tmp`` file cannot
+            express.
     """
     check_argument(plan, Plan, "plan", function="save_plan", hint=plan_hint(plan))
     if Path(path).suffix == ".tmp":
@@ -110,17 +121,17 @@ def save_plan(plan: Plan, path: str | Path) -> None:
 def plan_to_dict(
     plan: Plan, *, with_scene: bool = True, with_timing: bool = True
 ) -> dict[str, Any]:
-    """Return a plan as plain values.
+    """Return a plan in types of JSON.
 
     Args:
-        plan: the plan.
-        with_scene: whether the first scene is among them; else it is for the caller to keep.
-        with_timing: whether the timing of its motions is, which is computed if it was not yet.
+        plan: plan to convert.
+        with_scene: whether to include the first scene. Without it, the caller stores the scene.
+        with_timing: whether to include the timing of the motions, which is computed if missing.
     """
     timing = timing_to_list(plan) if with_timing else []
-    written = {
+    document = {
         "format": _FORMAT,
-        "version": _VERSION if timing else _UNTIMED_VERSION,
+        "version": _TIMED_VERSION if timing else _UNTIMED_VERSION,
         **({"scene": scene_to_dict(plan.scene)} if with_scene else {}),
         "q": [float(value) for value in plan.q],
         "robots": [robot.to_dict() for robot in plan.robots],
@@ -134,89 +145,96 @@ def plan_to_dict(
         "seed": plan.seed,
         "steps": [_step_to_dict(step) for step in plan.steps],
     }
-    if plan.continuous_goals:  # these three, most plans do not have
-        written["goals"] = [goal.to_dict() for goal in plan.continuous_goals]
+    if plan.continuous_goals:
+        document["goals"] = [goal.to_dict() for goal in plan.continuous_goals]
     if plan.metric is not None:
-        written["metric"] = plan.metric.value
+        document["metric"] = plan.metric.value
     if plan.starts:
-        written["schedule"] = {"starts": list(plan.starts), "joined": list(plan.joined)}
+        document["schedule"] = {"starts": list(plan.starts), "joined": list(plan.joined)}
     if timing:
-        written["timing"] = timing
+        document["timing"] = timing
     if plan.values:
         values = sorted(plan.values.items())
-        written["values"] = [
+        document["values"] = [
             {"of": [term.predicate, *term.arguments], "is": value} for term, value in values
         ]
-    return written
+    return document
 
 
 def _step_to_dict(step: PlanStep) -> dict[str, Any]:
-    written: dict[str, Any] = {
+    """Return a step in types of JSON."""
+    document: dict[str, Any] = {
         "action": [step.action.name, *step.action.arguments],
         "choice": step.choice,
         "segments": [_segment_to_dict(segment) for segment in step.segments],
     }
-    if step.cost != 1.0:  # most domains have no costs
-        written["cost"] = step.cost
-    # most steps have none
+    if step.cost != 1.0:
+        document["cost"] = step.cost
     if classes := [change for change in step.changes if isinstance(change, ClassEffect)]:
-        written["classes"] = [
+        document["classes"] = [
             {"frame": change.frame, "added": list(change.added), "removed": list(change.removed)}
             for change in classes
         ]
     for change in step.changes:
-        if isinstance(change, FactEffect):  # one at most, the last
+        if isinstance(change, FactEffect):  # at most one, the last
             sides = {"added": change.added, "removed": change.removed}
-            written["facts"] = {
+            document["facts"] = {
                 side: [[name, *args] for name, args in facts] for side, facts in sides.items()
             }
-    if step.observations:  # only steps in uncertain scenes have some
-        written["looks"] = [
+    if step.observations:
+        document["looks"] = [
             {"target": look.frame, "camera": look.camera} for look in step.observations
         ]
-    return written
+    return document
 
 
 def _segment_to_dict(segment: Segment) -> dict[str, Any]:
+    """Return a segment in types of JSON."""
     change = segment.reparenting
-    written: dict[str, Any] = {
+    document: dict[str, Any] = {
         "kind": segment.kind.value,
         "arm": segment.arm,
         "joints": list(segment.joint_names),
         "path": [[float(value) for value in row] for row in segment.path],
         "gripper": dict(segment.gripper),
         "held": segment.held,
-        "exemptions": [
-            [e.frame_a, e.frame_b, None if math.isinf(e.penetration) else e.penetration, e.reason]
-            for e in segment.allowed_contacts
-        ],
-        "reparent": None if change is None else _reparenting_to_dict(change),
+        "exemptions": [_allowed_contact_to_list(contact) for contact in segment.allowed_contacts],
+        "reparent": None if change is None else _attachment_to_dict(change),
     }
-    if segment.constraints:  # most segments have none
-        written["constraints"] = [constraint.to_dict() for constraint in segment.constraints]
-    if segment.into is not None:  # only where something is poured
-        written["into"] = segment.into
-    return written
+    if segment.constraints:
+        document["constraints"] = [constraint.to_dict() for constraint in segment.constraints]
+    if segment.into is not None:
+        document["into"] = segment.into
+    return document
 
 
-def _reparenting_to_dict(change: Attachment) -> dict[str, Any]:
-    written: dict[str, Any] = {
+def _allowed_contact_to_list(contact: AllowedContact) -> list[Any]:
+    """Return an allowed contact in types of JSON; null is an unlimited penetration."""
+    penetration = None if math.isinf(contact.penetration) else contact.penetration
+    return [contact.frame_a, contact.frame_b, penetration, contact.reason]
+
+
+def _attachment_to_dict(change: Attachment) -> dict[str, Any]:
+    """Return a change of parent in types of JSON."""
+    document: dict[str, Any] = {
         "frame": change.frame,
         "parent": change.parent,
         "pose": [float(value) for value in change.pose.as_array()],
     }
-    if change.grasp_covariance is not None:  # only in uncertain scenes
-        written["slip"] = [list(row) for row in change.grasp_covariance]
-    return written
+    if change.grasp_covariance is not None:
+        document["slip"] = [list(row) for row in change.grasp_covariance]
+    return document
 
 
 def load_plan(path: str | Path) -> Plan:
-    """Read a plan from a JSON file. Reading runs no code: the plan names its domain, which is loaded for validation.
+    """Read a plan from a JSON file.
+
+    Reading runs no code: the file contains the name of the domain, which is loaded for validation.
 
     Raises:
-        MissingFileError: no such file.
-        PlanFileError: the file is broken, of another version, or names meshes that have changed
-            since.
+        MissingFileError: if the file is missing.
+        PlanFileError: if the file is invalid, has another version or names meshes that have
+            changed.
     """
     source = Path(path)
     document, _ = read_json(
@@ -226,24 +244,28 @@ def load_plan(path: str | Path) -> Plan:
 
 
 def plan_from_dict(document: Any, *, source: str = "plan", scene: SceneGraph | None = None) -> Plan:
-    """Create a plan from the values of its JSON file.
+    """Create a plan from the document of its JSON file.
 
     Args:
-        document: the values.
-        source: the file, for messages.
-        scene: the first scene, for values without one.
+        document: document of the file.
+        source: name of the file, for messages.
+        scene: first scene, for a document without one.
 
     Raises:
-        PlanFileError: a value that is missing or does not fit; the message says which.
+        PlanFileError: if a value is missing or invalid; the message contains its place.
     """
     if not isinstance(document, Mapping) or document.get("format") != _FORMAT:
         raise PlanFileError.at(source, f"is not a plan: its 'format' is not '{_FORMAT}'")
     version = document.get("version")
-    if version not in (_VERSION, _UNTIMED_VERSION, _ONE_ARM_VERSION) or isinstance(version, bool):
-        known = f"{_ONE_ARM_VERSION} to {_VERSION}"
-        raise PlanFileError.at(source, f"has plan version {version!r}, this tmkit reads {known}")
+    if version not in (_TIMED_VERSION, _UNTIMED_VERSION, _ONE_ARM_VERSION) or isinstance(
+        version, bool
+    ):
+        versions = f"{_ONE_ARM_VERSION} to {_TIMED_VERSION}"
+        raise PlanFileError.at(source, f"has plan version {version!r}, this tmkit reads {versions}")
     try:
-        top = JsonNode(_several_arms(document) if version == _ONE_ARM_VERSION else document, source)
+        if version == _ONE_ARM_VERSION:
+            document = _upgrade_one_arm(document)
+        top = JsonNode(document, source)
         return _read_plan(top, _read_scene(top) if scene is None else scene)
     except FileFormatError as error:
         raise PlanFileError.at(source, error.data["reason"]) from error
@@ -251,27 +273,28 @@ def plan_from_dict(document: Any, *, source: str = "plan", scene: SceneGraph | N
         raise PlanFileError.at(source, str(error)) from error
 
 
-def _several_arms(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document of the version with one arm as one of today; what is broken in it stays so."""
-    made = {key: value for key, value in document.items() if key != "robot"}
+def _upgrade_one_arm(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert a document with one arm to the present version; invalid values stay invalid."""
+    upgraded = {key: value for key, value in document.items() if key != "robot"}
     robot = document.get("robot")
     if "robot" in document:
-        made["robots"] = [robot]
+        upgraded["robots"] = [robot]
     name = robot.get("name") if isinstance(robot, Mapping) else None
     steps = document.get("steps")
     if not isinstance(steps, list):
-        return made
-    made["steps"] = [dict(step) if isinstance(step, dict) else step for step in steps]
-    for step in made["steps"]:
+        return upgraded
+    upgraded["steps"] = [dict(step) if isinstance(step, dict) else step for step in steps]
+    for step in upgraded["steps"]:
         if isinstance(step, dict) and isinstance(step.get("segments"), list):
             step["segments"] = [
                 {"arm": name, **segment} if isinstance(segment, dict) else segment
                 for segment in step["segments"]
             ]
-    return made
+    return upgraded
 
 
 def _read_scene(top: JsonNode) -> SceneGraph:
+    """Return the first scene."""
     try:
         return scene_from_dict(top.get("scene").table(), source="scene")
     except FileFormatError as error:
@@ -279,6 +302,7 @@ def _read_scene(top: JsonNode) -> SceneGraph:
 
 
 def _read_plan(top: JsonNode, scene: SceneGraph) -> Plan:
+    """Return the plan of a document with its first scene."""
     top.require_keys_among(*_KEYS)
     q = read_only(np.array([item.number() for item in top.get("q").items()]))
     try:
@@ -287,15 +311,26 @@ def _read_plan(top: JsonNode, scene: SceneGraph) -> Plan:
         raise top.get("q").error(str(error)) from None
     robots = _read_robots(top.get("robots"), scene)
     steps: list[PlanStep] = []
-    at_scene, at_q = scene, q
+    step_scene, step_q = scene, q
     for entry in top.get("steps").items():
-        step = _read_step(entry, at_scene, at_q, names=[robot.name for robot in robots])
-        at_scene, at_q = step.scene, step.q
+        step = _read_step(entry, step_scene, step_q, names=[robot.name for robot in robots])
+        step_scene, step_q = step.scene, step.q
         steps.append(step)
     domain, seed = top.get("domain"), top.get("seed")
     domain.require_keys_among("digest", "name", "pddl", "semantics")
     if not isinstance(seed.value, int) or isinstance(seed.value, bool) or seed.value < 0:
         raise seed.error(f"expected an integer of at least 0, received {seed.value!r}")
+
+    # Read the optional values.
+    goals: tuple[ContinuousGoal, ...] = ()
+    metric: Metric | None = None
+    values: dict[Fact, float] = {}
+    if "goals" in top.table():
+        goals = tuple(map(read_goal, top.get("goals").items()))
+    if "metric" in top.table():
+        metric = Metric(top.get("metric").one_of([entry.value for entry in Metric]))
+    if "values" in top.table():
+        values = dict(map(_read_value, top.get("values").items()))
     plan = Plan(
         scene,
         q,
@@ -307,22 +342,18 @@ def _read_plan(top: JsonNode, scene: SceneGraph) -> Plan:
         top.get("goal").text(),
         seed.value,
         tuple(steps),
-        tuple(map(goal_of_node, top.get("goals").items())) if "goals" in top.table() else (),
-        (
-            Metric(top.get("metric").one_of([metric.value for metric in Metric]))
-            if "metric" in top.table()
-            else None
-        ),
-        dict(map(_read_value, top.get("values").items())) if "values" in top.table() else {},
+        goals,
+        metric,
+        values,
         *_read_schedule(top, len(steps)),
     )
     if "timing" in top.table():
-        plan._keep_timing(*read_timing(top.get("timing"), plan))
+        plan._store_timing(*read_timing(top.get("timing"), plan))
     return plan
 
 
 def _read_schedule(top: JsonNode, count: int) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    """Return when steps start and which continue which; empty for a plan without a schedule."""
+    """Return the starts [s] and the joined steps of a plan, empty without a schedule."""
     if "schedule" not in top.table():
         return (), ()
     node = top.get("schedule")
@@ -331,15 +362,15 @@ def _read_schedule(top: JsonNode, count: int) -> tuple[tuple[float, ...], tuple[
     times = tuple(item.number() for item in starts.items())
     if len(times) != count or min(times, default=0.0) < 0.0:
         raise starts.error(f"expected {count} numbers of at least 0, one for each step")
-    before = tuple(int(item.number()) for item in joined.items())
-    if before and (
-        len(before) != count or any(not 0 <= number <= at for at, number in enumerate(before))
-    ):
+    predecessors = tuple(int(item.number()) for item in joined.items())
+    is_earlier = all(0 <= number <= index for index, number in enumerate(predecessors))
+    if predecessors and not (len(predecessors) == count and is_earlier):
         raise joined.error(f"expected {count} numbers of earlier steps, or 0")
-    return times, before
+    return times, predecessors
 
 
 def _read_value(node: JsonNode) -> tuple[Fact, float]:
+    """Return the term and the value of a function of the problem."""
     node.require_keys_among("is", "of")
     words = [item.name() for item in node.get("of").items()]
     if not words:
@@ -350,6 +381,7 @@ def _read_value(node: JsonNode) -> tuple[Fact, float]:
 
 
 def _read_robots(node: JsonNode, scene: SceneGraph) -> tuple[Manipulator, ...]:
+    """Return the arms, after a check against the scene."""
     robots: list[Manipulator] = []
     for item in node.items():
         try:
@@ -368,7 +400,14 @@ def _read_robots(node: JsonNode, scene: SceneGraph) -> tuple[Manipulator, ...]:
 def _read_step(
     node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Sequence[str]
 ) -> PlanStep:
-    """Return a step that begins in a scene version at a configuration, of the arms of these names."""
+    """Return a step.
+
+    Args:
+        node: node of the step.
+        scene: scene before the step.
+        q: (n_joints,) configuration before the step.
+        names: names of the arms.
+    """
     node.require_keys_among("action", "choice", "classes", "cost", "facts", "looks", "segments")
     words = [item.name() for item in node.get("action").items()]
     if not words:
@@ -383,43 +422,48 @@ def _read_step(
         except TmkitError as error:
             raise item.error(str(error)) from error
         segments.append(segment)
-    looks: list[PlannedObservation] = []
+    observations: list[PlannedObservation] = []
     for item in node.get("looks").items() if "looks" in node.table() else ():
         item.require_keys_among("camera", "target")
-        looks.append(PlannedObservation(item.get("target").name(), item.get("camera").name()))
+        observation = PlannedObservation(item.get("target").name(), item.get("camera").name())
+        observations.append(observation)
         try:
-            scene = with_observations(scene, looks[-1:], q=q)
+            scene = apply_observations(scene, [observation], q=q)
         except TmkitError as error:
             raise item.error(str(error)) from error
     changes: list[ClassEffect | FactEffect] = []
+    for item, change in _read_changes(node):
+        changes.append(change)
+        try:
+            scene = apply_effects(scene, [change])
+        except TmkitError as error:
+            raise item.error(str(error)) from error
+    action, choice = GroundAction(words[0], tuple(words[1:])), node.get("choice").text()
+    cost = node.get("cost").number() if "cost" in node.table() else 1.0
+    return PlanStep(
+        action, tuple(segments), scene, q, choice, tuple(changes), cost, tuple(observations)
+    )
+
+
+def _read_changes(node: JsonNode) -> Iterator[tuple[JsonNode, ClassEffect | FactEffect]]:
+    """Yield the changes of classes and task facts of a step, with their nodes."""
     for item in node.get("classes").items() if "classes" in node.table() else ():
         item.require_keys_among("added", "frame", "removed")
         added, removed = (
             tuple(name.name() for name in item.get(key).items()) for key in ("added", "removed")
         )
-        changes.append(ClassEffect(item.get("frame").name(), added, removed))
-        try:
-            scene = with_class_changes(scene, changes[-1:])
-        except TmkitError as error:
-            raise item.error(str(error)) from error
+        yield item, ClassEffect(item.get("frame").name(), added, removed)
     if "facts" in node.table():
         item = node.get("facts")
         item.require_keys_among("added", "removed")
-        changes.append(
-            FactEffect(
-                *(tuple(map(_read_fact, item.get(key).items())) for key in ("added", "removed"))
-            )
+        added_facts, removed_facts = (
+            tuple(map(_read_fact, item.get(key).items())) for key in ("added", "removed")
         )
-        try:
-            scene = with_class_changes(scene, changes[-1:])
-        except TmkitError as error:
-            raise item.error(str(error)) from error
-    action, choice = GroundAction(words[0], tuple(words[1:])), node.get("choice").text()
-    cost = node.get("cost").number() if "cost" in node.table() else 1.0
-    return PlanStep(action, tuple(segments), scene, q, choice, tuple(changes), cost, tuple(looks))
+        yield item, FactEffect(added_facts, removed_facts)
 
 
 def _read_fact(node: JsonNode) -> TaskFact:
+    """Return a task fact."""
     words = [item.name() for item in node.items()]
     if not words:
         raise node.error("expected a predicate and its arguments, received nothing")
@@ -427,6 +471,7 @@ def _read_fact(node: JsonNode) -> TaskFact:
 
 
 def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Segment:
+    """Return a segment in a scene with arms of some names."""
     node.require_keys_among(*_SEGMENT_KEYS)
     joints = tuple(item.name() for item in node.get("joints").items())
     if (repeated := first_repeated(joints)) is not None:
@@ -439,6 +484,11 @@ def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Se
     gripper = node.get("gripper")
     held, change = node.get("held"), node.get("reparent")
     kind = SegmentKind(node.get("kind").one_of([kind.value for kind in SegmentKind]))
+    constraints: tuple[PathConstraint, ...] = ()
+    if "constraints" in node.table():
+        nodes = node.get("constraints").items()
+        constraints = tuple(_read_constraint(item, scene) for item in nodes)
+    container = _read_frame(node.get("into"), scene) if "into" in node.table() else None
     return Segment(
         kind,
         node.get("arm").one_of(names),
@@ -447,50 +497,47 @@ def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Se
         {joint: gripper.get(joint).number() for joint in gripper.table()},
         None if held.value is None else _read_frame(held, scene),
         tuple(_read_allowed_contact(item) for item in node.get("exemptions").items()),
-        None if change.value is None else _read_reparenting(change),
-        (
-            tuple(_read_constraint(item, scene) for item in node.get("constraints").items())
-            if "constraints" in node.table()
-            else ()
-        ),
-        _read_frame(node.get("into"), scene) if "into" in node.table() else None,
+        None if change.value is None else _read_attachment(change),
+        constraints,
+        container,
     )
 
 
 def _read_frame(node: JsonNode, scene: SceneGraph) -> str:
+    """Return the name of a frame of the scene."""
     if node.text() not in scene:
         raise node.error(f"'{node.value}' is no frame of the scene")
     return node.text()
 
 
 def _read_constraint(node: JsonNode, scene: SceneGraph) -> PathConstraint:
+    """Return a path constraint of a frame of the scene."""
     _read_frame(node.get("frame"), scene)
     return constraint_of_node(node)
 
 
 def _read_allowed_contact(node: JsonNode) -> AllowedContact:
-    words = list(node.items())
-    if len(words) != 4:
+    """Return an allowed contact."""
+    items = list(node.items())
+    if len(items) != 4:
         raise node.error(
-            f"expected two frames, a depth or null, and a reason, received {len(words)} items"
+            f"expected two frames, a depth or null, and a reason, received {len(items)} items"
         )
-    first, second, depth, reason = words
+    first, second, depth, reason = items
     return AllowedContact(first.name(), second.name(), depth.limit(math.inf), reason.text())
 
 
-def _read_reparenting(node: JsonNode) -> Attachment:
+def _read_attachment(node: JsonNode) -> Attachment:
+    """Return a change of parent."""
     node.require_keys_among("frame", "parent", "pose", "slip")
     pose = node.get("pose")
     numbers = pose.numbers(7)
-    grasp_covariance = node.get("slip") if "slip" in node.table() else None
+    slip = node.get("slip") if "slip" in node.table() else None
     try:
-        rows = (
-            None
-            if grasp_covariance is None
-            else covariance_rows([row.numbers(6) for row in grasp_covariance.items()])
-        )
-        return Attachment(
-            node.get("frame").name(), node.get("parent").name(), Pose.from_array(numbers), rows
-        )
+        covariance = None
+        if slip is not None:
+            covariance = covariance_rows([row.numbers(6) for row in slip.items()])
+        frame, parent = node.get("frame").name(), node.get("parent").name()
+        return Attachment(frame, parent, Pose.from_array(numbers), covariance)
     except TmkitError as error:
         raise pose.error(str(error)) from None

@@ -1,11 +1,11 @@
-"""Schedules: the steps of a plan as functions of time, those of different arms at once.
+"""Schedules: the steps of a plan as functions of time, with several arms at the same time.
 
-A plan with :attr:`~tmkit.plans.Plan.starts` says when each step starts. A *track* is the motion of
-one step, or of successive steps of one arm, from rest to rest, as a function of time; a *schedule*
-puts tracks side by side. At any time a joint is where the track that moved it last has it, and the
-scene is the first one with all changes until then.
+A plan with :attr:`~tmkit.plans.Plan.starts` defines the start of each step. A *track* is the motion
+of consecutive steps of one arm, from rest to rest, as a function of time. A *schedule* consists of
+parallel tracks. At any time a joint has the value of the last track that moved it, and the scene is
+the first scene with all changes up to that time.
 
-Invariants: everything is a function of the plan and the times; a track starts and ends at rest.
+Invariants: a schedule depends only on the plan and the times. A track starts and ends at rest.
 """
 
 from __future__ import annotations
@@ -23,23 +23,39 @@ from numpy.typing import NDArray
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
 from tmkit.motion.timing import BlendedPath
-from tmkit.plans.class_changes import with_class_changes
-from tmkit.plans.motion_timing import Piece, plan_runs, plan_tracks, planned_motion
+from tmkit.plans.class_changes import apply_effects
+from tmkit.plans.motion_timing import Piece, plan_motion, plan_runs, plan_tracks
 from tmkit.plans.values import Configuration, Plan, Segment, SegmentKind
 
-HAND_SECONDS, SUCTION_SECONDS = 0.8, 0.3
-"""Seconds for which an arm stands while its hand closes or opens, or a vacuum is switched."""
+HAND_SECONDS = 0.8
+"""Time in which a hand closes or opens while its arm is at rest [s]."""
+
+SUCTION_SECONDS = 0.3
+"""Time in which a vacuum is switched while its arm is at rest [s]."""
 
 TICK = 0.02
-"""Seconds of which every duration within a track is a multiple."""
+"""Time of which each duration in a track is a multiple [s]."""
 
-_HAND = (SegmentKind.GRASP, SegmentKind.RELEASE)
+_TIME_TOLERANCE = 1e-9
+"""Difference of times that count as equal [s]."""
+
+_HAND_KINDS = (SegmentKind.GRASP, SegmentKind.RELEASE)
+"""Kinds of segments in which a hand moves."""
+
 _Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """A segment in time: seconds from the start of its track to its end; step from 1, index within it from 0."""
+    """A segment in time.
+
+    Attributes:
+        step: number of the step, from 1.
+        index: index of the segment in its step, from 0.
+        segment: segment of the plan.
+        begin: start, from the start of the track [s].
+        end: end, from the start of the track [s].
+    """
 
     step: int
     index: int
@@ -50,100 +66,154 @@ class Phase:
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """The motion of steps of a plan, one after the other, from rest to rest.
+    """Motion of consecutive steps of a plan, from rest to rest.
 
     Attributes:
-        plan: the plan.
-        numbers: the steps, from 1, in order.
+        plan: plan of the steps.
+        numbers: numbers of the steps, from 1, in order.
+        phases: segments in order.
+        begins: start of each step, from the start of the track [s].
+        ends: end of each step, from the start of the track [s].
     """
 
     plan: Plan
     numbers: tuple[int, ...]
     phases: list[Phase] = field(default_factory=list)
-    begins: list[float] = field(default_factory=list)  # of the steps
+    begins: list[float] = field(default_factory=list)
     ends: list[float] = field(default_factory=list)
-    _moves: list[tuple[float, BlendedPath | None, list[Piece | Phase], list[float]]] = field(
-        default_factory=list
-    )
+    _moves: list[_ArmMove | _HandMove] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        runs, run, at, now = plan_runs(self.plan, self.numbers), list[Piece](), 0, 0.0
-        ends: list[float] = []
+        runs = plan_runs(self.plan, self.numbers)
+        time = 0.0
+        move: _ArmMove | None = None
+        piece_index = 0
         for number in self.numbers:
-            self.begins.append(now)
+            self.begins.append(time)
             for index, segment in enumerate(self.plan.steps[number - 1].segments):
-                if segment.kind not in _HAND or len(segment.path) > 1:
-                    if at == len(run):
-                        run, at = next(runs), 0
-                        motion = planned_motion(self.plan, run)
-                        blended, ends = motion.blended, [now + end for end in motion.ends]
-                        ends[-1] = now + TICK * math.ceil(blended.duration / TICK - 1e-9)
-                        self._moves.append((now, blended, list(run), ends))
-                    self.phases.append(Phase(number, index, segment, now, ends[at]))
-                    now, at = ends[at], at + 1
-                if segment.kind in _HAND:
+                if segment.kind not in _HAND_KINDS or len(segment.path) > 1:
+                    if move is None or piece_index == len(move.pieces):
+                        move, piece_index = self._next_arm_move(runs, time), 0
+                        self._moves.append(move)
+                    end = move.ends[piece_index]
+                    self.phases.append(Phase(number, index, segment, time, end))
+                    time, piece_index = end, piece_index + 1
+                if segment.kind in _HAND_KINDS:
                     seconds = HAND_SECONDS if segment.gripper else SUCTION_SECONDS
-                    phase = Phase(number, index, segment, now, now + seconds)
-                    self.phases.append(phase)
-                    self._moves.append((now, None, [phase], [phase.end]))
-                    now = phase.end
-            self.ends.append(now)
+                    self.phases.append(Phase(number, index, segment, time, time + seconds))
+                    self._moves.append(_HandMove(time, segment))
+                    time = time + seconds
+            self.ends.append(time)
+
+    def _next_arm_move(self, runs: Iterator[list[Piece]], begin: float) -> _ArmMove:
+        """Return the move of the next run, whose duration is rounded up to a tick."""
+        run = next(runs)
+        motion = plan_motion(self.plan, run)
+        ends = [begin + end for end in motion.ends]
+        ticks = math.ceil(motion.blended.duration / TICK - _TIME_TOLERANCE)
+        ends[-1] = begin + TICK * ticks
+        return _ArmMove(begin, motion.blended, tuple(run), tuple(ends))
 
     @property
     def duration(self) -> float:
-        """Seconds."""
+        """Duration of the track [s]."""
         return self.ends[-1]
 
     @cached_property
     def arms(self) -> frozenset[str]:
-        """The names of the arms that move."""
+        """Names of the arms that move."""
         return frozenset(phase.segment.arm for phase in self.phases)
 
     @cached_property
     def columns(self) -> NDArray[np.intp]:
-        """The entries of the configuration that change."""
+        """(k,) indices of the joints that move, in the configuration."""
         joints = {
-            joint for p in self.phases for joint in (*p.segment.joint_names, *p.segment.gripper)
+            joint
+            for phase in self.phases
+            for joint in (*phase.segment.joint_names, *phase.segment.gripper)
         }
         return np.array(sorted(map(self.plan.scene.joint_names.index, joints)), dtype=np.intp)
 
     def sample(self, times: _Array) -> _Array:
-        """Return the values (m, k) of the joints in :attr:`columns` at times (m,) from the start of the track."""
-        names, first = (
-            self.plan.scene.joint_names,
-            self.plan.steps[self.numbers[0] - 2] if self.numbers[0] > 1 else None,
-        )
-        q = np.repeat(np.asarray((first or self.plan).q)[None], len(times), axis=0)
-        for begin, blended, parts, ends in self._moves:
-            rows = times >= begin
-            if not rows.any():
+        """Return values (m, k) of the joints in :attr:`columns`.
+
+        Args:
+            times: (m,) times from the start of the track [s].
+        """
+        names, first = self.plan.scene.joint_names, self.numbers[0]
+        start_q = self.plan.steps[first - 2].q if first > 1 else self.plan.q
+        q = np.repeat(np.asarray(start_q)[None], len(times), axis=0)
+        for move in self._moves:
+            if not (times >= move.begin).any():
                 break
-            if blended is not None:
-                piece = parts[0]
-                assert isinstance(piece, Piece)
-                q[np.ix_(rows, np.array([*map(names.index, piece.joint_names)]))] = blended.sample(
-                    np.minimum(times[rows] - begin, blended.duration)
-                )[0]
-                for one, start in zip(parts, [begin, *ends], strict=False):
-                    for joint, value in one.segment.gripper.items():
-                        q[times >= start, names.index(joint)] = value
-            else:
-                for joint, value in parts[0].segment.gripper.items():
-                    column = names.index(joint)
-                    share = ((times[rows] - begin) / HAND_SECONDS).clip(0.0, 1.0)
-                    q[rows, column] += share * (value - q[rows, column])
+            move.apply(times, q, names)
         return q[:, self.columns]
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
-    """A stretch of time in which the same segments are carried out in one scene version.
+class _ArmMove:
+    """Motion of an arm from rest to rest.
 
     Attributes:
-        begin, end: seconds.
-        scene: the version.
-        phases: the segments; of an arm one at most.
-        tracks: the tracks to which they belong.
+        begin: start, from the start of the track [s].
+        blended: positions as functions of time.
+        pieces: segments of the motion.
+        ends: end of each segment, from the start of the track [s].
+    """
+
+    begin: float
+    blended: BlendedPath
+    pieces: tuple[Piece, ...]
+    ends: tuple[float, ...]
+
+    def apply(self, times: _Array, q: Configuration, names: Sequence[str]) -> None:
+        """Set the joint values from the start of the move on.
+
+        Args:
+            times: (m,) times from the start of the track [s].
+            q: (m, n_joints) configurations to change.
+            names: names of the n_joints joints.
+        """
+        rows = times >= self.begin
+        columns = np.array([names.index(joint) for joint in self.pieces[0].joint_names])
+        elapsed = np.minimum(times[rows] - self.begin, self.blended.duration)
+        q[np.ix_(rows, columns)] = self.blended.sample(elapsed)[0]
+        for piece, start in zip(self.pieces, [self.begin, *self.ends], strict=False):
+            for joint, value in piece.segment.gripper.items():
+                q[times >= start, names.index(joint)] = value
+
+
+@dataclass(frozen=True, eq=False)
+class _HandMove:
+    """Motion of a hand while its arm is at rest.
+
+    Attributes:
+        begin: start, from the start of the track [s].
+        segment: grasp or release.
+    """
+
+    begin: float
+    segment: Segment
+
+    def apply(self, times: _Array, q: Configuration, names: Sequence[str]) -> None:
+        """Set the finger joint values from the start of the move on; see :meth:`_ArmMove.apply`."""
+        rows = times >= self.begin
+        fraction = ((times[rows] - self.begin) / HAND_SECONDS).clip(0.0, 1.0)
+        for joint, value in self.segment.gripper.items():
+            column = names.index(joint)
+            q[rows, column] += fraction * (value - q[rows, column])
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """An interval of time with constant segments and scene.
+
+    Attributes:
+        begin: start of the interval [s].
+        end: end of the interval [s].
+        scene: scene during the interval.
+        phases: active segments, at most one of each arm.
+        tracks: tracks of the segments.
     """
 
     begin: float
@@ -155,133 +225,146 @@ class Moment:
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Tracks side by side, each with the second at which it starts."""
+    """Parallel tracks of a plan.
+
+    Attributes:
+        plan: plan of the tracks.
+        tracks: start [s] and track.
+    """
 
     plan: Plan
     tracks: tuple[tuple[float, Track], ...]
 
     @classmethod
     def of(cls, plan: Plan) -> Schedule:
-        """Return the schedule of a plan; without starts, one step follows the other.
+        """Return the schedule of a plan; without starts, the steps are consecutive.
 
-        Steps of one arm of which one starts when the other ends are one motion.
+        Joined steps of one arm are one motion without a rest.
 
         Raises:
-            ConfigurationError: the scene of the plan is uncertain, and looks decide what happens.
+            ConfigurationError: if the scene of the plan is uncertain.
         """
         require_certain(plan)
-        return cls(
-            plan, tuple((start, Track(plan, numbers)) for start, numbers in plan_tracks(plan))
-        )
+        tracks = tuple((start, Track(plan, numbers)) for start, numbers in plan_tracks(plan))
+        return cls(plan, tracks)
 
     @property
     def makespan(self) -> float:
-        """Seconds until the last track ends."""
+        """End of the last track [s]."""
         return max((start + track.duration for start, track in self.tracks), default=0.0)
 
     def step_times(self) -> list[tuple[float, float]]:
-        """Return when each step begins and ends, in seconds."""
+        """Return the start and the end of each step [s]."""
         begins = {
-            n: start + at
+            number: start + begin
             for start, track in self.tracks
-            for n, at in zip(track.numbers, track.begins, strict=True)
+            for number, begin in zip(track.numbers, track.begins, strict=True)
         }
         ends = self.ends()
         return [(begins[number], ends[number]) for number in range(1, len(self.plan.steps) + 1)]
 
     def ends(self) -> dict[int, float]:
-        """Return when the steps that there are end, in seconds, by their numbers."""
+        """Return the end of each step in a track [s], by its number."""
         return {
-            n: start + at
+            number: start + end
             for start, track in self.tracks
-            for n, at in zip(track.numbers, track.ends, strict=True)
+            for number, end in zip(track.numbers, track.ends, strict=True)
         }
 
     def q(self, times: _Array) -> Configuration:
-        """Return configurations (m, n_joints) at times (m,), in seconds."""
-        found = np.repeat(np.asarray(self.plan.q, dtype=float)[None], len(times), axis=0)
+        """Return configurations (m, n_joints) at times (m,) [s]."""
+        q = np.repeat(np.asarray(self.plan.q, dtype=float)[None], len(times), axis=0)
         for start, track in sorted(self.tracks, key=lambda item: item[0]):
             rows = np.flatnonzero(times >= start)
             if not len(rows):
                 break
-            found[np.ix_(rows, track.columns)] = track.sample(
-                np.minimum(times[rows] - start, track.duration)
-            )
-        return found
+            elapsed = np.minimum(times[rows] - start, track.duration)
+            q[np.ix_(rows, track.columns)] = track.sample(elapsed)
+        return q
 
     def changes(self) -> list[tuple[float, int, int]]:
-        """Return when the scene changes, in order: seconds, step, and index of the segment, or their number."""
-        found = []
-        for start, track in self.tracks:
-            moved = (phase for phase in track.phases if phase.segment.reparenting is not None)
-            found += [(start + phase.end, phase.step, phase.index) for phase in moved]
-            for number, end in zip(track.numbers, track.ends, strict=True):
-                if (step := self.plan.steps[number - 1]).changes:
-                    found.append((start + end, number, len(step.segments)))
-        return sorted(found)
+        """Return the changes of the scene in order: time [s], step and segment.
 
-    def changed(self, scene: SceneGraph, step: int, index: int) -> SceneGraph:
+        The index of the segment equals the number of segments for a change after the last one.
+        """
+        changes = []
+        for start, track in self.tracks:
+            changes += [
+                (start + phase.end, phase.step, phase.index)
+                for phase in track.phases
+                if phase.segment.reparenting is not None
+            ]
+            for number, end in zip(track.numbers, track.ends, strict=True):
+                step = self.plan.steps[number - 1]
+                if step.changes:
+                    changes.append((start + end, number, len(step.segments)))
+        return sorted(changes)
+
+    def apply_change(self, scene: SceneGraph, number: int, index: int) -> SceneGraph:
         """Return the scene after one of :meth:`changes`.
 
         Args:
-            scene: the scene before it.
-            step, index: as :meth:`changes` gives them.
+            scene: scene before the change.
+            number: number of the step, from 1.
+            index: index of the segment, as in :meth:`changes`.
         """
-        planned = self.plan.steps[step - 1]
-        if index == len(planned.segments):
-            return with_class_changes(scene, planned.changes)
-        change = planned.segments[index].reparenting
-        return scene if change is None else change.applied(scene, scene.zero_configuration())
+        step = self.plan.steps[number - 1]
+        if index == len(step.segments):
+            return apply_effects(scene, step.changes)
+        change = step.segments[index].reparenting
+        return scene if change is None else change.apply(scene, scene.zero_configuration())
 
     def moments(self, begin: float = 0.0, end: float = math.inf) -> Iterator[Moment]:
-        """Yield the stretches of time between two seconds, in order.
+        """Yield the intervals between two times, in order.
 
         Args:
-            begin, end: seconds; the makespan at the latest.
+            begin: start of the first interval [s].
+            end: end of the last interval, at most the makespan [s].
         """
         changes = self.changes()
+        change_times = [time for time, *_ in changes]
         phases = [
-            (start + p.begin, start + p.end, p, track)
+            (start + phase.begin, start + phase.end, phase, track)
             for start, track in self.tracks
-            for p in track.phases
+            for phase in track.phases
         ]
         end = min(end, self.makespan)
-        bounds = {
-            begin,
-            end,
-            *(at for at, *_ in changes),
-            *(t for a, b, *_ in phases for t in (a, b)),
-        }
-        edges = sorted(at for at in bounds if begin <= at <= end)
-        scene, done, at_change = self.plan.scene, 0, [at for at, *_ in changes]
+        bounds = {begin, end, *change_times}
+        for phase_begin, phase_end, *_ in phases:
+            bounds |= {phase_begin, phase_end}
+        edges = sorted(time for time in bounds if begin <= time <= end)
+        scene, change_index = self.plan.scene, 0
         for first, last in pairwise(edges):
-            while done < bisect_right(at_change, first + 1e-9):
-                scene = self.changed(scene, *changes[done][1:])
-                done += 1
-            if last - first < 1e-9:
+            while change_index < bisect_right(change_times, first + _TIME_TOLERANCE):
+                _, number, index = changes[change_index]
+                scene = self.apply_change(scene, number, index)
+                change_index += 1
+            if last - first < _TIME_TOLERANCE:
                 continue
             active = [
-                (p, track) for a, b, p, track in phases if a < last - 1e-9 and b > first + 1e-9
+                (phase, track)
+                for phase_begin, phase_end, phase, track in phases
+                if phase_begin < last - _TIME_TOLERANCE and phase_end > first + _TIME_TOLERANCE
             ]
-            yield Moment(
-                first, last, scene, tuple(p for p, _ in active), tuple(track for _, track in active)
-            )
+            active_phases = tuple(phase for phase, _ in active)
+            active_tracks = tuple(track for _, track in active)
+            yield Moment(first, last, scene, active_phases, active_tracks)
 
 
 def require_certain(plan: Plan) -> None:
-    """Refuse a plan of which the steps are no function of time: one that looks at things in an uncertain scene.
+    """Check that the steps of a plan are functions of time, without observations.
 
     Raises:
-        ConfigurationError: it has observations, or its scene has covariances.
+        ConfigurationError: if the plan has observations or its scene has covariances.
     """
     if plan.scene.noisy_frames or any(step.observations for step in plan.steps):
         raise ConfigurationError(
-            "a plan in an uncertain scene has no schedule: what it sees decides what happens"
+            "a plan in an uncertain scene has no schedule: its steps depend on measurements"
         )
 
 
-def with_starts(plan: Plan, starts: Sequence[float], joined: Sequence[int]) -> Plan:
+def set_starts(plan: Plan, starts: Sequence[float], joined: Sequence[int]) -> Plan:
     """Return a plan with a schedule; see :attr:`Plan.starts` and :attr:`Plan.joined`."""
-    made = replace(plan, starts=tuple(starts), joined=tuple(joined) if any(joined) else ())
-    made._keep_timing(plan._motions)
-    return made
+    scheduled = replace(plan, starts=tuple(starts), joined=tuple(joined) if any(joined) else ())
+    scheduled._store_timing(plan._motions)
+    return scheduled

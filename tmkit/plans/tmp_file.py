@@ -1,6 +1,7 @@
-"""Plans in the format of the original TMKit: actions, motions and changes of parent, with comments that name the rest.
+"""Plans in the format of the original TMKit: actions, motions and changes of parent.
 
-How ``.tmp`` files are read, :mod:`tmkit.tamp.validation.tmp_plan` tells.
+Comments contain the domain, the goal, the arms and the seed. :mod:`tmkit.tamp.validation.tmp_plan`
+reads ``.tmp`` files.
 """
 
 from __future__ import annotations
@@ -23,28 +24,32 @@ from tmkit.plans.values import Configuration, Plan, PlanStep, Segment
 from tmkit.robots import Manipulator
 
 TMP_HEADER = "Written by tmkit, to its last line: End, N actions"
-"""The comment that files written here begin with: one that does not end as it says is cut off."""
+"""First comment of a file. A file with this comment but without the last one is truncated."""
 
 
 def tmp_footer(actions: int) -> str:
-    """Return the comment that a file of so many actions ends with."""
+    """Return the last comment of a file with a number of actions."""
     return f"End, {actions} actions"
 
 
 def save_tmp_plan(plan: Plan, path: str | Path) -> None:
-    """Write a plan in the TMKit format, completely or not at all; the same plan gives the same bytes."""
+    """Write a plan in the TMKit format, atomically; the same plan gives the same bytes.
+
+    Raises:
+        PlanFileError: if the format cannot express a step.
+    """
     for number, step in enumerate(plan.steps, start=1):
-        if (reason := _inexpressible(plan, step)) is not None:
-            what = (
+        if (reason := _format_fault(plan, step)) is not None:
+            raise PlanFileError.at(
+                path,
                 f"step {number} {step.action} {reason}, which the format cannot express; save the"
-                " plan as .json"
+                " plan as .json",
             )
-            raise PlanFileError.at(path, what)
     write_tmp(tuple(_entries(plan)), path)
 
 
-def _inexpressible(plan: Plan, step: PlanStep) -> str | None:
-    """Return what a step does that no entry of the format says; None when all of it can be written."""
+def _format_fault(plan: Plan, step: PlanStep) -> str | None:
+    """Return the part of a step that the format cannot express, or None."""
     if step.observations:
         return "observes frames"
     for segment in step.segments:
@@ -52,45 +57,47 @@ def _inexpressible(plan: Plan, step: PlanStep) -> str | None:
             return f"pushes '{segment.held}'"
         if segment.into is not None:
             return f"pours into '{segment.into}'"
-        operated = set(segment.joint_names) - set(plan.arm(segment.arm).joints)
-        if operated:
-            return f"moves joint '{min(operated)}' by its handle"
+        mechanism_joints = set(segment.joint_names) - set(plan.arm(segment.arm).joints)
+        if mechanism_joints:
+            return f"moves joint '{min(mechanism_joints)}' by its handle"
     return None
 
 
 def _entries(plan: Plan) -> Iterator[TmpEntry]:
-    """Yield a plan as the entries of a plan file; comments name what it was made for."""
+    """Yield the entries of a plan file, with its context in comments."""
     yield TmpComment(TMP_HEADER)
-    for what, said in (
+    for name, value in (
         ("Task Domain", plan.domain),
         ("Semantics", plan.semantics),
         ("Goal", plan.goal),
         ("Robot", " ".join(robot.name for robot in plan.robots)),
         ("Seed", str(plan.seed)),
     ):
-        if said:
-            yield TmpComment(f"{what}: {said}")
+        if value:
+            yield TmpComment(f"{name}: {value}")
     yield TmpMotion(plan.scene.joint_names, (Waypoint(tuple(plan.q.tolist())),))
     scene, q = plan.scene, plan.q
     for step in plan.steps:
         yield TmpAction((step.action.name, *step.action.arguments))
         for segment in step.segments:
-            yield _motion(segment, scene, q, plan.arm(segment.arm))
+            yield _segment_motion(segment, scene, q, plan.arm(segment.arm))
             scene, q = segment.end(scene, q)
             if segment.reparenting is not None:
                 yield TmpReparent(segment.reparenting.frame, segment.reparenting.parent)
     yield TmpComment(tmp_footer(len(plan.steps)))
 
 
-def _motion(segment: Segment, scene: SceneGraph, q: Configuration, robot: Manipulator) -> TmpMotion:
-    """Return a segment as a motion of arm and hand; where the fingers move, they do while the arm stands still."""
+def _segment_motion(
+    segment: Segment, scene: SceneGraph, q: Configuration, robot: Manipulator
+) -> TmpMotion:
+    """Return the motion of a segment; the fingers move first, while the arm is at rest."""
     fingers = robot.gripper_joints
-    before = [float(q[scene.joint_names.index(joint)]) for joint in fingers]
-    after = [
+    start_values = [float(q[scene.joint_names.index(joint)]) for joint in fingers]
+    end_values = [
         float(segment.gripper.get(joint, value))
-        for joint, value in zip(fingers, before, strict=True)
+        for joint, value in zip(fingers, start_values, strict=True)
     ]
-    rows = [(*map(float, row), *after) for row in segment.path]
-    if after != before:
-        rows.insert(0, (*map(float, segment.path[0]), *before))
+    rows = [(*map(float, row), *end_values) for row in segment.path]
+    if end_values != start_values:
+        rows.insert(0, (*map(float, segment.path[0]), *start_values))
     return TmpMotion((*segment.joint_names, *fingers), tuple(Waypoint(row) for row in rows))

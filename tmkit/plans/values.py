@@ -1,11 +1,11 @@
-"""Plan value types: segments of motion, and steps with the scenes that they lead to.
+"""Plan value types: segments of motion, and steps with the scenes that result from them.
 
-A :class:`Plan` has its first scene, the arms' descriptions and the domain's text, and can be
-checked, executed and stored anywhere. All values are immutable. The scene changes only between
-segments, by one :class:`Attachment` at the end of a grasp, release or push. It also changes after
-the last segment of a step, by the classes that the action gives to frames or takes from them
-(:class:`tmkit.plans.ClassEffect`), and by what it looks at
-(:class:`tmkit.plans.PlannedObservation`).
+A :class:`Plan` contains its first scene, the descriptions of the arms and the text of the domain.
+It can be validated, executed and stored without other files. All values are immutable.
+
+The scene changes only between segments, by one :class:`Attachment` at the end of a grasp, release
+or push. After the last segment of a step, class changes (:class:`tmkit.plans.ClassEffect`) and
+observations (:class:`tmkit.plans.PlannedObservation`) follow.
 """
 
 from __future__ import annotations
@@ -26,56 +26,56 @@ from tmkit.motion.collision_rules import AllowedContact
 from tmkit.motion.timing import BlendedPath
 from tmkit.pddl import Fact, GroundAction
 from tmkit.pddl.model import Metric
-from tmkit.plans.class_changes import ClassEffect, FactEffect, with_class_changes
+from tmkit.plans.class_changes import ClassEffect, FactEffect, apply_effects
 from tmkit.plans.continuous_goals import ContinuousGoal
-from tmkit.plans.observations import CovarianceRows, PlannedObservation, with_observations
+from tmkit.plans.observations import CovarianceRows, PlannedObservation, apply_observations
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
 Configuration = NDArray[np.float64]
-"""(n_joints,) values of all joints of a scene, or (k, n_joints) along a path; radians or metres."""
+"""(n_joints,) values of all joints of a scene, or (k, n_joints) along a path [rad or m]."""
 
 
 class SegmentKind(StrEnum):
-    """What the arm does along a segment."""
+    """Kinds of segments."""
 
     TRANSIT = "transit"
-    """It moves with an empty hand."""
+    """The arm moves with an empty hand."""
     APPROACH = "approach"
-    """The open hand comes straight to the grasp."""
+    """The open hand moves in a straight line to the grasp."""
     GRASP = "grasp"
-    """The arm stands still and the hand closes; then the object belongs to the hand."""
+    """The arm is at rest and the hand closes; then the object is attached to the hand."""
     LIFT = "lift"
-    """The object is taken straight off its support."""
+    """The object moves in a straight line off its support."""
     TRANSFER = "transfer"
     """The arm carries the object."""
     POUR = "pour"
-    """The arm tilts the object over a container, and back."""
+    """The arm tilts the object over a container and back."""
     OPERATE = "operate"
-    """The closed hand moves a handle, and with it a drawer or door."""
+    """The closed hand moves the handle of a drawer or door."""
     PUSH = "push"
     """The closed hand slides an object along its support; then the object is at its new pose."""
     LOWER = "lower"
-    """The object comes straight down on its support."""
+    """The object moves in a straight line down to its support."""
     RELEASE = "release"
-    """The arm stands still and the hand opens; then the object belongs to its support."""
+    """The arm is at rest and the hand opens; then the object is attached to its support."""
     RETREAT = "retreat"
-    """The open hand leaves straight backwards."""
+    """The open hand moves backwards in a straight line."""
 
 
 @dataclass(frozen=True)
 class Attachment:
-    """A change of parent that keeps the world pose, and what is known of it.
+    """A change of parent that keeps the world pose and its uncertainty.
 
-    In a scene with covariances the object's errors go with it, source by source: what was
-    correlated with it stays so, and to first order every relative pose keeps its distribution.
+    In a scene with covariances the object keeps its error sources. Correlations stay unchanged, and
+    to first order every relative pose keeps its distribution.
 
     Attributes:
-        frame: the object.
-        parent: its new parent.
+        frame: frame of the object.
+        parent: new parent.
         pose: parent_from_frame.
-        grasp_covariance: the covariance that handling adds, [rho, theta] in the axes of the object;
-            none by default.
+        grasp_covariance: (6, 6) covariance that the grasp adds, [rho, theta] in the axes of the
+            object. Defaults to none.
     """
 
     frame: str
@@ -83,43 +83,39 @@ class Attachment:
     pose: Pose
     grasp_covariance: CovarianceRows | None = None
 
-    def applied(self, scene: SceneGraph, q: NDArray[np.float64]) -> SceneGraph:
+    def apply(self, scene: SceneGraph, q: NDArray[np.float64]) -> SceneGraph:
         """Return the scene after the change.
 
         Args:
-            scene: the scene before it.
+            scene: scene before the change.
             q: (n_joints,) configuration.
         """
         if self.grasp_covariance is None and not scene.noisy_frames:
             return scene.reparent(self.frame, self.parent, pose=self.pose)
-        kept = scene.reparent(self.frame, self.parent, q=q, covariance=self.grasp_covariance)
-        return kept.set_pose(self.frame, self.pose)
+        scene = scene.reparent(self.frame, self.parent, q=q, covariance=self.grasp_covariance)
+        return scene.set_pose(self.frame, self.pose)
 
 
 @dataclass(frozen=True, eq=False)
 class Segment(ContentEquality):
-    """One piece of a motion, in one version of the scene.
+    """Motion of one arm in one version of the scene.
 
-    One arm acts; all others stand still, and hold what they hold. Segments are equal if their
-    contents are, paths bit by bit.
+    All other arms are at rest and keep their objects. Segments with equal contents are equal; paths
+    are compared bit by bit.
 
     Attributes:
-        kind: what the arm does.
+        kind: kind of the segment.
         arm: name of the arm.
-        joint_names: the arm's joints; when it operates, also the joint that it moves by the handle,
-            last.
-        path: (k, n_arm) radians or metres; straight in joint space between rows; k is 1 when the
-            arm stands still.
-        gripper: values of the finger joints at the end; during grasp and release they move there,
-            else they are held.
-        held: the object that moves with the hand, or is being grasped or released; or the handle,
-            likewise.
-        allowed_contacts: what may touch meanwhile.
-        reparenting: the change of the scene at the end, for grasp, release and push of an object.
-            The hand that gives an object to another hand releases it without a change: the other's
-            grasp was one.
-        constraints: what frames keep along the path.
-        into: the container into which is poured; else None.
+        joint_names: joints of the arm. The joint of an operated handle comes last.
+        path: (k, n_arm) joint values, linear between rows; k is 1 without motion [rad or m].
+        gripper: finger joint values at the end, by joint. The fingers move during a grasp or
+            release, and are constant otherwise.
+        held: object or handle in the hand, including one that is grasped or released.
+        allowed_contacts: exceptions of the collision check.
+        reparenting: change of the scene at the end of a grasp, release or push of an object. A
+            release in a handover has none, since the other hand's grasp was the change.
+        constraints: path constraints.
+        into: container into which the arm pours, or None.
     """
 
     kind: SegmentKind
@@ -136,44 +132,44 @@ class Segment(ContentEquality):
     def end(
         self, scene: SceneGraph, q: NDArray[np.float64]
     ) -> tuple[SceneGraph, NDArray[np.float64]]:
-        """Return the scene version and the configuration (n_joints,) that this segment leads to.
+        """Return the scene and the configuration (n_joints,) after the segment.
 
         Args:
-            scene: the version in which it happens.
-            q: (n_joints,) configuration before; joints of neither arm nor hand keep their values.
+            scene: scene during the segment.
+            q: (n_joints,) configuration before the segment; joints of neither arm nor hand keep
+                their values.
         """
         arm = dict(zip(self.joint_names, (float(value) for value in self.path[-1]), strict=True))
-        at_q = scene.configuration({**arm, **self.gripper}, base=q)
+        end_q = scene.configuration({**arm, **self.gripper}, base=q)
         change = self.reparenting
-        return (scene if change is None else change.applied(scene, at_q)), at_q
+        return (scene if change is None else change.apply(scene, end_q)), end_q
 
     @property
     def path_length(self) -> float:
-        """Joint-space length of the path: the sum of its steps, each Euclidean over the arm's joints, in radians."""
+        """Joint-space length of the path: sum of the Euclidean distances between rows [rad]."""
         return float(np.sum(norms(np.diff(self.path, axis=0))))
 
     def __repr__(self) -> str:
-        return (
-            f"Segment({self.kind.value}, {len(self.path)}"
-            f" waypoints{f', {self.held}' if self.held else ''})"
-        )
+        held = f", {self.held}" if self.held else ""
+        return f"Segment({self.kind.value}, {len(self.path)} waypoints{held})"
 
 
 @dataclass(frozen=True, eq=False)
 class PlanStep(ContentEquality):
-    """One action with its motion and the world it leads to; equal to another of the same content.
+    """One action with its motion and the resulting scene.
+
+    Steps with equal contents are equal.
 
     Attributes:
-        action: the ground action.
-        segments: its motion.
-        scene: the scene version after the action.
+        action: ground action.
+        segments: motion of the action.
+        scene: scene after the action.
         q: (n_joints,) configuration after the action.
-        choice: the grasp or placement that was chosen, in words.
-        changes: the classes and task facts that are gained and lost after the motion; most actions
-            change none.
-        cost: what the action costs by the problem's metric; 1 where it has none.
-        observations: what is looked at after the motion, in an uncertain scene; ``scene`` takes it
-            as expected.
+        choice: description of the grasp or placement.
+        changes: changes of classes and task facts after the motion.
+        cost: cost of the action by the metric of the problem; 1 without a metric.
+        observations: observations after the motion, in an uncertain scene; their expected results
+            are part of ``scene``.
     """
 
     action: GroundAction
@@ -187,21 +183,22 @@ class PlanStep(ContentEquality):
 
     @property
     def path_length(self) -> float:
-        """Joint-space length of all segments, in radians; see :attr:`Segment.path_length`."""
+        """Joint-space length of all segments [rad]; see :attr:`Segment.path_length`."""
         return sum(segment.path_length for segment in self.segments)
 
     def end(
         self, scene: SceneGraph, q: NDArray[np.float64]
     ) -> tuple[SceneGraph, NDArray[np.float64]]:
-        """Return the scene version and the configuration (n_joints,) that this step leads to.
+        """Return the scene and the configuration (n_joints,) after the step.
 
         Args:
-            scene: the version before it.
-            q: (n_joints,) configuration before it.
+            scene: scene before the step.
+            q: (n_joints,) configuration before the step.
         """
         for segment in self.segments:
             scene, q = segment.end(scene, q)
-        return with_class_changes(with_observations(scene, self.observations, q=q), self.changes), q
+        scene = apply_observations(scene, self.observations, q=q)
+        return apply_effects(scene, self.changes), q
 
     def __repr__(self) -> str:
         return f"PlanStep({self.action}, {len(self.segments)} segments)"
@@ -214,9 +211,9 @@ class PlannedMotion:
     Attributes:
         segments: step and index, from 1, of each segment.
         blended: positions, velocities and accelerations as functions of time.
-        ends: seconds at which each segment ends; of the last, the duration.
-        straight: for each segment the seconds between which the tool moves within 1 mm of its
-            straight line, since it is within 2 cm of a contact; None where it is not.
+        ends: end of each segment [s]; the last one is the duration.
+        straight: start and end of the interval of each segment within 2 cm of a contact [s], or
+            None. In it the tool stays within 1 mm of its straight line.
     """
 
     segments: tuple[tuple[int, int], ...]
@@ -227,32 +224,29 @@ class PlannedMotion:
 
 @dataclass(frozen=True, eq=False)
 class Plan(ContentEquality):
-    """A task plan whose every step has a checked motion and the scene it leads to.
+    """A task plan with a checked motion and the resulting scene for each step.
 
-    Plans are equal if their contents are: those that :func:`~tmkit.plans.save_plan` writes to the
-    same bytes. So a plan that is loaded equals the one that was saved. Equal plans have the same
-    hash.
+    Plans with equal contents are equal and have the same hash. Such plans have the same bytes in a
+    file (:func:`~tmkit.plans.save_plan`), so a loaded plan equals the saved one.
 
     Attributes:
-        scene: the scene at the start.
+        scene: scene at the start.
         q: (n_joints,) configuration at the start.
-        robots: the arms.
-        domain: name of the domain, or the path it was loaded from, without folders.
-        domain_pddl: the text of the domain.
-        domain_digest: 64 hexadecimal digits over the domain's text and its semantics.
-        semantics: name of the semantics, without folders, when they were named apart from the
-            domain; else empty.
-        goal: the goal in PDDL.
-        seed: the seed that the plan was made with.
-        steps: the actions in order; none when the goal held at the start.
-        continuous_goals: what is wanted besides the goal in PDDL.
-        metric: what it was to have little of; None where that is what the domain alone says.
-        values: the values of the problem's functions, on which costs depend; a problem file gives
-            them.
-        starts: when each step starts, in seconds, where arms act at once
-            (:func:`tmkit.tamp.schedule_plan`); empty where one step follows the other.
+        robots: descriptions of the arms.
+        domain: name of the domain, or of its file or folder.
+        domain_pddl: text of the domain.
+        domain_digest: 64 hexadecimal digits, a hash of the domain's text and semantics.
+        semantics: name of semantics that replace those of the domain, without folders, or empty.
+        goal: goal in PDDL.
+        seed: seed of the planner.
+        steps: actions in order; empty if the goal holds at the start.
+        continuous_goals: goals beside the goal in PDDL.
+        metric: metric of the problem; None if only the domain defines it.
+        values: values of the functions of the problem file, on which costs depend.
+        starts: start of each step [s] if arms act at the same time
+            (:func:`tmkit.tamp.schedule_plan`); empty for consecutive steps.
         joined: for each step the number, from 1, of the step whose motion it continues without a
-            rest, or 0; empty where there is none.
+            rest, or 0; empty without such a step.
     """
 
     scene: SceneGraph
@@ -273,19 +267,18 @@ class Plan(ContentEquality):
     _motions: dict[tuple[tuple[int, int], ...], PlannedMotion] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    # of its file's timing
     _misfits: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
-    def _keep_timing(
+    def _store_timing(
         self,
         motions: Mapping[tuple[tuple[int, int], ...], PlannedMotion],
         misfits: Sequence[str] = (),
     ) -> None:
-        """Keep planned motions, so that they are not planned again; the contents of the plan stay the same.
+        """Store motions that are computed or read; they are not part of the contents.
 
         Args:
             motions: motions from rest to rest, by their (step, segment) pairs.
-            misfits: reasons for which the timing of the plan's file is not used.
+            misfits: reasons why the timing of the plan's file is not used.
         """
         self._motions.update(motions)
         self._misfits.extend(misfits)
@@ -295,14 +288,14 @@ class Plan(ContentEquality):
 
     @property
     def robot(self) -> Manipulator:
-        """The first arm."""
+        """First arm."""
         return self.robots[0]
 
     def arm(self, name: str) -> Manipulator:
-        """Return the arm of a name, such as a segment's.
+        """Return the arm of a name.
 
         Raises:
-            UnknownNameError: the plan has no such arm.
+            UnknownNameError: if the plan has no such arm.
         """
         for robot in self.robots:
             if robot.name == name:
@@ -311,22 +304,22 @@ class Plan(ContentEquality):
 
     @property
     def actions(self) -> tuple[GroundAction, ...]:
-        """The ground actions in order."""
+        """Ground actions in order."""
         return tuple(step.action for step in self.steps)
 
     @property
     def cost(self) -> float:
-        """The cost of the actions by the problem's metric; their number where it has none."""
+        """Cost of the actions by the metric of the problem, or their number without a metric."""
         return sum(step.cost for step in self.steps)
 
     @property
     def path_length(self) -> float:
-        """Joint-space length of all motions, in radians; a metre of a prismatic joint counts as a radian."""
+        """Joint-space length of all motions [rad]; 1 m of a prismatic joint counts as 1 rad."""
         return sum(step.path_length for step in self.steps)
 
     @property
     def final_scene(self) -> SceneGraph:
-        """The scene after the last step."""
+        """Scene after the last step."""
         return self.steps[-1].scene if self.steps else self.scene
 
     @property

@@ -28,7 +28,7 @@ from tmkit.formats import ReadingOptions, load_goal_scene, load_scene
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.mesh.package_uris import is_public, path_below, project_folders, real_path
 from tmkit.graph import SceneGraph
-from tmkit.plans.continuous_goals import ContinuousGoal, goal_of_node
+from tmkit.plans.continuous_goals import ContinuousGoal, read_goal
 from tmkit.robots.robot_files import find_manipulators, home_configuration
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import Goal, PlanningProblem, problem_file_of

@@ -30,7 +30,7 @@ from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit.errors import ConfigurationError
 from tmkit.pddl import parse_domain
 from tmkit.pddl.validation import interference
-from tmkit.plans.schedule import TICK, Schedule, Track, require_certain, with_starts
+from tmkit.plans.schedule import TICK, Schedule, Track, require_certain, set_starts
 from tmkit.plans.values import Plan
 from tmkit.robots.mechanisms import held_object
 from tmkit.tamp.validation.schedule_check import ScheduleWorlds

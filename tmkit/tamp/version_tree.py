@@ -46,7 +46,7 @@ from tmkit.manipulation.grasps.values import Grasp
 from tmkit.manipulation.placements.sampling import Placement
 from tmkit.manipulation.samplers import Samplers, SeededSamplers
 from tmkit.pddl import GroundAction, Problem, State
-from tmkit.plans.class_changes import with_class_changes
+from tmkit.plans.class_changes import apply_effects
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.values import Configuration, PlanStep
 from tmkit.robots import movable_frames
@@ -503,7 +503,7 @@ class VersionTree:
         """
         parent, predicted_state = expansion.node, expansion.predicted_state
         if facts := self.domain.fact_changes(motion.scene, predicted_state):
-            scene = with_class_changes(motion.scene, facts)
+            scene = apply_effects(motion.scene, facts)
             changes = (*motion.changes, *facts)
             choice = f"{motion.choice}: {facts[0]}" if motion.choice else str(facts[0])
             motion = replace(motion, scene=scene, changes=changes, choice=choice)

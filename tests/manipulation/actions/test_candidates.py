@@ -21,7 +21,7 @@ from tmkit.manipulation.actions.primitives import WIDE_MARGIN, MotionPrimitives
 from tmkit.motion import CollisionRules
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.plans import ClassEffect, MotionFailure, Plan, SegmentKind
-from tmkit.plans.class_changes import with_class_changes
+from tmkit.plans.class_changes import apply_effects
 from tmkit.plans.plan_file import plan_from_dict, plan_to_dict
 from tmkit.tamp import ValidationReport, load_tmp_plan
 
@@ -198,18 +198,15 @@ def test_files_with_impossible_changes_are_refused(plan: Plan, change: Any, mess
 def test_class_changes_change_something_or_are_refused() -> None:
     """Adding what is there and removing what is not are mistakes; the order of classes is kept."""
     scene = blocks_scene({"a": (0, 0)}).set_classes("a", ["movable", "dirty", "red"])
-    washed = with_class_changes(scene, [ClassEffect("a", added=("clean",), removed=("dirty",))])
+    washed = apply_effects(scene, [ClassEffect("a", added=("clean",), removed=("dirty",))])
     assert list(washed.classes("a")) == ["movable", "red", "clean"]
     assert list(scene.classes("a")) == ["movable", "dirty", "red"]
-    assert (
-        with_class_changes(washed, [ClassEffect("a", added=("dirty",), removed=("clean",))])
-        != scene
-    )
+    assert apply_effects(washed, [ClassEffect("a", added=("dirty",), removed=("clean",))]) != scene
     assert str(ClassEffect("a", added=("clean",), removed=("dirty",))) == "a +clean -dirty"
     with pytest.raises(SceneError, match="has the class 'red' already"):
-        with_class_changes(scene, [ClassEffect("a", added=("red",))])
+        apply_effects(scene, [ClassEffect("a", added=("red",))])
     with pytest.raises(SceneError, match="which no action changes"):
-        with_class_changes(scene, [ClassEffect("a", removed=("movable",))])
+        apply_effects(scene, [ClassEffect("a", removed=("movable",))])
 
 
 def _arm_in(scene: SceneGraph) -> ArmMotionPlanner:

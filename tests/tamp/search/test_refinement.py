@@ -20,7 +20,7 @@ from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageCloc
 from tmkit.motion import CollisionRules
 from tmkit.pddl import Fact, GroundAction, Problem, State, parse_domain
 from tmkit.plans import FailureKind, MotionFailure
-from tmkit.plans.class_changes import ClassEffect, with_class_changes
+from tmkit.plans.class_changes import ClassEffect, apply_effects
 from tmkit.tamp import DomainSemantics, load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import derive_problem
@@ -73,7 +73,7 @@ class GiveValue:
             yield MotionFailure("giving", cause, tuple(blockers[:1]), kind=FailureKind.COLLISION)
             return
         changes = (ClassEffect(self.object, added=(self.value,)),)
-        yield ActionMotion((), with_class_changes(scene, changes), context.q, self.value, changes)
+        yield ActionMotion((), apply_effects(scene, changes), context.q, self.value, changes)
 
 
 class PuzzleSemantics(DomainSemantics):

@@ -28,7 +28,7 @@ from tmkit.manipulation.grasps.sampling import Grasp
 from tmkit.manipulation.placements.sampling import Placement
 from tmkit.manipulation.samplers import Samplers, SeededSamplers
 from tmkit.motion import PathConstraint
-from tmkit.plans.class_changes import ClassEffect, FactEffect, with_class_changes
+from tmkit.plans.class_changes import ClassEffect, FactEffect, apply_effects
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.observations import CovarianceRows
 from tmkit.plans.values import Attachment, Configuration
@@ -282,11 +282,7 @@ class ApplyEffects(BuiltInCandidate):
     ) -> Iterator[ActionMotion | MotionFailure]:
         del arm, seed
         yield ActionMotion(
-            (),
-            with_class_changes(context.scene, self.changes),
-            context.q,
-            self.choice,
-            self.changes,
+            (), apply_effects(context.scene, self.changes), context.q, self.choice, self.changes
         )
 
 

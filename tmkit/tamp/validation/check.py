@@ -41,8 +41,8 @@ from tmkit.motion.dynamics import torque_fault
 from tmkit.motion.path_constraints import carrying_constraints, interpolated
 from tmkit.pddl import Fact, Problem, validate_task_plan
 from tmkit.pddl.model import Metric
-from tmkit.plans.class_changes import ClassEffect, with_class_changes
-from tmkit.plans.observations import CameraModel, with_observations
+from tmkit.plans.class_changes import ClassEffect, apply_effects
+from tmkit.plans.observations import CameraModel, apply_observations
 from tmkit.plans.values import Attachment, Configuration, Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.hands import pair_distance, reason_without_distance
@@ -322,7 +322,7 @@ class _Check:
                 self.problems.append(
                     f"{where}: it pours nothing into '{change.frame}', whose classes change"
                 )
-        scene = with_class_changes(with_observations(scene, step.observations, q=q), step.changes)
+        scene = apply_effects(apply_observations(scene, step.observations, q=q), step.changes)
         self._check_rest(scene, q, f"after {where}")
         if step.scene != scene or np.max(np.abs(step.q - q), initial=0.0) > _JOIN_TOLERANCE:
             self.problems.append(f"{where}: its scene is not the one that its motion leads to")

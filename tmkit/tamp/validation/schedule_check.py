@@ -48,7 +48,7 @@ def schedule_faults(plan: Plan, domain: Domain) -> tuple[list[str], int]:
                 faults.append(f"step {j + 1} starts before step {i + 1} has ended, but {reason}")
     scene = plan.scene
     for change in schedule.changes():
-        scene = schedule.changed(scene, *change[1:])
+        scene = schedule.apply_change(scene, *change[1:])
     if (
         scene != plan.final_scene
         or np.max(np.abs(schedule.q(np.array([math.inf]))[0] - plan.final_q)) > _END

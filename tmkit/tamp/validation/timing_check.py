@@ -47,7 +47,7 @@ def _motion_faults(run: list[Piece], motion: PlannedMotion, rules: CollisionRule
     times = np.linspace(0.0, blended.duration, count)
     q, v, a, along = blended.sample(times)
     jerks = np.diff(a, axis=0) / max(times[1], 1e-9)
-    torques = TorqueLimits(first.scene, first.arm, first.full(first.path[:1])[0])
+    torques = TorqueLimits(first.scene, first.arm, first.configurations(first.path[:1])[0])
     efforts = torques.torques(q[::_TORQUES], v[::_TORQUES], a[::_TORQUES])
     for name, rows, limits in (
         ("speed", v, first.speeds),
@@ -72,7 +72,7 @@ def _motion_faults(run: list[Piece], motion: PlannedMotion, rules: CollisionRule
         (0.0, *motion.ends),
         motion.ends,
         motion.straight,
-        check.straight(blended, motion.ends),
+        check.contact_intervals(blended, motion.ends),
         strict=False,
     ):
         if (said is None) != (near is None) or np.max(
@@ -82,7 +82,7 @@ def _motion_faults(run: list[Piece], motion: PlannedMotion, rules: CollisionRule
                 f"during {piece.segment.kind.value}, the tool is near a contact at other times than"
                 " it has"
             )
-        rows = piece.full(q[(times >= begin) & (times <= end)][::_COARSE])
+        rows = piece.configurations(q[(times >= begin) & (times <= end)][::_COARSE])
         yield from (
             f"during {piece.segment.kind.value}, {fault}"
             for fault in _faults(piece, rows, check, rules)
@@ -95,7 +95,7 @@ def _faults(
     scene, segment = piece.scene, piece.segment
     if not len(rows):
         return
-    if np.any(check.strays(piece, rows)):
+    if np.any(check.is_off_line(piece, rows)):
         yield "the tool leaves its straight line near a contact"
     for constraint in segment.constraints:
         if np.max(constraint.values(scene, rows)) > constraint.tolerance:

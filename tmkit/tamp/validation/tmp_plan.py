@@ -41,7 +41,7 @@ from tmkit.manipulation.samplers import Samplers, SeededSamplers
 from tmkit.motion import CollisionRules
 from tmkit.motion.path_constraints import carrying_constraints
 from tmkit.pddl import GroundAction, parse_goal
-from tmkit.plans.class_changes import ClassEffect, FactEffect, with_class_changes
+from tmkit.plans.class_changes import ClassEffect, FactEffect, apply_effects
 from tmkit.plans.tmp_file import TMP_HEADER, tmp_footer
 from tmkit.plans.values import Attachment, Configuration, Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator, movable_frames
@@ -253,7 +253,7 @@ class _PlanReader:
         segments += self.moves(motions, changed, None)
         segments = self.with_allowed_contacts(segments, before)
         made = self.changes(action, before, q, has_motion=bool(entries))
-        self.scene = with_class_changes(self.scene, made)
+        self.scene = apply_effects(self.scene, made)
         return PlanStep(action, tuple(segments), self.scene, read_only(self.q), changes=made)
 
     def changes(
