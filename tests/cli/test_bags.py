@@ -1,4 +1,4 @@
-"""``tmkit bag``: a served world is recorded and replayed by processes of their own; what is refused names its topic."""
+"""Recording and replay of bags in other processes (``tmkit bag``)."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def arm() -> SceneGraph:
     )
 
 
-def recorded(path: Path, steps: int = 30) -> Buffer:
-    """Record a moving cup with a covariance, a joint and a static base; return the buffer that was recorded."""
+def record_world(path: Path, steps: int = 30) -> Buffer:
+    """Record a moving cup with a covariance, a joint and a static base, and return the buffer."""
     buffer = Buffer(100.0, scene=arm())
     with BagRecorder(path) as recorder:
         buffer.on_change(recorder.record)
@@ -47,8 +47,8 @@ def recorded(path: Path, steps: int = 30) -> Buffer:
     return buffer
 
 
-def same(a: SceneGraph, b: SceneGraph) -> bool:
-    """Return whether what the bag has of two worlds is the same."""
+def is_equal(a: SceneGraph, b: SceneGraph) -> bool:
+    """Return whether the content of a bag is equal for two worlds."""
     cups = [scene.stamped_poses("cup") for scene in (a, b)]
     return (
         cups[0] is not None
@@ -63,7 +63,7 @@ def same(a: SceneGraph, b: SceneGraph) -> bool:
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Return a function that runs ``tmkit bag`` in this process, and returns exit code, output and errors."""
+    """Run ``tmkit bag`` in this process; return exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "300")
 
@@ -79,8 +79,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 def test_a_bag_is_replayed_into_a_served_world_and_recorded_from_it(
     tmp_path: Path, run: Run
 ) -> None:
-    """What a client sees, what a second bag has, and what a file has, is what was recorded; others edit meanwhile."""
-    there, address = recorded(tmp_path / "run").scene, free_address()
+    """A client, a second bag and a file have the recorded poses while another client edits."""
+    there, address = record_world(tmp_path / "run").scene, free_address()
     convert_scene(arm(), tmp_path / "arm.json")
     with serving(tmp_path / "arm.json", "--listen", address), connect(address) as world:
         world.add_frame("fork", "world")
@@ -101,7 +101,7 @@ def test_a_bag_is_replayed_into_a_served_world_and_recorded_from_it(
                     == "Replayed 63 messages of /joint_states, /poses/cup, /tf, /tf_static\n"
                 )
             scene = world.scene()
-            assert same(scene, there)
+            assert is_equal(scene, there)
             assert scene.attributes("fork")["n"] > 2
             assert world.server_status().version > scene.attributes("fork")["n"] + 5
             recorder.send_signal(signal.SIGINT)
@@ -110,14 +110,14 @@ def test_a_bag_is_replayed_into_a_served_world_and_recorded_from_it(
             assert out.startswith("Recorded ")
         here = Buffer(100.0, scene=arm())
         assert not play_bag(again, here).refused
-        assert same(here.scene, there)
+        assert is_equal(here.scene, there)
     assert run("replay", "run", "arm.json", "-o", "out.json", "--window", 100)[0] == 0
-    assert same(load_scene(tmp_path / "out.json"), there)
+    assert is_equal(load_scene(tmp_path / "out.json"), there)
 
 
-def test_what_is_in_a_bag_is_listed(tmp_path: Path, run: Run) -> None:
-    """Topics, types, counts and frames, for people and as JSON."""
-    recorded(tmp_path / "run")
+def test_the_topics_of_a_bag_are_listed(tmp_path: Path, run: Run) -> None:
+    """Topics, types, counts and frames, as text and as JSON."""
+    record_world(tmp_path / "run")
     assert run("info", "run") == (
         0,
         (
@@ -139,9 +139,9 @@ def test_what_is_in_a_bag_is_listed(tmp_path: Path, run: Run) -> None:
     }
 
 
-def test_what_is_refused(tmp_path: Path, run: Run) -> None:
-    """Files and topics are named; nothing shows a traceback, and a refused output is as it was."""
-    recorded(tmp_path / "run", steps=3)
+def test_invalid_bags_are_rejected(tmp_path: Path, run: Run) -> None:
+    """Messages name files and topics without a traceback; outputs stay unchanged."""
+    record_world(tmp_path / "run", steps=3)
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "a.mcap").write_bytes(b"no bag")
     nobody = free_address()

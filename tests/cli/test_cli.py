@@ -1,4 +1,4 @@
-"""The command line: exit codes, messages without tracebacks, whole outputs or none, and interrupts."""
+"""Exit codes, messages, atomic outputs and interrupts of the command line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TMKIT = [sys.executable, "-m", "tmkit.cli"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command did."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -55,7 +55,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 
 @pytest.fixture(scope="module")
 def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of a plan that holds."""
+    """The file of a valid plan."""
     path = tmp_path_factory.mktemp("plan") / "plan.json"
     result = tk.plan(tk.load_scene("panda_table", "blocks1"), goal="(ontable a table__0__0)")
     assert result.plan is not None
@@ -63,8 +63,8 @@ def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def refused(outcome: Outcome, *words: str) -> None:
-    """Prove that a command was refused as bad input, in words that name what is meant."""
+def assert_rejected(outcome: Outcome, *words: str) -> None:
+    """Check that a command rejects its input with a message that contains some words."""
     assert outcome.code == ExitCode.BAD_INPUT, outcome
     assert "Traceback" not in outcome.err + outcome.out
     assert outcome.out == ""
@@ -77,7 +77,7 @@ PLAN = ("plan", "panda_table", "blocks2")
 
 
 # --- what is done
-# -----------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_version(run: Run) -> None:
@@ -96,8 +96,8 @@ def test_help(run: Run, arguments: tuple[str, ...]) -> None:
     assert outcome.err == ""
 
 
-def test_plan_writes_a_plan_that_checks(run: Run, tmp_path: Path) -> None:
-    """A plan is written, its actions are listed, and check says that it holds."""
+def test_plan_writes_a_valid_plan(run: Run, tmp_path: Path) -> None:
+    """The plan is written, its actions are listed, and its check succeeds."""
     outcome = run(*PLAN, *GOAL, "-o", "plan.json", "--seed", "1")
     assert outcome.code == 0
     assert outcome.out.splitlines() == [
@@ -123,7 +123,7 @@ def test_a_plan_need_not_be_written(run: Run, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_json_answers_parse(run: Run, plan_file: Path) -> None:
+def test_json_results_parse(run: Run, plan_file: Path) -> None:
     """With ``--json`` the standard output is one JSON document."""
     answer = json.loads(run(*PLAN, *GOAL, "--json").out)
     assert (answer["status"], answer["actions"]) == (
@@ -152,7 +152,7 @@ def test_a_scene_is_shown_as_a_tree(run: Run) -> None:
 
 
 def test_a_problem_file_and_a_start_file(run: Run, tmp_path: Path) -> None:
-    """The goal may come from a PDDL problem, the start from a JSON file or from the command line."""
+    """A PDDL problem may contain the goal, a JSON file or an option the start."""
     (tmp_path / "p.pddl").write_text(
         "(define (problem p) (:domain blocks) (:objects a b - block) (:init) (:goal (on a b)))",
         encoding="utf-8",
@@ -177,7 +177,7 @@ def test_a_problem_file_and_a_start_file(run: Run, tmp_path: Path) -> None:
 
 
 def test_simulate_reports(run: Run, plan_file: Path, tmp_path: Path) -> None:
-    """A plan that holds is played; the report is written and names the block."""
+    """A valid plan is simulated, and the report contains the block."""
     outcome = run("simulate", plan_file, "--report", "report.json", "--grasp", "constraint")
     assert outcome.code == 0, outcome
     assert outcome.out.startswith("  a: ")
@@ -186,11 +186,11 @@ def test_simulate_reports(run: Run, plan_file: Path, tmp_path: Path) -> None:
 
 
 # --- the answer is no
-# -------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_no_plan_is_exit_code_1(run: Run, tmp_path: Path) -> None:
-    """No plan within the limits: the answer says why, nothing is written, and that is no error."""
+    """Without a plan the reason is printed, and nothing is written."""
     outcome = run(*PLAN, *GOAL, "--time-limit", "0.001", "-o", "plan.json")
     assert outcome.code == ExitCode.NO
     assert "found no sequence of actions for (on a b) within the limits" in outcome.out
@@ -217,8 +217,8 @@ def test_proved_unsolvable_is_exit_code_1(run: Run, tmp_path: Path) -> None:
     )
 
 
-def test_a_picture_of_what_was_in_the_way(run: Run, tmp_path: Path) -> None:
-    """Without a plan a picture is written where motions failed; where none did, it is said that there is none."""
+def test_a_picture_of_the_collision(run: Run, tmp_path: Path) -> None:
+    """A picture shows where motions failed; without failed motions there is none."""
     (tmp_path / "far.robray").write_text(
         "frame shelf { translation [2, 0, 0]; isa surface; geometry { shape box; dimension [0.1,"
         " 0.1, 0.1]; } }\nframe far { parent shelf; isa movable; translation [0, 0, 0.07];\n "
@@ -236,13 +236,11 @@ def test_a_picture_of_what_was_in_the_way(run: Run, tmp_path: Path) -> None:
     assert outcome.code == ExitCode.NO
     assert outcome.out.endswith("No picture: no motion was in anything's way.\n")
     assert not (tmp_path / "none.png").exists()
-    refused(run(*PLAN, *GOAL, "--picture", "nowhere/far.png"), "nowhere")
+    assert_rejected(run(*PLAN, *GOAL, "--picture", "nowhere/far.png"), "nowhere")
 
 
-def test_a_plan_that_does_not_hold_is_exit_code_1(
-    run: Run, plan_file: Path, tmp_path: Path
-) -> None:
-    """A falsified plan fails its check; all problems are listed, and counted."""
+def test_an_invalid_plan_is_exit_code_1(run: Run, plan_file: Path, tmp_path: Path) -> None:
+    """A falsified plan fails its check; all problems are listed and counted."""
     document = json.loads(plan_file.read_text(encoding="utf-8"))
     document["goal"] = "(holding a)"
     document["steps"][0]["segments"][0]["path"][0][0] += 0.1
@@ -258,7 +256,7 @@ def test_a_plan_that_does_not_hold_is_exit_code_1(
 
 
 # --- bad usage
-# --------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -287,21 +285,21 @@ def test_a_plan_that_does_not_hold_is_exit_code_1(
         ),
     ],
 )
-def test_wrong_usage_is_refused(run: Run, arguments: tuple[str, ...], words: list[str]) -> None:
-    """What cannot be meant is said with the option and what would be right."""
-    refused(run(*arguments), *words)
+def test_invalid_usage_is_rejected(run: Run, arguments: tuple[str, ...], words: list[str]) -> None:
+    """The message contains the option and the expected value."""
+    assert_rejected(run(*arguments), *words)
 
 
 @pytest.mark.parametrize("arguments", [(), ("scene",)])
 def test_a_command_is_needed(run: Run, arguments: tuple[str, ...]) -> None:
-    """Without a command the help is shown, and that is no success."""
+    """Without a command the help is printed, and the exit code is an error."""
     outcome = run(*arguments)
     assert outcome.code == ExitCode.BAD_INPUT
     assert "Commands" in outcome.out
 
 
 # --- bad scenes
-# -------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 JOINT = (
     '<joint name="j" type="{type}"><parent link="{parent}"/><child link="b"/><axis xyz="0 0'
@@ -380,38 +378,38 @@ def solid(geometry: str, origin: str = "") -> str:
         ("x.yaml", "", ["x.yaml", "'.yaml'", ".robray, .rsg, .urdf, .sdf, .world, .xml, .usd"]),
     ],
 )
-def test_a_wrong_scene_is_refused(
+def test_an_invalid_scene_is_rejected(
     run: Run, tmp_path: Path, name: str, text: str, words: list[str]
 ) -> None:
-    """Each mistake in a scene file is said with file, line, and the thing, by every command that reads scenes."""
+    """Every command that reads scenes names file, line and object of an error."""
     (tmp_path / name).write_bytes(text.encode("utf-8", "surrogateescape"))
     (tmp_path / "bad.stl").write_text("this is no mesh", encoding="utf-8")
     before = sorted(tmp_path.iterdir())
-    refused(run("scene", "dump", name), *words)
-    refused(run("plan", name, *GOAL, "-o", "plan.json"), *words)
+    assert_rejected(run("scene", "dump", name), *words)
+    assert_rejected(run("plan", name, *GOAL, "-o", "plan.json"), *words)
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_missing_scene_is_refused(run: Run, tmp_path: Path) -> None:
-    """A name of ours, or a file, that is not there is named with the nearest that is."""
+def test_a_missing_scene_is_rejected(run: Run, tmp_path: Path) -> None:
+    """The message about a missing name or file suggests the nearest one."""
     (tmp_path / "kitchen.robray").write_text("frame x { }", encoding="utf-8")
-    refused(
+    assert_rejected(
         run("scene", "dump", "kitchn.robray"),
         "there is no file 'kitchn.robray'; did you mean 'kitchen.robray'?",
     )
-    refused(
+    assert_rejected(
         run("scene", "dump", "panda_tabel"),
         "tmkit has no 'panda_tabel' in scenes; did you mean 'panda_table'?",
     )
-    refused(
+    assert_rejected(
         run("scene", "dump", "panda"),
         "no 'panda' in scenes, only in scenes/robots (all: tmkit list scenes)",
     )
-    refused(run("scene", "dump", "."), "is a folder; give a scene file in it")
-    refused(
+    assert_rejected(run("scene", "dump", "."), "is a folder; give a scene file in it")
+    assert_rejected(
         run("plan", "blocks2", *GOAL), "blocks2.robray:6:", "parent 'table', which no file declares"
     )
-    refused(
+    assert_rejected(
         run("scene", "dump", "blocks1", "blocks1"), "blocks1.robray:5:7", "'a'", "already declared"
     )
 
@@ -434,9 +432,9 @@ def test_a_missing_scene_is_refused(run: Run, tmp_path: Path) -> None:
         ("", ["expected a goal such as (on a b)"]),
     ],
 )
-def test_a_wrong_goal_is_refused(run: Run, goal: str, words: list[str]) -> None:
-    """Syntax, arity, types and names of a goal are said with the place."""
-    refused(run(*PLAN, "--goal", goal), *words)
+def test_an_invalid_goal_is_rejected(run: Run, goal: str, words: list[str]) -> None:
+    """Messages about syntax, arity, types and names contain the place."""
+    assert_rejected(run(*PLAN, "--goal", goal), *words)
     assert run(*PLAN, "--goal", goal, "--json").out == ""
 
 
@@ -450,55 +448,59 @@ def test_a_wrong_goal_is_refused(run: Run, goal: str, words: list[str]) -> None:
         ("(on a c)", ["p.pddl", "the scene has no such object: unknown object 'c'"]),
     ],
 )
-def test_a_wrong_problem_is_refused(run: Run, tmp_path: Path, goal: str, words: list[str]) -> None:
-    """The same of a problem file, and what the scene does not have."""
+def test_an_invalid_problem_is_rejected(
+    run: Run, tmp_path: Path, goal: str, words: list[str]
+) -> None:
+    """Messages about a problem file contain the place, as for objects that the scene lacks."""
     objects = "a b - block table__0__0 l - location" if " l)" in goal else "a b - block"
     objects += " c - block" if " c)" in goal else ""
     (tmp_path / "p.pddl").write_text(
         f"(define (problem p)\n(:domain blocks) (:objects {objects})\n(:init)\n(:goal {goal}))",
         encoding="utf-8",
     )
-    refused(run(*PLAN, "--problem", "p.pddl"), *words)
+    assert_rejected(run(*PLAN, "--problem", "p.pddl"), *words)
 
 
-def test_a_problem_that_cannot_be_read_is_refused(run: Run, tmp_path: Path) -> None:
-    """A missing problem and a folder are named."""
+def test_an_unreadable_problem_is_rejected(run: Run, tmp_path: Path) -> None:
+    """The message names a missing problem or a folder."""
     (tmp_path / "folder").mkdir()
-    refused(run(*PLAN, "--problem", "p.pddl"), "no file 'p.pddl'")
-    refused(run(*PLAN, "--problem", "folder"), "folder: the file cannot be read: Is a directory")
+    assert_rejected(run(*PLAN, "--problem", "p.pddl"), "no file 'p.pddl'")
+    assert_rejected(
+        run(*PLAN, "--problem", "folder"), "folder: the file cannot be read: Is a directory"
+    )
 
 
-def test_a_wrong_domain_or_robot_is_refused(run: Run, tmp_path: Path) -> None:
+def test_an_invalid_domain_or_robot_is_rejected(run: Run, tmp_path: Path) -> None:
     """Names and files of domain and robot are checked."""
     (tmp_path / "own").mkdir()
     (tmp_path / "arm.toml").write_text('name = "arm"\nbase = \n', encoding="utf-8")
-    refused(
+    assert_rejected(
         run(*PLAN, *GOAL, "--domain", "blok"),
         "tmkit has no 'blok' in domains; did you mean 'blocks'?",
     )
-    refused(
+    assert_rejected(
         run(*PLAN, *GOAL, "--domain", "own/"), "needs the file domain.pddl, which is not in own"
     )
     (tmp_path / "own" / "domain.pddl").write_text(
         "(define (domain own)\n (:action))", encoding="utf-8"
     )
     (tmp_path / "own" / "semantics.py").write_text("1 / 0", encoding="utf-8")
-    refused(run(*PLAN, *GOAL, "--domain", "own/"), "domain.pddl:2:")
+    assert_rejected(run(*PLAN, *GOAL, "--domain", "own/"), "domain.pddl:2:")
     (tmp_path / "own" / "domain.pddl").write_text("(define (domain own))", encoding="utf-8")
-    refused(run(*PLAN, *GOAL, "--domain", "own/"), "semantics.py:1: ZeroDivisionError")
-    refused(
+    assert_rejected(run(*PLAN, *GOAL, "--domain", "own/"), "semantics.py:1: ZeroDivisionError")
+    assert_rejected(
         run(*PLAN, *GOAL, "--robot", "pnda"),
         "tmkit has no 'pnda' in scenes/robots; did you mean 'panda'?",
     )
-    refused(run(*PLAN, *GOAL, "--robot", "arm.toml"), "arm.toml:2:8: is not TOML")
-    refused(
+    assert_rejected(run(*PLAN, *GOAL, "--robot", "arm.toml"), "arm.toml:2:8: is not TOML")
+    assert_rejected(
         run("plan", "blocks1", *GOAL),
         "'table', which no file declares; load a file that declares 'table', too",
     )
 
 
 # --- bad starts
-# -------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -532,8 +534,10 @@ def test_a_wrong_domain_or_robot_is_refused(run: Run, tmp_path: Path) -> None:
         ("cut.json", ["cut.json:1:18: is not JSON"]),
     ],
 )
-def test_a_wrong_start_is_refused(run: Run, tmp_path: Path, start: str, words: list[str]) -> None:
-    """Starts out of limits, in collision, of other joints or in broken files are refused."""
+def test_an_invalid_start_is_rejected(
+    run: Run, tmp_path: Path, start: str, words: list[str]
+) -> None:
+    """Starts out of limits, in collision, of other joints or in invalid files are rejected."""
     (tmp_path / "folder").mkdir()
     for name, text in {
         "list.json": "[1]",
@@ -542,7 +546,7 @@ def test_a_wrong_start_is_refused(run: Run, tmp_path: Path, start: str, words: l
         "cut.json": '{"panda_joint1": ',
     }.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    refused(run(*PLAN, *GOAL, "--start", start, "-o", "plan.json"), *words)
+    assert_rejected(run(*PLAN, *GOAL, "--start", start, "-o", "plan.json"), *words)
     assert not (tmp_path / "plan.json").exists()
 
 
@@ -564,21 +568,21 @@ def test_a_wrong_start_is_refused(run: Run, tmp_path: Path, start: str, words: l
         (b"\xff", ["broken.json:1: is not JSON: not UTF-8"]),
     ],
 )
-def test_a_broken_plan_file_is_refused(
+def test_an_invalid_plan_file_is_rejected(
     run: Run, tmp_path: Path, command: str, content: bytes | None, words: list[str]
 ) -> None:
-    """Both commands that read plans say what is wrong with one."""
+    """Both commands that read plans report the error."""
     if content is not None:
         (tmp_path / "broken.json").write_bytes(content)
-    refused(run(command, "broken.json"), *words)
+    assert_rejected(run(command, "broken.json"), *words)
 
 
-def test_an_edited_plan_file_is_refused(run: Run, plan_file: Path, tmp_path: Path) -> None:
-    """A value of the wrong kind is named with its place in the file."""
+def test_an_edited_plan_file_is_rejected(run: Run, plan_file: Path, tmp_path: Path) -> None:
+    """The message about a value of the wrong type contains its place in the file."""
     document = json.loads(plan_file.read_text(encoding="utf-8"))
     document["steps"][1]["segments"][0]["path"][0][3] = None
     (tmp_path / "edited.json").write_text(json.dumps(document), encoding="utf-8")
-    refused(
+    assert_rejected(
         run("check", "edited.json"),
         "edited.json: steps[1].segments[0].path[0][3]: expected a finite number",
     )
@@ -588,44 +592,48 @@ def test_an_edited_plan_file_is_refused(run: Run, plan_file: Path, tmp_path: Pat
     ("path", "reason"),
     [("nowhere/out.{}", "there is no folder 'nowhere'"), ("folder.{}", "it is a folder")],
 )
-def test_an_output_that_cannot_be_written_is_refused_at_once(
+def test_an_output_that_cannot_be_written_is_rejected_early(
     run: Run, plan_file: Path, tmp_path: Path, path: str, reason: str
 ) -> None:
-    """An output is refused before the work is done, and nothing is left."""
+    """The error comes before any work is done, and no file is left."""
     for suffix in ("json", "gif", "png"):
         (tmp_path / f"folder.{suffix}").mkdir()
-    refused(
+    assert_rejected(
         run(*PLAN, *GOAL, "-o", path.format("json")),
         f"{path.format('json')}: cannot be written: {reason}",
     )
     for option, suffix in (("--report", "json"), ("--record", "gif"), ("--picture", "png")):
         output = path.format(suffix)
-        refused(
+        assert_rejected(
             run("simulate", plan_file, option, output), f"{output}: cannot be written: {reason}"
         )
     assert len(list(tmp_path.rglob("*"))) == 3
 
 
-def test_an_output_of_an_unknown_kind_is_refused(run: Run, plan_file: Path, tmp_path: Path) -> None:
-    """Films and pictures have kinds that can be written."""
-    refused(run("simulate", plan_file, "--record", "film.xyz"), "film.xyz", ".gif")
-    refused(run("simulate", plan_file, "--picture", "picture.xyz"), "picture.xyz", ".png")
+def test_an_output_of_an_unknown_kind_is_rejected(
+    run: Run, plan_file: Path, tmp_path: Path
+) -> None:
+    """Videos and pictures have a fixed set of formats."""
+    assert_rejected(run("simulate", plan_file, "--record", "film.xyz"), "film.xyz", ".gif")
+    assert_rejected(run("simulate", plan_file, "--picture", "picture.xyz"), "picture.xyz", ".png")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_demo_needs_a_folder(run: Run, tmp_path: Path) -> None:
-    """The demo's folder is made, unless a file is in its place."""
+    """The demo creates its folder, unless a file has its name."""
     (tmp_path / "file").write_text("", encoding="utf-8")
-    refused(run("demo", "--out", "file"), "file: cannot be made: File exists")
-    refused(run("demo", "--out", "file/folder"), "file/folder: cannot be made: Not a directory")
+    assert_rejected(run("demo", "--out", "file"), "file: cannot be made: File exists")
+    assert_rejected(
+        run("demo", "--out", "file/folder"), "file/folder: cannot be made: Not a directory"
+    )
 
 
 # --- processes
-# --------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_exit_codes_of_the_process(tmp_path: Path, plan_file: Path) -> None:
-    """A process ends with the code of its answer."""
+    """A process ends with the exit code of its result."""
     wrong = tmp_path / "wrong.json"
     wrong.write_text("{}", encoding="utf-8")
     for code, arguments in (
@@ -641,7 +649,7 @@ def test_exit_codes_of_the_process(tmp_path: Path, plan_file: Path) -> None:
 
 
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
-    """When nobody reads on, the command ends quietly."""
+    """If the reader closes the pipe, the command ends without a message."""
     command = (
         f"{' '.join(TMKIT)} scene dump panda_table --json | head -c 1; echo ${{PIPESTATUS[0]}}"
     )
@@ -652,10 +660,10 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     assert [json.loads(line)["event"] for line in done.stderr.splitlines()] == ["progress", "done"]
 
 
-def test_an_error_of_ours_says_where_to_report_it(
+def test_an_internal_error_names_the_issue_tracker(
     run: Run, monkeypatch: pytest.MonkeyPatch, plan_file: Path
 ) -> None:
-    """What no input should bring about has a traceback and exit code 3."""
+    """An unexpected exception gives a traceback and exit code 3."""
 
     def fail(*arguments: object, **options: object) -> None:
         raise ZeroDivisionError("unthinkable")
@@ -669,18 +677,18 @@ def test_an_error_of_ours_says_where_to_report_it(
 
 def children(process: int) -> list[int]:
     """Return the processes that a process has started and that still run."""
-    found = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
-    return [int(word) for word in found.split()]
+    text = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
+    return [int(word) for word in text.split()]
 
 
-def has_loaded(process: int, library: str) -> bool:
-    """Say whether a process has loaded a library, by a part of its path."""
+def is_library_loaded(process: int, library: str) -> bool:
+    """Return whether a process has loaded a library, by a part of its path."""
     return library in Path(f"/proc/{process}/maps").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("moment", ["begun", "child", "late"])
 def test_an_interrupt_ends_the_command(tmp_path: Path, moment: str) -> None:
-    """Ctrl-C ends a run with 130, whatever it is doing, and leaves neither files nor processes behind."""
+    """Ctrl-C ends a run with 130 at any time, without files or processes left behind."""
     goal = "(and (on a b) (on b c) (on c a))"  # the task planner searches for long
     process = Process(
         [
@@ -703,7 +711,7 @@ def test_an_interrupt_ends_the_command(tmp_path: Path, moment: str) -> None:
     )
     deadline = time.monotonic() + HANG
     if moment == "begun":  # the command runs, and loads what it plans with
-        while not has_loaded(process.pid, "/tmkit/_core.") and time.monotonic() < deadline:
+        while not is_library_loaded(process.pid, "/tmkit/_core.") and time.monotonic() < deadline:
             time.sleep(0.01)
     else:
         while not (started := children(process.pid)) and time.monotonic() < deadline:
@@ -726,7 +734,7 @@ def test_an_interrupt_ends_the_command(tmp_path: Path, moment: str) -> None:
 
 
 def test_an_interrupt_of_motion_planning(tmp_path: Path) -> None:
-    """The search for motions answers Ctrl-C as well."""
+    """Ctrl-C also ends the search for motions."""
     script = (
         "import numpy as np, tmkit as tk, sys\nfrom tmkit.graph import AttachedShape, Box\nscene ="
         " tk.load_scene('panda_table', 'blocks2')\nfor name, at in (('lid', [0.4, 0.1, 0.13]),):\n "
@@ -754,7 +762,7 @@ def test_an_interrupt_of_motion_planning(tmp_path: Path) -> None:
 
 
 def test_the_demo_runs(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """One command, from nothing to a plan, a check, physics and a picture; the film is made elsewhere."""
+    """The demo plans, validates, simulates and draws; the video is made elsewhere."""
     played = planning._simulate
 
     def without_film(plan: tk.Plan, options: tk.SimulationOptions, **outputs: Any) -> Any:
@@ -769,8 +777,8 @@ def test_the_demo_runs(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert written == {"plan.json", "plan.html", "report.json", "demo.png"}
 
 
-def test_a_demo_that_misses_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A simulation that misses is exit code 1, with the notes."""
+def test_a_failed_demo_is_exit_code_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The notes of a failed simulation are printed."""
 
     class Missed:
         is_successful = False
@@ -785,8 +793,8 @@ def test_a_demo_that_misses_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -
     assert outcome.out.endswith("step 1: the block fell\n")
 
 
-def test_an_output_of_a_long_name_is_refused(run: Run, plan_file: Path) -> None:
-    """An output whose name no file system takes is refused before any work is done, or when it is written."""
+def test_an_output_of_a_long_name_is_rejected(run: Run, plan_file: Path) -> None:
+    """A name that no file system accepts is rejected before or after the work."""
     for option in ("--report", "--picture", "--record"):
         outcome = run(
             "simulate",
@@ -794,13 +802,15 @@ def test_an_output_of_a_long_name_is_refused(run: Run, plan_file: Path) -> None:
             option,
             f"{'a' * 300}.{'gif' if option == '--record' else 'json'}",
         )
-        refused(outcome, "aaaa")
-    refused(run("plan", "panda_table", "blocks1", "--goal", "(holding a)", "-o", "a" * 300), "aaaa")
+        assert_rejected(outcome, "aaaa")
+    assert_rejected(
+        run("plan", "panda_table", "blocks1", "--goal", "(holding a)", "-o", "a" * 300), "aaaa"
+    )
 
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_an_interrupt_while_improving_gives_the_best_plan(tmp_path: Path, *, as_json: bool) -> None:
-    """Ctrl-C ends improving with 130; the best plan so far is written, whole, and passes its check."""
+    """Ctrl-C ends the improvement with 130; the best plan so far is written and valid."""
     arguments = [
         "plan",
         "panda_table",
@@ -886,7 +896,7 @@ def test_seeds_and_processes(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "plan.json").read_bytes() == (tmp_path / "alone.json").read_bytes()
     answer = json.loads(outcome.out)
     assert (answer["entry"], [entry["seed"] for entry in answer["entries"]]) == (0, [3])
-    refused(
+    assert_rejected(
         run("plan", "panda_table", "blocks1", *goal, "--improve", "often"),
         "--improve",
         "neither a number nor",
@@ -894,16 +904,16 @@ def test_seeds_and_processes(run: Run, tmp_path: Path) -> None:
 
 
 def test_packages_and_meshes_on_the_command_line(run: Run, tmp_path: Path) -> None:
-    """``--package`` gives the folder of a package, ``--meshes`` leaves meshes out; wrong values are bad usage."""
+    """``--package`` sets the folder of a package, ``--meshes`` skips meshes; values are checked."""
     (tmp_path / "meshes").mkdir()
     shape = '<collision><geometry><mesh filename="package://arm/m.obj"/></geometry></collision>'
     urdf = tmp_path / "arm.urdf"
     urdf.write_text(f'<robot name="r"><link name="base">{shape}</link></robot>')
     dump = ["scene", "dump", str(urdf)]
-    given = ["--package", f"arm={tmp_path / 'meshes'}"]
-    refused(run(*dump), "--package arm=DIR", "--meshes available")
-    refused(run(*dump, *given), "m.obj")
-    refused(run(*dump, "--meshes", "all"), "meshes='all': expected one of")
+    options = ["--package", f"arm={tmp_path / 'meshes'}"]
+    assert_rejected(run(*dump), "--package arm=DIR", "--meshes available")
+    assert_rejected(run(*dump, *options), "m.obj")
+    assert_rejected(run(*dump, "--meshes", "all"), "meshes='all': expected one of")
     for meshes in ("available", "skip"):
         result = run(*dump, "--meshes", meshes, "--json")
         assert result.code == 0
@@ -916,7 +926,7 @@ def test_packages_and_meshes_on_the_command_line(run: Run, tmp_path: Path) -> No
         ["scene", "check", str(urdf)],
         ["scene", "convert", str(urdf), "-o", str(tmp_path / "o.json")],
     ):
-        assert run(*command, *given).code == 0
+        assert run(*command, *options).code == 0
     for wrong in ("arm", "=x", "arm=", "a/b=x"):
         assert run(*dump, "--package", wrong).code == 2
-    assert run(*dump, *given, *given).code == 2
+    assert run(*dump, *options, *options).code == 2

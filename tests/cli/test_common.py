@@ -1,4 +1,4 @@
-"""What the commands share: packages on the command line, messages of errors, folders and files of outputs."""
+"""Shared parts of commands: packages, error messages, and outputs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tmkit.formats import ReadingOptions
 
 
 def test_packages_by_name() -> None:
-    """Each text is a name and a folder, which may have further signs of equality; none at all is no package."""
+    """Each text is a name and a folder, which may contain equality signs."""
     assert package_folders(["a=x", "b=/y=z"]) == {"a": Path("x"), "b": Path("/y=z")}
     assert package_folders(None) == package_folders([]) == {}
 
 
 @pytest.mark.parametrize("text", ["a", "=x", "a=", "a/b=x", ""])
-def test_a_package_of_another_form_is_refused(text: str) -> None:
-    """A text without a name or a folder is refused, and so is a name with a slash or given twice."""
+def test_a_package_of_another_form_is_rejected(text: str) -> None:
+    """A text without name or folder, a name with a slash and a repeated name are rejected."""
     with pytest.raises(
         typer.BadParameter, match=re.escape(f"'{text}' is not of the form NAME=DIR")
     ) as caught:
@@ -43,7 +43,7 @@ def test_a_package_of_another_form_is_refused(text: str) -> None:
 
 
 def test_errors_begin_with_their_file() -> None:
-    """The file comes first unless the message names it, there is none, or the error is about something else."""
+    """The file comes first unless the message contains it or the error is about an output."""
 
     def message(path: object, error: TmkitError) -> str:
         with pytest.raises(type(error)) as caught, errors_about(path):
@@ -64,7 +64,7 @@ def test_errors_begin_with_their_file() -> None:
 
 
 def test_folders_of_outputs(tmp_path: Path) -> None:
-    """A folder is made with those above it, or kept; a file in its place is refused by name."""
+    """A folder is created with its parents, or kept; a file of its name is an error."""
     folder = tmp_path / "a" / "b"
     assert make_folder(folder) == make_folder(folder) == folder
     assert folder.is_dir()
@@ -80,7 +80,7 @@ def test_folders_of_outputs(tmp_path: Path) -> None:
 def test_documents_are_written_and_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Files have sorted keys and one end of line; the terminal obeys no name; notes are logged as they are."""
+    """Files have sorted keys and one final newline; printed names are made safe."""
     path, document = tmp_path / "x.json", {"b": [1], "a": None}
     write_json(path, document)
     assert path.read_text(encoding="utf-8") == '{\n "a": null,\n "b": [\n  1\n ]\n}\n'
@@ -99,7 +99,7 @@ def test_documents_are_written_and_printed(
 
 
 def test_scenes_are_loaded_in_order() -> None:
-    """Scenes are merged; an unknown treatment of meshes is refused for scenes and goals."""
+    """Scenes are merged; an unknown value of ``--meshes`` is rejected for scenes and goals."""
     scene = load(["panda_table", "blocks1"])
     assert {"panda_link0", "a"} <= set(scene.frame_names)
     with pytest.raises(TmkitError, match="'some'"):

@@ -1,4 +1,4 @@
-"""Ctrl-C while the command starts: exit code 130 and one line, whatever module is being imported."""
+"""Ctrl-C while the command starts: exit code 130 and one line, during any import."""
 
 from __future__ import annotations
 
@@ -91,14 +91,14 @@ def test_an_interrupt_for_programs(tmp_path: Path) -> None:
 
 
 def test_an_ignored_interrupt_stays_ignored(tmp_path: Path) -> None:
-    """The command runs to its end where interrupts are ignored, as below ``nohup`` or in a background job."""
+    """The command runs to its end below ``nohup`` or in a background job."""
     ended = run([*COMMANDS["python -m tmkit"], "--version"], tmp_path, "tmkit._core", IGNORED="1")
     assert ended.returncode == 0
     assert ended.stdout.startswith("tmkit ")
 
 
 def test_other_programs_keep_their_handler(tmp_path: Path) -> None:
-    """In a program that imports tmkit, an interrupt is a ``KeyboardInterrupt``, before and after the import."""
+    """In a program that imports tmkit, an interrupt is a ``KeyboardInterrupt``."""
     ended = run([sys.executable, "-c", "import tmkit"], tmp_path, "tmkit._core")
     assert ended.stderr.endswith("KeyboardInterrupt\n")
     program = (

@@ -1,4 +1,4 @@
-"""What a command tells programs: JSON lines on the standard error, one JSON document on the standard output."""
+"""Events on the standard error and JSON documents on the standard output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLAN = ("plan", "panda_table", "blocks2")
 
 
 def events_of(text: str) -> list[dict[str, Any]]:
-    """Return the events; every line has to be one, and only the last is ``done``."""
+    """Return the events; each line is one event, and only the last is ``done``."""
     events = [json.loads(line) for line in text.splitlines()]
     assert [event["event"] for event in events].index("done") == len(events) - 1
     return events
@@ -35,12 +35,12 @@ def run(*arguments: str, folder: Path) -> tuple[int, str, list[dict[str, Any]]]:
 
 
 def test_a_plan(tmp_path: Path) -> None:
-    """Progress has the same fields everywhere; the answer is one document; with -vv the log is told as well."""
-    code, out, events = run("-v", *PLAN, "--goal", "(on a b)", "--json", "-v", folder=tmp_path)
-    assert (code, json.loads(out)["status"]) == (0, "solved")
-    told = [event for event in events if event["event"] == "progress"]
-    assert all({"phase", "step", "steps", "seconds", "text"} <= set(event) for event in told)
-    assert {"task", "motion"} <= {event["phase"] for event in told}
+    """All progress events have the same fields, and -vv adds log events."""
+    code, output, events = run("-v", *PLAN, "--goal", "(on a b)", "--json", "-v", folder=tmp_path)
+    assert (code, json.loads(output)["status"]) == (0, "solved")
+    progress = [event for event in events if event["event"] == "progress"]
+    assert all({"phase", "step", "steps", "seconds", "text"} <= set(event) for event in progress)
+    assert {"task", "motion"} <= {event["phase"] for event in progress}
     logs = [event for event in events if event["event"] == "log"]
     assert logs
     assert all(
@@ -49,8 +49,8 @@ def test_a_plan(tmp_path: Path) -> None:
     )
 
 
-def test_quiet_leaves_progress_out(tmp_path: Path) -> None:
-    """Only the end is told."""
+def test_quiet_omits_progress(tmp_path: Path) -> None:
+    """The only event is ``done``."""
     _, _, events = run(
         "scene", "dump", "blocks2", "panda_table", "--json", "--quiet", folder=tmp_path
     )
@@ -69,11 +69,13 @@ def test_quiet_leaves_progress_out(tmp_path: Path) -> None:
         (("plan", "--json", "--gaol"), {"type": "UsageError", "file": None, "line": None}),
     ],
 )
-def test_bad_input(tmp_path: Path, arguments: tuple[str, ...], expected: dict[str, object]) -> None:
-    """An error says its class, message, place and whatever else it holds, and nothing is answered."""
+def test_invalid_input(
+    tmp_path: Path, arguments: tuple[str, ...], expected: dict[str, object]
+) -> None:
+    """An error event contains class, message, place and data; the standard output is empty."""
     (tmp_path / "bad.json").write_text('{\n"format" 1}', encoding="utf-8")
-    code, out, events = run(*arguments, folder=tmp_path)
-    assert (code, out) == (2, "")
+    code, output, events = run(*arguments, folder=tmp_path)
+    assert (code, output) == (2, "")
     [error] = [event for event in events if event["event"] == "error"]
     assert error["message"]
     assert {name: error[name] for name in expected} == expected
@@ -82,7 +84,7 @@ def test_bad_input(tmp_path: Path, arguments: tuple[str, ...], expected: dict[st
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("as_json", [True, False])
 def test_a_signal_ends_a_command(tmp_path: Path, number: signal.Signals, as_json: bool) -> None:
-    """Whichever ends it: its exit code, one message, no files, no processes."""
+    """Each signal gives its exit code and one message, without files or processes left."""
     goal = "(and (on a b) (on b c) (on c a))"
     process = Process(
         [
@@ -113,13 +115,13 @@ def test_a_signal_ends_a_command(tmp_path: Path, number: signal.Signals, as_json
         time.sleep(0.01)
     process.send_signal(number)
     process.send_signal(number)  # asked twice, it still tidies up
-    out, err = process.communicate(timeout=HANG)
+    output, err = process.communicate(timeout=HANG)
     message = {
         signal.SIGINT: "interrupted",
         signal.SIGTERM: "terminated",
         signal.SIGHUP: "hung up",
     }[number]
-    assert (process.returncode, out) == (128 + number, "")
+    assert (process.returncode, output) == (128 + number, "")
     if as_json:
         *_, error, done = events_of(err)
         assert error == {
@@ -136,7 +138,7 @@ def test_a_signal_ends_a_command(tmp_path: Path, number: signal.Signals, as_json
 
 
 def test_an_interrupt_during_imports(tmp_path: Path) -> None:
-    """As soon as the command runs, Ctrl-C shows no traceback, whatever is being imported."""
+    """Ctrl-C prints no traceback during an import of a running command."""
     for delay in (0.0, 0.02, 0.05, 0.1, 0.2):
         program = (
             "import sys; sys.argv[:] = ['tmkit', *sys.argv[1:]]; import tmkit.cli;"
@@ -158,7 +160,7 @@ def test_an_interrupt_during_imports(tmp_path: Path) -> None:
 
 
 def test_a_log_file(tmp_path: Path) -> None:
-    """All of the log goes into the file, and the plan is the same as without."""
+    """The file contains the whole log, and the plan is the same as without it."""
     for name, options in (("one", ["--log-file", "log.txt"]), ("two", [])):
         code, _, _ = run(
             *PLAN, "--goal", "(on a b)", "-o", f"{name}.json", "--json", *options, folder=tmp_path

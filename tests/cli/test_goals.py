@@ -1,4 +1,4 @@
-"""Goals on the command line that PDDL cannot say."""
+"""Goals on the command line that PDDL cannot express."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLAN = ("plan", "panda_table", "blocks2")
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Run a command in this process, in an empty folder; return its exit code and what it wrote."""
+    """Run a command in this process, in an empty folder; return exit code and outputs."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
 
@@ -56,8 +56,8 @@ def goals_of(
     return read_goals(options)
 
 
-def test_options_say_what_the_library_would_be_given() -> None:
-    """Points, poses, regions and joints, each beside PDDL; PDDL alone stays as it is."""
+def test_options_become_goals() -> None:
+    """Points, poses, regions and joints join a PDDL goal; PDDL alone stays text."""
     assert goals_of() is None
     assert goals_of("(on a b)") == "(on a b)"
     point = ObjectAt("a", tk.Pose([0.1, -0.2, 0.3]), relative_to="table", radians=None)
@@ -70,8 +70,8 @@ def test_options_say_what_the_library_would_be_given() -> None:
     ]
 
 
-def test_a_goal_file_holds_all_of_them(tmp_path: Path) -> None:
-    """PDDL and goals in one list; tolerances that are left out are those of the classes."""
+def test_a_goal_file_has_goals_of_all_kinds(tmp_path: Path) -> None:
+    """PDDL and other goals in one list; omitted tolerances have the default values."""
     file = tmp_path / "goals.json"
     pose = [0.1, 0.2, 0.05, 0.0, 0.0, 0.0, 1.0]
     exact = ObjectAt(
@@ -107,8 +107,8 @@ def test_a_goal_file_holds_all_of_them(tmp_path: Path) -> None:
         ("arm", "j1=1,j1=2", "--goal-arm: joint 'j1' is given twice"),
     ],
 )
-def test_options_of_another_form_are_refused(option: str, text: str, reason: str) -> None:
-    """The message shows the option, what it was given, and its form."""
+def test_options_of_another_form_are_rejected(option: str, text: str, reason: str) -> None:
+    """The message contains the option, its value and the expected form."""
     with pytest.raises(ConfigurationError, match=reason):
         goals_of(**{option: text})  # type: ignore[arg-type]
 
@@ -125,7 +125,7 @@ def test_options_of_another_form_are_refused(option: str, text: str, reason: str
         ("[" * 100000, "is nested too deeply"),
     ],
 )
-def test_broken_goal_files_are_refused(text: str, reason: str, tmp_path: Path) -> None:
+def test_invalid_goal_files_are_rejected(text: str, reason: str, tmp_path: Path) -> None:
     """The message names the file and the value."""
     file = tmp_path / "goals.json"
     file.write_text(text)
@@ -135,8 +135,8 @@ def test_broken_goal_files_are_refused(text: str, reason: str, tmp_path: Path) -
         goals_of(file=tmp_path / "none.json")
 
 
-def test_the_command_plans_for_them(run: Run) -> None:
-    """The plan holds for its exact goals, which its file carries."""
+def test_the_command_plans_for_goals(run: Run) -> None:
+    """The plan reaches its exact goals, which its file contains."""
     goals = (
         "--goal",
         "(handempty)",
@@ -150,13 +150,13 @@ def test_the_command_plans_for_them(run: Run) -> None:
     plan = tk.load_plan("plan.json")
     assert [type(goal) for goal in plan.continuous_goals] == [ObjectAt, ArmAt]
     assert tk.validate_plan(plan).is_valid
-    code, out, _ = run("check", "plan.json")
+    code, output, _ = run("check", "plan.json")
     assert code == cli.ExitCode.DONE
-    assert "the plan is valid" in out
+    assert "the plan is valid" in output
 
 
-def test_names_that_are_not_there_are_bad_input(run: Run) -> None:
-    """An object, frame or joint that the scene lacks is named with the nearest; other goals cannot stand beside."""
+def test_unknown_names_are_rejected(run: Run) -> None:
+    """The message about an object, frame or joint suggests the nearest name."""
     for options, words in (
         (("--goal-at", "a@tabel=0,0,0.05"), "table"),
         (("--goal-arm", "panda_joint11=0"), "panda_joint1"),
@@ -166,14 +166,14 @@ def test_names_that_are_not_there_are_bad_input(run: Run) -> None:
             "give a goal, in one or several ways, or a problem",
         ),
     ):
-        code, out, err = run(*PLAN, *options)
-        assert (code, out) == (cli.ExitCode.BAD_INPUT, ""), err
+        code, output, err = run(*PLAN, *options)
+        assert (code, output) == (cli.ExitCode.BAD_INPUT, ""), err
         assert words in err
         assert "Traceback" not in err
 
 
 @pytest.mark.parametrize(
-    ("goals", "told"),
+    ("goals", "message"),
     [
         (["(on a"], r"goals.json: goal:1:1: this parenthesis is never closed"),
         ([{"joints": {"nojoint": 0.1}}], r"goals.json: [0]: unknown joint 'nojoint'"),
@@ -181,16 +181,16 @@ def test_names_that_are_not_there_are_bad_input(run: Run) -> None:
     ],
 )
 def test_errors_of_a_goal_file_name_it(
-    run: Run, tmp_path: Path, goals: list[object], told: str
+    run: Run, tmp_path: Path, goals: list[object], message: str
 ) -> None:
-    """Also what is found out only when the domain and the scene are there."""
+    """Also errors that need the domain and the scene."""
     (tmp_path / "goals.json").write_text(json.dumps(goals))
     code, _, err = run(*PLAN, "--goal-file", "goals.json")
-    assert (code, told in " ".join(err.split())) == (2, True), err
+    assert (code, message in " ".join(err.split())) == (2, True), err
 
 
 def test_errors_of_start_and_robot_files_name_them(run: Run, tmp_path: Path) -> None:
-    """A joint of ``--start FILE`` and a tip of ``--robot FILE`` that the scene does not have."""
+    """A joint of ``--start FILE`` and a tip of ``--robot FILE`` that the scene lacks."""
     (tmp_path / "start.json").write_text('{"nojoint": 0.1}')
     code, _, err = run(*PLAN, "--goal", "(on a b)", "--start", "start.json")
     assert (code, "--start start.json: unknown joint 'nojoint'" in err) == (2, True), err
@@ -201,16 +201,16 @@ def test_errors_of_start_and_robot_files_name_them(run: Run, tmp_path: Path) -> 
 
 
 def test_errors_of_a_plan_name_its_file(run: Run, tmp_path: Path) -> None:
-    """A goal or domain of a plan that is refused only when the plan is checked."""
+    """A goal or domain of a plan that only the check rejects."""
     assert run(*PLAN, "--goal", "(on a b)", "-o", "plan.json")[0] == 0
     document = json.loads((tmp_path / "plan.json").read_text())
     (tmp_path / "goal.json").write_text(json.dumps(document | {"goal": "(foo a)"}))
     (tmp_path / "domain.json").write_text(
         json.dumps(document | {"domain": document["domain"] | {"name": "nothing"}})
     )
-    for file, told in (
+    for file, message in (
         ("goal.json", "goal:1:2: unknown predicate 'foo'"),
         ("domain.json", "the plan's domain 'nothing'"),
     ):
         code, _, err = run("check", file)
-        assert (code, f"{file}: {told}" in err) == (2, True), err
+        assert (code, f"{file}: {message}" in err) == (2, True), err

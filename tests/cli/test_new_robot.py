@@ -1,4 +1,4 @@
-"""``tmkit new robot``: real robots that do not ship, questions on a terminal, and files that are no robots."""
+"""``tmkit new robot``: foreign robots, questions on a terminal, and invalid files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tmkit.tamp.trial_pick import TrialPickStatus, trial_pick
 
 
 def new_robot(*arguments: str | Path) -> Result:
-    """Run the command in this process, where the standard input is no terminal."""
+    """Run the command in this process, without a terminal as standard input."""
     return CliRunner().invoke(app, ["new", "robot", *map(str, arguments)])
 
 
@@ -37,7 +37,7 @@ def new_robot(*arguments: str | Path) -> Result:
 def test_robots_that_do_not_ship_pick(
     robot: str, options: list[str], hand: str, tmp_path: Path
 ) -> None:
-    """The files that are written are a robot that picks the cube by itself."""
+    """The written description suffices to pick a cube."""
     toml = tmp_path / "mine.toml"
     run = new_robot(example_robot(robot), "--out", toml, *options)
     assert run.exit_code == 0, run.output
@@ -71,10 +71,10 @@ def test_robots_that_do_not_ship_pick(
         ),
     ],
 )
-def test_what_is_missing_is_one_sentence(
+def test_the_missing_part_is_one_sentence(
     robot: str, options: list[str], sentence: str, tmp_path: Path
 ) -> None:
-    """The answer is no, and nothing is written."""
+    """The exit code is 1, and nothing is written."""
     run = new_robot(example_robot(robot), "--out", tmp_path / "mine.toml", *options)
     assert run.exit_code == 1
     assert run.stdout.splitlines()[-1].startswith(f"missing: {sentence}")
@@ -106,17 +106,19 @@ def arm(*, prefix: str = "", sideways: float = 0.0, hand: bool = True) -> SceneG
     return scene
 
 
-def written(scene: SceneGraph, folder: Path) -> Path:
-    """Return the file of a robot in an empty folder of its own."""
+def write_robot(scene: SceneGraph, folder: Path) -> Path:
+    """Write a robot to an empty folder of the test, and return the file."""
     (folder / "robots").mkdir()
     path = folder / "robots" / "r.json"
     write_json_scene(scene, path)
     return path
 
 
-def test_a_terminal_is_asked_where_it_is_unsure(tmp_path: Path) -> None:
-    """Which of two arms, whether the fingers are right, and the ready configuration; wrong answers are put again."""
-    robot = written(arm(prefix="l_", sideways=0.8).merge(arm(prefix="r_", sideways=-0.8)), tmp_path)
+def test_a_terminal_prompts_for_uncertain_properties(tmp_path: Path) -> None:
+    """Prompts for the arm, the hand and the ready configuration repeat after invalid answers."""
+    robot = write_robot(
+        arm(prefix="l_", sideways=0.8).merge(arm(prefix="r_", sideways=-0.8)), tmp_path
+    )
     answers = "x_link5\nr_link5\ny\nj0=0.1\nr_j0=0.1,r_j1=0.5\n"
     run = on_terminal("new", "robot", str(robot), folder=tmp_path, answers=answers, columns=200)
     assert run.code == 0, run.text
@@ -138,9 +140,9 @@ def test_a_terminal_is_asked_where_it_is_unsure(tmp_path: Path) -> None:
     )
 
 
-def test_a_terminal_is_asked_for_a_hand(tmp_path: Path) -> None:
-    """A file that is not there is refused, and the question put again; a built-in hand is mounted."""
-    robot = written(arm(hand=False), tmp_path)
+def test_a_terminal_prompts_for_a_hand(tmp_path: Path) -> None:
+    """A missing file is rejected and the prompt repeated; a built-in hand is mounted."""
+    robot = write_robot(arm(hand=False), tmp_path)
     run = on_terminal(
         "new", "robot", str(robot), folder=tmp_path, answers="./no.urdf\nparallel_gripper\n\n\n"
     )
@@ -152,11 +154,13 @@ def test_a_terminal_is_asked_for_a_hand(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "answers", "code"), [(["--yes"], "", 0), ([], "\nn\n", 1), ([], "\x04", 130)]
 )
-def test_questions_need_no_answer(
+def test_prompts_can_be_skipped(
     options: list[str], answers: str, code: int, tmp_path: Path
 ) -> None:
-    """With --yes nothing is asked; a hand that is none, and the end of the input, end the command without a file."""
-    robot = written(arm(prefix="l_", sideways=0.8).merge(arm(prefix="r_", sideways=-0.8)), tmp_path)
+    """``--yes`` prompts for nothing; a rejected hand and the end of the input write no file."""
+    robot = write_robot(
+        arm(prefix="l_", sideways=0.8).merge(arm(prefix="r_", sideways=-0.8)), tmp_path
+    )
     run = on_terminal("new", "robot", str(robot), *options, folder=tmp_path, answers=answers)
     assert run.code == code, run.text
     assert ("?" in run.text) is not options
@@ -164,9 +168,9 @@ def test_questions_need_no_answer(
 
 
 def test_shapes_that_overlap_by_their_making_may_touch(tmp_path: Path) -> None:
-    """A cover around a link is allowed to touch it, and this is said; without leave, the cover is what keeps it."""
+    """A cover may touch its link, which is printed; without permission it blocks the arm."""
     cover = [AttachedShape(Box((0.06, 0.06, 0.06)))]
-    robot = written(
+    robot = write_robot(
         arm().add_frame("cover", "base", pose=Pose((0, 0, 0.2)), shapes=cover), tmp_path
     )
     run = new_robot(robot, "--out", tmp_path / "mine.toml")
@@ -185,9 +189,9 @@ def test_shapes_that_overlap_by_their_making_may_touch(tmp_path: Path) -> None:
     assert "missing: 'link1' and 'cover' collide in every configuration" in refused.text
 
 
-def test_ready_is_given_by_a_flag(tmp_path: Path) -> None:
-    """Joints that are omitted stay as inferred; unknown joints and values beyond the limits are refused."""
-    robot, toml = written(arm(), tmp_path), tmp_path / "r.toml"
+def test_ready_is_a_flag(tmp_path: Path) -> None:
+    """Omitted joints stay as inferred; unknown joints and values out of limits are rejected."""
+    robot, toml = write_robot(arm(), tmp_path), tmp_path / "r.toml"
     for text, words in (
         ("j9=0", "unknown joint 'j9'"),
         ("j0=7", "outside its limits"),
@@ -210,7 +214,7 @@ def test_ready_is_given_by_a_flag(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_are_no_robots(content: str, words: str, tmp_path: Path) -> None:
-    """Whatever the file: an error that says what is wrong, and no file."""
+    """Each file gives an error message and no output file."""
     path = tmp_path / "r.urdf"
     path.write_text(content, encoding="utf-8")
     run = new_robot(path, "--out", tmp_path / "r.toml")
@@ -220,8 +224,8 @@ def test_files_that_are_no_robots(content: str, words: str, tmp_path: Path) -> N
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
-    """Neither the description nor the scene; another name is asked for before the work is done."""
-    robot, toml = written(arm(), tmp_path), tmp_path / "mine.toml"
+    """An existing description or scene is an error before the work is done."""
+    robot, toml = write_robot(arm(), tmp_path), tmp_path / "mine.toml"
     for existing in (toml, toml.with_suffix(".json")):
         existing.write_text("precious", encoding="utf-8")
         run = new_robot(robot, "--out", toml)

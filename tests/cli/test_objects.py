@@ -1,4 +1,4 @@
-"""``tmkit object add``: a mesh becomes a scene file that plans."""
+"""``tmkit object add``: scene files of meshes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytest.importorskip("coacd")
 
 
 def test_a_mesh_becomes_an_object(tmp_path: Path) -> None:
-    """The file has pieces, mass and friction, stands on its most stable upright face, and a picture is drawn."""
+    """The object has pieces, mass and friction, and stands on its most stable upright face."""
     shape = l_mesh()
     lines = [f"v {x} {y} {z}" for x, y, z in 100.0 * shape.vertices]
     lines += [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in shape.faces]
@@ -36,14 +36,14 @@ def test_a_mesh_becomes_an_object(tmp_path: Path) -> None:
     ]
     outcome = tmkit(tmp_path, *arguments, "--picture", "part.png", "--json", **cache)
     assert outcome.code == 0, outcome.err
-    told = json.loads(outcome.out)
-    assert told["size in mm"] == [120.0, 40.0, 120.0]
-    assert told["mass in kg"] == 0.4
-    assert told["grasps of panda"] > 20
+    report = json.loads(outcome.out)
+    assert report["size in mm"] == [120.0, 40.0, 120.0]
+    assert report["mass in kg"] == 0.4
+    assert report["grasps of panda"] > 20
     assert (tmp_path / "part.png").stat().st_size > 1000
     scene = tk.load_scene(tmp_path / "o2_my_part.json")
     pieces = [part for part in scene.shapes("o2_my_part") if part.collision]
-    assert len(pieces) == told["convex pieces"] >= 2
+    assert len(pieces) == report["convex pieces"] >= 2
     assert {part.friction for part in pieces} == {0.9}
     inertia = scene.inertia("o2_my_part")
     assert inertia is not None
@@ -53,7 +53,7 @@ def test_a_mesh_becomes_an_object(tmp_path: Path) -> None:
 
 
 def test_an_object_may_have_the_name_of_a_frame_of_the_arms_scene(tmp_path: Path) -> None:
-    """The scene in which grasps are counted has a ``table`` of its own."""
+    """The scene in which grasps are counted also has a frame ``table``."""
     trimesh.creation.box([0.05, 0.05, 0.05]).export(tmp_path / "table.stl")
     outcome = tmkit(
         tmp_path, "object", "add", "table.stl", "--json", TMKIT_CACHE=str(tmp_path / "cache")
@@ -63,8 +63,8 @@ def test_an_object_may_have_the_name_of_a_frame_of_the_arms_scene(tmp_path: Path
     assert "table" in tk.load_scene(tmp_path / "table.json")
 
 
-def test_too_many_pieces_are_refused_with_what_to_change(tmp_path: Path) -> None:
-    """An L is two boxes; one piece is too few within four times the error that is asked for."""
+def test_too_many_pieces_are_rejected_with_the_options(tmp_path: Path) -> None:
+    """An L is two boxes; one piece exceeds four times the error limit."""
     trimesh.Trimesh(l_mesh().vertices, l_mesh().faces).export(tmp_path / "l.stl")
     arguments = ["object", "add", "l.stl", "--max-pieces", "1"]
     outcome = tmkit(tmp_path, *arguments, TMKIT_CACHE=str(tmp_path / "cache"))
@@ -73,8 +73,8 @@ def test_too_many_pieces_are_refused_with_what_to_change(tmp_path: Path) -> None
     assert "such as 16 mm, or more max_pieces" in outcome.err
 
 
-def test_what_is_no_mesh_is_one_sentence(tmp_path: Path) -> None:
-    """A file that is missing is named."""
+def test_a_missing_mesh_is_one_sentence(tmp_path: Path) -> None:
+    """The message names the missing file."""
     outcome = tmkit(tmp_path, "object", "add", "none.obj")
     assert outcome.code == 2
     assert "none.obj" in outcome.err
@@ -82,17 +82,18 @@ def test_what_is_no_mesh_is_one_sentence(tmp_path: Path) -> None:
 
 URDF = """<robot name="r"><link name="base"><contact><lateral_friction value="0.9"/></contact>
 <inertial><mass value="0.2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
-<collision><origin xyz="0.01 0 0" rpy="0 0 1.5707963"/><geometry><box size="0.1 0.04 0.03"/></geometry></collision>
+<collision><origin xyz="0.01 0 0" rpy="0 0 1.5707963"/>
+<geometry><box size="0.1 0.04 0.03"/></geometry></collision>
 </link>LIMB</robot>"""
 
 
 def test_a_urdf_without_joints_becomes_an_object(tmp_path: Path) -> None:
-    """Its mass is spread over its shapes, whatever moments the file gives; one that moves is refused."""
+    """Its mass is spread over its shapes, without the moments of the file; a joint is rejected."""
     (tmp_path / "bar.urdf").write_text(URDF.replace("LIMB", ""), encoding="utf-8")
     outcome = tmkit(tmp_path, "object", "add", "bar.urdf", "--json")
     assert outcome.code == 0, outcome.err
-    told = json.loads(outcome.out)
-    assert (told["size in mm"], told["mass in kg"], told["convex pieces"]) == (
+    report = json.loads(outcome.out)
+    assert (report["size in mm"], report["mass in kg"], report["convex pieces"]) == (
         [40.0, 100.0, 30.0],
         0.2,
         1,
@@ -113,8 +114,8 @@ def test_a_urdf_without_joints_becomes_an_object(tmp_path: Path) -> None:
     assert "'limb' has a joint, and an object is one rigid body" in outcome.err
 
 
-def test_what_the_hand_cannot_take_is_refused_before_it_is_cut(tmp_path: Path) -> None:
-    """By its mass, with the size that tells of a wrong unit, and by its width."""
+def test_an_object_that_the_hand_cannot_grasp_is_rejected_early(tmp_path: Path) -> None:
+    """By its mass, with the size that shows a wrong unit, and by its width."""
     trimesh.creation.box([1.0, 1.0, 0.5]).export(tmp_path / "table.stl")
     outcome = tmkit(tmp_path, "object", "add", "table.stl")
     assert outcome.code == 2
@@ -126,7 +127,7 @@ def test_what_the_hand_cannot_take_is_refused_before_it_is_cut(tmp_path: Path) -
 
 
 def test_an_object_stands_where_the_hand_has_room(tmp_path: Path) -> None:
-    """A disc wider than the hand stands on its edge, its z axis up; one too round for that is refused.
+    """A disc wider than the hand stands on its edge, z up; one that is too round is rejected.
 
     A wide thin one lies flat on the table, so no grasp has room there.
     """

@@ -1,4 +1,4 @@
-"""``tmkit robot check``: the whole output for a small robot, the files that it writes, and refused options."""
+"""``tmkit robot check``: output for a small robot, written files, and rejected options."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from tmkit.robots import infer_arm
 
 BOX = '<collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision>'
 URDF = f"""<robot name="r"><link name="base">{BOX}</link><link name="a"/><link name="b">{BOX}</link>
-<link name="c">{BOX}</link><joint name="turn" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/>
+<link name="c">{BOX}</link>
+<joint name="turn" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/>
 <limit lower="-1" upper="1.5" effort="1" velocity="2"/></joint><joint name="slide" type="prismatic">
 <parent link="a"/><child link="b"/><origin xyz="0 0 0.2"/><axis xyz="0 0 1"/>
-<limit lower="0" upper="0.005" effort="1" velocity="0.5"/></joint><joint name="spin" type="continuous">
+<limit lower="0" upper="0.005" effort="1" velocity="0.5"/></joint>
+<joint name="spin" type="continuous">
 <parent link="b"/><child link="c"/><origin xyz="0 0 0.5"/><axis xyz="0 0 1"/></joint></robot>
 """
 NO_GRIPPER = (
@@ -28,7 +30,7 @@ NO_GRIPPER = (
 
 @pytest.fixture
 def urdf(tmp_path: Path) -> Path:
-    """Return the file of a robot of three joints without a gripper; its spinning joint has no limits."""
+    """Return the file of a robot of three joints, one without limits, without a gripper."""
     path = tmp_path / "r.urdf"
     path.write_text(URDF, encoding="utf-8")
     return path
@@ -40,7 +42,7 @@ def check(*arguments: str | Path) -> Result:
 
 
 def test_the_report_of_a_robot_without_a_gripper(urdf: Path) -> None:
-    """Each joint has a line with limits and units, odd ones a star; then follow chains, arm, pairs and what lacks."""
+    """The report has joints with limits, chains, arm, pairs and the missing part."""
     run = check(urdf)
     assert run.exit_code == 1
     *lines, missing, report = run.stdout.splitlines()
@@ -68,7 +70,7 @@ def test_the_report_of_a_robot_without_a_gripper(urdf: Path) -> None:
 
 
 def test_pairs_that_always_collide_are_printed(urdf: Path) -> None:
-    """A pair that collides in every configuration is named and is none of those that never do."""
+    """Such a pair is named and does not count as one that never collides."""
     urdf.write_text(URDF.replace("0 0 0.5", "0 0 -0.2"), encoding="utf-8")
     run = check(urdf)
     assert run.exit_code == 1
@@ -76,8 +78,8 @@ def test_pairs_that_always_collide_are_printed(urdf: Path) -> None:
     assert "  arm of 3 joints from 'base' to 'c', suction gripper\n" in run.stdout
 
 
-def test_the_srdf_that_is_written_holds_the_arm(urdf: Path, tmp_path: Path) -> None:
-    """It is read back: groups, states and why pairs need no check."""
+def test_the_srdf_file_contains_the_arm(urdf: Path, tmp_path: Path) -> None:
+    """Its groups, states and disabled pairs are read back with their reasons."""
     srdf = tmp_path / "r.srdf"
     check(urdf, "--write-srdf", srdf)
     arm = infer_arm(load_scene(urdf)).manipulator
@@ -94,7 +96,7 @@ def test_the_srdf_that_is_written_holds_the_arm(urdf: Path, tmp_path: Path) -> N
 
 
 def test_an_arm_with_a_hand_is_valid_without_a_trial(tmp_path: Path) -> None:
-    """A given arm needs nothing inferred; its hand becomes a group with two states and an end effector."""
+    """Nothing is inferred; the hand becomes a group with two states and an end effector."""
     run = check(
         "panda_alone", "--robot", "panda", "--no-trial", "--write-srdf", tmp_path / "p.srdf"
     )
@@ -127,10 +129,10 @@ def test_an_arm_with_a_hand_is_valid_without_a_trial(tmp_path: Path) -> None:
         (["--robot", "panda", "--tip", "c"], "these are for a guessed arm"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(
+def test_conflicting_options_are_rejected(
     urdf: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], words: str
 ) -> None:
-    """Options of an inferred arm beside a given one, and files of another kind, are refused before anything is done."""
+    """Options of an inferred arm beside ``--robot`` and other files are rejected early."""
     monkeypatch.chdir(urdf.parent)
     run = check(urdf, *options)
     assert run.exit_code == 2
@@ -139,8 +141,8 @@ def test_options_that_do_not_fit_are_refused(
 
 
 @pytest.mark.parametrize("option", ["--write-srdf", "--picture", "--trial-picture"])
-def test_outputs_that_cannot_be_written_are_refused_first(urdf: Path, option: str) -> None:
-    """A folder that is not there is named before the scene is loaded, which does not exist either."""
+def test_outputs_that_cannot_be_written_are_rejected_first(urdf: Path, option: str) -> None:
+    """The missing folder is named before the missing scene."""
     pytest.importorskip("matplotlib")
     suffix = "srdf" if option == "--write-srdf" else "png"
     run = check(urdf.with_name("missing.urdf"), option, urdf.parent / "nowhere" / f"x.{suffix}")

@@ -1,4 +1,4 @@
-"""``tmkit serve``: a world for other processes, killed and begun again; what it refuses."""
+"""``tmkit serve``: a world for other processes, restarts, and rejected options."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tmkit.world.service import messages as m
 pytest.importorskip("zenoh")
 
 
-def test_a_world_is_served_and_goes_on_from_its_log(tmp_path: Path) -> None:
-    """Clients of other processes edit it; after a signal or a kill the next server has all that was acknowledged."""
+def test_a_world_continues_from_its_log(tmp_path: Path) -> None:
+    """After a signal or a kill the next server has all acknowledged edits."""
     address, log = free_address(), tmp_path / "world.log"
     tokens = tmp_path / "tokens"
     tokens.write_text("write " + "w" * 16 + "\nread " + "r" * 16)
@@ -58,8 +58,8 @@ def test_a_world_is_served_and_goes_on_from_its_log(tmp_path: Path) -> None:
         )
 
 
-def test_what_does_not_speak_the_protocol_does_not_slow_others() -> None:
-    """Garbage at the port of the server is dropped, and clients are answered meanwhile."""
+def test_garbage_does_not_slow_clients() -> None:
+    """Garbage at the port of the server is dropped while clients are served."""
     address = free_address()
     host, port = address.removeprefix("tcp/").split(":")
     with serving("--listen", address) as (_, line), connect(address) as world:
@@ -81,8 +81,8 @@ def test_what_does_not_speak_the_protocol_does_not_slow_others() -> None:
         assert world.server_status().counts == {"edits": 4, "messages": 6, "refused: size": 1}
 
 
-def test_edits_that_cannot_be_kept_harm_no_others(tmp_path: Path) -> None:
-    """An attribute that nests too deep is rejected by client and server; later edits are there, also after a kill."""
+def test_rejected_edits_do_not_affect_others(tmp_path: Path) -> None:
+    """Client and server reject too deep an attribute; later edits survive a kill."""
     address, log = free_address(), tmp_path / "world.log"
     arguments = ["--listen", address, "--log", log]
     with (
@@ -135,7 +135,9 @@ class Above(FunctionBlock):
     def execute(self, scene, found):
         names = [match["object"] for match in found["object"]]
         above = Pose([0, 0, self.height])
-        return self.output(OutputFrame(f"{self.name} {name}", name, above, classes=["point"]) for name in names)
+        return self.output(
+            OutputFrame(f"{self.name} {name}", name, above, classes=["point"]) for name in names
+        )
 
 class Failing(Above):
     def execute(self, scene, found):
@@ -144,7 +146,7 @@ class Failing(Above):
 
 
 def test_a_served_world_runs_blocks(tmp_path: Path) -> None:
-    """Blocks of a file and of tmkit run on change, after another and at a rate, and clients see what they make."""
+    """Blocks run on change, after another block and at a rate, and clients receive the results."""
     (tmp_path / "my_blocks.py").write_text(_BLOCKS)
     (tmp_path / "facts.toml").write_text(
         "name = 'facts'\ninput_hook = 'world'\ndomain = 'blocks'\n"
@@ -191,16 +193,16 @@ def test_a_served_world_runs_blocks(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait() == 143
         assert process.stderr is not None
-        said = process.stderr.read()
-        assert said.count("warning: function block 'failing' failed: ValueError: no light") == 1, (
-            said
-        )
+        errors = process.stderr.read()
+        assert (
+            errors.count("warning: function block 'failing' failed: ValueError: no light") == 1
+        ), errors
     with serving("--listen", address, "--log", log) as (_, line), connect(address) as world:
         assert world.look("exists", "above a"), "what blocks made is in the log"
 
 
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """Run the command, which ends with bad input; return what it says."""
+def rejection_message(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """Run the command, which rejects its input, and return its message."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["tmkit", "serve", *map(str, arguments)])
         patch.setenv("COLUMNS", "300")
@@ -210,28 +212,30 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return capsys.readouterr().err
 
 
-def test_what_it_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Other machines need tokens; a bad transport, setting, address, token file or log is named, without traceback."""
+def test_invalid_options_are_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Other machines need tokens; an invalid transport, address, token file or log is named."""
     for address in (
         "tcp/0.0.0.0:7447",
         "tcp/192.168.0.1:7447",
         "tcp/127.0.0.1.evil.example:1",
         "tls/[::]:7447",
     ):
-        assert "is open to other machines: --tokens FILE is needed" in refusal(
+        assert "is open to other machines: --tokens FILE is needed" in rejection_message(
             capsys, "--listen", address
         )
-    assert "unknown transport 'zeno'; did you mean 'zenoh'?" in refusal(
+    assert "unknown transport 'zeno'; did you mean 'zenoh'?" in rejection_message(
         capsys, "--transport", "zeno"
     )
-    assert "zenoh refuses the setting 'no/such'" in refusal(capsys, "--setting", "no/such=1")
-    assert "'a b' is no name of a world" in refusal(capsys, "--world", "a b")
-    assert "none: No such file" in refusal(capsys, "--tokens", tmp_path / "none")
+    assert "zenoh refuses the setting 'no/such'" in rejection_message(
+        capsys, "--setting", "no/such=1"
+    )
+    assert "'a b' is no name of a world" in rejection_message(capsys, "--world", "a b")
+    assert "none: No such file" in rejection_message(capsys, "--tokens", tmp_path / "none")
     (tmp_path / "log").write_bytes(b"something else")
-    assert "log: this is no log of a world; it is left as it is" in refusal(
+    assert "log: this is no log of a world; it is left as it is" in rejection_message(
         capsys, "--log", tmp_path / "log", "--listen", "tcp/127.0.0.1:1"
     )
-    assert "Is a directory" in refusal(capsys, "--log", tmp_path)
+    assert "Is a directory" in rejection_message(capsys, "--log", tmp_path)
     (tmp_path / "my_blocks.py").write_text(_BLOCKS)
     tracker, mine = "tmkit.world:ObjectTracker", f"{tmp_path / 'my_blocks.py'}:Above"
     for block, reason in {
@@ -269,12 +273,12 @@ def test_what_it_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
             "clock: Expected `Callable`, got"
         ),
     }.items():
-        assert reason in refusal(capsys, "--block", block), block
+        assert reason in rejection_message(capsys, "--block", block), block
     with serving("--listen", address := free_address()):
-        assert f"cannot listen at {address}: " in refusal(capsys, "--listen", address)
+        assert f"cannot listen at {address}: " in rejection_message(capsys, "--listen", address)
 
 
 def test_kills_under_load(tmp_path: Path) -> None:
-    """Three kills of a server that three clients edit: nothing acknowledged is lost, no edit is made twice."""
-    found = service_kills.run(3, 5, tmp_path)
-    assert found["edits"] >= 3
+    """Three kills of a server with three clients lose and repeat no acknowledged edit."""
+    counts = service_kills.run(3, 5, tmp_path)
+    assert counts["edits"] >= 3

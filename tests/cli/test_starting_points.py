@@ -31,10 +31,10 @@ def run(*arguments: str, folder: Path, **environment: str) -> Outcome:
         ("domains", "domains", (), {"blocks", "kitchen"}),
     ],
 )
-def test_what_is_listed_can_be_used_by_its_name(
+def test_listed_names_can_be_used(
     kind: str, folder: str, suffixes: tuple[str, ...], some: set[str], tmp_path: Path
 ) -> None:
-    """Each name means the listed file or its folder to the library, and has a description; both formats agree."""
+    """Each name is that of the listed file or folder and has a description, in both formats."""
     listed = json.loads(run("list", kind, "--json", folder=tmp_path).out)
     names = [entry["name"] for entry in listed]
     assert some <= set(names)
@@ -50,8 +50,8 @@ def test_what_is_listed_can_be_used_by_its_name(
     ]
 
 
-def test_a_kind_that_there_is_not(tmp_path: Path) -> None:
-    """Another word than the kinds is wrong usage; the message gives the kinds and the nearest."""
+def test_an_unknown_kind_is_rejected(tmp_path: Path) -> None:
+    """The message contains the kinds and suggests the nearest."""
     ended = run("list", "robot", folder=tmp_path)
     assert ended.code == 2
     assert f"'robot' is not one of {', '.join(Kind)}; did you mean 'robots'?" in " ".join(
@@ -61,11 +61,11 @@ def test_a_kind_that_there_is_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("kind", "name"), [("scene", "my_cell"), ("domain", "my-words")])
-def test_what_is_new_plans_as_written(kind: str, name: str, tmp_path: Path) -> None:
-    """The command that ``tmkit new`` prints finds a plan, and the plan is valid."""
-    made = run("new", kind, name, folder=tmp_path)
-    assert (made.code, made.err) == (0, "")
-    program, *arguments = shlex.split(made.out.splitlines()[-1].removeprefix("Try it: "))
+def test_new_files_can_be_planned_with(kind: str, name: str, tmp_path: Path) -> None:
+    """The command that ``tmkit new`` prints finds a valid plan."""
+    outcome = run("new", kind, name, folder=tmp_path)
+    assert (outcome.code, outcome.err) == (0, "")
+    program, *arguments = shlex.split(outcome.out.splitlines()[-1].removeprefix("Try it: "))
     assert program == "tmkit"
     planned = run(*arguments, folder=tmp_path)
     assert planned.code == 0, planned.err
@@ -76,7 +76,7 @@ def test_what_is_new_plans_as_written(kind: str, name: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("kind", "file"), [("scene", "mine.robray"), ("domain", "mine")])
 def test_nothing_is_overwritten(kind: str, file: str, tmp_path: Path) -> None:
-    """What exists stays as it is: that is an error with the name."""
+    """An existing file or folder is an error with its name."""
     (tmp_path / file).write_text("precious")
     ended = run("new", kind, "mine", folder=tmp_path)
     assert ended.code == 2
@@ -96,8 +96,10 @@ def test_nothing_is_overwritten(kind: str, file: str, tmp_path: Path) -> None:
         (("scene", "none/cell"), "none/cell.robray: cannot be written: No such file or directory"),
     ],
 )
-def test_names_that_cannot_be(arguments: tuple[str, str], message: str, tmp_path: Path) -> None:
-    """Names that PDDL, the format or the file system does not allow are bad input, and nothing is written."""
+def test_invalid_names_are_rejected(
+    arguments: tuple[str, str], message: str, tmp_path: Path
+) -> None:
+    """Names that PDDL, the format or the file system rejects are errors; nothing is written."""
     ended = run("new", *arguments, folder=tmp_path)
     assert ended.code == 2
     assert message in ended.err
@@ -105,7 +107,7 @@ def test_names_that_cannot_be(arguments: tuple[str, str], message: str, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("line", "completed"),
+    ("line", "completions"),
     [
         (["com"], ["completion"]),
         (["plan", "panda_t"], ["panda_table"]),
@@ -115,8 +117,8 @@ def test_names_that_cannot_be(arguments: tuple[str, str], message: str, tmp_path
         (["plan", "./none"], []),
     ],
 )
-def test_bash_completes(line: list[str], completed: list[str], tmp_path: Path) -> None:
-    """With the printed script, bash completes commands, options and built-in names; of files it knows itself."""
+def test_bash_completes(line: list[str], completions: list[str], tmp_path: Path) -> None:
+    """With the printed script, bash completes commands, options, built-in names and files."""
     script = run("completion", "bash", folder=tmp_path)
     assert (script.code, script.err) == (0, "")
     command = tmp_path / "tmkit"
@@ -129,12 +131,12 @@ def test_bash_completes(line: list[str], completed: list[str], tmp_path: Path) -
     ended = run_process(
         ["bash", "-c", code], env=variables, capture_output=True, text=True, check=False
     )
-    assert (sorted(ended.stdout.split()), ended.stderr) == (completed, "")
+    assert (sorted(ended.stdout.split()), ended.stderr) == (completions, "")
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_shells_have_a_script(shell: str, tmp_path: Path) -> None:
-    """The script for a shell runs the command with the variable by which it completes for that shell."""
+    """The script runs the command with the completion variable of the shell."""
     script = run("completion", shell, folder=tmp_path)
     assert (script.code, script.err) == (0, "")
     assert f"_TMKIT_COMPLETE=complete_{shell}" in script.out

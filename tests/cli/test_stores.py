@@ -16,28 +16,28 @@ from tmkit.store import Store
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
-    """Run a command; return its exit code and what it prints."""
+    """Run a command; return its exit code and outputs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["tmkit", *map(str, arguments)])
         patch.setenv("COLUMNS", "300")
         with pytest.raises(SystemExit) as ended:
             main()
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out or err
+    output, err = capsys.readouterr()
+    return int(ended.value.code or 0), output or err
 
 
 def test_a_store_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Put, list, compare, merge, write and collect; the answer no is exit code 1."""
+    """Put, list, compare, merge, write and collect; a negative result is exit code 1."""
     folder = tmp_path / "worlds"
-    code, known = run(
+    code, version = run(
         capsys, "store", "put", folder, "panda_table", "blocks3", "-m", "three\x1b blocks"
     )
-    assert (code, len(known.strip())) == (0, 64)
+    assert (code, len(version.strip())) == (0, 64)
     with Store(folder) as store:
         scene = store.get("main")
         assert scene == load_scene("panda_table", "blocks3")
         moved = store.put(scene.set_pose("a", Pose([0, 0, 1])))
-        store.set_branch("try", known.strip())
+        store.set_branch("try", version.strip())
         store.put(
             scene.set_pose("b", Pose([0, 0, 2])).allow_collision("a", "b", reason="why"), "try"
         )
@@ -68,8 +68,8 @@ def test_a_store_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFix
         in run(capsys, "store", "log", folder)[1].splitlines()[0]
     )
     assert "a" in run(capsys, "store", "show", folder)[1]
-    assert run(capsys, "store", "get", folder, "-o", tmp_path / "out.json")[0] == 0
-    assert load_scene(tmp_path / "out.json") == Store(folder).get(merged.strip())
+    assert run(capsys, "store", "get", folder, "-o", tmp_path / "output.json")[0] == 0
+    assert load_scene(tmp_path / "output.json") == Store(folder).get(merged.strip())
     with Store(folder) as store:
         store.put(store.get("main").set_pose("a", Pose([0, 0, 5])))
         store.put(store.get("try").set_pose("a", Pose([0, 0, 6])), "try")
@@ -80,8 +80,8 @@ def test_a_store_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFix
     assert run(capsys, "store", "gc", folder) == (0, "Removed 1 versions and 0 blobs of 0 bytes\n")
 
 
-def test_wrong_use_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A folder that is no store and an unknown version are exit code 2 and a line; damage is named."""
+def test_invalid_use_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A missing store and an unknown version are exit code 2 and a line; damage is named."""
     code, text = run(capsys, "store", "ls", tmp_path)
     assert (code, "there is no store in it" in text, "Traceback" in text) == (2, True, False)
     with Store(tmp_path / "s") as store:

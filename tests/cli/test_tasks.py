@@ -1,4 +1,4 @@
-"""``tmkit task`` plans without a scene; goals in several ways; problems that leave to the scene what it shows."""
+"""``tmkit task``, combined goals, and problems without the state of the scene."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from tmkit.pddl import (
 )
 
 Run = Callable[..., tuple[int, str, str]]
-DOMAIN, PROBLEM = DATA / "places" / "domain.pddl", DATA / "places" / "problem.pddl"
+DOMAIN = DATA / "places" / "domain.pddl"
+PROBLEM = DATA / "places" / "problem.pddl"
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Run a command in this process, in an empty folder; return its exit code and what it wrote."""
+    """Run a command in this process, in an empty folder; return exit code and outputs."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
 
@@ -49,41 +50,41 @@ def steps_of(text: str) -> list[GroundAction]:
 
 
 @pytest.mark.parametrize("planner", ["fast-downward", "optimal", "smt"])
-def test_a_plan_is_printed_written_and_told_as_json(run: Run, planner: str) -> None:
-    """The same valid plan in all three ways, with its cost."""
+def test_a_plan_is_printed_and_written(run: Run, planner: str) -> None:
+    """The same valid plan as text, as a file and as JSON, with its cost."""
     if planner == "smt":
         pytest.importorskip("z3", reason="the extra 'planners' is not installed")
     problem = load_problem(PROBLEM, load_domain(DOMAIN))
-    code, out, _ = run("task", DOMAIN, PROBLEM, "--planner", planner)
+    code, output, _ = run("task", DOMAIN, PROBLEM, "--planner", planner)
     assert code == 0
-    assert validate_task_plan(problem, steps_of(out)).is_valid
-    assert out.splitlines()[-1] == f"; cost = {len(steps_of(out))} (unit cost)"
+    assert validate_task_plan(problem, steps_of(output)).is_valid
+    assert output.splitlines()[-1] == f"; cost = {len(steps_of(output))} (unit cost)"
     assert run("task", DOMAIN, PROBLEM, "--planner", planner, "-o", "plan.txt")[0] == 0
-    assert Path("plan.txt").read_text() == out
-    code, told, _ = run("task", DOMAIN, PROBLEM, "--planner", planner, "--json")
-    document = json.loads(told)
-    assert (code, document["status"], document["cost"]) == (0, "solved", len(steps_of(out)))
-    assert document["steps"] == out.splitlines()[:-1]
+    assert Path("plan.txt").read_text() == output
+    code, text, _ = run("task", DOMAIN, PROBLEM, "--planner", planner, "--json")
+    document = json.loads(text)
+    assert (code, document["status"], document["cost"]) == (0, "solved", len(steps_of(output)))
+    assert document["steps"] == output.splitlines()[:-1]
 
 
-def test_proved_and_not_found_are_told_apart(run: Run, tmp_path: Path) -> None:
-    """Both answers are no, in different words; nothing is written."""
+def test_unsolvable_and_unsolved_differ(run: Run, tmp_path: Path) -> None:
+    """Both results are negative, with different messages; nothing is written."""
     impossible = tmp_path / "impossible.pddl"
     text = PROBLEM.read_text()
     start = text.index("(:goal")
     impossible.write_text(text[:start] + "(:goal (and (empty) (not (empty)))))")
-    code, out, _ = run("task", DOMAIN, impossible, "-o", "plan.txt")
-    assert (code, out) == (1, "There is no plan: that is proved.\n")
-    code, out, _ = run("task", DOMAIN, PROBLEM, "--time-limit", "0.001", "-o", "plan.txt")
+    code, output, _ = run("task", DOMAIN, impossible, "-o", "plan.txt")
+    assert (code, output) == (1, "There is no plan: that is proved.\n")
+    code, output, _ = run("task", DOMAIN, PROBLEM, "--time-limit", "0.001", "-o", "plan.txt")
     assert code == 1
-    assert out.startswith("No plan was found; there may be one: ")
+    assert output.startswith("No plan was found; there may be one: ")
     assert not Path("plan.txt").exists()
-    code, out, _ = run("task", DOMAIN, impossible, "--json")
-    assert (code, json.loads(out)["status"]) == (1, "unsolvable")
+    code, output, _ = run("task", DOMAIN, impossible, "--json")
+    assert (code, json.loads(output)["status"]) == (1, "unsolvable")
 
 
-def test_bad_input_is_refused(run: Run, tmp_path: Path) -> None:
-    """A missing file, another domain's problem, a planner that there is not, a problem without an initial state."""
+def test_invalid_input_is_rejected(run: Run, tmp_path: Path) -> None:
+    """A missing file, another domain's problem, an unknown planner, a missing initial state."""
     (tmp_path / "broken.pddl").write_text("(define (problem p) (:domain places) (:goal (and)))")
     for arguments, words in (
         ((DOMAIN, "nowhere.pddl"), "no file 'nowhere.pddl'"),
@@ -91,8 +92,8 @@ def test_bad_input_is_refused(run: Run, tmp_path: Path) -> None:
         ((DOMAIN, PROBLEM, "--planner", "guess"), "'guess' is none of fast-downward, optimal, smt"),
         ((DOMAIN, "broken.pddl"), "the problem has no section (:init ...)"),
     ):
-        code, out, error = run("task", *arguments)
-        assert (code, out) == (2, "")
+        code, output, error = run("task", *arguments)
+        assert (code, output) == (2, "")
         assert words in error
         assert "Traceback" not in error
 
@@ -102,19 +103,17 @@ def test_bad_input_is_refused(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("objects", ["", "(:objects)", "(:objects a - block)"])
-def test_a_problem_may_leave_to_the_scene_what_that_shows(
-    run: Run, tmp_path: Path, objects: str
-) -> None:
+def test_a_problem_may_omit_the_state_of_the_scene(run: Run, tmp_path: Path, objects: str) -> None:
     """Neither an initial state nor all objects are needed beside a scene."""
     path = tmp_path / "p.pddl"
     path.write_text(f"(define (problem p) (:domain blocks) {objects} (:goal (and (on a b))))")
-    code, out, error = run("plan", "panda_table", "blocks2", "--problem", path)
+    code, output, error = run("plan", "panda_table", "blocks2", "--problem", path)
     assert code == 0, error
-    assert "(stack a b)" in out
+    assert "(stack a b)" in output
 
 
-def test_what_a_problem_says_must_still_hold_in_the_scene(run: Run, tmp_path: Path) -> None:
-    """A partial problem that contradicts the scene is refused as a whole one is."""
+def test_a_partial_problem_must_agree_with_the_scene(run: Run, tmp_path: Path) -> None:
+    """A partial problem that contradicts the scene is rejected like a complete one."""
     path = tmp_path / "p.pddl"
     path.write_text(
         "(define (problem p) (:domain blocks) (:init (holding a)) (:goal (and (on a b))))"
@@ -124,8 +123,8 @@ def test_what_a_problem_says_must_still_hold_in_the_scene(run: Run, tmp_path: Pa
     assert "its initial facts do not hold in the scene: (holding a)" in error
 
 
-def test_objects_that_are_known_anyway_need_no_declaration() -> None:
-    """A problem is read over known objects and its own; without known ones, ``:init`` is asked for."""
+def test_objects_of_the_scene_need_no_declaration() -> None:
+    """A problem may use objects of the scene; without a scene ``:init`` is required."""
     domain = load_domain(DOMAIN)
     text = "(define (problem p) (:domain places) (:objects b - block) (:goal (and (on a b))))"
     problem = parse_problem(text, domain, objects={"a": "block"})
@@ -137,8 +136,8 @@ def test_objects_that_are_known_anyway_need_no_declaration() -> None:
         parse_problem(text.replace("on a b", "on b b"), domain)
 
 
-def test_a_goal_scene_and_a_goal_are_both_wanted(run: Run) -> None:
-    """What the scene shows and what is said beside it is joined, on the command line and in the library."""
+def test_a_goal_scene_and_a_goal_are_joined(run: Run) -> None:
+    """Both must hold, on the command line and in the library."""
     scene = tk.load_scene("panda_table", "blocks2")
     shown = scene.reparent("b", "a", pose=tk.Pose([0.0, 0.0, 0.05]))
     alone = tk.plan(scene, goal=shown)
@@ -149,11 +148,11 @@ def test_a_goal_scene_and_a_goal_are_both_wanted(run: Run) -> None:
     )
     assert alone.plan is not None
     assert both.plan is None
-    code, out, _ = run(
+    code, output, _ = run(
         "plan", "panda_table", "blocks2", "--goal-scene", "blocks2", "--goal", "(on a b)"
     )
     assert code == 1
-    assert "(on a b)" in out
+    assert "(on a b)" in output
     with pytest.raises(
         TaskError, match=r"the problem file 'p\.pddl' contains the whole goal; give it alone"
     ):

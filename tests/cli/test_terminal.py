@@ -1,4 +1,4 @@
-"""What people see on a terminal: progress that goes on, colours, narrow windows, and help by example."""
+"""Output on a terminal: progress lines, colours, narrow windows, and examples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def test_progress_is_a_line_that_changes(tmp_path: Path) -> None:
-    """It has phase, task plan, motion and seconds, in colour, and is gone in the end; with NO_COLOR it has none."""
+    """It has phase, task plan, motion and seconds, in colour unless NO_COLOR is set."""
     run = on_terminal(*PLAN, "(on a b)", folder=tmp_path)
     assert run.code == 0
     assert re.search(r"planning, \d+\.\d s: task plan 1, motion \d/2", run.text)
@@ -32,8 +32,8 @@ def test_progress_is_a_line_that_changes(tmp_path: Path) -> None:
     assert not COLOUR.search(plain.text)
 
 
-def test_the_seconds_of_a_line_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between two reports the seconds grow by those of the clock, of a text as of progress."""
+def test_the_seconds_of_a_line_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two reports the seconds grow with the clock, for texts and for states."""
     now = [100.0]
     monkeypatch.setattr(reporting.time, "monotonic", lambda: now[0])
     line = reporting._LiveLine("reading the scene")
@@ -52,7 +52,7 @@ def test_the_seconds_of_a_line_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_narrow_terminal_gets_whole_words(tmp_path: Path) -> None:
-    """With 40 columns no line of an answer or of an error is longer, and none ends inside a word."""
+    """With 40 columns no line is longer, and none ends inside a word."""
     for arguments, code in (
         ((*PLAN, "(on a a)"), 1),
         (("plan", "panda_tabel", "--goal", "(on a b)"), 2),
@@ -69,17 +69,17 @@ def test_a_narrow_terminal_gets_whole_words(tmp_path: Path) -> None:
 
 
 def leaves(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the commands that do something, with their paths."""
+    """Yield the commands without subcommands, with their paths."""
     inner = getattr(command, "commands", None)
     if inner is None:
         yield path, command
         return
-    for name, one in inner.items():
-        yield from leaves(one, f"{path} {name}".strip())
+    for name, entry in inner.items():
+        yield from leaves(entry, f"{path} {name}".strip())
 
 
 def test_every_command_has_examples_that_parse() -> None:
-    """Each example names its command and only options and words that it takes; the help ends with them."""
+    """Each example has valid options and arguments, and the help ends with the examples."""
     commands = dict(leaves(command_line()))
     assert set(EXAMPLES) == {"", *commands}
     for path, examples in EXAMPLES.items():

@@ -1,4 +1,4 @@
-"""Plan files of the original, ``.tmp``, on the command line: written, checked, played, and taken as a start."""
+"""Plan files of the original, ``.tmp``: written, validated, simulated, and used as a start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOR = ("--scene", "panda_table", "--scene", "blocks1", "--robot", "panda", "--do
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the same plan in both formats, as the command writes it."""
+    """A folder with the same plan in both formats."""
     folder = tmp_path_factory.mktemp("plans")
     for name in ("plan.tmp", "plan.json"):
         outcome = tmkit(folder, "plan", "panda_table", "blocks1", "--goal", GOAL, "-o", name)
@@ -24,8 +24,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_plan_that_is_written_is_checked_and_played(folder: Path) -> None:
-    """A .tmp plan of ``tmkit plan`` passes the check for its scene, arm, domain and goal, and is played."""
+def test_a_tmp_plan_is_checked_and_simulated(folder: Path) -> None:
+    """A .tmp plan is valid for its scene, arm, domain and goal, and can be simulated."""
     checked = tmkit(folder, "check", "plan.tmp", *FOR, "--goal", GOAL, "--json")
     assert checked.code == ExitCode.DONE, checked
     assert json.loads(checked.out)["ok"] is True
@@ -35,22 +35,22 @@ def test_a_plan_that_is_written_is_checked_and_played(folder: Path) -> None:
 
 
 def test_arm_and_domain_have_the_defaults_of_planning(folder: Path) -> None:
-    """Left out, the arm is the Panda, the domain blocks, and no goal is claimed."""
+    """By default the arm is the Panda and the domain blocks, without a goal."""
     outcome = tmkit(folder, "check", "plan.tmp", "--scene", "panda_table", "--scene", "blocks1")
     assert (outcome.code, outcome.out.endswith("the plan is valid\n")) == (ExitCode.DONE, True), (
         outcome
     )
 
 
-def test_a_goal_that_is_not_reached_is_told(folder: Path) -> None:
-    """The plan is checked against the goal that is given."""
+def test_a_goal_that_is_not_reached_is_a_problem(folder: Path) -> None:
+    """The plan is checked against the goal of the option."""
     outcome = tmkit(folder, "check", "plan.tmp", *FOR, "--goal", "(holding a)")
     assert outcome.code == ExitCode.NO
     assert "(holding a)" in outcome.out
 
 
-def test_joints_that_the_plan_does_not_name_are_where_start_says(folder: Path) -> None:
-    """A .tmp plan without a configuration before its first action begins at ``--start``, here its own first one."""
+def test_start_sets_the_other_joints(folder: Path) -> None:
+    """A .tmp plan without a first configuration starts at ``--start``."""
     text = (folder / "plan.tmp").read_text()
     lines = text[: text.index("a pick-up")].splitlines()
     (folder / "q0.tmp").write_text("\n".join(line for line in lines if line[0] in "mp") + "\n")
@@ -85,20 +85,20 @@ def test_joints_that_the_plan_does_not_name_are_where_start_says(folder: Path) -
         (("check", "plan.tmp", *FOR, "--start", "panda_joint9=1"), ["--start", "panda_joint9"]),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_invalid_options_are_rejected(
     folder: Path, arguments: tuple[str, ...], words: list[str]
 ) -> None:
-    """A missing scene, options that a JSON plan does not need, and wrong files and names end in one clear error."""
+    """A missing scene, superfluous options and wrong files and names are clear errors."""
     outcome = tmkit(folder, *arguments)
     assert (outcome.code, outcome.out) == (ExitCode.BAD_INPUT, ""), outcome
     assert "Traceback" not in outcome.err
-    said = " ".join(outcome.err.replace("│", " ").split())
+    text = " ".join(outcome.err.replace("│", " ").split())
     for word in words:
-        assert word in said, (word, outcome.err)
+        assert word in text, (word, outcome.err)
 
 
-def test_a_json_plan_is_compared_with_the_scene_and_arm_beside_it(folder: Path) -> None:
-    """The same ones find nothing; others are problems, by frame and arm; without, the check says what it rests on."""
+def test_a_json_plan_is_compared_with_scene_and_arm(folder: Path) -> None:
+    """Equal ones give no problem, others one for each frame and arm."""
     same = tmkit(folder, "check", "plan.json", *FOR[:-2])
     assert (same.code, same.out) == (ExitCode.DONE, same.out[same.out.index("plan.json") :]), same
     other = tmkit(
@@ -120,7 +120,7 @@ def test_a_json_plan_is_compared_with_the_scene_and_arm_beside_it(folder: Path) 
 
 
 def test_the_goal_of_a_plan_that_tmkit_wrote_is_checked(folder: Path) -> None:
-    """The header's goal counts when no other is given, and one that is not reached is told."""
+    """The goal of the header is the default, and is a problem if it is not reached."""
     text = (folder / "plan.tmp").read_text()
     assert f"# Goal: {GOAL}\n" in text
     (folder / "other.tmp").write_text(text.replace(GOAL, "(holding a)"))
@@ -130,6 +130,6 @@ def test_the_goal_of_a_plan_that_tmkit_wrote_is_checked(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["plan", "check", "simulate"])
-def test_the_help_speaks_of_tmp_files(folder: Path, command: str) -> None:
-    """Who asks for help learns that plans and starts may be .tmp files."""
+def test_the_help_mentions_tmp_files(folder: Path, command: str) -> None:
+    """The help lists .tmp files for plans and starts."""
     assert ".tmp" in tmkit(folder, command, "--help").out

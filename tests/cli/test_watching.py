@@ -1,4 +1,4 @@
-"""``tmkit scene check --watch``: a check after every change of a file that was read."""
+"""``tmkit scene check --watch``: a check after each change of a file."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tmkit.errors import MissingFileError
 
 
 @contextmanager
-def watched(*arguments: str | Path) -> Iterator[Process]:
-    """Run the command; at the end it is interrupted, which it must say by its exit code."""
+def watch(*arguments: str | Path) -> Iterator[Process]:
+    """Run the command, and interrupt it at the end."""
     command = [sys.executable, "-m", "tmkit.cli", "scene", "check", *map(str, arguments), "--watch"]
     with Process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -32,13 +32,13 @@ def watched(*arguments: str | Path) -> Iterator[Process]:
 
 
 def write(path: Path, text: str) -> None:
-    """Replace a file at once, so that none is checked that is half written."""
+    """Replace a file atomically."""
     path.with_name("new").write_text(text)
     path.with_name("new").replace(path)
 
 
-def said(stream: IO[str], words: str) -> str:
-    """Return the next line with these words; those about frames without effect come before."""
+def next_line(stream: IO[str], words: str) -> str:
+    """Return the next line that contains some text."""
     for line in stream:
         if words in line:
             return line
@@ -46,42 +46,42 @@ def said(stream: IO[str], words: str) -> str:
 
 
 def test_every_change_is_checked(tmp_path: Path) -> None:
-    """Of the file, of one that it includes, and of one that was missing; an error is one line, and not the end."""
+    """A changed file, an included one and a missing one; an error is one line."""
     scene, part, missing = (tmp_path / f"{name}.robray" for name in ("scene", "part", "missing"))
     part.write_text("frame a { }\n")
     scene.write_text('include "part.robray"\nframe b { parent a; }\n')
-    with watched(scene) as process:
+    with watch(scene) as process:
         assert process.stdout is not None
-        assert "3 frames, 0 joints" in said(process.stdout, "frames,")
+        assert "3 frames, 0 joints" in next_line(process.stdout, "frames,")
         write(part, "frame a { }\nframe c { }\n")
-        assert "4 frames, 0 joints" in said(process.stdout, "frames,")
+        assert "4 frames, 0 joints" in next_line(process.stdout, "frames,")
         write(scene, 'include "missing.robray"\n')
-        assert f"{scene}:1:" in said(process.stdout, "error:")
+        assert f"{scene}:1:" in next_line(process.stdout, "error:")
         write(missing, "frame d { type revolute; axis [0, 0, 1]; }\n")
-        assert "2 frames, 1 joints" in said(process.stdout, "frames,")
+        assert "2 frames, 1 joints" in next_line(process.stdout, "frames,")
 
 
 def test_programs_get_errors_as_json(tmp_path: Path) -> None:
     """Each check is JSON on the standard output, whether it has an error or not."""
     scene = tmp_path / "scene.robray"
     scene.write_text("frame a {")
-    with watched(scene, "--json") as process:
+    with watch(scene, "--json") as process:
         assert process.stdout is not None
-        decoder, text, found = json.JSONDecoder(), "", []
+        decoder, text, documents = json.JSONDecoder(), "", []
         for change in ("frame a { }\n", ""):
             while True:
                 text += process.stdout.readline()
                 try:
-                    one, end = decoder.raw_decode(text.lstrip())
+                    document, end = decoder.raw_decode(text.lstrip())
                 except ValueError:
                     continue
                 break
-            found.append(one)
+            documents.append(document)
             text = text.lstrip()[end:]
             if change:
                 write(scene, change)
-    assert "expected" in found[0]["message"]
-    assert found[1]["frames"] == 2
+    assert "expected" in documents[0]["message"]
+    assert documents[1]["frames"] == 2
 
 
 def test_nothing_to_watch_is_an_error(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Goals that facts cannot say: poses, regions and configurations, planned for, checked, and in plan files."""
+"""Poses, regions and configurations as goals: planning, validation and files."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def two() -> SceneGraph:
     return blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
 
 
-def turned(x: float, y: float, angle: float = 0.0, z: float = HEIGHT) -> Pose:
-    """Return a pose turned about z."""
+def rotate_z(x: float, y: float, angle: float = 0.0, z: float = HEIGHT) -> Pose:
+    """Return a pose rotated about z."""
     return Pose.from_rpy([x, y, z], [0.0, 0.0, angle])
 
 
-def solved(scene: SceneGraph, *goals: str | ContinuousGoal, **options: Any) -> Plan:
-    """Return a plan that passes its check and meets every goal in the end."""
+def solve(scene: SceneGraph, *goals: str | ContinuousGoal, **options: Any) -> Plan:
+    """Return a valid plan that reaches every goal."""
     result = solve_with(scene, list(goals), robot=GANTRY, **options)
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
@@ -56,13 +56,15 @@ def solved(scene: SceneGraph, *goals: str | ContinuousGoal, **options: Any) -> P
 
 
 # --- poses
-# ------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_an_object_is_put_at_a_pose() -> None:
-    """Off the middle of a cell and turned: the plan puts it there exactly, where that can be done."""
-    goal = ObjectAt("a", turned(-0.12, 0.11, 0.4), relative_to="table", metres=0.001, radians=0.01)
-    plan = solved(two(), goal)
+    """The plan reaches a rotated pose off the middle of a cell exactly."""
+    goal = ObjectAt(
+        "a", rotate_z(-0.12, 0.11, 0.4), relative_to="table", metres=0.001, radians=0.01
+    )
+    plan = solve(two(), goal)
     assert [action.name for action in plan.actions] == ["pick-up", "put-down"]
     assert plan.continuous_goals == (goal,)
     assert plan.goal == "(and)"
@@ -71,64 +73,66 @@ def test_an_object_is_put_at_a_pose() -> None:
 
 
 def test_an_object_is_moved_within_its_cell() -> None:
-    """Where facts see no difference between start and goal, the object is moved all the same."""
-    plan = solved(two(), ObjectAt("a", turned(0.03, -0.02, 0.5), relative_to="table"))
+    """The object moves although the facts of start and goal are equal."""
+    plan = solve(two(), ObjectAt("a", rotate_z(0.03, -0.02, 0.5), relative_to="table"))
     assert len(plan.steps) == 2
     assert str(plan.actions[1]) == "(put-down a table__0__0)"
 
 
 def test_a_goal_that_holds_needs_no_actions() -> None:
-    """An object that is where it is to be, stays."""
+    """An object at its goal pose is not moved."""
     assert (
-        solved(
-            two(), ObjectAt("a", turned(0.0, 0.0, z=BLOCK / 2), relative_to="world"), "(handempty)"
+        solve(
+            two(),
+            ObjectAt("a", rotate_z(0.0, 0.0, z=BLOCK / 2), relative_to="world"),
+            "(handempty)",
         ).steps
         == ()
     )
 
 
 def test_an_object_is_stacked_with_a_turn() -> None:
-    """A pose relative to another object, on which it stands, whichever way that one is moved before."""
-    plan = solved(
+    """A pose relative to another object, on which it stands and which is moved first."""
+    plan = solve(
         two(),
-        ObjectAt("a", turned(0.004, 0.0, 0.3, BLOCK), relative_to="b", radians=0.02),
+        ObjectAt("a", rotate_z(0.004, 0.0, 0.3, BLOCK), relative_to="b", radians=0.02),
         "(ontable b table__-1__-1)",
     )
     assert plan.final_scene.parent("a") == "b"
     assert plan.final_scene.pose("b", relative_to="table").translation[0] < -0.05
 
 
-def test_any_turn_will_do_where_none_is_said() -> None:
-    """Without an angle only the place counts."""
-    goal = ObjectAt("a", turned(-0.1, 0.1, 1.0), relative_to="table", radians=None)
-    assert solved(two(), goal).final_scene.parent("a") == "table"
+def test_the_orientation_may_be_free() -> None:
+    """Without an angle only the position counts."""
+    goal = ObjectAt("a", rotate_z(-0.1, 0.1, 1.0), relative_to="table", radians=None)
+    assert solve(two(), goal).final_scene.parent("a") == "table"
 
 
 def test_facts_and_poses_together() -> None:
     """Three goals at once: two poses and a fact."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1), "c": "a"}, table=0.4)
-    plan = solved(
+    plan = solve(
         scene,
-        ObjectAt("a", turned(-0.1, -0.1), relative_to="table", metres=0.01),
-        ObjectAt("b", turned(0.1, -0.11, 0.2), relative_to="table", metres=0.01),
+        ObjectAt("a", rotate_z(-0.1, -0.1), relative_to="table", metres=0.01),
+        ObjectAt("b", rotate_z(0.1, -0.11, 0.2), relative_to="table", metres=0.01),
         "(on c a)",
     )
     assert plan.final_scene.parent("c") == "a"
     assert plan.goal == "(on c a)"
 
 
-def test_a_place_that_another_takes_is_made_free() -> None:
-    """What stands where an object is wanted is moved away first."""
-    plan = solved(
+def test_an_occupied_place_is_cleared() -> None:
+    """An object at the goal position is moved away first."""
+    plan = solve(
         two(),
-        ObjectAt("a", turned(0.11, 0.1), relative_to="table"),
-        ObjectAt("b", turned(0.01, 0.0, 0.2), relative_to="table"),
+        ObjectAt("a", rotate_z(0.11, 0.1), relative_to="table"),
+        ObjectAt("b", rotate_z(0.01, 0.0, 0.2), relative_to="table"),
     )
     assert len(plan.steps) >= 6
 
 
 # --- regions
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def with_pad(scene: SceneGraph, x: float, y: float) -> SceneGraph:
@@ -138,8 +142,8 @@ def with_pad(scene: SceneGraph, x: float, y: float) -> SceneGraph:
 
 
 def test_an_object_is_put_in_a_region() -> None:
-    """An area that the domain knows nothing of, across four of its cells."""
-    plan = solved(with_pad(two(), -0.06, 0.06), ObjectIn("a", "pad"))
+    """An area that is not part of the domain, across four of its cells."""
+    plan = solve(with_pad(two(), -0.06, 0.06), ObjectIn("a", "pad"))
     x, y, _ = plan.final_scene.pose("a", relative_to="pad").translation
     assert max(abs(x), abs(y)) <= 0.06 - BLOCK / 2 + 0.002
 
@@ -158,45 +162,45 @@ def test_regions_of_the_kitchen() -> None:
 
 
 # --- configurations
-# ---------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_arm_ends_at_a_configuration() -> None:
-    """After the last action the arm goes on, as a further segment of it."""
+    """The last action has a further segment to the configuration."""
     goal = ArmAt({"x": 0.2, "y": 0.3})
-    plan = solved(two(), "(on a b)", goal, improve=2)
+    plan = solve(two(), "(on a b)", goal, improve=2)
     names = plan.scene.joint_names
     assert (plan.final_q[names.index("x")], plan.final_q[names.index("y")]) == (0.2, 0.3)
     assert [segment.kind.value for segment in plan.steps[-1].segments][-2:] == [
         "retreat",
         "transit",
     ]
-    held = solved(two(), "(holding a)", goal)
+    held = solve(two(), "(holding a)", goal)
     assert [segment.kind.value for segment in held.steps[-1].segments][-2:] == ["lift", "transfer"]
 
 
-def test_the_arm_alone_cannot_be_sent_anywhere() -> None:
-    """Where there is nothing else to do, the blocks domain has no action that moves the arm; that is said."""
+def test_the_arm_needs_an_action_to_move() -> None:
+    """Without another goal the blocks domain has no action that moves the arm."""
     with pytest.raises(
         TaskError, match=r"the arm at x=0.2 cannot be planned for: the rest of the goal holds"
     ):
         tk.plan(two(), goal=[ArmAt({"x": 0.2})], robot=GANTRY)
-    assert solved(two(), ArmAt({"x": 0.0})).steps == ()
+    assert solve(two(), ArmAt({"x": 0.0})).steps == ()
 
 
 # --- files and the checker
-# --------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
-def test_plan_files_carry_the_goals(tmp_path: Path) -> None:
-    """Every kind of goal reads back, to the same bytes; the checker asks them again."""
+def test_plan_files_contain_the_goals(tmp_path: Path) -> None:
+    """Every kind of goal is restored to the same bytes and validated again."""
     goals = (
-        ObjectAt("a", turned(-0.1, 0.1, 0.4), relative_to="table", radians=None),
-        ObjectAt("b", turned(0.1, 0.1), relative_to="table"),
+        ObjectAt("a", rotate_z(-0.1, 0.1, 0.4), relative_to="table", radians=None),
+        ObjectAt("b", rotate_z(0.1, 0.1), relative_to="table"),
         ObjectIn("a", "pad"),
         ArmAt({"x": 0.25}),
     )
-    plan = solved(with_pad(two(), -0.1, 0.1), *goals)
+    plan = solve(with_pad(two(), -0.1, 0.1), *goals)
     tk.save_plan(plan, tmp_path / "plan.json")
     loaded = tk.load_plan(tmp_path / "plan.json")
     assert loaded.continuous_goals == goals
@@ -229,9 +233,11 @@ AT = {"object": "a", "at": "table", "m": 0.01, "rad": 0.1}
         ({"joints": {"x": 0.4}, "tolerance": 0.01}, "joint 'x' is .* from 0.4, which may be 0.01"),
     ],
 )
-def test_the_checker_says_which_goal_is_not_reached(edit: dict[str, Any], message: str) -> None:
-    """A goal that was written into the file of a plan for another fails its check, with numbers."""
-    plan = solved(with_pad(two(), -0.1, 0.1), ObjectAt("a", turned(-0.1, 0.1), relative_to="table"))
+def test_the_validator_names_a_missed_goal(edit: dict[str, Any], message: str) -> None:
+    """A goal that was added to a plan file fails its check, with numbers."""
+    plan = solve(
+        with_pad(two(), -0.1, 0.1), ObjectAt("a", rotate_z(-0.1, 0.1), relative_to="table")
+    )
     document = copy.deepcopy(plan_to_dict(plan))
     document["goals"] = [edit]
     problems = tk.validate_plan(plan_from_dict(document)).problems
@@ -240,9 +246,9 @@ def test_the_checker_says_which_goal_is_not_reached(edit: dict[str, Any], messag
         raise AssertionError(problems[0])
 
 
-def test_a_broken_goal_in_a_file_is_refused() -> None:
-    """What is missing or does not fit is named with its place."""
-    plan = solved(two(), ArmAt({"x": 0.0}))
+def test_an_invalid_goal_in_a_file_is_rejected() -> None:
+    """The message contains the place of a missing or invalid value."""
+    plan = solve(two(), ArmAt({"x": 0.0}))
     for goal, message in (
         ({"joints": {"x": 0.0}}, r"goals\[0\].*tolerance"),
         (
@@ -281,17 +287,17 @@ def test_a_broken_goal_in_a_file_is_refused() -> None:
         ),
         (ObjectAt("a", Pose([0, 0, 0]), relative_to="a"), TaskError, "no place relative to itself"),
         (
-            ObjectAt("a", turned(0, 0, z=0.3), relative_to="table"),
+            ObjectAt("a", rotate_z(0, 0, z=0.3), relative_to="table"),
             TaskError,
             "'blocks' has no predicates that describe 'a' at .*above the top",
         ),
         (
-            ObjectAt("a", turned(0.9, 0), relative_to="table"),
+            ObjectAt("a", rotate_z(0.9, 0), relative_to="table"),
             TaskError,
             "'blocks' has no predicates that describe",
         ),
         (
-            ObjectAt("a", turned(0.1, 0, z=0.0), relative_to="b"),
+            ObjectAt("a", rotate_z(0.1, 0, z=0.0), relative_to="b"),
             TaskError,
             "has no predicates that describe.*50 mm below the top of 'b'",
         ),
@@ -310,10 +316,10 @@ def test_a_broken_goal_in_a_file_is_refused() -> None:
         ),
     ],
 )
-def test_goals_that_cannot_be_meant_are_refused(
+def test_impossible_goals_are_rejected(
     goal: ContinuousGoal, error: type[Exception], message: str
 ) -> None:
-    """Unknown names, places without words and values beyond limits are named."""
+    """Unknown names, unreachable regions and values out of limits are named."""
     with pytest.raises(error, match=message):
         tk.plan(two(), goal=goal, robot=GANTRY)
 
@@ -334,24 +340,24 @@ def test_goals_that_cannot_be_meant_are_refused(
         (lambda: ArmAt({"x": 0.0}, tolerance=-1.0), "tolerance of a goal must be positive"),
     ],
 )
-def test_goals_that_are_none_are_refused(make: Any, message: str) -> None:
+def test_invalid_goals_are_rejected(make: Any, message: str) -> None:
     """Tolerances are positive, values finite."""
     with pytest.raises(ConfigurationError, match=message):
         make()
 
 
-def test_a_wrong_fact_beside_a_pose_is_refused() -> None:
-    """PDDL in a list is read as elsewhere."""
+def test_an_invalid_fact_beside_a_pose_is_rejected() -> None:
+    """PDDL in a list is parsed as elsewhere."""
     with pytest.raises(TaskError, match="unknown object 'zebra'"):
         tk.plan(two(), goal=["(on a zebra)", ArmAt({"x": 0.0})], robot=GANTRY)
 
 
 def test_no_plan_names_the_goals() -> None:
-    """The explanation says what was wanted, in words."""
+    """The explanation contains the goals as text."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     goals = [
-        ObjectAt("a", turned(0.1, 0.1), relative_to="table", metres=0.001),
-        ObjectAt("b", turned(0.1, 0.12), relative_to="table"),
+        ObjectAt("a", rotate_z(0.1, 0.1), relative_to="table", metres=0.001),
+        ObjectAt("b", rotate_z(0.1, 0.12), relative_to="table"),
     ]
     result = tk.plan(scene, goal=goals, robot=GANTRY, options=tk.PlanningOptions(max_iterations=1))
     assert result.status is not PlanStatus.SOLVED
@@ -359,9 +365,9 @@ def test_no_plan_names_the_goals() -> None:
 
 
 def test_two_poses_in_one_cell_are_not_proved_impossible() -> None:
-    """The words of a domain may be too coarse for poses 7 cm apart: that is no proof. What PDDL alone rules out is."""
+    """The facts may be too coarse for poses 7 cm apart; a contradiction in PDDL is a proof."""
     poses = [
-        ObjectAt(name, turned(0.0, y), relative_to="table")
+        ObjectAt(name, rotate_z(0.0, y), relative_to="table")
         for name, y in (("a", -0.03), ("b", 0.04))
     ]
     result = tk.plan(
@@ -383,7 +389,7 @@ def test_two_poses_in_one_cell_are_not_proved_impossible() -> None:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_grasps_that_are_sampled_prove_nothing(count: int) -> None:
-    """That no grasp is found of a box wider than the hand is proved; of several shapes it is not, and not said."""
+    """A box wider than the hand is a proof, several shapes without a grasp are not."""
     wide = [
         AttachedShape(Box([0.2, 0.2, 0.2]), pose=Pose([0.001 * k, 0.0, 0.0])) for k in range(count)
     ]
@@ -410,8 +416,8 @@ def test_grasps_that_are_sampled_prove_nothing(count: int) -> None:
         ArmAt({"x": 0.5}),
     ],
 )
-def test_goals_are_plain_values_and_back(goal: ContinuousGoal) -> None:
-    """Also as JSON text; what does not fit is refused by its key."""
+def test_goals_survive_json(goal: ContinuousGoal) -> None:
+    """Invalid values are rejected with their key."""
     assert goal_from_dict(json.loads(json.dumps(goal.to_dict()))) == goal
     with pytest.raises(FileFormatError, match=r"mine: .*unknown key 'extra'"):
         goal_from_dict({**goal.to_dict(), "extra": 1}, source="mine")

@@ -1,4 +1,4 @@
-"""Plans, steps, segments and problems are equal by content, as their files are by bytes."""
+"""Plans, steps, segments and problems are equal by content."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tmkit.plans import Plan
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     """Return a plan of two actions."""
-    found = tk.plan(tk.load_scene("panda_table", "blocks2"), goal="(on a b)", seed=0).plan
-    assert found is not None
-    return found
+    solution = tk.plan(tk.load_scene("panda_table", "blocks2"), goal="(on a b)", seed=0).plan
+    assert solution is not None
+    return solution
 
 
 def bytes_of(plan: Plan, folder: Path) -> bytes:
-    """Return what is written of a plan."""
+    """Return the bytes of the file of a plan."""
     tk.save_plan(plan, folder / "plan.json")
     return (folder / "plan.json").read_bytes()
 
@@ -35,8 +35,8 @@ def with_segment(plan: Plan, **changes: Any) -> Plan:
     return replace(plan, steps=(replace(step, segments=segments), *plan.steps[1:]))
 
 
-def changed_plans(plan: Plan) -> dict[str, Plan]:
-    """Return plans that differ from a plan in one field each."""
+def vary_fields(plan: Plan) -> dict[str, Plan]:
+    """Return plans that differ from a plan in entry field each."""
     path = np.array(plan.steps[0].segments[0].path)
     path[1, 0] = np.nextafter(path[1, 0], 10.0)
     zero = np.array(plan.steps[0].segments[0].path)
@@ -59,7 +59,7 @@ def changed_plans(plan: Plan) -> dict[str, Plan]:
     }
 
 
-def test_a_plan_that_was_saved_pickled_or_made_again_is_equal(plan: Plan, tmp_path: Path) -> None:
+def test_a_copy_of_a_plan_is_equal(plan: Plan, tmp_path: Path) -> None:
     """Equal plans have equal hashes and bytes, and so have their steps and segments."""
     tk.save_plan(plan, tmp_path / "plan.json")
     again = tk.plan(tk.load_scene("panda_table", "blocks2"), goal="(on a b)", seed=0).plan
@@ -72,23 +72,23 @@ def test_a_plan_that_was_saved_pickled_or_made_again_is_equal(plan: Plan, tmp_pa
         assert bytes_of(other, tmp_path) == bytes_of(plan, tmp_path)
         for ours, theirs in zip(plan.steps, other.steps, strict=True):
             assert (ours, hash(ours)) == (theirs, hash(theirs))
-            assert [(one, hash(one)) for one in ours.segments] == [
-                (one, hash(one)) for one in theirs.segments
+            assert [(entry, hash(entry)) for entry in ours.segments] == [
+                (entry, hash(entry)) for entry in theirs.segments
             ]
 
 
 def test_plans_that_differ_are_unequal(plan: Plan) -> None:
-    """Plans that differ in one field are unequal, to the plan and to each other."""
-    plans = {"plan": plan, **changed_plans(plan)}
-    for name, one in plans.items():
+    """Plans that differ in entry field are unequal, to the plan and to each other."""
+    plans = {"plan": plan, **vary_fields(plan)}
+    for name, entry in plans.items():
         for other_name, other in plans.items():
-            assert (one == other) == (name == other_name), (name, other_name)
+            assert (entry == other) == (name == other_name), (name, other_name)
     assert plan != "plan"
     assert plan != plan.steps[0]
 
 
-def test_timing_that_was_computed_is_no_content(plan: Plan, tmp_path: Path) -> None:
-    """Saving a plan computes its timing, which leaves equality and hash as they are."""
+def test_the_timing_is_no_content(plan: Plan, tmp_path: Path) -> None:
+    """Saving a plan computes its timing, and equality and hash stay the same."""
     copy = pickle.loads(pickle.dumps(plan))
     before = hash(copy)
     bytes_of(copy, tmp_path)
@@ -97,7 +97,7 @@ def test_timing_that_was_computed_is_no_content(plan: Plan, tmp_path: Path) -> N
 
 
 def test_problems_are_equal_by_content(plan: Plan) -> None:
-    """As plans are: the configuration is an array, too."""
+    """The configuration is an array, as in plans."""
     problem = tk.PlanningProblem(plan.scene, plan.q, goal="(on a b)")
     same = tk.PlanningProblem(plan.scene, list(plan.q), goal="(on a b)")
     assert (problem, hash(problem)) == (same, hash(same))

@@ -1,4 +1,4 @@
-"""An executor is told all of a plan, one thing after the other, timed within the limits."""
+"""An executor receives all commands of a plan in order, within the limits."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ from tmkit.robots import Manipulator
 
 
 class Listener:
-    """An executor that keeps what it is told."""
+    """An executor that stores its commands."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.calls: list[str] = []
         self.motions: list[TimedMotion] = []
 
     def begin(self, plan: Plan) -> None:
         """Keep that."""
-        self.told.append(f"begin {plan.robot.name}")
+        self.calls.append(f"begin {plan.robot.name}")
 
     def begin_step(self, number: int, step: PlanStep) -> None:
         """Keep that."""
-        self.told.append(f"{number} {step.action.name}")
+        self.calls.append(f"{number} {step.action.name}")
 
     def follow(self, motion: TimedMotion) -> None:
         """Keep that."""
-        self.told.append(motion.segment.kind.value)
+        self.calls.append(motion.segment.kind.value)
         self.motions.append(motion)
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
         """Keep that."""
-        self.told.append(f"{arm.name} takes {segment.held}")
+        self.calls.append(f"{arm.name} takes {segment.held}")
 
     def release(self, arm: Manipulator, segment: Segment) -> None:
         """Keep that."""
-        self.told.append(f"{arm.name} leaves {segment.held}")
+        self.calls.append(f"{arm.name} leaves {segment.held}")
 
     def end_step(self, number: int, step: PlanStep) -> None:
         """Keep that."""
-        self.told.append(f"{number} done, {step.scene.parent('red')}")
+        self.calls.append(f"{number} done, {step.scene.parent('red')}")
 
     def finish(self) -> None:
         """Keep that."""
-        self.told.append("finish")
+        self.calls.append("finish")
 
 
-def test_an_executor_is_told_everything_in_order() -> None:
-    """Each segment is told once, hands that close and open as such, between the beginning and the end."""
+def test_an_executor_receives_everything_in_order() -> None:
+    """Each segment is one call between ``begin`` and ``finish``."""
     listener = Listener()
     assert isinstance(listener, Executor)
     execute(stacking_plan(), listener)
-    assert listener.told == [
+    assert listener.calls == [
         "begin gantry",
         "1 move",
         "transit",
@@ -75,7 +75,7 @@ def test_an_executor_is_told_everything_in_order() -> None:
 
 
 def test_motions_are_timed_within_the_limits() -> None:
-    """Each motion goes on from the one before, near to its segment, no faster than the arm may be, at any rate."""
+    """Each motion continues the previous one, near its segment and within the speed limits."""
     plan, slow, fast = stacking_plan(), Listener(), Listener()
     execute(plan, slow, rate=50.0)
     execute(plan, fast, rate=200.0)
@@ -98,7 +98,7 @@ def test_motions_are_timed_within_the_limits() -> None:
 
 
 def test_rates_and_failures() -> None:
-    """A rate must be positive; what an executor raises ends the plan and is let through."""
+    """A rate must be positive; an exception of the executor ends the plan."""
 
     class Broken(Listener):
         def grasp(self, arm: Manipulator, segment: Segment) -> None:
@@ -109,7 +109,7 @@ def test_rates_and_failures() -> None:
     broken = Broken()
     with pytest.raises(RuntimeError, match="the hand of gantry is stuck at red"):
         execute(stacking_plan(), broken)
-    assert broken.told[-1] == "approach"
+    assert broken.calls[-1] == "approach"
 
 
 @pytest.mark.parametrize(("limit", "peak"), [(0.0, None), (0.05, 0.05), (5.0, None)])
@@ -117,7 +117,7 @@ def test_rates_and_failures() -> None:
 def test_drawers_and_doors_are_moved_slowly(
     slides: bool, own: float, limit: float, peak: float | None
 ) -> None:
-    """The joint behind a handle comes last, at 0.15 m/s or 0.6 rad/s at most, and no faster than its own limit."""
+    """The joint behind a handle comes last, at most at 0.15 m/s or 0.6 rad/s and its limit."""
     plan = stacking_plan()
     kind = Prismatic if slides else Revolute
     drawer = kind((1, 0, 0), lower=0.0, upper=2.0, velocity=limit, name="drawer")
@@ -144,7 +144,7 @@ def test_drawers_and_doors_are_moved_slowly(
 
 
 def test_a_hand_that_moves_while_it_closes_is_followed_first() -> None:
-    """A grasp of two rows or more is a motion before the fingers close; one of a single row is none."""
+    """A grasp of two or more rows is a motion before the fingers close."""
     plan, listener = stacking_plan(), Listener()
     segments = [segment for segment in plan.steps[0].segments if segment.kind is SegmentKind.GRASP]
     moving = replace(
@@ -153,6 +153,6 @@ def test_a_hand_that_moves_while_it_closes_is_followed_first() -> None:
     execute(
         replace(plan, steps=(replace(plan.steps[0], segments=(moving, segments[0])),)), listener
     )
-    assert listener.told[2:-2] == ["grasp", "gantry takes red", "gantry takes red"]
+    assert listener.calls[2:-2] == ["grasp", "gantry takes red", "gantry takes red"]
     assert listener.motions[0].timed.positions[-1, 0] == moving.path[-1, 0]
     assert listener.motions[0].timed.period == pytest.approx(0.01, rel=0.1)

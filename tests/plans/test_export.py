@@ -1,4 +1,4 @@
-"""Exported plans are read back by the programs that they are for: pandas, rosbags, pyarrow; and move a real block."""
+"""Exported plans in pandas, rosbags and pyarrow, and a moved block."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ rosbags = pytest.importorskip("rosbags.highlevel")
 FINGER = GANTRY.gripper_joints[0]
 
 
-def recorded(rate: float = 50.0) -> RecordingExecutor:
-    """Return what a plan for two blocks commands."""
+def record_plan(rate: float = 50.0) -> RecordingExecutor:
+    """Return the commands of a plan for two blocks."""
     executor = RecordingExecutor(gripper_seconds=0.5)
     assert isinstance(executor, Executor)
     execute(stacking_plan(), executor, rate=rate)
@@ -35,8 +35,8 @@ def recorded(rate: float = 50.0) -> RecordingExecutor:
 
 
 def test_commands_follow_each_other_without_gaps() -> None:
-    """The hand moves where it takes and leaves the block; everything else are motions of the arm."""
-    commands = recorded().commands
+    """The hand moves at the grasp and the release; all other commands are arm motions."""
+    commands = record_plan().commands
     ends = [command.begin + command.duration for command in commands]
     assert [command.begin for command in commands] == [0.0, *ends[:-1]]
     assert [
@@ -48,7 +48,7 @@ def test_commands_follow_each_other_without_gaps() -> None:
 
 @pytest.mark.parametrize("rate", [20.0, 50.0, 125.0])
 def test_a_table_is_continuous_and_leads_to_the_end(rate: float) -> None:
-    """No row is further from the next than the limits allow; the last is where the plan ends; velocities lead there."""
+    """Rows are within the velocity limits, and the last row is the end of the plan."""
     plan = stacking_plan()
     table = motion_table(plan, rate=rate)
     assert table.joint_names == (*GANTRY.joints, *GANTRY.gripper_joints)
@@ -64,7 +64,7 @@ def test_a_table_is_continuous_and_leads_to_the_end(rate: float) -> None:
     assert np.allclose(
         steps[:, :arm], means, atol=0.5 * GANTRY.acceleration_limits(plan.scene).max() / rate**2
     )
-    assert table.times[-1] == pytest.approx(recorded(rate).duration, abs=2.0 / rate)
+    assert table.times[-1] == pytest.approx(record_plan(rate).duration, abs=2.0 / rate)
 
 
 def test_pandas_reads_the_table(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_pandas_reads_the_table(tmp_path: Path) -> None:
 
 
 def messages_of(bag: Path) -> list[tuple[str, int, Any]]:
-    """Return topic, time and message of all of a bag, read by rosbags with ROS's own definitions."""
+    """Return topic, time and message of a bag, with the definitions of ROS."""
     from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
     store = get_typestore(Stores.ROS2_JAZZY)
@@ -102,7 +102,7 @@ def messages_of(bag: Path) -> list[tuple[str, int, Any]]:
 
 
 def runs_of(commands: list[TimedCommand]) -> list[list[TimedCommand]]:
-    """Return commands that go on from each other without a stop together."""
+    """Return groups of commands without a stop between them."""
     runs: list[list[TimedCommand]] = []
     before = None
     for command in commands:
@@ -118,40 +118,42 @@ def runs_of(commands: list[TimedCommand]) -> list[list[TimedCommand]]:
     return runs
 
 
-def test_rosbags_reads_the_bag_and_the_json_says_the_same(tmp_path: Path) -> None:
-    """Each motion is a trajectory of the arm's joints, each change of the hand a command, at their times."""
+def test_the_bag_and_the_json_are_equal(tmp_path: Path) -> None:
+    """Each motion is a trajectory of the arm, each change of the hand a command."""
     plan = stacking_plan()
     export_plan(plan, tmp_path / "bag", format="ros2", rate=50.0)
     export_plan(plan, tmp_path / "bag.json", format="ros2", rate=50.0)
-    runs, read = runs_of(recorded().commands), messages_of(tmp_path / "bag")
+    runs, read = runs_of(record_plan().commands), messages_of(tmp_path / "bag")
     written = json.loads((tmp_path / "bag.json").read_text())
-    assert len(read) == len(written) == len(runs) < len(recorded().commands)
-    for (command, *others), (topic, time, message), said in zip(runs, read, written, strict=True):
-        assert (said["topic"], said["time"]) == (topic, command.begin)
+    assert len(read) == len(written) == len(runs) < len(record_plan().commands)
+    for (command, *rest), (topic, time, message), stored in zip(runs, read, written, strict=True):
+        assert (stored["topic"], stored["time"]) == (topic, command.begin)
         assert time == pytest.approx(1e9 * command.begin, abs=1)
         if command.motion is None:
             assert topic == "/gantry/gripper_command"
             wanted = GANTRY.gripper_closed[FINGER] if command.closes else command.fingers[FINGER]
             assert (message.position, message.max_effort) == (wanted, GANTRY.grip_force)
-            assert said["message"] == {"position": wanted, "max_effort": GANTRY.grip_force}
+            assert stored["message"] == {"position": wanted, "max_effort": GANTRY.grip_force}
             continue
         assert topic == "/gantry/joint_trajectory"
-        assert tuple(message.joint_names) == tuple(said["message"]["joint_names"]) == GANTRY.joints
+        assert (
+            tuple(message.joint_names) == tuple(stored["message"]["joint_names"]) == GANTRY.joints
+        )
         first, *following = [
-            other.motion.timed for other in (command, *others) if other.motion is not None
+            other.motion.timed for other in (command, *rest) if other.motion is not None
         ]
         for kind in ("positions", "velocities", "accelerations"):
             rows = np.concatenate(
                 [getattr(first, kind), *(getattr(timed, kind)[1:] for timed in following)]
             )
             assert np.array_equal([getattr(point, kind) for point in message.points], rows)
-            assert np.array_equal([point[kind] for point in said["message"]["points"]], rows)
+            assert np.array_equal([point[kind] for point in stored["message"]["points"]], rows)
         due = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in message.points]
         assert np.allclose(due, np.arange(len(rows)) * first.period, atol=1e-8)
 
 
 def test_a_dataset_has_the_layout_of_lerobot(tmp_path: Path) -> None:
-    """Version 3.0: paths, features, tasks as the index of a table of pandas, episodes, statistics."""
+    """Version 3.0: paths, features, tasks as a pandas index, episodes, statistics."""
     plan = stacking_plan()
     export_plan(plan, tmp_path / "data", format="lerobot", rate=30.0)
     table, folder = motion_table(plan, rate=30.0), tmp_path / "data"
@@ -221,20 +223,20 @@ def test_a_plan_without_actions_is_one_row(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_arguments_are_rejected(
     tmp_path: Path, error: type[Exception], message: str, options: dict[str, Any]
 ) -> None:
-    """Before anything is written."""
+    """Nothing is written."""
     with pytest.raises(error, match=message):
         export_plan(stacking_plan(), tmp_path / "out", **options)
     assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.parametrize("format", ["ros2", "lerobot"])
-def test_a_folder_is_made_whole_or_not_at_all(
+def test_a_folder_is_made_atomically(
     tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that is there stays as it is; one that cannot be written leaves nothing."""
+    """An existing folder stays unchanged, and an error leaves nothing."""
     (tmp_path / "there").mkdir()
     with pytest.raises(OutputError, match="there: is there already"):
         export_plan(stacking_plan(), tmp_path / "there", format=format)
@@ -255,7 +257,7 @@ def test_a_folder_is_made_whole_or_not_at_all(
 def test_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It writes what the library does; errors are one line."""
+    """It writes the same files as the library; errors are one line."""
     save_plan(stacking_plan(), tmp_path / "plan.json")
     monkeypatch.chdir(tmp_path)
 
@@ -280,11 +282,11 @@ def test_the_command(
 def test_exported_messages_move_a_block(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The example replays a bag in the simulator, by nothing but its messages; the block ends within 3 mm."""
+    """The example replays only the messages of a bag; the block ends within 3 mm."""
     pytest.importorskip("pybullet")
     monkeypatch.setattr(sys, "argv", ["replay_export", "--out", str(tmp_path)])
     run: Callable[..., object] = runpy.run_path
     run(str(Path(__file__).parents[2] / "examples" / "replay_export.py"), run_name="__main__")
-    found = re.search(r"block a ended ([\d.]+) mm from its place", capsys.readouterr().out)
-    assert found is not None
-    assert float(found[1]) < 3.0
+    match = re.search(r"block a ended ([\d.]+) mm from its place", capsys.readouterr().out)
+    assert match is not None
+    assert float(match[1]) < 3.0

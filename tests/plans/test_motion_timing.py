@@ -1,4 +1,4 @@
-"""Motions of plans: no limit is exceeded, nothing is touched, and arms stop only where a contact demands it."""
+"""Timed motions: limits, collisions, and rests only at contacts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONTACT = {"approach": -1, "lower": -1, "lift": 0, "retreat": 0}
 
 @cache
 def plan_of(name: str) -> Plan:
-    """Return a plan for a problem that is shipped."""
+    """Return a plan for a built-in problem."""
     plan = PLANS[name]().plan
     assert plan is not None
     return plan
@@ -43,10 +43,10 @@ def log_of(name: str) -> MotionLog:
     return motions_of(plan_of(name))
 
 
-def placed(
+def motion_states(
     name: str, *, every: int = 1
 ) -> Iterator[tuple[TimedMotion, SceneGraph, np.ndarray[Any, Any]]]:
-    """Yield each motion with its scene version and full configurations (m, n_joints)."""
+    """Yield each motion with its scene and full configurations (m, n_joints)."""
     plan, motions = plan_of(name), iter(log_of(name).motions)
     scene, q = plan.scene, plan.q
     for step in plan.steps:
@@ -66,19 +66,19 @@ def placed(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_sample_exceeds_a_limit(name: str) -> None:
-    """Differences of positions at 1 kHz keep the limits of speed, acceleration and jerk, across segments, too."""
+    """Differences at 1 kHz are within the limits of speed, acceleration and jerk."""
     for run in log_of(name).runs():
         assert max(run_shares(plan_of(name), run)) <= 1.0 + 1e-9
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_sample_exceeds_an_effort_limit(name: str) -> None:
-    """Torques by pinocchio, from differences of positions at 1 kHz, of arms whose limits are far away."""
+    """Torques by pinocchio, from differences of positions at 1 kHz."""
     assert 0.05 < max(plan_torque_shares(log_of(name))) < 0.8
 
 
 def test_a_heavy_object_slows_the_motions_that_carry_it() -> None:
-    """Of motions by turns with and without a block, the one that reaches out with it becomes slower."""
+    """Only motions that reach out with the block become slower."""
     light, heavy = (with_mass(plan_of("blocks-panda"), mass, effort=46.0) for mass in (0.1, 3.0))
     logs = motions_of(light), motions_of(heavy)
     assert max(map(max, map(plan_torque_shares, logs))) <= 1.0
@@ -91,7 +91,7 @@ def test_a_heavy_object_slows_the_motions_that_carry_it() -> None:
     assert max(plan_torque_shares(logs[1])) > 0.97
 
 
-def test_what_gravity_alone_makes_too_heavy_is_named() -> None:
+def test_an_object_that_is_too_heavy_is_named() -> None:
     """The message has joint, torque, limit and the object with its mass."""
     wanted = (
         r"step 1, lift: gravity requires 44\.\d N m of joint 'panda_joint2', whose effort limit is"
@@ -103,8 +103,8 @@ def test_what_gravity_alone_makes_too_heavy_is_named() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_arms_stop_where_a_contact_demands_it(name: str) -> None:
-    """A motion ends at rest before a hand acts, around a contact, at the end, and at few corners besides."""
+def test_arms_stop_at_contacts(name: str) -> None:
+    """A motion ends at rest before a hand acts, at contacts, at the end and at few corners."""
     log = log_of(name)
     resting = {number for number, motion in enumerate(log.motions, start=1) if motion.is_stopping}
     assert {*log.hands} <= resting
@@ -129,9 +129,9 @@ def test_arms_stop_where_a_contact_demands_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_run_through_is_free(name: str) -> None:
-    """Each hundredth of a second nothing collides that a segment does not allow, and constraints are kept."""
-    for motion, scene, rows in placed(name, every=10):
+def test_motions_are_free_of_collisions(name: str) -> None:
+    """Samples every 10 ms are free, and satisfy the path constraints."""
+    for motion, scene, rows in motion_states(name, every=10):
         segment = motion.segment
         world = CollisionRules(motion.arm).check_world(scene, segment.allowed_contacts)
         assert not any(world.contacts_batch(rows)), segment
@@ -141,48 +141,48 @@ def test_what_is_run_through_is_free(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_tool_moves_straight_near_contacts(name: str) -> None:
-    """Within 2 cm of a contact the tool is within 1 mm of the line along which it comes or leaves, unturned."""
-    for motion, scene, rows in placed(name):
+    """Within 2 cm of a contact the tool is within 1 mm of its line, without rotation."""
+    for motion, scene, rows in motion_states(name):
         if motion.segment.kind.value not in CONTACT:
             continue
         columns = [scene.joint_names.index(joint) for joint in motion.segment.joint_names]
         ends = np.repeat(rows[:1], 2, axis=0)
         ends[:, columns] = motion.segment.path[[0, -1]]
         tool = motion.arm.tool
-        far, contact = (
+        end, contact = (
             scene.pose(tool, q=q)
             for q in (ends if CONTACT[motion.segment.kind.value] else ends[::-1])
         )
-        line = (far.translation - contact.translation) / np.linalg.norm(
-            far.translation - contact.translation
+        line = (end.translation - contact.translation) / np.linalg.norm(
+            end.translation - contact.translation
         )
         for q in rows[::5]:
             pose = scene.pose(tool, q=q)
-            away = pose.translation - contact.translation
-            if np.linalg.norm(away) <= 0.02:
-                assert np.linalg.norm(away - (away @ line) * line) <= 1.1e-3
+            offset = pose.translation - contact.translation
+            if np.linalg.norm(offset) <= 0.02:
+                assert np.linalg.norm(offset - (offset @ line) * line) <= 1.1e-3
                 assert pose.distance(contact)[1] <= 0.021
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_file_of_a_plan_has_its_motions(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is read has the same samples, bit for bit, at any rate, without timing; the checker finds nothing wrong."""
+    """A loaded plan has the same samples bit by bit at any rate, and is valid."""
     plan = plan_of(name)
     loaded = plan_from_dict(json.loads(json.dumps(plan_to_dict(plan))))
     monkeypatch.setattr("tmkit.plans.motion_timing.blend_run", None)
-    for one, other in zip(
+    for motion, restored in zip(
         motions_of(plan, rate=123.0).motions, motions_of(loaded, rate=123.0).motions, strict=True
     ):
         for kind in ("positions", "velocities", "accelerations"):
-            assert getattr(one.timed, kind).tobytes() == getattr(other.timed, kind).tobytes()
+            assert getattr(motion.timed, kind).tobytes() == getattr(restored.timed, kind).tobytes()
     assert [motion.straight for motion in plan_motions(plan)] == [
         motion.straight for motion in plan_motions(loaded)
     ]
     assert tk.validate_plan(loaded).problems == ()
 
 
-def test_straight_lines_are_where_contacts_are() -> None:
-    """Before and after each hand acts, and nowhere else, there are seconds in which the tool moves straight."""
+def test_straight_intervals_are_at_contacts() -> None:
+    """There is an interval before and after each hand acts, and no other."""
     plan = plan_of("blocks-panda")
     for motion in plan_motions(plan):
         for (step, index), end, bounds in zip(
@@ -199,10 +199,10 @@ def test_straight_lines_are_where_contacts_are() -> None:
     ("edit", "message"),
     [
         (
-            lambda motion: _faster(motion),
+            lambda motion: _speed_up(motion),
             r"joint 'panda_joint\d' takes 1\.\d+ of its limit of speed",
         ),
-        (lambda motion: _scaled(motion, "widths", 40.0), "does not fit the plan: it ends at 1"),
+        (lambda motion: _scale(motion, "widths", 40.0), "does not fit the plan: it ends at 1"),
         (
             lambda motion: motion["straight"].__setitem__(-1, None),
             "near a contact at other times than it has",
@@ -240,7 +240,7 @@ def test_straight_lines_are_where_contacts_are() -> None:
             lambda motion: motion["parts"][0].update(point=1),
             "plan: its motion does not begin where",
         ),
-        (lambda motion: _scaled(motion, "speeds", 1e-9), "plan: its motion takes"),
+        (lambda motion: _scale(motion, "speeds", 1e-9), "plan: its motion takes"),
         (
             lambda motion: motion["ends"].__setitem__(1, 99.0),
             "plan: it ends at 99.0 s, its speeds lead to 1",
@@ -248,53 +248,54 @@ def test_straight_lines_are_where_contacts_are() -> None:
         (lambda motion: motion.update(rows=1), "unknown key 'rows'"),
     ],
 )
-def test_a_timing_that_does_not_fit_is_found(edit: Callable[[Any], object], message: str) -> None:
-    """What is broken is refused, what is no timing of its path not used, and what a motion does not keep a problem."""
+def test_an_invalid_timing_is_detected(edit: Callable[[Any], object], message: str) -> None:
+    """Malformed values are rejected, other paths ignored, and violated limits problems."""
     document = json.loads(json.dumps(plan_to_dict(plan_of("blocks-panda"))))
     edit(document["timing"][0])
     try:
         report = tk.validate_plan(plan_from_dict(document))
-        found = " ".join((*report.problems, *report.assumptions))
-        assert report.is_valid == ("does not fit the plan" in found)
+        text = " ".join((*report.problems, *report.assumptions))
+        assert report.is_valid == ("does not fit the plan" in text)
     except PlanFileError as error:
-        found = str(error)
-    assert re.search(message, found)
+        text = str(error)
+    assert re.search(message, text)
 
 
-def _scaled(motion: dict[str, Any], key: str, factor: float) -> None:
+def _scale(motion: dict[str, Any], key: str, factor: float) -> None:
+    """Multiply the values of all parts by a factor."""
     for part in motion["parts"]:
         part[key] = [factor * value for value in part[key]]
 
 
-def _faster(motion: dict[str, Any]) -> None:
-    """Run along the path at the root of twice the speed."""
+def _speed_up(motion: dict[str, Any]) -> None:
+    """Follow the path faster by the square root of 2."""
     mean = motion["parts"][0]["mean"]
-    _scaled(motion, "speeds", math.sqrt(2.0))
+    _scale(motion, "speeds", math.sqrt(2.0))
     motion["ends"] = [mean + (end - mean) / math.sqrt(2.0) for end in motion["ends"]]
 
 
-def test_a_timing_for_another_load_is_found() -> None:
+def test_a_timing_for_another_load_is_detected() -> None:
     """The motion of a light block with a heavy one exceeds an effort limit."""
     document = plan_to_dict(with_mass(plan_of("blocks-panda"), 0.1, effort=46.0))
     heavy = plan_to_dict(with_mass(plan_of("blocks-panda"), 3.0, effort=46.0), with_timing=False)
-    found = tk.validate_plan(
+    problems = tk.validate_plan(
         plan_from_dict({**heavy, "timing": document["timing"], "version": 4})
     ).problems
-    assert len(found) == 1
+    assert len(problems) == 1
     assert re.search(
-        r"step 1, lift, on: joint 'panda_joint2' takes 1\.0\d+ of its limit of effort", found[0]
+        r"step 1, lift, on: joint 'panda_joint2' takes 1\.0\d+ of its limit of effort", problems[0]
     )
 
 
 def test_timing_opens_no_socket_and_is_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is computed elsewhere; the same plan has the same motions, bit for bit."""
+    """The timing is local, and the same plan has the same motions bit by bit."""
 
-    def refused(*_: object, **__: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise AssertionError("a socket was opened")
 
-    monkeypatch.setattr(socket.socket, "connect", refused)
-    monkeypatch.setattr(socket, "create_connection", refused)
+    monkeypatch.setattr(socket.socket, "connect", fail)
+    monkeypatch.setattr(socket, "create_connection", fail)
     first, second = log_of("blocks-panda"), motions_of(replace(plan_of("blocks-panda")))
-    for one, other in zip(first.motions, second.motions, strict=True):
-        assert one.timed.positions.tobytes() == other.timed.positions.tobytes()
-        assert one.timed.accelerations.tobytes() == other.timed.accelerations.tobytes()
+    for motion, loaded in zip(first.motions, second.motions, strict=True):
+        assert motion.timed.positions.tobytes() == loaded.timed.positions.tobytes()
+        assert motion.timed.accelerations.tobytes() == loaded.timed.accelerations.tobytes()

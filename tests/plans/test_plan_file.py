@@ -1,4 +1,4 @@
-"""Plan files: the same plan has the same bytes, wherever and whenever; a broken file says what is broken."""
+"""Plan files: equal bytes for equal plans, and errors with their place."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ def panda_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def document(plan: Plan) -> Any:
-    """Return the plain values of a plan, free to be changed."""
+    """Return the JSON values of a plan, as a copy."""
     return copy.deepcopy(plan_to_dict(plan))
 
 
 # --- there and back
-# ---------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
-def test_a_plan_that_is_loaded_is_the_plan_that_was_saved(plan: Plan, tmp_path: Path) -> None:
-    """Every part comes back: scenes, configurations, arm, words, segments, bit for bit."""
+def test_a_loaded_plan_equals_the_saved_one(plan: Plan, tmp_path: Path) -> None:
+    """Scenes, configurations, arm, texts and segments are restored bit by bit."""
     tk.save_plan(plan, tmp_path / "plan.json")
     loaded = tk.load_plan(tmp_path / "plan.json")
     assert loaded.scene == plan.scene
@@ -67,11 +67,11 @@ def test_a_plan_that_is_loaded_is_the_plan_that_was_saved(plan: Plan, tmp_path: 
     )
     assert (loaded.goal, loaded.seed) == (plan.goal, plan.seed)
     assert loaded.q.tobytes() == plan.q.tobytes()
-    for one, other in zip(loaded.steps, plan.steps, strict=True):
-        assert one.scene == other.scene
-        assert one.q.tobytes() == other.q.tobytes()
-        assert one.choice == other.choice
-        for a, b in zip(one.segments, other.segments, strict=True):
+    for step, other in zip(loaded.steps, plan.steps, strict=True):
+        assert step.scene == other.scene
+        assert step.q.tobytes() == other.q.tobytes()
+        assert step.choice == other.choice
+        for a, b in zip(step.segments, other.segments, strict=True):
             assert a.path.tobytes() == b.path.tobytes()
             assert (a.kind, a.joint_names, dict(a.gripper), a.held) == (
                 b.kind,
@@ -84,12 +84,12 @@ def test_a_plan_that_is_loaded_is_the_plan_that_was_saved(plan: Plan, tmp_path: 
     assert tk.validate_plan(loaded).is_valid
 
 
-def test_saving_what_was_loaded_gives_the_same_bytes(
+def test_saving_a_loaded_plan_gives_the_same_bytes(
     plan: Plan, panda_file: Path, tmp_path: Path
 ) -> None:
-    """Load and save are each other's inverse, meshes or not."""
-    tk.save_plan(plan, tmp_path / "one.json")
-    for path in (tmp_path / "one.json", panda_file):
+    """With and without meshes."""
+    tk.save_plan(plan, tmp_path / "step.json")
+    for path in (tmp_path / "step.json", panda_file):
         tk.save_plan(tk.load_plan(path), tmp_path / "two.json")
         assert (tmp_path / "two.json").read_bytes() == path.read_bytes()
 
@@ -105,7 +105,7 @@ def test_a_file_without_timing_is_read_and_gets_it_when_saved(plan: Plan, tmp_pa
 
 
 def test_an_empty_plan_has_a_file_too(tmp_path: Path) -> None:
-    """A plan without steps comes back and holds."""
+    """A plan without steps is restored and valid."""
     result = tk.plan(blocks_scene({"a": (0, 0)}, table=0.2), goal="(handempty)", robot=GANTRY)
     assert result.plan is not None
     tk.save_plan(result.plan, tmp_path / "plan.json")
@@ -116,14 +116,14 @@ def test_an_empty_plan_has_a_file_too(tmp_path: Path) -> None:
 
 
 def test_loaded_arrays_are_read_only(plan: Plan) -> None:
-    """What a loaded plan hands out cannot be written."""
+    """The arrays of a loaded plan cannot be changed."""
     loaded = plan_from_dict(document(plan))
     arrays = [loaded.q, *(segment.path for step in loaded.steps for segment in step.segments)]
     assert not any(array.flags.writeable for array in arrays)
 
 
-def test_a_file_says_nothing_of_where_it_was_made(panda_file: Path, tmp_path: Path) -> None:
-    """No absolute path, home directory or time is in a file, also where the scene's files are the user's own."""
+def test_a_file_is_independent_of_the_machine(panda_file: Path, tmp_path: Path) -> None:
+    """It contains no absolute path, home directory or time."""
     vertices = "v 0 0 0\nv 0.05 0 0\nv 0 0.05 0\nv 0 0 0.05\n"
     (tmp_path / "thing.obj").write_text(
         vertices + "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n", encoding="utf-8"
@@ -159,7 +159,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def test_bytes_do_not_depend_on_process_folder_or_hash_seed(tmp_path: Path) -> None:
-    """Three processes at once, in other folders and with other hash seeds, write the same bytes."""
+    """Three processes with other folders and hash seeds write the same bytes."""
     command = [
         sys.executable,
         "-m",
@@ -179,10 +179,10 @@ def test_bytes_do_not_depend_on_process_folder_or_hash_seed(tmp_path: Path) -> N
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         running.append(Process([*command, "-o", "plan.json"], cwd=folder, env=environment))
     assert [process.wait(600) for process in running] == [0, 0, 0]
-    first, *others = [
+    first, *rest = [
         (tmp_path / f"folder{number}" / "plan.json").read_bytes() for number in range(3)
     ]
-    assert others == [first, first]
+    assert rest == [first, first]
     result = tk.plan(tk.load_scene("panda_table", "blocks2"), goal="(on a b)", seed=5)
     assert result.status is PlanStatus.SOLVED
     assert result.plan is not None
@@ -191,11 +191,11 @@ def test_bytes_do_not_depend_on_process_folder_or_hash_seed(tmp_path: Path) -> N
 
 
 # --- writing
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_an_output_that_cannot_be_written_leaves_nothing(plan: Plan, tmp_path: Path) -> None:
-    """A folder that is not there, or a path that is a folder, is an error, and no file is left."""
+    """A missing folder and a path of a folder are errors without a file."""
     with pytest.raises(OutputError, match="No such file or directory"):
         tk.save_plan(plan, tmp_path / "nowhere" / "plan.json")
     (tmp_path / "taken").mkdir()
@@ -207,7 +207,7 @@ def test_an_output_that_cannot_be_written_leaves_nothing(plan: Plan, tmp_path: P
 def test_an_interruption_leaves_the_old_file(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever happens while writing, the file that was there is whole, and nothing lies beside it."""
+    """After an error the old file is complete, without a temporary file."""
     path = tmp_path / "plan.json"
     path.write_text("old", encoding="utf-8")
 
@@ -222,7 +222,7 @@ def test_an_interruption_leaves_the_old_file(
 
 
 # --- reading what is broken
-# -------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -244,15 +244,15 @@ def test_an_interruption_leaves_the_old_file(
     ],
 )
 def test_a_file_that_is_no_plan(tmp_path: Path, content: bytes, message: str) -> None:
-    """What is not JSON, not a plan, or of another version is refused with the place."""
+    """Invalid JSON, other documents and other versions are rejected with the place."""
     path = tmp_path / "plan.json"
     path.write_bytes(content)
     with pytest.raises(PlanFileError, match=message):
         tk.load_plan(path)
 
 
-def test_a_file_cut_short_anywhere_is_refused(plan: Plan, tmp_path: Path) -> None:
-    """Of a file of which the end is missing nothing is believed."""
+def test_a_truncated_file_is_rejected(plan: Plan, tmp_path: Path) -> None:
+    """A file that is truncated at any place is an error."""
     tk.save_plan(plan, tmp_path / "plan.json")
     data = (tmp_path / "plan.json").read_bytes()
     for end in np.linspace(0, len(data) - 3, 25, dtype=int):
@@ -261,8 +261,8 @@ def test_a_file_cut_short_anywhere_is_refused(plan: Plan, tmp_path: Path) -> Non
             tk.load_plan(tmp_path / "cut.json")
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    """A missing file is named; a folder is no file."""
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    """A folder is no file."""
     with pytest.raises(MissingFileError, match=r"there is no plan file '.*plan\.json'"):
         tk.load_plan(tmp_path / "plan.json")
     with pytest.raises(PlanFileError, match="cannot be read: Is a directory"):
@@ -273,26 +273,32 @@ def _segment(document: Any, number: int = 0, step: int = 0) -> Any:
     return document["steps"][step]["segments"][number]
 
 
-def _set(*way: Any, to: Any) -> Callable[[Any], None]:
-    """Return an edit of a document that replaces one value."""
+class _Set:
+    """An edit of a document that replaces the value at a path of keys."""
 
-    def edit(document: Any) -> None:
-        for key in way[:-1]:
+    def __init__(self, *keys: Any, to: Any) -> None:
+        self._keys, self._value = keys, to
+
+    def __call__(self, document: Any) -> None:
+        """Replace the value."""
+        *parents, last = self._keys
+        for key in parents:
             document = document[key]
-        document[way[-1]] = to
-
-    return edit
+        document[last] = self._value
 
 
-def _drop(*way: Any) -> Callable[[Any], None]:
-    """Return an edit of a document that removes one key."""
+class _Drop:
+    """An edit of a document that removes the value at a path of keys."""
 
-    def edit(document: Any) -> None:
-        for key in way[:-1]:
+    def __init__(self, *keys: Any) -> None:
+        self._keys = keys
+
+    def __call__(self, document: Any) -> None:
+        """Remove the value."""
+        *parents, last = self._keys
+        for key in parents:
             document = document[key]
-        del document[way[-1]]
-
-    return edit
+        del document[last]
 
 
 SEGMENT = ("steps", 0, "segments", 2)
@@ -301,83 +307,83 @@ SEGMENT = ("steps", 0, "segments", 2)
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (_drop("q"), "needs the key 'q'"),
-        (_drop("goal"), "needs the key 'goal'"),
-        (_drop("robots", 0, "tip"), "key 'tip' is missing"),
-        (_drop("domain", "digest"), "domain: needs the key 'digest'"),
-        (_drop("steps", 1, "choice"), r"steps\[1\]: needs the key 'choice'"),
-        (_drop(*SEGMENT, "held"), r"steps\[0\].segments\[2\]: needs the key 'held'"),
+        (_Drop("q"), "needs the key 'q'"),
+        (_Drop("goal"), "needs the key 'goal'"),
+        (_Drop("robots", 0, "tip"), "key 'tip' is missing"),
+        (_Drop("domain", "digest"), "domain: needs the key 'digest'"),
+        (_Drop("steps", 1, "choice"), r"steps\[1\]: needs the key 'choice'"),
+        (_Drop(*SEGMENT, "held"), r"steps\[0\].segments\[2\]: needs the key 'held'"),
         (
-            _drop(*SEGMENT, "reparent", "pose"),
+            _Drop(*SEGMENT, "reparent", "pose"),
             r"steps\[0\].segments\[2\].reparent: needs the key 'pose'",
         ),
-        (_set("color", to=1), "unknown key 'color'"),
-        (_set(*SEGMENT, "hold", to=1), r"unknown key 'hold'; did you mean 'held'"),
-        (_set("q", to=[0.0]), "q: .*5"),
-        (_set("q", to="far"), "q: expected a list, received the text 'far'"),
-        (_set("q", 0, to=math.nan), r"q\[0\]: expected a finite number, received nan"),
-        (_set("q", 0, to=None), r"q\[0\]: expected a finite number, received null"),
-        (_set("q", 0, to=True), r"q\[0\]: expected a finite number, received true"),
-        (_set("seed", to="1"), "seed: expected an integer of at least 0, received '1'"),
-        (_set("seed", to=-1), "seed: expected an integer of at least 0, received -1"),
-        (_set("goal", to=3), "goal: expected a text, received 3"),
-        (_set("domain", "name", to=""), "domain.name: expected a name, received an empty text"),
-        (_set("domain", to=[]), "domain: expected an object, received a list"),
+        (_Set("color", to=1), "unknown key 'color'"),
+        (_Set(*SEGMENT, "hold", to=1), r"unknown key 'hold'; did you mean 'held'"),
+        (_Set("q", to=[0.0]), "q: .*5"),
+        (_Set("q", to="far"), "q: expected a list, received the text 'far'"),
+        (_Set("q", 0, to=math.nan), r"q\[0\]: expected a finite number, received nan"),
+        (_Set("q", 0, to=None), r"q\[0\]: expected a finite number, received null"),
+        (_Set("q", 0, to=True), r"q\[0\]: expected a finite number, received true"),
+        (_Set("seed", to="1"), "seed: expected an integer of at least 0, received '1'"),
+        (_Set("seed", to=-1), "seed: expected an integer of at least 0, received -1"),
+        (_Set("goal", to=3), "goal: expected a text, received 3"),
+        (_Set("domain", "name", to=""), "domain.name: expected a name, received an empty text"),
+        (_Set("domain", to=[]), "domain: expected an object, received a list"),
         (
-            _set("robots", 0, "joints", to=["x"]),
+            _Set("robots", 0, "joints", to=["x"]),
             "ready names joint 'y', which is not one of its joints",
         ),
         (
-            _set("robots", 0, "tip", to="fist"),
+            _Set("robots", 0, "tip", to="fist"),
             "tip names frame 'fist', which the scene does not have",
         ),
-        (_set("robots", 0, "grip_force", to=-1), "grip_force must be positive"),
-        (_set("scene", to={}), "needs the key 'format'"),
-        (_set("scene", "version", to=99), "99"),
-        (_set("steps", to={}), "steps: expected a list, received an object"),
-        (_set("steps", 0, "action", to=[]), r"steps\[0\].action: expected the name of an action"),
+        (_Set("robots", 0, "grip_force", to=-1), "grip_force must be positive"),
+        (_Set("scene", to={}), "needs the key 'format'"),
+        (_Set("scene", "version", to=99), "99"),
+        (_Set("steps", to={}), "steps: expected a list, received an object"),
+        (_Set("steps", 0, "action", to=[]), r"steps\[0\].action: expected the name of an action"),
         (
-            _set("steps", 0, "action", 1, to=7),
+            _Set("steps", 0, "action", 1, to=7),
             r"steps\[0\].action\[1\]: expected a text, received 7",
         ),
-        (_set(*SEGMENT, "kind", to="grap"), "unknown word 'grap'; did you mean 'grasp'"),
-        (_set(*SEGMENT, "path", to=[]), "path: expected at least one configuration"),
-        (_set(*SEGMENT, "path", 0, to=[0.0, 1.0]), r"path\[0\]: expected 4 numbers, received 2"),
+        (_Set(*SEGMENT, "kind", to="grap"), "unknown word 'grap'; did you mean 'grasp'"),
+        (_Set(*SEGMENT, "path", to=[]), "path: expected at least one configuration"),
+        (_Set(*SEGMENT, "path", 0, to=[0.0, 1.0]), r"path\[0\]: expected 4 numbers, received 2"),
         (
-            _set(*SEGMENT, "path", 0, 1, to=math.inf),
+            _Set(*SEGMENT, "path", 0, 1, to=math.inf),
             r"path\[0\]\[1\]: expected a finite number, received inf",
         ),
-        (_set(*SEGMENT, "path", 0, 1, to=10**400), "beyond the largest float"),
+        (_Set(*SEGMENT, "path", 0, 1, to=10**400), "beyond the largest float"),
         (
-            _set(*SEGMENT, "joints", 0, to="y"),
+            _Set(*SEGMENT, "joints", 0, to="y"),
             r"steps\[0\].segments\[2\].joints: names the joint 'y' twice",
         ),
-        (_set(*SEGMENT, "joints", 0, to="w"), r"steps\[0\].segments\[2\]: unknown joint 'w'|w"),
-        (_set(*SEGMENT, "gripper", to={"thumb": 0.1}), "thumb"),
+        (_Set(*SEGMENT, "joints", 0, to="w"), r"steps\[0\].segments\[2\]: unknown joint 'w'|w"),
+        (_Set(*SEGMENT, "gripper", to={"thumb": 0.1}), "thumb"),
         (
-            _set(*SEGMENT, "gripper", "finger", to="open"),
+            _Set(*SEGMENT, "gripper", "finger", to="open"),
             "gripper.finger: expected a finite number",
         ),
-        (_set(*SEGMENT, "held", to="zebra"), "held: 'zebra' is no frame of the scene"),
+        (_Set(*SEGMENT, "held", to="zebra"), "held: 'zebra' is no frame of the scene"),
         (
-            _set(*SEGMENT, "exemptions", 0, to=["a", "b"]),
+            _Set(*SEGMENT, "exemptions", 0, to=["a", "b"]),
             r"exemptions\[0\]: expected two frames, a depth or null, and a",
         ),
         (
-            _set(*SEGMENT, "exemptions", 0, 2, to="deep"),
+            _Set(*SEGMENT, "exemptions", 0, 2, to="deep"),
             r"exemptions\[0\]\[2\]: expected a finite number",
         ),
-        (_set(*SEGMENT, "reparent", "frame", to="zebra"), "zebra"),
-        (_set(*SEGMENT, "reparent", "parent", to="a_hand"), "a_hand"),
-        (_set(*SEGMENT, "reparent", "parent", to="c"), "frame 'c' cannot have parent 'c'"),
-        (_set(*SEGMENT, "reparent", "pose", to=[0.0] * 7), "quat_xyzw is zero"),
-        (_set(*SEGMENT, "reparent", "pose", to=[0.0] * 3), "pose: expected 7 numbers, received 3"),
+        (_Set(*SEGMENT, "reparent", "frame", to="zebra"), "zebra"),
+        (_Set(*SEGMENT, "reparent", "parent", to="a_hand"), "a_hand"),
+        (_Set(*SEGMENT, "reparent", "parent", to="c"), "frame 'c' cannot have parent 'c'"),
+        (_Set(*SEGMENT, "reparent", "pose", to=[0.0] * 7), "quat_xyzw is zero"),
+        (_Set(*SEGMENT, "reparent", "pose", to=[0.0] * 3), "pose: expected 7 numbers, received 3"),
     ],
 )
-def test_a_value_that_is_missing_or_wrong_is_named(
+def test_a_missing_or_invalid_value_is_named(
     plan: Plan, edit: Callable[[Any], None], message: str
 ) -> None:
-    """Every value is proved to be there and of its kind, and to speak of what the scene has."""
+    """Each value is checked for its presence, type and names."""
     edited = document(plan)
     edit(edited)
     with pytest.raises(PlanFileError, match=message) as caught:
@@ -385,8 +391,8 @@ def test_a_value_that_is_missing_or_wrong_is_named(
     assert str(caught.value).startswith("plan.json: ")
 
 
-def test_not_a_number_in_the_text_is_refused(plan: Plan, tmp_path: Path) -> None:
-    """NaN and Infinity, which JSON does not have but Python reads, are refused."""
+def test_nan_and_infinity_are_rejected(plan: Plan, tmp_path: Path) -> None:
+    """JSON does not have them, but Python reads them."""
     tk.save_plan(plan, tmp_path / "plan.json")
     text = (tmp_path / "plan.json").read_text(encoding="utf-8")
     for word in ("NaN", "Infinity", "-Infinity", "1e999"):
@@ -399,8 +405,8 @@ def test_not_a_number_in_the_text_is_refused(plan: Plan, tmp_path: Path) -> None
             tk.load_plan(tmp_path / "odd.json")
 
 
-def test_a_mesh_that_has_changed_since_is_refused(panda_file: Path) -> None:
-    """Meshes are named with the digest of their content, which must be that of the mesh that is there."""
+def test_a_changed_mesh_is_rejected(panda_file: Path) -> None:
+    """The file contains the digest of the content of each mesh."""
     document = json.loads(panda_file.read_text(encoding="utf-8"))
     text = json.dumps(document)
     digest = next(
@@ -424,7 +430,7 @@ def test_a_mesh_that_has_changed_since_is_refused(panda_file: Path) -> None:
 
 
 def test_files_of_one_arm_are_still_read() -> None:
-    """A file of version 2, which has one arm that no segment names, gives the plan that it gave."""
+    """A file of version 2, whose segments do not name the arm, gives the same plan."""
     old = tk.load_plan(Path(__file__).parents[1] / "data" / "plans" / "version2.json")
     assert old.robots == (GANTRY,)
     assert {segment.arm for step in old.steps for segment in step.segments} == {"gantry"}
@@ -442,7 +448,7 @@ def test_files_of_one_arm_are_still_read() -> None:
         lambda: tk.validate_plan(cast(Any, "plan.json")),
     ],
 )
-def test_what_is_not_a_plan_is_refused(call: Callable[[], object]) -> None:
-    """A file name or a scene in the place of a plan is named with its type."""
+def test_another_type_is_rejected(call: Callable[[], object]) -> None:
+    """The message names the type of a file name or a scene."""
     with pytest.raises(ArgumentError, match=r"'plan' must be a Plan, not a str"):
         call()

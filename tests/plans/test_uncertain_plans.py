@@ -1,4 +1,4 @@
-"""Plans in uncertain scenes: what is known survives picks and places, and exact scenes know nothing of it."""
+"""Plans in uncertain scenes: covariances after picks, places and observations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CAMERA = {
 
 
 def uncertain_scene() -> SceneGraph:
-    """Return two blocks that are not where they seem, by errors of their own and one that they share."""
+    """Return two blocks with independent errors and a shared one."""
     scene = blocks_scene({"a": (1, 1), "b": (-1, 1)})
     shared = tk.NoiseSource(1, "tray")
     scene = scene.set_covariance("a", FLAT).set_covariance("b", FLAT)
@@ -40,8 +40,8 @@ def uncertain_scene() -> SceneGraph:
     return scene
 
 
-def watched_scene() -> SceneGraph:
-    """Return the same below a camera that looks down."""
+def camera_scene() -> SceneGraph:
+    """Return the same scene below a camera that looks down."""
     scene = uncertain_scene().add_frame(
         "eye", "world", pose=Pose([0, 0, 1], [1, 0, 0, 0]), classes=["camera"]
     )
@@ -49,40 +49,44 @@ def watched_scene() -> SceneGraph:
 
 
 @pytest.fixture(scope="module")
-def stacked() -> Plan:
+def stacked_plan() -> Plan:
     """Return the plan that puts one uncertain block on the other."""
     plan = tk.plan(uncertain_scene(), goal="(on a b)", robot=GANTRY).plan
     assert plan is not None
     return plan
 
 
-def test_what_is_known_survives_picking_and_placing(stacked: Plan) -> None:
-    """After the plan the blocks are as sure relative to each other as they were: what they share cancels."""
-    before = stacked.scene.gaussian_pose("a", relative_to="b", q=stacked.q)
-    after = stacked.final_scene.gaussian_pose("a", relative_to="b", q=stacked.final_q)
+def test_relative_covariances_survive_a_pick(stacked_plan: Plan) -> None:
+    """The shared error of the blocks cancels after the plan, as before it."""
+    before = stacked_plan.scene.gaussian_pose("a", relative_to="b", q=stacked_plan.q)
+    after = stacked_plan.final_scene.gaussian_pose("a", relative_to="b", q=stacked_plan.final_q)
     # b is turned, 0.2 m away
     assert np.diag(before.covariance)[:2] == pytest.approx([8e-6, 6e-6], rel=1e-6)
     assert np.diag(after.covariance)[:2] == pytest.approx([8e-6, 2e-6], rel=0.05)
-    in_world = stacked.final_scene.gaussian_pose("a", relative_to="world", q=stacked.final_q)
+    in_world = stacked_plan.final_scene.gaussian_pose(
+        "a", relative_to="world", q=stacked_plan.final_q
+    )
     assert np.diag(in_world.covariance)[:2] == pytest.approx([1.3e-5, 1e-6], rel=0.05)
-    held = stacked.steps[0]
+    held = stacked_plan.steps[0]
     assert held.scene.parent("a") == GANTRY.tip
     in_hand = held.scene.gaussian_pose("a", relative_to=GANTRY.tip, q=held.q)
     assert np.diag(in_hand.covariance)[:2] == pytest.approx([1.3e-5, 1e-6], rel=1e-6)
 
 
-def test_plans_in_uncertain_scenes_are_checked_and_stored(stacked: Plan, tmp_path: Path) -> None:
-    """The checker comes to the same covariances, and so does whoever reads the file."""
-    assert tk.validate_plan(stacked).problems == ()
-    tk.save_plan(stacked, tmp_path / "plan.json")
+def test_plans_in_uncertain_scenes_are_checked_and_stored(
+    stacked_plan: Plan, tmp_path: Path
+) -> None:
+    """The validator and a loaded file have the same covariances."""
+    assert tk.validate_plan(stacked_plan).problems == ()
+    tk.save_plan(stacked_plan, tmp_path / "plan.json")
     again = tk.load_plan(tmp_path / "plan.json")
-    assert again.final_scene == stacked.final_scene
+    assert again.final_scene == stacked_plan.final_scene
     tk.save_plan(again, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "plan.json").read_bytes()
 
 
-def test_exact_scenes_know_nothing_of_it(tmp_path: Path) -> None:
-    """Without covariances a change of parent is the plain one, and plan files have none of the new words."""
+def test_exact_scenes_have_no_covariances(tmp_path: Path) -> None:
+    """A change of parent is exact, and plan files have no keys of uncertain scenes."""
     scene = blocks_scene({"a": (1, 1), "b": (-1, 1)})
     change = Attachment("a", "b", Pose([0, 0, 0.05]))
     assert change.apply(scene, scene.zero_configuration()) == scene.reparent(
@@ -110,16 +114,16 @@ def test_exact_scenes_know_nothing_of_it(tmp_path: Path) -> None:
     ] == motions
 
 
-def test_slip_comes_on_top() -> None:
-    """What handling adds is independent of all that was known; without errors it is all there is."""
+def test_slip_is_independent() -> None:
+    """The covariance of a grasp is added to the others."""
     q = uncertain_scene().zero_configuration()
     for scene in (uncertain_scene(), blocks_scene({"a": (1, 1), "b": (-1, 1)})):
         pose = scene.pose("a", relative_to="b", q=q)
-        kept, slipped = (
+        rigid, slipped = (
             Attachment("a", "b", pose, grasp_covariance).apply(scene, q)
             for grasp_covariance in (None, covariance_rows(SLIP))
         )
-        difference = slipped.edge_covariance("a") - kept.edge_covariance("a")
+        difference = slipped.edge_covariance("a") - rigid.edge_covariance("a")
         assert difference == pytest.approx(SLIP, abs=1e-15)
         assert slipped.local_pose("a") == pose
     with pytest.raises(
@@ -131,9 +135,9 @@ def test_slip_comes_on_top() -> None:
     assert Place("a", "b", pose).grasp_covariance is None
 
 
-def test_expected_looks_move_nothing() -> None:
-    """A look makes surer what it sees and what is correlated with it, and leaves every pose as it is."""
-    scene = watched_scene()
+def test_expected_observations_move_nothing() -> None:
+    """An observation reduces covariances and leaves every pose unchanged."""
+    scene = camera_scene()
     q = scene.zero_configuration()
     seen = apply_observations(scene, [PlannedObservation("a", "eye")], q=q)
     assert all(seen.local_pose(name) == scene.local_pose(name) for name in scene.frame_names[1:])
@@ -147,9 +151,9 @@ def test_expected_looks_move_nothing() -> None:
     assert apply_observations(exact, [PlannedObservation("a", "eye")], q=q) == exact
 
 
-def test_cameras_say_what_they_do_not_see() -> None:
-    """Too near, out of the cone, no camera, and a camera that does not say how well it sees."""
-    scene = watched_scene()
+def test_invisible_frames_have_a_reason() -> None:
+    """Too near, out of the cone, no camera, and a camera without attributes."""
+    scene = camera_scene()
     q = scene.zero_configuration()
     low = scene.set_pose("eye", Pose([0.1, 0.1, 0.1], [1, 0, 0, 0]))
     assert (
@@ -169,9 +173,9 @@ def test_cameras_say_what_they_do_not_see() -> None:
         CameraModel.of(scene.set_attribute("eye", "farthest", -1.0), "eye")
 
 
-def test_files_with_broken_looks_and_slips_are_refused(stacked: Plan, tmp_path: Path) -> None:
-    """A look through what is no camera, and a slip that is no covariance, are named with their place in the file."""
-    tk.save_plan(stacked, tmp_path / "plan.json")
+def test_invalid_observations_and_slips_are_rejected(stacked_plan: Plan, tmp_path: Path) -> None:
+    """The message contains the place of a wrong camera or covariance."""
+    tk.save_plan(stacked_plan, tmp_path / "plan.json")
     whole = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))
     shape = r"\(6, 6\) and finite, not \(5, 6\)"
     for change, message in (
