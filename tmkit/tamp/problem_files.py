@@ -254,7 +254,7 @@ def goal_of_table(node: JsonNode) -> ContinuousGoal:
         table["pose"] = [*table["pose"], 0.0, 0.0, 0.0, 1.0] if is_point else table["pose"]
     if "joints" in table:
         table = {"tolerance": _JOINT_TOLERANCE, **table}
-    return goal_of_node(JsonNode(table, node.path, node.key_path))
+    return read_goal(JsonNode(table, node.path, node.key_path))
 
 
 @contextmanager

@@ -69,7 +69,7 @@ def schedule_plan(plan: Plan, *, clearance: float = CLEARANCE) -> Plan:
     schedule = shortest_schedule(plan, clearance)
     previous = {b: a for _, track in schedule.tracks for a, b in itertools.pairwise(track.numbers)}
     starts = [begin for begin, _ in schedule.step_times()]
-    return with_starts(
+    return set_starts(
         plan, starts, [previous.get(number + 1, 0) for number in range(len(plan.steps))]
     )
 
