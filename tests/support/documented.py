@@ -33,15 +33,23 @@ def undocumented_names(source: str) -> list[str]:
 
 
 def option_types(source: str) -> set[str]:
-    """Return the names of a module's types of command-line options, ``Seed = Annotated[int, Option(help=...)]``."""
-    assignments = [
-        node
-        for node in ast.parse(source).body
+    """Return the names of the types of command-line options in a module.
+
+    These are ``Seed = Annotated[int, Option(help=...)]``, and groups of options: decorated classes
+    of a module that imports typer.
+    """
+    body = ast.parse(source).body
+    names = {
+        target.id
+        for node in body
         if isinstance(node, ast.Assign) and _has_help(node.value)
-    ]
-    return {
-        target.id for node in assignments for target in node.targets if isinstance(target, ast.Name)
+        for target in node.targets
+        if isinstance(target, ast.Name)
     }
+    if any(isinstance(node, ast.Import) and node.names[0].name == "typer" for node in body):
+        classes = [node for node in body if isinstance(node, ast.ClassDef)]
+        names |= {node.name for node in classes if node.decorator_list}
+    return names
 
 
 def undocumented_arguments(source: str, options: Collection[str] = ()) -> list[str]:
