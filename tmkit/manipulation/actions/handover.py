@@ -207,7 +207,7 @@ class _Exchange:
         # Attach the object to the taker's hand.
         tip = taker.manipulator.tip
         change = Attachment(object, tip, scene.pose(object, relative_to=tip, q=q_held))
-        scene_after = change.applied(scene, q_held)
+        scene_after = change.apply(scene, q_held)
         release_phase = giver.primitives.phase(scene_after, self.near_pairs, contact_object=object)
 
         # Compute the straight lines.

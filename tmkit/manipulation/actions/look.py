@@ -19,7 +19,7 @@ import numpy as np
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
 from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner
 from tmkit.plans.failures import FailureKind, MotionFailure
-from tmkit.plans.observations import CameraModel, PlannedObservation, with_observations
+from tmkit.plans.observations import CameraModel, PlannedObservation, apply_observations
 from tmkit.spatial import Pose
 
 _DISTANCE_FRACTIONS = (0.5, 0.8, 0.2)
@@ -114,6 +114,6 @@ class Look(BuiltInCandidate):
         if fault is not None:
             return MotionFailure("looking", fault, kind=FailureKind.NO_CHOICE)
         observations = (PlannedObservation(self.object, self.camera),)
-        scene = with_observations(motion.scene, observations, q=np.asarray(motion.q))
+        scene = apply_observations(motion.scene, observations, q=np.asarray(motion.q))
         choice = f"{self.object} from {self.camera}"
         return replace(motion, scene=scene, observations=observations, choice=choice)

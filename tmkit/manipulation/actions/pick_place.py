@@ -713,7 +713,7 @@ class _PickAttempt(_Attempt):
         tip_from_object = scene.pose(object, relative_to=tip, q=q_closed)
         attachment = Attachment(object, tip, tip_from_object, task.grasp_covariance)
         held_phase = primitives.phase(
-            attachment.applied(scene, q_closed),
+            attachment.apply(scene, q_closed),
             phase.near_pairs,
             contact_object=object,
             support=support,
@@ -805,7 +805,7 @@ class _PlaceAttempt(_Attempt):
         on_rack = motion.gripper_opening is None and RACK in phase.scene.classes(support)
         travel = _RACK_RELEASE_TRAVEL if on_rack else None
         q_open = arm.open_fingers(phase, q_place, object, motion.gripper_opening, travel=travel)
-        scene = attachment.applied(phase.scene, q_open)
+        scene = attachment.apply(phase.scene, q_open)
         retreat_phase = self._primitives.phase(
             scene, phase.near_pairs, contact_object=object, support=support
         )

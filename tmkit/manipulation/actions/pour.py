@@ -34,7 +34,7 @@ from tmkit.manipulation.actions.primitives import (
 from tmkit.motion import IkSettings, InverseKinematicsStatus, PathConstraint, inverse_kinematics
 from tmkit.motion.path_constraints import interpolated
 from tmkit.motion.regions.solids import reach, solids_of
-from tmkit.plans.class_changes import ClassEffect, with_class_changes
+from tmkit.plans.class_changes import ClassEffect, apply_effects
 from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedError
 from tmkit.plans.values import Configuration, SegmentKind
 from tmkit.spatial import Pose
@@ -99,7 +99,7 @@ class Pour(BuiltInCandidate):
         object_from_tool = scene.pose(arm.manipulator.tool, relative_to=self.object, q=q)
         tool_poses = [pose @ object_from_tool for pose in self.poses(scene, q)]
         changes = self._class_changes(scene)
-        scene_after = with_class_changes(scene, changes)
+        scene_after = apply_effects(scene, changes)
 
         def pour_from(start: Configuration) -> ActionMotion:
             """Return the motion that pours from a configuration with the vessel upright."""

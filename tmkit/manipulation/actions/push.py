@@ -205,7 +205,7 @@ class _PushPlanner:
         displacement = root_from_support.inverse().rotate(self.distance * self.ahead)
         pose = Pose(support_from_object.translation + displacement, support_from_object.quat_xyzw)
         change = Attachment(object, self.support, pose)
-        scene_after = change.applied(scene, path[-1])
+        scene_after = change.apply(scene, path[-1])
         retreat_phase = primitives.phase(
             scene_after, self.near_pairs, contact_object=object, support=self.support
         )
@@ -244,7 +244,7 @@ def scene_during_push(
         object: frame of the object.
     """
     tip_from_object = scene.pose(object, relative_to=arm.tip, q=q)
-    return Attachment(object, arm.tip, tip_from_object).applied(scene, q)
+    return Attachment(object, arm.tip, tip_from_object).apply(scene, q)
 
 
 def push_faults(
