@@ -311,7 +311,7 @@ class Uncertain(parts.Stacking, parts.Cells):
             return
         cameras = tuple(camera for camera in cameras if faults[camera] is None)
         scenes = {
-            camera: PlannedObservation(block, camera).expected(scene, q=q) for camera in cameras
+            camera: PlannedObservation(block, camera).apply(scene, q=q) for camera in cameras
         }
         probabilities = {camera: self.probability(fact, scenes[camera], q) for camera in cameras}
         sufficient = [
