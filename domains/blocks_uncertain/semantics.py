@@ -310,9 +310,7 @@ class Uncertain(parts.Stacking, parts.Cells):
             yield DeadEnd(f"{reason}; {'; '.join(map(str, faults.values()))}")
             return
         cameras = tuple(camera for camera in cameras if faults[camera] is None)
-        scenes = {
-            camera: PlannedObservation(block, camera).apply(scene, q=q) for camera in cameras
-        }
+        scenes = {camera: PlannedObservation(block, camera).apply(scene, q=q) for camera in cameras}
         probabilities = {camera: self.probability(fact, scenes[camera], q) for camera in cameras}
         sufficient = [
             camera for camera in cameras if probabilities[camera].is_at_least(MIN_PROBABILITY)
