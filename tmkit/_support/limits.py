@@ -24,6 +24,9 @@ from typing import BinaryIO
 from tmkit.errors import FileFormatError
 
 _MEGABYTE = 1_000_000
+MAX_SOURCE_DIMENSION = 100_000
+"""Limit of the dimension of a noise source in a file or a store."""
+
 GREATEST_PORT = 65535
 """Greatest number of a port."""
 

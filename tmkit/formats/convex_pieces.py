@@ -66,7 +66,7 @@ _COACD_TIME_FRACTION = 0.35
 _SAMPLE_SPACING = 0.006
 """Spacing of the samples of a piece [m]."""
 
-_INSIDE_WINDING = 0.5
+INSIDE_WINDING = 0.5
 """Winding number above which a point is inside: 1 inside a closed mesh, 0 outside."""
 
 _MAX_SURFACE_SAMPLES = 500_000
@@ -421,7 +421,7 @@ class _HullError:
         chunk_count = max(1, math.ceil(pair_count / _PAIRS_AT_ONCE))
         for chunk in np.array_split(points[candidates], chunk_count):
             self._require_time()
-            is_outside = np.abs(windings(chunk, self._triangles)) < _INSIDE_WINDING
+            is_outside = np.abs(windings(chunk, self._triangles)) < INSIDE_WINDING
             error = max(map(self._distance, chunk[is_outside]), default=0.0)
             if error > self.bound:
                 return error

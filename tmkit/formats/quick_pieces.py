@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tmkit._support.elementary import eigen, norms, product
-from tmkit.formats.convex_pieces import MAX_PIECES, solid, windings
+from tmkit.formats.convex_pieces import INSIDE_WINDING, MAX_PIECES, solid, windings
 from tmkit.formats.scene_cache import SceneCache, entry_key
 from tmkit.graph import AttachedShape, SceneGraph, Shape
 
@@ -67,9 +67,6 @@ _MAX_POINTS = 600
 
 _SPACINGS = (16.0, 3.0)
 """Spacings of the samples of a hull, as multiples of the error; most wrong hulls fail the first."""
-
-_INSIDE_WINDING = 0.5
-"""Winding number above which a point is inside."""
 
 _PAIRS_AT_ONCE = 400_000
 """Number of pairs of points and triangles whose winding numbers are computed at once."""
@@ -507,7 +504,7 @@ class _HullTest:
         for begin in range(0, len(new_keys), chunk_size):
             chunk = new_keys[begin : begin + chunk_size]
             numbers = windings(self._cell * np.array(chunk), self._triangles)
-            is_inside = np.abs(numbers) >= _INSIDE_WINDING
+            is_inside = np.abs(numbers) >= INSIDE_WINDING
             self._is_inside.update(zip(chunk, is_inside.tolist(), strict=True))
             if not all(self._is_inside[key] for key in chunk):
                 return False

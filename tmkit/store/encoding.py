@@ -34,6 +34,7 @@ import numpy.typing as npt
 from tmkit import graph
 from tmkit._core import EdgeNoise, FrameDifference, Group, SceneDifference, StampedPoses
 from tmkit._support.extras import importing
+from tmkit._support.limits import MAX_SOURCE_DIMENSION
 from tmkit.errors import MergeConflictError, StoreError, TmkitError
 from tmkit.graph import FrameSpecification, NoiseSource, SceneGraph, Shape, diff
 from tmkit.spatial import Pose
@@ -78,8 +79,6 @@ _PRIMITIVES: dict[str, Callable[..., Shape]] = {
     "capsule": graph.Capsule,
     "plane": graph.Plane,
 }
-_MAX_SOURCE_DIMENSION = 100_000
-"""Limit of the dimension of a noise source."""
 
 
 class FrameRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -191,9 +190,9 @@ class DifferenceWriter:
             for s in self._shapes
         ]
         for source in self._sources:
-            if source.dimension > _MAX_SOURCE_DIMENSION:
+            if source.dimension > MAX_SOURCE_DIMENSION:
                 reason = f"noise source '{source.label}' has {source.dimension:,} dimensions"
-                raise StoreError(f"{reason}; a record has at most {_MAX_SOURCE_DIMENSION:,}")
+                raise StoreError(f"{reason}; a record has at most {MAX_SOURCE_DIMENSION:,}")
         sources = [
             (self._source_key(s, index), s.dimension, s.label) for s, index in self._sources.items()
         ]
@@ -380,8 +379,8 @@ def _source(
     values: tuple[bytes, int, str], source: Callable[[bytes, int, str], NoiseSource]
 ) -> NoiseSource:
     key, dimension, label = values
-    if not 1 <= dimension <= _MAX_SOURCE_DIMENSION:
-        raise ValueError(f"a noise source has no dimension from 1 to {_MAX_SOURCE_DIMENSION}")
+    if not 1 <= dimension <= MAX_SOURCE_DIMENSION:
+        raise ValueError(f"a noise source has no dimension from 1 to {MAX_SOURCE_DIMENSION}")
     return source(key, dimension, label)
 
 

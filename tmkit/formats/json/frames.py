@@ -23,6 +23,7 @@ import numpy as np
 
 from tmkit import graph
 from tmkit._core import EdgeNoise, Group, StampedPoses
+from tmkit._support.limits import MAX_SOURCE_DIMENSION
 from tmkit._support.source_location import Note, SourceLocation, reported
 from tmkit.errors import SceneError
 from tmkit.formats.json.reading import JsonNode
@@ -46,9 +47,6 @@ JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free", "unstated
 
 _UNIT_TOLERANCE = 1e-3
 """Largest deviation of a quaternion's length from 1, for numbers that are rounded to three digits."""
-
-_MAX_SOURCE_DIMENSION = 100_000
-"""Largest dimension of a noise source; tmkit writes no larger one."""
 
 _FRAME_KEYS = (
     "attributes",
@@ -372,9 +370,9 @@ def sources_from_dict(node: JsonNode) -> list[graph.NoiseSource]:
     for item in node.items():
         item.require_keys_among("dimension", "label")
         dimension = item.get("dimension").integer()
-        if not 1 <= dimension <= _MAX_SOURCE_DIMENSION:
+        if not 1 <= dimension <= MAX_SOURCE_DIMENSION:
             raise item.get("dimension").error(
-                f"expected a number from 1 to {_MAX_SOURCE_DIMENSION}, received {dimension}"
+                f"expected a number from 1 to {MAX_SOURCE_DIMENSION}, received {dimension}"
             )
         sources.append(graph.NoiseSource(dimension, item.get("label").text()))
     return sources
