@@ -158,7 +158,7 @@ class Segment(ContentEquality):
 class PlanStep(ContentEquality):
     """One action with its motion and the resulting scene.
 
-    Steps with equal contents are equal.
+    Two steps are equal if their contents are equal.
 
     Attributes:
         action: ground action.
