@@ -16,12 +16,16 @@ Loader = Callable[..., SceneGraph]
 
 @pytest.fixture
 def load(tmp_path: Path) -> Loader:
-    """Load a scene from texts: the main file, files beside it by keyword, and options for ``load_scene``."""
+    """Load a scene from texts: the main file, further files by keyword, and options."""
 
     def loader(
-        text: str, *, suffix: str = ".robray", options: dict[str, Any] | None = None, **others: str
+        text: str,
+        *,
+        suffix: str = ".robray",
+        options: dict[str, Any] | None = None,
+        **other_texts: str,
     ) -> SceneGraph:
-        for name, content in others.items():
+        for name, content in other_texts.items():
             (tmp_path / name.replace("__", ".")).write_text(content)
         path = tmp_path / f"main{suffix}"
         path.write_text(text)

@@ -1,4 +1,4 @@
-"""A corpus of broken files: each is refused with the one message that its index tells.
+"""A corpus of broken files: each is rejected with the one message that its index tells.
 
 Each folder of ``tests/data/bad`` has an ``index.toml`` of cases. Of a case there are:
 
@@ -55,7 +55,7 @@ COMMAND_CASES = [
 ]
 
 
-def named(case: Case) -> str:
+def case_name(case: Case) -> str:
     """Return a name for a case."""
     return f"{case['folder'].name}/{case['file']}" + (
         f"[{case['group']}]" if "group" in case else ""
@@ -63,15 +63,15 @@ def named(case: Case) -> str:
 
 
 def files_of(case: Case) -> list[str]:
-    """Return the files to load, the broken one last; what is no file beside the index is a scene of ours."""
-    beside = [(name, case["folder"] / name) for name in (*case.get("scene", ()), case["file"])]
-    return [str(path) if path.exists() else name for name, path in beside[:-1]] + [
-        str(beside[-1][1])
+    """Return the files to load, the invalid one last; other names are built-in scenes."""
+    named_paths = [(name, case["folder"] / name) for name in (*case.get("scene", ()), case["file"])]
+    return [str(path) if path.exists() else name for name, path in named_paths[:-1]] + [
+        str(named_paths[-1][1])
     ]
 
 
 def read(case: Case) -> object:
-    """Read a broken file as what it is meant to be."""
+    """Read an invalid file as its kind."""
     *scene, file = files_of(case)
     kind = case.get("kind", "scene")
     if kind == "scene":
@@ -86,9 +86,9 @@ def read(case: Case) -> object:
     return group_members(read_srdf(file), load_scene(*scene), group=case["group"])
 
 
-@pytest.mark.parametrize("case", CASES, ids=named)
-def test_a_broken_file_is_refused_with_its_message(case: Case) -> None:
-    """The error is of the class and has the message that the index tells; it names the file, and is short."""
+@pytest.mark.parametrize("case", CASES, ids=case_name)
+def test_a_broken_file_is_rejected_with_its_message(case: Case) -> None:
+    """The class and message are those of the index; the message is short and names the file."""
     with pytest.raises(TmkitError) as caught:
         read(case)
     message = str(caught.value)
@@ -98,7 +98,7 @@ def test_a_broken_file_is_refused_with_its_message(case: Case) -> None:
     assert len(message.replace(str(case["folder"]), "")) < LONGEST_MESSAGE
 
 
-@pytest.mark.parametrize("case", COMMAND_CASES, ids=named)
+@pytest.mark.parametrize("case", COMMAND_CASES, ids=case_name)
 def test_the_command_line_says_what_is_wrong(
     case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -109,16 +109,16 @@ def test_the_command_line_says_what_is_wrong(
     )
     with pytest.raises(SystemExit) as ended:
         cli.main()
-    said = capsys.readouterr()
+    output = capsys.readouterr()
     assert ended.value.code == ExitCode.BAD_INPUT
-    assert len(re.findall(r"^error:", said.err, re.MULTILINE)) == 1
-    assert "Traceback" not in said.err + said.out
-    assert case.get("names", case["file"]) in said.err
+    assert len(re.findall(r"^error:", output.err, re.MULTILINE)) == 1
+    assert "Traceback" not in output.err + output.out
+    assert case.get("names", case["file"]) in output.err
 
 
 @pytest.mark.parametrize("index", INDICES, ids=lambda index: index.parent.name)
 def test_the_index_tells_of_every_file(index: Path) -> None:
-    """No broken file is forgotten: what no case reads is named by a file beside it."""
+    """Every invalid file has a case, or is named by another file."""
     used = {name for case in cases_of(index) for name in (case["file"], *case.get("scene", ()))}
     rest = {path.name for path in index.parent.iterdir() if path.is_file()} - used - {index.name}
     texts = [
@@ -129,5 +129,5 @@ def test_the_index_tells_of_every_file(index: Path) -> None:
 
 def test_no_case_is_told_of_twice() -> None:
     """Each broken file, or group of it, has one case."""
-    names = [named(case) for case in CASES]
+    names = [case_name(case) for case in CASES]
     assert len(names) == len(set(names))

@@ -1,4 +1,4 @@
-"""Every reader ends within limits of processor time and memory, on small robots of which many are invalid."""
+"""Readers end within limits of processor time and memory, on small and often invalid robots."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def outcomes(paths: list[Path]) -> dict[str, str]:
     return dict(lines)
 
 
-def written(folder: Path, suffix: str, robots: list[GeneratedRobot]) -> list[Path]:
+def write_robots(folder: Path, suffix: str, robots: list[GeneratedRobot]) -> list[Path]:
     """Write robots in a format; a robot in SRDF beside one in URDF."""
     paths = []
     for number, robot in enumerate(robots):
@@ -50,7 +50,7 @@ def written(folder: Path, suffix: str, robots: list[GeneratedRobot]) -> list[Pat
 def robot_of(links: str, *joints: tuple[str, str, str]) -> GeneratedRobot:
     """Return a robot of links by letter (``w`` is ``world``), and joints of a kind between two."""
     names = {"w": "world"}
-    made = [
+    robots = [
         GeneratedJoint(
             f"j{number}",
             kind,
@@ -64,7 +64,7 @@ def robot_of(links: str, *joints: tuple[str, str, str]) -> GeneratedRobot:
         for number, (kind, parent, child) in enumerate(joints)
     ]
     return GeneratedRobot(
-        tuple((names.get(letter, letter), False) for letter in links), tuple(made)
+        tuple((names.get(letter, letter), False) for letter in links), tuple(robots)
     )
 
 
@@ -83,19 +83,19 @@ WORLDS = {
 
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_generated_robots_end(suffix: str, tmp_path: Path) -> None:
-    """In a scene, or in an error that names the file; both occur. Those with a link called ``world`` come first."""
+    """Reading ends in a scene or in an error that names the file; both occur."""
     if suffix in ("usda", "xml"):
         pytest.importorskip("pxr" if suffix == "usda" else "mujoco")
     random = Random(f"robots in {suffix}")
     robots = [*WORLDS.values(), *(drawn_robot(random) for _ in range(scaled_examples(5.0)))]
-    ends = outcomes(written(tmp_path, suffix, robots))
+    ends = outcomes(write_robots(tmp_path, suffix, robots))
     assert {*ends.values()} == {"value", "error"}, [
         item for item in ends.items() if item[1] not in ("value", "error")
     ]
 
 
 def test_the_limits_bind(tmp_path: Path) -> None:
-    """A reader that goes on for ever, or takes all memory, is ended: what the tests above rely on."""
+    """A reader without an end, or with unlimited memory, is stopped."""
     program = (
         f"import sys; sys.path.insert(0, {str(Path(bounded_reader.__file__).parents[1])!r})\n"
         "from pathlib import Path; from support import bounded_reader\n"

@@ -1,4 +1,4 @@
-"""Scenes as code: what is written builds the same scene, in Python and in C++."""
+"""Generated Python and C++ code builds the same scene."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "tests" / "data" / "kitchen_table.rsg"
 
 
-def imported(path: Path) -> ModuleType:
+def import_module(path: Path) -> ModuleType:
     """Return a module from its file."""
     specification = importlib.util.spec_from_file_location(path.stem, path)
     assert specification is not None
@@ -89,9 +89,9 @@ def scene_of_everything() -> SceneGraph:
 def test_modules_build_the_same_scene(
     tmp_path_factory: pytest.TempPathFactory, scene: SceneGraph
 ) -> None:
-    """Whatever was done to a scene."""
+    """The scene is equal after any edits."""
     file, *_ = compile_scene(scene, tmp_path_factory.mktemp("compiled") / "made.py")
-    built = imported(file).scene()
+    built = import_module(file).scene()
     assert built == scene
     assert built.digest == scene.digest
 
@@ -101,21 +101,21 @@ def test_shipped_scenes(tmp_path: Path, names: tuple[str, ...]) -> None:
     """Meshes are in an array file beside the module."""
     scene = load_scene(*names)
     files = compile_scene(scene, tmp_path / "made.py")
-    assert imported(files[0]).scene() == scene
+    assert import_module(files[0]).scene() == scene
     assert [file.name for file in files[1:]] == ["made_arrays.npz"] * (len(files) - 1)
 
 
 def test_everything_in_python(tmp_path: Path) -> None:
     """Odd texts, shared errors, stamps and all kinds of shapes."""
     scene = scene_of_everything()
-    built = imported(compile_scene(scene, tmp_path / "made.py")[0]).scene()
+    built = import_module(compile_scene(scene, tmp_path / "made.py")[0]).scene()
     assert built == scene
     assert built.digest == scene.digest
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 def test_everything_in_cpp(tmp_path: Path) -> None:
-    """A program that links with the graph half of the core gives the content of the scene, byte for byte."""
+    """A program that links with the scene graph of the core reproduces the scene's bytes."""
     libraries = sorted(ROOT.glob("build/*/libtmkit_graph.a"), key=lambda path: path.stat().st_mtime)
     if not libraries:
         pytest.skip("the core was not built in this checkout")
@@ -160,7 +160,7 @@ def test_function_blocks_become_abstract_classes(
     with pytest.raises(SystemExit, match="0"):
         cli.main()
     assert "Written to" in capsys.readouterr().out
-    module = imported(tmp_path / "kitchen.py")
+    module = import_module(tmp_path / "kitchen.py")
     assert module.scene() == load_scene(TABLE)
     base = module.PlaneSegmentation
     assert issubclass(base, FunctionBlock)
@@ -178,7 +178,7 @@ def test_function_blocks_become_abstract_classes(
     assert block.name == "plane_segmentation"
 
 
-def test_bad_names_are_refused(tmp_path: Path) -> None:
+def test_bad_names_are_rejected(tmp_path: Path) -> None:
     """A module is imported by its name."""
     for name in ("my-scene.py", "scene.txt", "class.py"):
         with pytest.raises(SceneError, match=r"has a name such as 'my_scene\.py'"):
@@ -187,7 +187,7 @@ def test_bad_names_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_module_runs_alone(tmp_path: Path) -> None:
-    """In a process of its own, without a reader of scene files."""
+    """A separate process needs no reader of scene files."""
     compile_scene(load_scene("panda_table"), tmp_path / "made.py")
     code = (
         "import sys, made; made.scene(); print([name for name in sys.modules if"

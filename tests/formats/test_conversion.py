@@ -1,4 +1,4 @@
-"""Scenes written in another format read back to the same scene, or are refused."""
+"""Converted scenes read back equal, or are rejected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CORNERS, FACES = (
 
 
 def plain_scene() -> SceneGraph:
-    """Return a scene that robray can say, with odd names and numbers."""
+    """Return a scene that robray can store, with unusual names and numbers."""
     box = AttachedShape(Box([0.1, 1 / 3, 2e-7]), color=[0.1, 0.2, 0.3, 0.5])
     scene = SceneGraph().add_frame("a b", "world", pose=tk.Pose([0.1, -1e-9, 1 / 3]), shapes=[box])
     turned = tk.Pose.from_rpy([0, 0, 1], [0.1, 0.2, 0.3])
@@ -35,7 +35,7 @@ def plain_scene() -> SceneGraph:
 
 
 def test_robray_gives_the_same_bits(tmp_path: Path) -> None:
-    """What the language can say reads back equal, names with blanks and keywords included."""
+    """Scenes that robray can store read back equal, including names with blanks and keywords."""
     scene = plain_scene()
     written = convert_scene(scene, tmp_path / "x.robray")
     assert [path.suffix for path in written] == [".robray", ".obj"]
@@ -46,14 +46,14 @@ def test_robray_gives_the_same_bits(tmp_path: Path) -> None:
     "names", [("panda_table", "blocks3"), ("iiwa_table", "blocks2"), ("xarm_table",)]
 )
 def test_json_says_everything(tmp_path: Path, names: tuple[str, ...]) -> None:
-    """JSON reads back to the same scene, whatever it came from."""
+    """JSON reads back to the same scene from any source."""
     scene = load_scene(*names)
     (written,) = convert_scene(scene, tmp_path / "x.json")
     assert load_scene(written) == scene
 
 
 def test_a_robot_goes_through_json_and_back_to_urdf(tmp_path: Path) -> None:
-    """URDF, JSON and URDF again: frames, joints and pairs stay, poses up to the rounding of angles."""
+    """Frames, joints and pairs are equal, poses up to the rounding of angles."""
     (tmp_path / "panda.robray").write_text(
         'include "package://pybullet_data/franka_panda/panda.urdf"\n'
     )
@@ -112,7 +112,7 @@ def test_a_robot_goes_through_json_and_back_to_urdf(tmp_path: Path) -> None:
         ("urdf", lambda s: s, "the classes of frame 'frame'"),
     ],
 )
-def test_what_cannot_be_said_is_refused(
+def test_what_cannot_be_said_is_rejected(
     tmp_path: Path, suffix: str, change: object, message: str
 ) -> None:
     """The first thing that would be lost is named, and nothing is written."""
@@ -122,14 +122,14 @@ def test_what_cannot_be_said_is_refused(
     assert not list(tmp_path.iterdir())
 
 
-def test_other_formats_are_refused(tmp_path: Path) -> None:
-    """A suffix that is none of ours is refused with those that are."""
+def test_other_formats_are_rejected(tmp_path: Path) -> None:
+    """An unknown suffix is rejected with a list of the known ones."""
     with pytest.raises(SceneError, match=r"cannot write '\.jsn' files; did you mean '\.json'"):
         convert_scene(plain_scene(), tmp_path / "x.jsn")
 
 
 def test_a_check_tells_problems_from_notes() -> None:
-    """What always overlaps is a problem; what the joints may part, and what is odd, are notes."""
+    """Permanent overlaps are problems; overlaps that joints resolve are notes."""
     box = AttachedShape(Box([1, 1, 1]))
     scene = SceneGraph().add_frame("a", "world", shapes=[box])
     scene = scene.add_frame(
@@ -156,7 +156,7 @@ def test_a_check_tells_problems_from_notes() -> None:
 def test_the_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``scene check`` answers with 0, 1 or 2, and ``scene convert`` with 0 or 2."""
+    """``scene check`` returns 0, 1 or 2, and ``scene convert`` 0 or 2."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "good.robray").write_text(
         "frame a { geometry { shape sphere; radius 1; } }", encoding="ascii"
@@ -171,17 +171,17 @@ def test_the_commands(
         monkeypatch.setattr(sys, "argv", ["tmkit", "scene", *arguments])
         with pytest.raises(SystemExit) as ended:
             cli.main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out + said.err
+        output = capsys.readouterr()
+        return int(ended.value.code or 0), output.out + output.err
 
     assert run("check", "./good.robray") == (0, "./good.robray: 2 frames, 0 joints, 1 shapes: ok\n")
-    code, said = run("check", "./bad.robray")
+    code, output = run("check", "./bad.robray")
     assert code == 1
-    assert said.startswith("problem: 'a' and 'b' overlap")
+    assert output.startswith("problem: 'a' and 'b' overlap")
     assert run("check", "./missing.robray")[0] == 2
-    code, said = run("check", "./bad.robray", "--json")
+    code, output = run("check", "./bad.robray", "--json")
     assert code == 1
-    assert '"ok": false' in said
+    assert '"ok": false' in output
     assert run("convert", "./good.robray", "-o", "x.json") == (0, "Written to x.json\n")
     assert load_scene(tmp_path / "x.json") == load_scene(tmp_path / "good.robray")
     assert run("convert", "./good.robray", "-o", "x.txt")[0] == 2

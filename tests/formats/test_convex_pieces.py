@@ -1,4 +1,4 @@
-"""Concave meshes in convex pieces: right within the bound, kept on the disk, held by wall or handle."""
+"""Convex pieces of concave meshes: error bound, cache, grasps of walls and handles."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cup(tmp_path_factory: pytest.TempPathFactory) -> tuple[AttachedShape, ...]:
 
 
 def _is_inside(pieces: tuple[Shape, ...], points: np.ndarray) -> np.ndarray:
-    """Tell whether points (n, 3) are in any of some convex meshes."""
+    """Return whether points (n, 3) are in any of several convex meshes."""
     inside = np.zeros(len(points), dtype=bool)
     for piece in pieces:
         corners = np.asarray(piece.vertices)[np.asarray(piece.faces)]
@@ -48,7 +48,7 @@ def _is_inside(pieces: tuple[Shape, ...], points: np.ndarray) -> np.ndarray:
 
 
 def test_pieces_of_an_l_are_its_arms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Points in the L are in a piece, points a millimetre outside are in none; a second call reads the disk."""
+    """Points in the L are in a piece, points a millimetre outside in none."""
     monkeypatch.setenv("TMKIT_CACHE", str(tmp_path))
     pieces = convex_pieces(l_mesh())
     assert 2 <= len(pieces) <= 4
@@ -65,22 +65,22 @@ def test_pieces_of_an_l_are_its_arms(tmp_path: Path, monkeypatch: pytest.MonkeyP
     inside = _is_inside(pieces, points)
     assert np.all(inside[in_l(-1e-6)])
     assert not np.any(inside[~in_l(0.00101)])
-    kept = list(tmp_path.iterdir())
-    assert len(kept) == 1
+    entries = list(tmp_path.iterdir())
+    assert len(entries) == 1
     assert convex_pieces(l_mesh()) == pieces
-    assert list(tmp_path.iterdir()) == kept
+    assert list(tmp_path.iterdir()) == entries
 
 
 def test_closed_convex_parts_stay_and_neighbours_are_merged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A ball is its hull; boxes of a bridge are pieces as they are; a row of boxes becomes few without CoACD."""
+    """Convex parts stay as they are, and a row of boxes is merged, without CoACD."""
     monkeypatch.setenv("TMKIT_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", "")  # no program is started
 
     def mesh_of(*boxes: tuple[list[float], list[float]]) -> Shape:
         made = trimesh.util.concatenate(
-            [trimesh.creation.box(size).apply_translation(at) for size, at in boxes]
+            [trimesh.creation.box(size).apply_translation(offset) for size, offset in boxes]
         )
         return Mesh(np.asarray(made.vertices), np.asarray(made.faces))
 
@@ -103,7 +103,7 @@ def test_closed_convex_parts_stay_and_neighbours_are_merged(
 def test_parts_that_overlap_are_cut_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Two angles that cross are two boxes each; where that is too many pieces, the bound is doubled, with a warning."""
+    """Two crossing angles are two boxes each; with fewer pieces, the bound is doubled."""
     monkeypatch.setenv("TMKIT_CACHE", str(tmp_path))
     vertices, faces = np.asarray(l_mesh().vertices), np.asarray(l_mesh().faces)
     both = np.concatenate(
@@ -146,7 +146,7 @@ def test_walls_without_thickness_get_some(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_json_scene_has_a_mesh_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A level ``pieces`` and a mesh file beside the scene; a document that is no file may ask for neither."""
+    """A file may request ``pieces`` and a mesh file, other documents neither."""
     monkeypatch.setenv("TMKIT_CACHE", str(tmp_path / "cache"))
     boxes = [
         trimesh.creation.box([1, 1, 4]),
@@ -174,7 +174,7 @@ def test_a_json_scene_has_a_mesh_in_pieces(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_limits_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What needs more pieces or time is an error that says so; only meshes are cut."""
+    """Too many pieces or too much time is an error; only meshes are cut."""
     monkeypatch.setenv("TMKIT_CACHE", str(tmp_path))
     with pytest.raises(ShapeError, match="more than 1 convex pieces"):
         convex_pieces(l_mesh(), max_pieces=1)
@@ -187,7 +187,7 @@ def test_limits_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_cup_keeps_its_cavity(cup: tuple[AttachedShape, ...]) -> None:
-    """Planner and both simulators see the same hollow: a small ball falls in and lies on the bottom."""
+    """In planner and simulators, a small ball falls into the cup and lies on the bottom."""
     drawn, *pieces = cup
     assert (drawn.visual, drawn.collision) == (True, False)
     assert 16 < len(pieces) <= 64
@@ -212,18 +212,18 @@ def test_a_cup_keeps_its_cavity(cup: tuple[AttachedShape, ...]) -> None:
 
 
 def test_a_cup_is_held_by_its_wall(cup: tuple[AttachedShape, ...]) -> None:
-    """Contacts are sampled on the mesh and tried on the pieces: a wall of 4 mm, where the hull of 90 is too wide."""
+    """A hand grasps the wall of 4 mm, although the hull of 90 mm is too wide."""
     scene = tk.load_scene("panda_table")
     scene = scene.add_frame("cup", "table", pose=Pose([0, 0, 0.025]), joint=tk.Free(), shapes=cup)
-    found = grasps_of(scene, "cup", manipulator=tk.load_manipulator("panda"))
-    assert len(found) >= 8
+    grasps = grasps_of(scene, "cup", manipulator=tk.load_manipulator("panda"))
+    assert len(grasps) >= 8
     # flat pads across a round wall, and pieces a little thicker
-    assert all(grasp.width < 0.008 for grasp in found)
-    assert all(grasp.name.startswith("between points") for grasp in found)
+    assert all(grasp.width < 0.008 for grasp in grasps)
+    assert all(grasp.name.startswith("between points") for grasp in grasps)
 
 
 def test_closing_fingers_neither_push_nor_turn_a_cup(cup: tuple[AttachedShape, ...]) -> None:
-    """Both fingers meet the wall at once, where it is no thinner for a hand that is turned; open, they keep clear."""
+    """Both fingers touch the wall at the same time, and do not touch the cup when open."""
     scene, arm = tk.load_scene("panda_table"), tk.load_manipulator("panda")
     scene = scene.add_frame("cup", "world", joint=tk.Free(), shapes=cup)
     q = arm.ready_configuration(scene)
@@ -231,9 +231,9 @@ def test_closing_fingers_neither_push_nor_turn_a_cup(cup: tuple[AttachedShape, .
 
     def gaps(object_from_tool: Pose, width: float) -> np.ndarray:
         held = scene.set_pose("cup", root_from_tool @ object_from_tool.inverse())
-        at = held.configuration(arm.finger_values(width), base=q)
+        q_held = held.configuration(arm.finger_values(width), base=q)
         return np.array(
-            [pair_distance(held, at, frame_a=link, frame_b="cup") for link in arm.contact_links]
+            [pair_distance(held, q_held, frame_a=link, frame_b="cup") for link in arm.contact_links]
         )
 
     for grasp in grasps_of(scene, "cup", manipulator=arm)[::4]:
@@ -249,7 +249,7 @@ def test_closing_fingers_neither_push_nor_turn_a_cup(cup: tuple[AttachedShape, .
 
 
 def test_closing_fingers_do_not_slide_off_a_handle() -> None:
-    """By its handle, too, a mug is thinner beside a grasp by no more than friction keeps from sliding."""
+    """Friction keeps closing fingers from sliding off the handle of a mug."""
     scene, arm = tk.load_scene("panda_table", "dishes"), tk.load_manipulator("panda")
     scene = scene.reparent("mug", "world", pose=Pose()).set_joint("mug", tk.Free())
     q = arm.ready_configuration(scene)
@@ -257,18 +257,18 @@ def test_closing_fingers_do_not_slide_off_a_handle() -> None:
 
     def thickness(object_from_tool: Pose, opening: float) -> float:
         held = scene.set_pose("mug", root_from_tool @ object_from_tool.inverse())
-        at = held.configuration(arm.finger_values(opening), base=q)
+        q_held = held.configuration(arm.finger_values(opening), base=q)
         return opening - sum(
-            pair_distance(held, at, frame_a=link, frame_b="mug") for link in arm.contact_links
+            pair_distance(held, q_held, frame_a=link, frame_b="mug") for link in arm.contact_links
         )
 
-    found = [
+    grasps = [
         one
         for one in grasps_of(scene, "mug", manipulator=arm)
         if one.object_from_tool.translation[1] > 0.041
     ]
-    assert len(found) >= 8
-    for grasp in found:
+    assert len(grasps) >= 8
+    for grasp in grasps:
         pose, opening = grasp.object_from_tool, grasp.width + 0.004
         least = min(
             thickness(pose @ Pose(by), opening)

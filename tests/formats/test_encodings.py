@@ -1,4 +1,4 @@
-"""Texts in UTF-8, UTF-16 and UTF-32 with a byte order mark are read alike, in every text format; so are strings."""
+"""UTF-8, UTF-16 and UTF-32 texts with a byte order mark, in every text format and in strings."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_text_is_read_in_each_encoding(tmp_path: Path, name: str, encoding: st
 @pytest.mark.parametrize("declared", ["utf-16", "UTF-16LE"])
 @pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF16_LE])
 def test_xml_that_declares_utf_16(tmp_path: Path, declared: str, mark: bytes) -> None:
-    """With and without a byte order mark, as XML allows; columns and lines of errors are those of the text."""
+    """XML may omit the byte order mark; locations in errors are those of the text."""
     path = tmp_path / "x.urdf"
     text = (
         f'<?xml version="1.0" encoding="{declared}"?>\n<robot name="r">\n<link/><link'
@@ -83,7 +83,7 @@ def test_xml_that_declares_utf_16(tmp_path: Path, declared: str, mark: bytes) ->
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_text_that_is_not_in_the_encoding_of_its_mark(tmp_path: Path, name: str) -> None:
-    """It is refused by the name of the encoding and of the file."""
+    """The error names the encoding and the file."""
     path = tmp_path / name
     path.write_bytes(codecs.BOM_UTF16_LE + b"\x00\xd8a\x00b")
     with pytest.raises(

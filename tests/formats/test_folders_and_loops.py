@@ -31,7 +31,7 @@ NAMING = {
 @pytest.mark.parametrize("kind", NAMING)
 @pytest.mark.parametrize("thing", ["folder", "pipe"])
 def test_what_is_named_is_no_file(tmp_path: Path, kind: str, thing: str) -> None:
-    """The message says what it is, and suggests nothing, least of all the same name."""
+    """The message describes the kind of file, without a suggestion."""
     pytest.importorskip("mujoco" if "mjcf" in kind else "numpy")
     file, text = NAMING[kind]
     uri = f"dir.{'stl' if 'mesh' in kind else 'sdf' if 'sdf' in kind else 'robray'}"
@@ -47,14 +47,14 @@ def test_what_is_named_is_no_file(tmp_path: Path, kind: str, thing: str) -> None
 
 @given(st.text("abAB", max_size=4), st.lists(st.text("abAB", max_size=4), max_size=6))
 def test_the_received_name_is_never_suggested(name: str, candidates: list[str]) -> None:
-    """What is suggested is another candidate."""
-    near = nearest_name(name, [*candidates, name])
-    assert near != name
-    assert near is None or near in candidates
+    """The suggestion is another candidate."""
+    nearest = nearest_name(name, [*candidates, name])
+    assert nearest != name
+    assert nearest is None or nearest in candidates
 
 
 def joint(name: str, parent: str, child: str) -> str:
-    """Return a fixed joint in URDF on a line of its own."""
+    """Return a fixed URDF joint on a separate line."""
     return (
         f'<joint name="{name}" type="fixed"><parent link="{parent}"/><child'
         f' link="{child}"/></joint>\n'
@@ -155,7 +155,7 @@ LOOPS = {
 
 @pytest.mark.parametrize("kind", LOOPS)
 def test_what_is_above_itself(tmp_path: Path, kind: str) -> None:
-    """The message names the loop, not its consequences, with the line where the format has lines."""
+    """The message names the cycle, with the line if the format has lines."""
     suffix, text, expected = LOOPS[kind]
     (tmp_path / f"x.{suffix}").write_text(text, encoding="ascii")
     with pytest.raises(FileFormatError, match=expected) as caught:
@@ -164,7 +164,7 @@ def test_what_is_above_itself(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_usd_joint_of_one_body(tmp_path: Path) -> None:
-    """The note says that the joint joins a body to itself."""
+    """The note reports a joint from a body to itself."""
     pytest.importorskip("pxr")
     body = 'def Xform "a" (prepend apiSchemas = ["PhysicsRigidBodyAPI"]) {\n}\n'
     ends = "rel physics:body0 = </a>\n rel physics:body1 = </a>"

@@ -1,4 +1,4 @@
-"""Inputs that random mutation found, each of which once ended in something else than an error that names the file."""
+"""Inputs found by fuzzing that once raised an error without the name of the file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tmkit.tamp import load_tmp_plan
     "shape", ["shape box; dimension [1, 1, 1e308];", "shape sphere; radius 1e200;"]
 )
 def test_a_solid_too_large_for_its_inertia(tmp_path: Path, shape: str) -> None:
-    """Sizes whose squares are no numbers any more are refused, where the mass is given."""
+    """Sizes whose squares overflow are rejected at the mass."""
     path = tmp_path / "large.robray"
     path.write_text(f"frame a {{\n  mass 2;\n  geometry {{ {shape} }}\n}}\n", encoding="utf-8")
     with pytest.raises(
@@ -32,7 +32,7 @@ def test_a_solid_too_large_for_its_inertia(tmp_path: Path, shape: str) -> None:
 
 
 def test_half_a_character_in_a_name() -> None:
-    """A lone surrogate, which JSON can write and no text can hold, is refused with its key."""
+    """A lone surrogate, which JSON allows and text does not, is rejected with its key."""
     document = json.loads(json.dumps(scene_to_dict(tk.SceneGraph())))
     document["frames"][0]["body"] = "wor\ud800ld"
     with pytest.raises((FileFormatError, SceneError), match=r"body.*half a character"):
@@ -40,7 +40,7 @@ def test_half_a_character_in_a_name() -> None:
 
 
 def test_nothing_is_told_of_folders_that_may_not_be_read(tmp_path: Path) -> None:
-    """A missing mesh in a folder outside gets no hint of what lies there; one in a folder around does."""
+    """Only readable folders appear in the hint about a missing mesh."""
     inner = tmp_path / "a" / "b" / "c"
     inner.mkdir(parents=True)
     for folder in (tmp_path, inner):
@@ -124,7 +124,7 @@ def test_a_long_name_of_the_users_own(tmp_path: Path) -> None:
 
 
 def test_a_mesh_of_a_long_source(tmp_path: Path) -> None:
-    """A JSON scene whose mesh comes from a package or file of a name too long is refused with its path."""
+    """A JSON scene with an overlong source of a mesh is rejected with its path."""
     document = {
         "allowed": [],
         "format": "tmkit-scene",
@@ -157,8 +157,8 @@ PLAN = Path(__file__).parents[1] / "data" / "plans" / "version2.json"
 
 
 @pytest.mark.parametrize("value", [1e6, 18446744073709551616, 1e308])
-def test_a_path_without_an_end_is_soon_refused(value: float, tmp_path: Path) -> None:
-    """A joint value of any size makes a plan that is not valid, not a check that takes years, nor a warning."""
+def test_a_path_without_an_end_is_soon_rejected(value: float, tmp_path: Path) -> None:
+    """A joint value of any size makes an invalid plan, without a long check or a warning."""
     document = json.loads(PLAN.read_text(encoding="utf-8"))
     document["steps"][0]["segments"][3]["path"][-1][0] = value
     (tmp_path / "plan.json").write_text(json.dumps(document), encoding="utf-8")
@@ -192,7 +192,7 @@ def test_a_goal_file_with_no_rotation_is_named(tmp_path: Path) -> None:
     "header", ["{'descr': (", "{", "{'descr': '<f8', 'shape': (3", "(((", '"""']
 )
 def test_an_array_header_with_an_open_bracket(header: str, tmp_path: Path) -> None:
-    """The header of an array is parsed as Python, and whatever its parser raises names the file."""
+    """Every exception of the parser of array headers becomes an error that names the file."""
     text = (header + " " * (117 - len(header)) + "\n").encode()
     (tmp_path / "p.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text)
     with pytest.raises(FileFormatError, match=r"p.npy: no NumPy file: "):

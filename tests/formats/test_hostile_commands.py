@@ -56,7 +56,7 @@ LAUGHS = '<!ENTITY a "ha">' + "".join(
 
 @pytest.fixture(scope="module", autouse=True)
 def _everything_is_imported(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Read a file of each kind, so that the processes need not import the readers each for itself."""
+    """Read a file of each kind, to import the readers before processes are forked."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "x.obj").write_text(TETRAHEDRON, encoding="ascii")
     (folder / "x.dae").write_text(DAE, encoding="ascii")
@@ -78,7 +78,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str | Path, megabytes: int = MEGABYTES) -> tuple[int, str]:
-    """Run the command in a process with limits; return its exit code and what it says."""
+    """Run the command in a process with limits, and return its exit code and output."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(
@@ -90,16 +90,16 @@ def run(*arguments: str | Path, megabytes: int = MEGABYTES) -> tuple[int, str]:
     if process.exitcode is None:
         process.kill()
         pytest.fail(f"tmkit {' '.join(map(str, arguments))[:200]} did not end within {SECONDS:g} s")
-    said = Path("said.txt").read_text(encoding="utf-8", errors="replace")
-    assert process.exitcode == 0, f"the process ended with {process.exitcode}: {said[-2000:]}"
-    return int(ours.recv()), said
+    output = Path("said.txt").read_text(encoding="utf-8", errors="replace")
+    assert process.exitcode == 0, f"the process ended with {process.exitcode}: {output[-2000:]}"
+    return int(ours.recv()), output
 
 
 def _command(connection: Connection, arguments: list[str], megabytes: int) -> None:
     gc.freeze()  # a collection would copy the memory shared with the tests
-    said = os.open("said.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(said, 1)
-    os.dup2(said, 2)
+    output = os.open("said.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
     sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__  # pytest has put its own there
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     resource.setrlimit(
@@ -113,22 +113,22 @@ def _command(connection: Connection, arguments: list[str], megabytes: int) -> No
         connection.send(ended.code)
 
 
-def refused(outcome: tuple[int, str], *parts: str) -> None:
-    """Require exit code 2 and a message of bounded length, without a traceback, that has these parts."""
-    code, said = outcome
-    assert code == 2, said[-2000:]
-    assert "Traceback" not in said
-    assert len(said) < 3000
+def require_rejection(outcome: tuple[int, str], *parts: str) -> None:
+    """Require exit code 2 and a short message with these parts, without a traceback."""
+    code, output = outcome
+    assert code == 2, output[-2000:]
+    assert "Traceback" not in output
+    assert len(output) < 3000
     for part in parts:
-        assert part in " ".join(said.split())
+        assert part in " ".join(output.split())
 
 
 # --- size
-# -------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 
 
-def test_too_many_frames_are_refused_before_they_are_made(folder: Path) -> None:
-    """A robot of 100,001 links and a JSON scene of as many frames are refused by the limit, which the message names."""
+def test_too_many_frames_are_rejected_before_they_are_made(folder: Path) -> None:
+    """The limit rejects 100,001 links of a robot and as many frames of a JSON scene."""
     links = "".join(f'<link name="{i}"/>' for i in range(100_001))
     (folder / "x.urdf").write_text(f'<robot name="r">{links}</robot>', encoding="ascii")
     document = {
@@ -141,14 +141,16 @@ def test_too_many_frames_are_refused_before_they_are_made(folder: Path) -> None:
     (folder / "x.json").write_text(json.dumps(document), encoding="ascii")
     (folder / "x.robray").write_text("frame a {}\n" * 400_000, encoding="ascii")
     for suffix in ("urdf", "json"):
-        refused(run("scene", "dump", f"./x.{suffix}"), f"x.{suffix}", "more than 100000 frames")
-    refused(
+        require_rejection(
+            run("scene", "dump", f"./x.{suffix}"), f"x.{suffix}", "more than 100000 frames"
+        )
+    require_rejection(
         run("scene", "dump", "./x.robray"), "x.robray: is too large: 4.4 MB, expected at most 4 MB"
     )
 
 
 def test_the_limit_of_frames_counts_all_files(folder: Path) -> None:
-    """Frames of several files, included ones too, count together; so do the bytes of robray files."""
+    """The limits apply to the frames and bytes of all files together."""
     for name in "abc":
         (folder / f"{name}.robray").write_text(
             f"frame {name}1 {{}} frame {name}2 {{}}\n", encoding="ascii"
@@ -210,21 +212,21 @@ def test_the_limit_of_frames_counts_all_files(folder: Path) -> None:
 def test_names_of_a_megabyte(folder: Path, file: str, text: str) -> None:
     """A message about a name of a megabyte is short."""
     (folder / file).write_text(text, encoding="ascii")
-    refused(run("scene", "dump", f"./{file}"), file)
+    require_rejection(run("scene", "dump", f"./{file}"), file)
 
 
 def test_a_long_chain_is_shown_in_few_bytes(folder: Path) -> None:
     """The listing of a chain does not grow with the square of its length."""
     text = "frame f0 {}\n" + "".join(f"frame f{i} {{ parent f{i - 1}; }}\n" for i in range(1, 3000))
     (folder / "x.robray").write_text(text, encoding="ascii")
-    code, said = run("scene", "dump", "./x.robray")
+    code, output = run("scene", "dump", "./x.robray")
     assert code == 0
-    assert "(3000 deep) f2999" in said
-    assert len(said) < 400_000
+    assert "(3000 deep) f2999" in output
+    assert len(output) < 400_000
 
 
 def test_a_robot_all_of_whose_links_collide(folder: Path) -> None:
-    """Three hundred links in one place are loaded, with the note that they were not looked at in pairs."""
+    """Three hundred links in one place are loaded, with a note about the skipped search."""
     box = '<collision><geometry><box size="1 1 1"/></geometry></collision>'
     links = "".join(
         f'<link name="l{i}">{box}</link><joint name="j{i}" type="continuous"><parent'
@@ -234,13 +236,13 @@ def test_a_robot_all_of_whose_links_collide(folder: Path) -> None:
     (folder / "x.urdf").write_text(
         f'<robot name="r"><link name="l"/>{links}</robot>', encoding="ascii"
     )
-    code, said = run("scene", "dump", "./x.urdf")
-    assert code == 0, said
-    assert "more than 1000 pairs of links collide in one configuration" in " ".join(said.split())
+    code, output = run("scene", "dump", "./x.urdf")
+    assert code == 0, output
+    assert "more than 1000 pairs of links collide in one configuration" in " ".join(output.split())
 
 
 # --- meshes
-# -----------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 
 
 def mesh(name: str, data: bytes | str) -> tuple[int, str]:
@@ -262,33 +264,33 @@ def test_textures_are_never_opened(folder: Path) -> None:
 
 
 def test_packed_meshes_are_not_unpacked(folder: Path) -> None:
-    """A gigabyte of zeros packed in a megabyte is refused, whatever it is called."""
+    """A gigabyte of zeros compressed to a megabyte is rejected under every suffix."""
     packed = gzip.compress(bytes(50_000_000), compresslevel=1)
     with zipfile.ZipFile(folder / "zip", "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("x.obj", bytes(50_000_000))
     for name in ("x.obj.gz", "x.zip", "x.3mf"):
-        refused(mesh(name, packed), "x.robray:1", "a mesh of unknown kind")
+        require_rejection(mesh(name, packed), "x.robray:1", "a mesh of unknown kind")
     for name in ("x.stl", "x.obj", "x.dae", "x.ply", "x.glb", "x.gltf"):
-        refused(mesh(name, packed), "x.robray:1", name)
-        refused(mesh(name, (folder / "zip").read_bytes()), "x.robray:1", name)
+        require_rejection(mesh(name, packed), "x.robray:1", name)
+        require_rejection(mesh(name, (folder / "zip").read_bytes()), "x.robray:1", name)
 
 
 @pytest.mark.parametrize("coding", ["utf-8", "utf-16"])
 @pytest.mark.parametrize(
     "body", ['<COLLADA x="&i;"/>', "<COLLADA><a>&i;</a></COLLADA>", "<COLLADA/>"]
 )
-def test_entities_in_meshes_are_refused(folder: Path, coding: str, body: str) -> None:
-    """COLLADA with a document type is refused, so entities do not grow, neither in attributes nor in texts."""
+def test_entities_in_meshes_are_rejected(folder: Path, coding: str, body: str) -> None:
+    """COLLADA with a document type is rejected, so entities are never expanded."""
     text = f'<?xml version="1.0" encoding="{coding}"?><!DOCTYPE a [{LAUGHS}]>{body}'
-    refused(mesh("x.dae", text.encode(coding)), "x.robray:1")
+    require_rejection(mesh("x.dae", text.encode(coding)), "x.robray:1")
 
 
 def test_meshes_beyond_the_limits(folder: Path) -> None:
-    """A file of 300 MB is not read; a mesh of too many triangles, or for which memory lacks, is refused."""
+    """Files of 300 MB, too many triangles and missing memory are rejected."""
     with (folder / "x.stl").open("wb") as file:
         file.truncate(300_000_000)
     (folder / "x.robray").write_text('frame a { geometry { mesh "x.stl"; } }', encoding="ascii")
-    refused(
+    require_rejection(
         run("scene", "dump", "./x.robray"),
         "x.robray:1",
         "is too large: 300 MB, expected at most 200 MB",
@@ -296,12 +298,12 @@ def test_meshes_beyond_the_limits(folder: Path) -> None:
     with (folder / "x.stl").open("wb") as file:
         file.write(bytes(80) + struct.pack("<I", 2_000_001))
         file.truncate(84 + 50 * 2_000_001)
-    refused(
+    require_rejection(
         run("scene", "dump", "./x.robray", megabytes=150),
         "x.robray:1",
         "the mesh needs more memory than is available",
     )
-    refused(
+    require_rejection(
         run("scene", "dump", "./x.robray"),
         "x.robray:1",
         "2000001 triangles, expected at most 2000000",
@@ -309,11 +311,11 @@ def test_meshes_beyond_the_limits(folder: Path) -> None:
 
 
 # --- depth
-# ------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 
 
 def test_deep_nesting(folder: Path) -> None:
-    """What is nested 100,000 deep is refused, in every format."""
+    """Nesting of depth 100,000 is rejected in every format."""
     for name, text in {
         "a.robray": "frame a { " * DEEP,
         "a.urdf": '<robot name="r">' + "<link>" * DEEP,
@@ -321,27 +323,29 @@ def test_deep_nesting(folder: Path) -> None:
         "a.json": "[" * DEEP,
     }.items():
         (folder / name).write_text(text, encoding="ascii")
-        refused(run("scene", "dump", f"./{name}"), name)
-    refused(mesh("x.dae", "<COLLADA>" * DEEP), "x.robray:1")
+        require_rejection(run("scene", "dump", f"./{name}"), name)
+    require_rejection(mesh("x.dae", "<COLLADA>" * DEEP), "x.robray:1")
     (folder / "plan.json").write_text('{"a":' * DEEP, encoding="ascii")
-    refused(run("check", "plan.json"), "plan.json")
+    require_rejection(run("check", "plan.json"), "plan.json")
     (folder / "a.toml").write_text("a = " + "[" * 20_000, encoding="ascii")
     goal = ("--goal", "(on a b)", "-o", "p.json")
-    refused(run("plan", "panda_table", "blocks2", *goal, "--robot", "./a.toml"), "a.toml")
-    refused(run("plan", "panda_table", "blocks2", *goal, "--start", "a.json"), "a.json")
-    refused(
+    require_rejection(run("plan", "panda_table", "blocks2", *goal, "--robot", "./a.toml"), "a.toml")
+    require_rejection(run("plan", "panda_table", "blocks2", *goal, "--start", "a.json"), "a.json")
+    require_rejection(
         run("plan", "panda_table", "blocks2", "--goal", "(and " * 20_000, "-o", "p.json"), "goal"
     )
     (folder / "a.pddl").write_text("(" * DEEP, encoding="ascii")
-    refused(run("plan", "panda_table", "blocks2", "--problem", "a.pddl", "-o", "p.json"), "a.pddl")
+    require_rejection(
+        run("plan", "panda_table", "blocks2", "--problem", "a.pddl", "-o", "p.json"), "a.pddl"
+    )
 
 
 # --- what is no file
-# --------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 
 
 def commands(name: str) -> Iterator[tuple[str, ...]]:
-    """Yield command lines that read a file of that name, a suffix left out, in each way that there is."""
+    """Yield the command lines that read a file, with the suffix as an option."""
     for suffix in ("robray", "urdf", "json", "srdf"):
         yield "scene", "dump", f"./{name}.{suffix}"
     yield "check", f"./{name}.json"
@@ -372,7 +376,7 @@ SUFFIXES = ("robray", "urdf", "json", "srdf", "tmp", "pddl", "toml", "py", "stl"
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "loop", "folder"])
 def test_what_is_no_file(folder: Path, kind: str) -> None:
-    """A pipe, a device without end, links in a circle and a folder are refused, whichever command is to read them."""
+    """Every command rejects pipes, endless devices, cyclic links and folders."""
     for suffix in SUFFIXES:
         path = folder / f"odd.{suffix}"
         if kind == "pipe":
@@ -384,17 +388,17 @@ def test_what_is_no_file(folder: Path, kind: str) -> None:
         else:
             path.mkdir()
     for command in commands("odd"):
-        refused(run(*command), "odd")
+        require_rejection(run(*command), "odd")
     for text in ('frame a { geometry { mesh "odd.stl"; } }', 'include "odd.robray"'):
         (folder / "x.robray").write_text(text, encoding="ascii")
-        refused(run("scene", "dump", "./x.robray"), "x.robray:1", "odd")
+        require_rejection(run("scene", "dump", "./x.robray"), "x.robray:1", "odd")
 
 
 @pytest.mark.skipif(
     os.name != "posix" or os.geteuid() != 0, reason="takes another user's rights for a moment"
 )
 def test_files_that_may_not_be_read() -> None:
-    """A file without rights, and one in a folder without rights, is refused with the reason."""
+    """A file or folder without permission is rejected with the reason."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -434,7 +438,7 @@ def test_files_that_may_not_be_read() -> None:
 
 
 def test_files_that_change_while_they_are_read(folder: Path) -> None:
-    """Whatever another program does to scene and mesh meanwhile, a load ends in a scene or in an error of ours."""
+    """If other programs change the files, a load ends in a scene or in an error of tmkit."""
     texts = [
         'frame a { geometry { mesh "m.obj"; } }\n',
         "frame a {",
@@ -481,4 +485,4 @@ def test_a_scene_that_needs_more_memory_than_there_is(
         FileFormatError, match=r"x\.robray: reading the scene needs more memory than is available"
     ):
         tk.load_scene(folder / "x.robray")
-    refused(run("scene", "dump", "./x.robray"), "more memory than is available")
+    require_rejection(run("scene", "dump", "./x.robray"), "more memory than is available")

@@ -1,4 +1,4 @@
-"""Input meant to do harm: none crashes, hangs, exhausts memory, or reads outside the folders that a scene may read."""
+"""Hostile input: no crash, hang, exhausted memory, or access to other folders."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def mesh_frame(uri: str) -> str:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Make a folder three deep, and meshes outside of what a scene in ``a/b/urdf`` may read."""
+    """Create folders three deep, and meshes outside the readable folders of ``a/b/urdf``."""
     folder = tmp_path / "a" / "b" / "urdf"
     folder.mkdir(parents=True)
     for place in ("a/secret.obj", "a/b/meshes/ours.obj", "a/b/urdf/beside.obj"):
@@ -44,8 +44,8 @@ def project(tmp_path: Path) -> Path:
     ],
     ids=["parentheses", "minus", "powers", "frames", "brackets", "comments"],
 )
-def test_deep_robray_is_refused_or_read(load: Loader, text: str) -> None:
-    """Whatever is nested 100,000 deep ends in a scene or an error that names the file."""
+def test_deep_robray_is_rejected_or_read(load: Loader, text: str) -> None:
+    """Nesting of depth 100,000 ends in a scene or in an error that names the file."""
     try:
         load(text)
     except FileFormatError as error:
@@ -53,8 +53,8 @@ def test_deep_robray_is_refused_or_read(load: Loader, text: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".urdf", ".srdf", ".json"])
-def test_deep_xml_and_json_are_refused(load: Loader, suffix: str) -> None:
-    """XML and JSON nested 100,000 deep are refused."""
+def test_deep_xml_and_json_are_rejected(load: Loader, suffix: str) -> None:
+    """XML and JSON of depth 100,000 are rejected."""
     text = "[" * DEEP if suffix == ".json" else "<robot name='r'>" + "<link>" * DEEP
     with pytest.raises(FileFormatError, match=rf"main{suffix}"):
         load(text, suffix=suffix)
@@ -70,20 +70,20 @@ def test_deep_xml_and_json_are_refused(load: Loader, suffix: str) -> None:
     ],
     ids=["expansion", "external", "network"],
 )
-def test_entities_are_refused(load: Loader, suffix: str, declaration: str) -> None:
+def test_entities_are_rejected(load: Loader, suffix: str, declaration: str) -> None:
     """Entities neither grow nor read files."""
     with pytest.raises(FileFormatError, match=rf"main{suffix}"):
         load(f"<!DOCTYPE robot [{declaration}]><robot name='&c;'/>", suffix=suffix)
 
 
 @pytest.mark.parametrize("number", ["1e999", "10^10^10", "1 / 0", "9" * 5000, "(-8)^(1/3)"])
-def test_numbers_out_of_range_are_refused(load: Loader, number: str) -> None:
-    """What is no finite real number is refused at its place."""
+def test_numbers_out_of_range_are_rejected(load: Loader, number: str) -> None:
+    """Numbers that are not finite are rejected with their location."""
     with pytest.raises(FileFormatError, match=r"main.robray:1:\d+: "):
         load(f"def x {number};")
 
 
-def test_a_long_integer_in_json_is_refused(load: Loader) -> None:
+def test_a_long_integer_in_json_is_rejected(load: Loader) -> None:
     """A number of more digits than Python reads is no JSON of ours."""
     with pytest.raises(FileFormatError, match=r"main.json: is not JSON"):
         load(f'{{"version": {"9" * 5000}}}', suffix=".json")
@@ -94,7 +94,7 @@ def test_a_long_integer_in_json_is_refused(load: Loader) -> None:
     ["../meshes/ours.obj", "beside.obj", "{project}/beside.obj", "file://{project}/beside.obj"],
 )
 def test_ordinary_paths_are_read(project: Path, uri: str) -> None:
-    """Meshes beside the file and in a folder beside its folder are read, by relative and absolute paths."""
+    """Meshes in the file's folder and in its siblings are read, by relative and absolute paths."""
     path = project / "x.robray"
     path.write_text(mesh_frame(uri.format(project=project)))
     assert "f" in load_scene(path)
@@ -110,8 +110,8 @@ def test_ordinary_paths_are_read(project: Path, uri: str) -> None:
         "link.obj",
     ],
 )
-def test_paths_that_leave_the_folders_are_refused_unless_allowed(project: Path, uri: str) -> None:
-    """A mesh elsewhere is refused, however it is spelt, until the user allows its folder."""
+def test_paths_that_leave_the_folders_are_rejected_unless_allowed(project: Path, uri: str) -> None:
+    """A mesh elsewhere is rejected in every spelling, until the user allows its folder."""
     path = project / "x.robray"
     secret = project.parents[1] / "secret.obj"
     (project / "link.obj").symlink_to(secret)
@@ -124,7 +124,7 @@ def test_paths_that_leave_the_folders_are_refused_unless_allowed(project: Path, 
     assert "f" in load_scene(path, reading=ReadingOptions(allow_folders=[secret.parent]))
 
 
-def test_a_package_named_after_a_system_folder_is_refused(project: Path) -> None:
+def test_a_package_named_after_a_system_folder_is_rejected(project: Path) -> None:
     """A package URI does not reach folders of the system by looking upwards."""
     path = project / "x.robray"
     path.write_text('include "package://etc/hostname"')
@@ -132,8 +132,8 @@ def test_a_package_named_after_a_system_folder_is_refused(project: Path) -> None
         load_scene(path)
 
 
-def test_circles_of_includes_are_refused(project: Path) -> None:
-    """A file that includes itself, through another, a link or another spelling, is refused."""
+def test_circles_of_includes_are_rejected(project: Path) -> None:
+    """A file that includes itself directly or indirectly is rejected."""
     path, other = project / "x.robray", project / "y.robray"
     (project / "link.robray").symlink_to(path)
     other.write_text('include "link.robray"')
@@ -149,8 +149,8 @@ def test_circles_of_includes_are_refused(project: Path) -> None:
             load_scene(path)
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    """Pipes, folders, devices and links to themselves are refused without waiting."""
+def test_what_is_no_file_is_rejected(tmp_path: Path) -> None:
+    """Pipes, folders, devices and links to themselves are rejected without waiting."""
     os.mkfifo(tmp_path / "pipe.robray")
     (tmp_path / "zero.robray").symlink_to("/dev/zero")
     (tmp_path / "folder.robray").mkdir()
@@ -159,8 +159,8 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
             load_scene(tmp_path / f"{name}.robray")
 
 
-def test_files_beyond_the_limit_are_refused(tmp_path: Path) -> None:
-    """A sparse file of a terabyte is refused before it is read; the limit can be raised."""
+def test_files_beyond_the_limit_are_rejected(tmp_path: Path) -> None:
+    """A sparse file of a terabyte is rejected before it is read; the limit can be raised."""
     path = tmp_path / "x.robray"
     with path.open("wb") as file:
         file.truncate(1 << 40)
@@ -190,8 +190,8 @@ def test_files_beyond_the_limit_are_refused(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_broken_meshes_are_refused(tmp_path: Path, name: str, data: bytes) -> None:
-    """A mesh that lies about its size, names no vertex or is not finite is refused at the line that names it."""
+def test_broken_meshes_are_rejected(tmp_path: Path, name: str, data: bytes) -> None:
+    """A mesh with a wrong size, undefined vertex or invalid number is rejected with the line."""
     (tmp_path / name).write_bytes(data)
     (tmp_path / "x.robray").write_text(mesh_frame(name))
     with pytest.raises(MeshError, match=rf"x.robray:1:\d+: .*{name}"):

@@ -1,4 +1,4 @@
-"""Numbers near the ends of the range of floats: files are read or refused, without a warning.
+"""Numbers near the ends of the range of floats: files are read or rejected, without a warning.
 
 Every number of a file is replaced in turn, then all of them. No number of a scene is infinite.
 Warnings are errors.
@@ -173,16 +173,16 @@ def numbers_of(scene: SceneGraph) -> Iterator[float]:
 
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("kind", FILES)
-def test_a_huge_number_is_read_or_refused(tmp_path: Path, kind: str, value: str) -> None:
+def test_a_huge_number_is_read_or_rejected(tmp_path: Path, kind: str, value: str) -> None:
     """No warning is raised, an error is one of tmkit that names the file, and no number of a scene is infinite."""
     pytest.importorskip(NEEDS.get(kind, "numpy"))
     (tmp_path / "t.obj").write_text(OBJ, encoding="ascii")
     text = FILES[kind]
     assert len(load(tmp_path, kind, text)) >= 2
     places = [
-        found.span()
-        for found in NUMBER.finditer(text)
-        if "version" not in text[found.start() - 10 : found.start()]
+        match.span()
+        for match in NUMBER.finditer(text)
+        if "version" not in text[match.start() - 10 : match.start()]
     ]
     outcomes = []
     for chosen in [*([place] for place in places), places]:
@@ -193,7 +193,7 @@ def test_a_huge_number_is_read_or_refused(tmp_path: Path, kind: str, value: str)
             scene = load(tmp_path, kind, changed)
         except TmkitError as error:
             assert f"x.{kind}" in str(error)  # noqa: PT017 - a value is as good
-            outcomes.append("refused")
+            outcomes.append("rejected")
         else:
             assert np.isfinite([*numbers_of(scene)]).all()
             outcomes.append("read")
@@ -215,7 +215,9 @@ def test_a_command_prints_no_warning(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", VALUES)
-def test_a_huge_place_of_a_goal_is_refused_or_proved_impossible(tmp_path: Path, value: str) -> None:
+def test_a_huge_place_of_a_goal_is_rejected_or_proved_impossible(
+    tmp_path: Path, value: str
+) -> None:
     """No warning, no internal error: exit code 1 or 2."""
     command = [
         sys.executable,

@@ -178,7 +178,7 @@ def test_the_api_refuses_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf])
-def test_numbers_that_are_not_finite_are_refused(number: float, tmp_path: Path) -> None:
+def test_numbers_that_are_not_finite_are_rejected(number: float, tmp_path: Path) -> None:
     """By the API, and with the file by readers."""
     matrix = np.diag([1.0, 1.0, number])
     with pytest.raises(TmkitError, match="finite"):
@@ -195,7 +195,7 @@ def test_numbers_that_are_not_finite_are_refused(number: float, tmp_path: Path) 
 def test_points_with_masses_have_possible_inertias(
     numbers: list[float], masses: list[float]
 ) -> None:
-    """Whatever the points: the definition as the oracle; and their sum about another frame."""
+    """The definition is the oracle, for any points and for sums about another frame."""
     points, weights = np.array(numbers).reshape(4, 3), np.array(masses)
     points = points - (weights[:, None] * points).sum(axis=0) / weights.sum()
     matrix = sum(

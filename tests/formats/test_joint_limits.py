@@ -1,4 +1,4 @@
-"""Limits of joints in every format that has joints, side by side, and those of joints that others mimic."""
+"""Limits of joints and of mimic joints, in every format."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Limits:
 
     def words(self, pattern: str) -> str:
         """Return the limits that there are, each as ``pattern % (name, value)``."""
-        given = (("lower", self.lower), ("upper", self.upper))
-        return "".join(pattern % (name, value) for name, value in given if value is not None)
+        bounds = (("lower", self.lower), ("upper", self.upper))
+        return "".join(pattern % (name, value) for name, value in bounds if value is not None)
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ def sdf(folder: Path, leader: Limits, follower: Follower | None) -> Path:
 
 def sdf_limits(limits: Limits) -> str:
     """Return the elements of limits."""
-    given = (("lower", limits.lower), ("upper", limits.upper))
-    return "".join(f"<{name}>{value!r}</{name}>" for name, value in given if value is not None)
+    bounds = (("lower", limits.lower), ("upper", limits.upper))
+    return "".join(f"<{name}>{value!r}</{name}>" for name, value in bounds if value is not None)
 
 
 def mjcf(folder: Path, leader: Limits, follower: Follower | None) -> Path:
@@ -244,7 +244,7 @@ def test_limits_the_wrong_way_round_are_rejected(robot: Robot, tmp_path: Path) -
 @pytest.mark.parametrize("kind", ["revolute", "prismatic"])
 @pytest.mark.parametrize("limit", ["", '<limit effort="1" velocity="2"/>'])
 def test_urdf_without_limits_does_not_move(kind: str, limit: str, tmp_path: Path) -> None:
-    """Whether the element is missing or its attributes."""
+    """The element or its attributes may be missing."""
     joint = f'<joint name="j" type="{kind}"><parent link="a"/><child link="b"/>{limit}</joint>'
     path = written(
         tmp_path / "r.urdf", f'<robot name="r">\n<link name="a"/><link name="b"/>\n{joint}</robot>'
@@ -314,7 +314,7 @@ def test_the_written_limits_are_each_joint_s_own(tmp_path: Path) -> None:
 
 
 def test_a_chain_of_mimics(tmp_path: Path) -> None:
-    """Followers of followers, in whatever order the file has them."""
+    """Followers of followers may have any order in the file."""
     joints = {"a": 'lower="-5" upper="5"', "b": 'lower="-5" upper="5"', "c": 'lower="-1" upper="2"'}
     rules = {
         "a": "",
@@ -337,7 +337,7 @@ def test_a_chain_of_mimics(tmp_path: Path) -> None:
 
 
 def test_a_continuous_leader_is_limited() -> None:
-    """By what follows it, and keeps its type."""
+    """Followers limit the leader, which keeps its type."""
     scene = SceneGraph().add_frame("wheel", "world", joint=Continuous([0, 0, 1]))
     scene = scene.add_frame(
         "flap", "wheel", joint=Revolute([0, 0, 1], lower=0, upper=1, mimic=Mimic("wheel"))
@@ -369,7 +369,7 @@ def test_limits_of_a_follower_with_the_sign_of_its_leader(tmp_path: Path) -> Non
         path.write_text(
             f'<robot name="r"><link name="a"/><link name="b"/><link name="c"/>{joints}</robot>'
         )
-        scene = load_scene(path, on_note=lambda one: notes.append(one.text))
+        scene = load_scene(path, on_note=lambda note: notes.append(note.text))
         return scene.joint_limits[0].tolist(), notes
 
     limits, notes = leader_range(0.0, 0.5, -1.0)

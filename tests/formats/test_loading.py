@@ -32,7 +32,7 @@ def write(folder: Path, **files: str) -> list[Path]:
 
 
 def test_files_are_merged_in_order_and_name_each_other(tmp_path: Path) -> None:
-    """A file may name frames of another, earlier or later; the order is that of the files as far as parents allow."""
+    """Files may refer to frames of other files; frames keep the order of the files."""
     files = write(
         tmp_path,
         cup__robray=(
@@ -58,7 +58,7 @@ def test_bare_names_are_ours_and_paths_are_paths(
 
 
 def test_constants_and_classes_stay_in_their_file(tmp_path: Path) -> None:
-    """Two files may define the same names differently; one does not see what the other defines."""
+    """Two files may define the same names differently."""
     one = (
         "def size 1; class c { shape box; dimension [size, size, size]; } frame a { geometry { isa"
         " c; } }"
@@ -95,7 +95,7 @@ def test_constants_and_classes_stay_in_their_file(tmp_path: Path) -> None:
 def test_duplicates_name_both_files(
     one: tuple[str, str], two: tuple[str, str], reason: str, tmp_path: Path
 ) -> None:
-    """A frame or joint that two files declare is refused, and both places are named."""
+    """A frame or joint of two files is rejected, with both locations."""
     files = write(tmp_path, **{f"one__{one[0]}": one[1], f"two__{two[0]}": two[1]})
     with pytest.raises(FileFormatError, match=reason):
         load_scene(*files)
@@ -135,7 +135,7 @@ def elaborate() -> SceneGraph:
 
 
 def test_json_scenes_merge_with_others(tmp_path: Path) -> None:
-    """A JSON file alone gives the very scene; beside other files it keeps everything it says."""
+    """A JSON file alone gives an equal scene; with other files it keeps all contents."""
     scene = elaborate()
     write_json_scene(scene, tmp_path / "s.json")
     (cup,) = write(tmp_path, cup__robray="frame cup { parent plate; }")
@@ -151,7 +151,7 @@ def test_json_scenes_merge_with_others(tmp_path: Path) -> None:
 
 
 def test_json_scenes_keep_their_other_roots(tmp_path: Path) -> None:
-    """A tree of its own stays one."""
+    """A separate tree stays separate."""
     scene = SceneGraph(root="island").add_frame("tree", "island")
     write_json_scene(scene, tmp_path / "s.json")
     assert load_scene(tmp_path / "s.json") == scene
@@ -172,7 +172,7 @@ def test_json_scenes_keep_their_other_roots(tmp_path: Path) -> None:
         ("x.blend", r"unknown scene format '.blend' \(accepted"),
     ],
 )
-def test_unknown_formats_are_refused(name: str, reason: str, tmp_path: Path) -> None:
+def test_unknown_formats_are_rejected(name: str, reason: str, tmp_path: Path) -> None:
     """An unknown suffix is answered with the accepted ones."""
     (tmp_path / name).write_text("")
     with pytest.raises(FileFormatError, match=reason):
@@ -213,7 +213,7 @@ def test_errors_survive_pickling(tmp_path: Path) -> None:
 
 
 def test_the_same_files_give_the_same_scene_in_every_process() -> None:
-    """Nothing depends on the hash seed, the working directory or what was loaded before."""
+    """The scene is independent of hash seed, working directory and earlier loads."""
     program = (
         "import tmkit.formats as f, json;"
         " print(json.dumps(f.scene_to_dict(f.load_scene('panda_table', 'blocks2'))))"
@@ -302,11 +302,11 @@ def test_a_scene_may_be_named_by_a_package_uri(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "arm").mkdir()
     write(tmp_path / "arm", robot__urdf=ROBOT)
-    found = load_scene(
+    scene_by_path = load_scene(
         kind("package://my_arm/robot.urdf"),
         reading=ReadingOptions(packages={"my_arm": tmp_path / "arm"}),
     )
-    assert "hand" in found
+    assert "hand" in scene_by_path
     assert "panda_link0" in load_scene(kind("package://tmkit/scenes/panda_table.robray"))
     with pytest.raises(
         MissingFileError,

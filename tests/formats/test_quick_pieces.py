@@ -1,4 +1,4 @@
-"""Quick convex pieces: which meshes need them, right within the error, deterministic, kept on the disk."""
+"""Quick convex pieces: need, error bound, determinism and cache."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_concave_meshes_of_files_need_pieces_that_are_right(
 
 
 @pytest.mark.parametrize(
-    "made",
+    "mesh_of_boxes",
     [
         trimesh.creation.box([0.1, 0.05, 0.02]),
         trimesh.creation.icosphere(subdivisions=3, radius=0.04),
@@ -101,9 +101,11 @@ def test_concave_meshes_of_files_need_pieces_that_are_right(
     ],
     ids=["box", "ball", "cylinder", "capsule", "cone", "triangle"],
 )
-def test_convex_and_flat_meshes_need_none(made: trimesh.Trimesh) -> None:
-    """The hull of what is convex is the mesh itself; a triangle has no hull."""
-    assert not needs_pieces(Mesh(np.asarray(made.vertices), np.asarray(made.faces)))
+def test_convex_and_flat_meshes_need_none(mesh_of_boxes: trimesh.Trimesh) -> None:
+    """A convex mesh equals its hull; a triangle has no hull."""
+    assert not needs_pieces(
+        Mesh(np.asarray(mesh_of_boxes.vertices), np.asarray(mesh_of_boxes.faces))
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,8 +127,10 @@ def test_parts_that_are_convex_stay_whole() -> None:
             ([0.02, 0.05, 0.06], [0.08, 0.0, 0.03]),
         )
     ]
-    made = trimesh.util.concatenate(boxes)
-    pieces, _ = quick_pieces(Mesh(np.asarray(made.vertices), np.asarray(made.faces)))
+    mesh_of_boxes = trimesh.util.concatenate(boxes)
+    pieces, _ = quick_pieces(
+        Mesh(np.asarray(mesh_of_boxes.vertices), np.asarray(mesh_of_boxes.faces))
+    )
     assert sorted(piece.volume for piece in pieces) == pytest.approx(
         sorted(box.volume for box in boxes)
     )
@@ -142,7 +146,7 @@ def test_an_l_is_two_boxes() -> None:
 
 
 def test_a_mesh_is_cut_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second time pieces are read from the disk, with equal content; damage there means that they are cut again."""
+    """The second call reads equal pieces from the disk; a damaged entry is replaced."""
     cuts = []
     cut = module._decompose
     monkeypatch.setattr(module, "_decompose", lambda triangles: (cuts.append(1), cut(triangles))[1])
@@ -180,13 +184,13 @@ def test_pieces_of_vessels_are_right(
 ) -> None:
     """Vessels of any proportions, straight or turned, have pieces that trimesh finds right."""
     outline = circle_outline if is_round else square_outline
-    made = tub_mesh(
+    mesh_of_boxes = tub_mesh(
         square_outline(0.1),
         outline(0.05 * inner * (1 if is_round else 2)),
         height=height,
         floor=floor * height,
     )
-    mesh = Mesh(np.asarray(made.vertices) @ matrix.T, made.faces)
+    mesh = Mesh(np.asarray(mesh_of_boxes.vertices) @ matrix.T, mesh_of_boxes.faces)
     pieces, error = quick_pieces(mesh)
     assert 1 <= len(pieces) <= module.MAX_PIECES
     _require_right(mesh, pieces, error)

@@ -1,4 +1,4 @@
-"""A few small files that include each other many times are refused before the work is done, in every format.
+"""A few small files that include each other many times are rejected before the work is done, in every format.
 
 Each file includes the next ten times, so twelve files describe 10^11 models.
 """
@@ -77,7 +77,7 @@ FORMATS: dict[str, tuple[str, Callable[[str | None], str], str]] = {
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_repeated_includes_are_refused(tmp_path: Path, kind: str) -> None:
+def test_repeated_includes_are_rejected(tmp_path: Path, kind: str) -> None:
     """The process ends with an error that names a file and the limit."""
     suffix, write, message = FORMATS[kind]
     if suffix == "usda":
@@ -130,7 +130,7 @@ def test_mujoco_takes_a_file_once(tmp_path: Path) -> None:
 
 
 def test_json_takes_a_file_once(tmp_path: Path) -> None:
-    """Frames have no prefix in JSON scenes, so a second include is refused before the file is read."""
+    """Frames have no prefix in JSON scenes, so a second include is rejected before the file is read."""
     (tmp_path / "arm.urdf").write_text("no XML", encoding="ascii")
     include = '{"file": "arm.urdf", "frames": {}}'
     rest = '"version": 1, "shapes": {}, "allowed": [], "frames": []'
@@ -141,7 +141,7 @@ def test_json_takes_a_file_once(tmp_path: Path) -> None:
 
 
 def test_imports_with_prefixes_that_form_a_cycle(tmp_path: Path) -> None:
-    """RSG-DSL files that import each other with a prefix are refused, with the way around."""
+    """RSG-DSL files that import each other with a prefix are rejected, with the cycle."""
     for name, other in (("a", "b"), ("b", "c"), ("c", "a")):
         text = f'import "{other}.rsg" as x at w\nroot w\nGroup w {{ child b }}\nNode b {{ }}\n'
         (tmp_path / f"{name}.rsg").write_text(text, encoding="ascii")

@@ -1,4 +1,4 @@
-"""Loaded scenes that are kept on the disk equal what reading gives, whatever happens to files and entries."""
+"""Cached scenes equal the scenes of their files, after any change of files and entries."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ URDF = """<robot name="r"><link name="base"><visual><geometry><mesh filename="{m
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SceneCache:
-    """A cache of its own, and files that count as settled at once."""
+    """Return an empty cache, for which files count as settled at once."""
     monkeypatch.setenv("TMKIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(scene_cache, "_SETTLING_TIME", 0)
     folder = tmp_path / "robot"
@@ -77,8 +77,8 @@ def test_the_second_load_reads_no_file(
     caplog.clear()
     second, again = loaded(tmp_path)
     assert (second, second.digest, again) == (first, first.digest, notes)
-    said = [record.message for record in caplog.records if record.levelname == "WARNING"]
-    assert said == [str(note) for note in notes]
+    warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert warnings == [str(note) for note in notes]
 
 
 def test_built_in_scenes_come_back_equal(cache: SceneCache) -> None:
@@ -100,7 +100,7 @@ def test_built_in_scenes_come_back_equal(cache: SceneCache) -> None:
 )
 @pytest.mark.usefixtures("cache")
 def test_a_changed_file_is_read(tmp_path: Path, name: str, text: str) -> None:
-    """Whatever file it is, also when it keeps its size."""
+    """A change of any file is detected, even if the size is the same."""
     loaded(tmp_path)
     write(tmp_path / "robot" / name, text, seconds=1_000_000_001)
     changed, _ = loaded(tmp_path)
@@ -114,10 +114,13 @@ def test_a_file_that_appears_nearer_is_read(cache: SceneCache, tmp_path: Path) -
     for folder in (tmp_path / "parts", tmp_path / "robot" / "parts"):
         folder.mkdir()
     write(tmp_path / "parts" / "cube.obj", OBJ)
-    far, _ = loaded(tmp_path)
+    far_scene, _ = loaded(tmp_path)
     write(tmp_path / "robot" / "parts" / "cube.obj", OBJ.replace("v 1 0 0", "v 3 0 0"))
-    near, _ = loaded(tmp_path)
-    assert [scene.shapes("base")[0].shape.vertices.max() for scene in (far, near)] == [1.0, 3.0]
+    near_scene, _ = loaded(tmp_path)
+    assert [scene.shapes("base")[0].shape.vertices.max() for scene in (far_scene, near_scene)] == [
+        1.0,
+        3.0,
+    ]
     assert len(cache.entries()) == 1
 
 
@@ -183,17 +186,17 @@ def test_entries_of_others_and_links_are_not_taken(cache: SceneCache, tmp_path: 
 
 
 def test_a_full_folder_loses_what_was_not_used_longest(cache: SceneCache) -> None:
-    """What is new stays."""
+    """New entries stay."""
     small = SceneCache(cache.folder, limit=1200)
     scene = SceneGraph()
     for number in range(6):
         small.put(f"{number:032x}", scene, {}, [])
         for at, (_, _, path) in enumerate(small.entries()):
             os.utime(path, (1000 + at, 1000 + at))
-    kept = [int(path.stem, 16) for _, _, path in small.entries()]
+    ages = [int(path.stem, 16) for _, _, path in small.entries()]
     assert sum(size for _, size, _ in small.entries()) <= 1200
-    assert kept == list(range(6 - len(kept), 6))
-    assert 1 <= len(kept) < 6
+    assert ages == list(range(6 - len(ages), 6))
+    assert 1 <= len(ages) < 6
 
 
 def test_two_processes_share_a_folder(cache: SceneCache, tmp_path: Path) -> None:
@@ -229,9 +232,9 @@ def test_it_can_be_off_cleared_or_impossible(
     assert cache.entries() == []
     monkeypatch.delenv("TMKIT_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    found = SceneCache.of_user()
-    assert found is not None
-    assert found.folder == tmp_path / "tmkit"
+    cache_of_user = SceneCache.of_user()
+    assert cache_of_user is not None
+    assert cache_of_user.folder == tmp_path / "tmkit"
 
 
 def test_other_code_is_another_entry(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,10 +310,10 @@ def as_link_to_a_device(path: Path, _: bytes) -> None:
 
 def as_socket(path: Path, _: bytes) -> None:
     """Make a socket."""
-    with socket.socket(socket.AF_UNIX) as made:
+    with socket.socket(socket.AF_UNIX) as server:
         here = os.open(path.parent, os.O_RDONLY)
         try:
-            made.bind(f"/proc/self/fd/{here}/{path.name}")  # an address has 107 bytes at most
+            server.bind(f"/proc/self/fd/{here}/{path.name}")  # an address has 107 bytes at most
         finally:
             os.close(here)
 
@@ -346,7 +349,7 @@ def as_huge_file(path: Path, data: bytes) -> None:
 
 
 def as_file(data: Callable[[bytes, str], bytes]) -> Callable[[Path, bytes], None]:
-    """Return what writes bytes, made of those of the entry and of its name."""
+    """Return a function that writes bytes computed from an entry and its name."""
 
     def write_data(path: Path, whole: bytes) -> None:
         path.write_bytes(data(whole, path.stem))
@@ -643,7 +646,7 @@ def test_a_package_that_is_none_any_more_is_not_read(cache: SceneCache, tmp_path
 
 
 def test_xacro_is_expanded_each_time(cache: SceneCache, tmp_path: Path) -> None:
-    """What it reads is not known."""
+    """The cache cannot track the files that xacro reads."""
     pytest.importorskip("xacrodoc")
     robot = tmp_path / "robot"
     body = URDF.format(mesh="cube.obj").replace(

@@ -64,7 +64,7 @@ def test_every_field() -> None:
 
 
 def test_all_types_are_strict_json() -> None:
-    """Free edges and unlimited joints are told too, and the table is JSON without infinities."""
+    """The list contains free edges and unlimited joints, and no infinity."""
     scene = (
         SceneGraph()
         .add_frame("a", "world", joint=Free())

@@ -40,7 +40,7 @@ def test_the_table() -> None:
 
 @pytest.mark.parametrize("count", range(1, 6))
 def test_the_blocks(count: int) -> None:
-    """Cubes of 5 cm stand on the table at multiples of 0.1 m, apart, within reach, each in a colour of its own."""
+    """Cubes of 5 cm stand on the table at distinct multiples of 0.1 m, in different colours."""
     scene = load_scene("panda_table", f"blocks{count}")
     names = scene.frames_of_class("movable")
     assert names == tuple("abcde"[:count])
@@ -64,12 +64,12 @@ def test_the_blocks(count: int) -> None:
         colors.add(part.color)
     assert turned >= 1
     assert len(colors) == count
-    for one, two in itertools.combinations(names, 2):
-        assert np.linalg.norm(places[one] - places[two]) > 0.1
+    for first, second in itertools.combinations(names, 2):
+        assert np.linalg.norm(places[first] - places[second]) > 0.1
 
 
 def test_blocks_touch_the_table_and_nothing_else() -> None:
-    """At the ready configuration the only contacts are those of blocks standing on the table, without penetration."""
+    """The only contacts are those of blocks on the table, without penetration."""
     scene = load_scene("panda_table", "blocks5")
     world = CollisionWorld(scene, movable=tuple("abcde"))
     contacts = world.contacts(scene.configuration({**READY, "panda_finger_joint1": 0.04}))

@@ -23,7 +23,7 @@ from tmkit.formats.tmp_file import (
 
 
 def test_every_kind_of_line(tmp_path: Path) -> None:
-    """Comments, actions, motions and changes of parent are read; blanks and comments behind them are skipped."""
+    """Comments, actions, motions and changes of parent are read; blanks are skipped."""
     path = tmp_path / "plan.tmp"
     path.write_text(
         "# by hand\n\n m a-1 b  # joints\np 1 2.5e-3\t# here\r\np -.5 1d0\na pick-up x y\nr x hand"
@@ -61,10 +61,10 @@ def test_every_kind_of_line(tmp_path: Path) -> None:
         ("r a", "1:4", "expected a frame and its new parent, received 1"),
     ],
 )
-def test_broken_lines_are_refused_with_place(
+def test_broken_lines_are_rejected_with_place(
     text: str, place: str, reason: str, tmp_path: Path
 ) -> None:
-    """Whatever breaks the form has file, line and column."""
+    """A syntax error has file, line and column."""
     path = tmp_path / "plan.tmp"
     path.write_text(text)
     with pytest.raises(FileFormatError, match=rf"plan.tmp:{place}: .*{reason}"):
@@ -72,7 +72,7 @@ def test_broken_lines_are_refused_with_place(
 
 
 def test_a_missing_file_and_one_without_motion(tmp_path: Path) -> None:
-    """A file that is not there is said so; one that gives no configuration too."""
+    """A missing file and a file without a configuration are errors."""
     with pytest.raises(MissingFileError, match="there is no plan file"):
         read_tmp(tmp_path / "none.tmp")
     (tmp_path / "empty.tmp").write_text("# nothing\n")
@@ -107,7 +107,7 @@ entries = st.lists(
 def test_what_is_written_reads_back(
     tmp_path_factory: pytest.TempPathFactory, written: list[TmpEntry]
 ) -> None:
-    """Entries come back the same, numbers bit for bit, and no number has a plus sign in its exponent."""
+    """Entries read back equal, with bitwise equal numbers without plus signs in exponents."""
     path = tmp_path_factory.mktemp("tmp") / "plan.tmp"
     write_tmp(written, path)
     assert list(read_tmp(path).entries) == written
@@ -116,7 +116,7 @@ def test_what_is_written_reads_back(
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a#", "a\tb"])
-def test_names_that_the_format_cannot_hold_are_refused(name: str) -> None:
-    """There are no quotes, so a name with a blank or a comment sign would read back as something else."""
+def test_names_that_the_format_cannot_hold_are_rejected(name: str) -> None:
+    """A name with a blank or a comment sign would read back differently."""
     with pytest.raises(FileFormatError, match="cannot be written"):
         tmp_text([TmpAction(("go", name))])

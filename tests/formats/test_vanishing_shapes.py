@@ -1,4 +1,4 @@
-"""A collision shape of a file is in the scene, or the file is refused with the place: no size makes it vanish."""
+"""No size makes a collision shape vanish: it is in the scene, or the file is rejected."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def _values(kind: str, number: str) -> Iterator[dict[str, str]]:
 
 
 def _urdf(kind: str, sizes: dict[str, str]) -> str:
-    given = " ".join(f'{name}="{value}"' for name, value in sizes.items())
-    shape = f"<collision><geometry>\n<{kind} {given}/>\n</geometry></collision>"
+    size_text = " ".join(f'{name}="{value}"' for name, value in sizes.items())
+    shape = f"<collision><geometry>\n<{kind} {size_text}/>\n</geometry></collision>"
     return f'<robot name="r">\n<link name="a">{shape}</link></robot>'
 
 
 def _sdf(kind: str, sizes: dict[str, str]) -> str:
-    given = "".join(f"<{name}>{value}</{name}>" for name, value in sizes.items())
-    shape = f'<collision name="c"><geometry>\n<{kind}>{given}</{kind}>\n</geometry></collision>'
+    size_text = "".join(f"<{name}>{value}</{name}>" for name, value in sizes.items())
+    shape = f'<collision name="c"><geometry>\n<{kind}>{size_text}</{kind}>\n</geometry></collision>'
     return f'<sdf version="1.7"><model name="m">\n<link name="a">{shape}</link></model></sdf>'
 
 
@@ -57,14 +57,14 @@ def _mjcf(kind: str, sizes: dict[str, str]) -> str:
 
 def _robray(kind: str, sizes: dict[str, str]) -> str:
     words = {"box": "dimension", "radius": "radius", "length": "height"}
-    given = "".join(
-        f"{words.get(kind, words.get(name, name))} {_listed(value)};"
+    size_text = "".join(
+        f"{words.get(kind, words.get(name, name))} {_as_list(value)};"
         for name, value in sizes.items()
     )
-    return f"frame a {{\ngeometry {{ shape {kind}; {given} }}\n}}"
+    return f"frame a {{\ngeometry {{ shape {kind}; {size_text} }}\n}}"
 
 
-def _listed(value: str) -> str:
+def _as_list(value: str) -> str:
     return f"[{value.replace(' ', ', ')}]" if " " in value else value
 
 
@@ -120,8 +120,8 @@ _TABLE = [
 ]
 
 
-def _loaded(path: Path) -> tk.SceneGraph | None:
-    """Return the scene of a file, None where it is refused by its name."""
+def _load_or_none(path: Path) -> tk.SceneGraph | None:
+    """Return the scene of a file, or None if the file is rejected by name."""
     try:
         return load_scene(path)
     except FileFormatError as error:
@@ -131,15 +131,15 @@ def _loaded(path: Path) -> tk.SceneGraph | None:
 
 
 @pytest.mark.parametrize(("suffix", "kind", "number"), _TABLE)
-def test_a_shape_is_there_or_refused(suffix: str, kind: str, number: str, tmp_path: Path) -> None:
-    """Whatever the format, the shape and its size; a capsule of length 0 is a sphere."""
+def test_a_shape_is_there_or_rejected(suffix: str, kind: str, number: str, tmp_path: Path) -> None:
+    """Every shape of every format and size; a capsule of length 0 is a sphere."""
     if suffix in ("xml", "usda"):
         pytest.importorskip({"xml": "mujoco", "usda": "pxr"}[suffix])
     _json.folder = str(tmp_path)  # type: ignore[attr-defined]
     for index, sizes in enumerate(_values(kind, number)):
         path = tmp_path / f"scene{index}.{suffix}"
         path.write_text(_WRITERS[suffix](kind, sizes))
-        scene = _loaded(path)
+        scene = _load_or_none(path)
         if scene is None:
             assert number != "0.1"
             continue

@@ -95,7 +95,7 @@ def test_links_with_collision_shapes_keep_these(tmp_path: Path) -> None:
     assert [part.shape.kind for part in scene.shapes("gripper") if part.collision] == ["sphere"]
 
 
-def test_a_missing_visual_mesh_that_is_to_collide_is_refused(tmp_path: Path) -> None:
+def test_a_missing_visual_mesh_that_is_to_collide_is_rejected(tmp_path: Path) -> None:
     """With its line; else it is a look, and omitted."""
     (tmp_path / "r.urdf").write_text(_URDF)
     load_scene(tmp_path / "r.urdf")
@@ -110,10 +110,10 @@ def test_the_check_of_a_robot_names_them(tmp_path: Path) -> None:
     report = check_robot(load_scene(tmp_path / "r.urdf"), samples=10)
     assert any("cannot collide: 'gripper', 'jaw'" in note for note in report.notes)
     command = ["robot", "check", str(tmp_path / "r.urdf"), "--no-trial", "--samples", "10"]
-    found = CliRunner().invoke(app, command)
-    assert "cannot collide: 'gripper', 'jaw'" in found.output
-    found = CliRunner().invoke(app, [*command, "--meshes", "visual-as-collision"])
-    assert "cannot collide" not in found.output
+    result = CliRunner().invoke(app, command)
+    assert "cannot collide: 'gripper', 'jaw'" in result.output
+    result = CliRunner().invoke(app, [*command, "--meshes", "visual-as-collision"])
+    assert "cannot collide" not in result.output
 
 
 def test_the_explanation_of_a_plan_names_them() -> None:

@@ -1,4 +1,4 @@
-"""Lossless conversion of scenes to other formats; see docs/reference/scenes.md, *Check and convert*.
+"""Lossless conversion of scenes; see docs/reference/scenes.md, *Check and convert*.
 
 A conversion is verified by reading the written file. JSON, RSG-DSL and robray preserve all numbers.
 URDF stores rotations as three angles, so its poses and inertias are compared up to rounding.

@@ -1,4 +1,4 @@
-"""Decomposition of concave meshes into convex pieces, for planners, collision checks and simulators.
+"""Decomposition of concave meshes into convex pieces, for planners and simulators.
 
 A mesh or closed part whose hull is accurate within the bound becomes that hull. CoACD cuts other
 parts (Wei, Liu, Ling and Su, "Approximate convex decomposition for 3D meshes with collision-aware
@@ -92,7 +92,7 @@ settings = {"threshold": float(sys.argv[1]), "preprocess_mode": "off", "seed": 0
 parts = [vertices for mesh in meshes for vertices, _ in coacd.run_coacd(mesh, **settings)]
 np.savez("parts.npz", *parts)
 """
-"""Program of the process that runs CoACD; its arguments are the threshold and the time limit [s]."""
+"""Program that runs CoACD; its arguments are the threshold and the time limit [s]."""
 
 
 def convex_pieces(

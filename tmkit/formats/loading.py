@@ -33,10 +33,10 @@ def load_scene(
     """Load scene files and merge them, in order, into one scene with the root ``world``.
 
     Args:
-        *files: each a bare name of a built-in scene (``"panda_table"``), or a path or
-            ``package://`` URI of a ``.robray``, ``.rsg``, ``.urdf``, ``.sdf``, ``.world``, ``.xml``
-            (MJCF), ``.usd``, ``.gltf``, ``.glb``, ``.json`` or ``.srdf`` file. The last lets pairs
-            of links touch that the others declare.
+        *files: names of built-in scenes (``"panda_table"``), paths or ``package://`` URIs. The
+            suffix selects the format: ``.robray``, ``.rsg``, ``.urdf``, ``.sdf``, ``.world``,
+            ``.xml`` (MJCF), ``.usd``, ``.gltf``, ``.glb``, ``.json`` or ``.srdf``. A ``.srdf`` file
+            allows collisions between links of the other files.
         reading: search folders, limits and permission for xacro; the defaults if omitted.
         on_note: called with each fault that a reader corrects or ignores, such as a joint without
             limits. The same notes are logged as warnings. ``notes.append`` collects them in a list.

@@ -92,7 +92,7 @@ _VERTEX_TOLERANCE = 1e-9
 
 @functools.lru_cache(maxsize=256)
 def needs_pieces(mesh: Shape) -> bool:
-    """Return whether the convex hull of a mesh closes a recess for a finger (:data:`FINGER_ROOM`)."""
+    """Return whether the hull of a mesh closes a recess for a finger (:data:`FINGER_ROOM`)."""
     part = _Part.of(_triangles(mesh))
     return (
         part is not None
@@ -133,10 +133,10 @@ def quick_pieces(mesh: Shape) -> tuple[tuple[Shape, ...], float]:
 def _triangles(mesh: Shape) -> Array:
     """Return the triangles (n, 3, 3) of a mesh with a positive area, which face outwards."""
     triangles = np.asarray(mesh.vertices, dtype=float)[np.asarray(mesh.outward_faces)]
-    return triangles[norms(_doubled_areas(triangles)) > 0.0]
+    return triangles[norms(_double_areas(triangles)) > 0.0]
 
 
-def _doubled_areas(triangles: Array) -> Array:
+def _double_areas(triangles: Array) -> Array:
     return np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
 
 
@@ -170,7 +170,7 @@ class _Hull:
         faces = number[hull.simplices]
         corners = points[hull.vertices]
         normals = hull.equations[:, :3]
-        is_inward = np.einsum("ij,ij->i", _doubled_areas(corners[faces]), normals) < 0.0
+        is_inward = np.einsum("ij,ij->i", _double_areas(corners[faces]), normals) < 0.0
         faces[is_inward] = faces[is_inward, ::-1]
         return cls(corners, faces, hull.equations, float(hull.volume))
 
@@ -195,7 +195,7 @@ class _Part:
             return None
         hull = _Hull.of(_join_points(triangles.reshape(-1, 3))[0])
         if hull is None and thickness > 0.0:
-            normal = np.sum(_doubled_areas(triangles), axis=0)
+            normal = np.sum(_double_areas(triangles), axis=0)
             if not (length := float(norms(normal))) > 0.0:
                 return None
             below = triangles - thickness / length * normal
@@ -360,7 +360,7 @@ def _planes(part: _Part, points: Array) -> Iterator[tuple[Array, float, float]]:
     Planes of flat faces, such as the floor of a box, precede planes across axes. The weight of a
     large face is zero.
     """
-    normals = _doubled_areas(part.triangles)
+    normals = _double_areas(part.triangles)
     areas = norms(normals)
     total = float(np.sum(areas))
     largest = np.argsort(-np.round(areas, 15), kind="stable")[: 4 * _MAX_POINTS]
@@ -408,7 +408,7 @@ def _clip_triangles(triangles: Array, normal: Array, offset: float) -> Array:
     heights[np.abs(heights) < _VERTEX_TOLERANCE] = 0.0
     highest, lowest = heights.max(axis=1), heights.min(axis=1)
     is_flat = (highest == 0.0) & (lowest == 0.0)
-    is_behind = np.einsum("ij,j->i", _doubled_areas(triangles), normal) < 0.0
+    is_behind = np.einsum("ij,j->i", _double_areas(triangles), normal) < 0.0
     parts = [triangles[(lowest >= 0.0) & (highest > 0.0)], triangles[is_flat & is_behind]]
     is_cut = (highest > 0.0) & (lowest < 0.0)
     triangles, heights = triangles[is_cut], heights[is_cut]
@@ -476,7 +476,7 @@ class _HullTest:
         from scipy.spatial import KDTree
 
         self.bound = bound
-        area = 0.5 * float(np.sum(norms(_doubled_areas(triangles))))
+        area = 0.5 * float(np.sum(norms(_double_areas(triangles))))
         spacing = max(0.5 * bound, math.sqrt(2.0 * area / _MAX_SAMPLES))
         self._samples = KDTree(_sample_triangles(triangles, spacing), balanced_tree=False)
         # Half the diagonal of a cell is less than the least distance at which a point is tested.

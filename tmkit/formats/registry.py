@@ -38,7 +38,9 @@ FORMATS = PlugInGroup("tmkit.formats", "scene format", Format, built_in_formats)
 
 
 def find_format(path: Path) -> InstalledRegistration[Format] | None:
-    """Return the format of a file by its suffix, None if there is none; its module is imported if it is a plug-in.
+    """Return the format of a file by its suffix, or None if there is none.
+
+    The module of a plug-in is imported.
 
     Raises:
         PlugInError: if the plug-in of the suffix cannot be used.
@@ -62,7 +64,7 @@ def built_in_suffixes() -> tuple[str, ...]:
 
 
 def readable_suffixes() -> tuple[str, ...]:
-    """Return the suffixes of all formats; those of plug-ins by their entry points, which are not imported."""
+    """Return the suffixes of all formats, without importing plug-ins."""
     return (*built_in_suffixes(), *(f".{key}" for key in FORMATS.plug_in_keys()))
 
 

@@ -1,4 +1,4 @@
-"""Meshes in saved scenes: named by the SHA-256 of their files, which must not have changed; arrays without a file."""
+"""Meshes in saved scenes: checksums of their files, or arrays."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ FILES: dict[str, tuple[dict[str, bytes], MeshSpec]] = {
 
 
 def packaged(tmp_path: Path, kind: str) -> tuple[SceneGraph, MeshLoader, Path]:
-    """Return a scene with a mesh of a package, a loader that has read nothing, and the folder of the package."""
+    """Return a scene with a mesh of a package, an unused loader, and the package's folder."""
     files, mesh = FILES[kind]
     folder = tmp_path / "pack"
     for name, data in files.items():
@@ -112,7 +112,7 @@ def unread(*_: object, **__: object) -> MeshArrays:
 def test_a_mesh_is_saved_by_its_files_without_reading_it(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The checksums are those of hashlib, for all files; a pickled or loaded scene is saved to the same bytes."""
+    """The checksums equal those of hashlib; pickled or loaded scenes are saved to equal bytes."""
     scene, loader, _ = packaged(tmp_path, kind)
     with monkeypatch.context() as patched:
         patched.setattr(meshes, "read_mesh", unread)
@@ -133,7 +133,7 @@ def test_a_mesh_is_saved_by_its_files_without_reading_it(
     ("kind", "file"), [(kind, file) for kind in FILES for file in FILES[kind][0]]
 )
 def test_an_edited_file_is_named_with_both_checksums(kind: str, file: str, tmp_path: Path) -> None:
-    """Whatever is changed in it, and whether or not it can still be read; what was saved after that has the arrays."""
+    """An edited file is rejected even if it is valid; saving again stores the arrays."""
     scene, loader, folder = packaged(tmp_path, kind)
     document = saved(scene, loader)
     whole = (folder / file).read_bytes()
@@ -175,7 +175,7 @@ def test_another_reader_of_meshes_reads_what_was_saved(
 
 
 def test_colours_count_for_parts_only(tmp_path: Path) -> None:
-    """The colours of a scene are in the scene: an edited material does not make the whole mesh another one."""
+    """An edited material changes the checksums of parts, not of the whole mesh."""
     _, loader, folder = packaged(tmp_path, "a part by its colour")
     scene = scene_of(loader.load(MeshSpec(folder / "m.obj")))
     document = saved(scene, MeshLoader(loader.packages))
@@ -206,7 +206,7 @@ def centred(folder: Path, packages: PackageResolver) -> Shape:
 
 
 def submesh(folder: Path, packages: PackageResolver) -> Shape:
-    """Return what a file has under a name."""
+    """Return a named part of a mesh file."""
     (folder / "m.glb").write_bytes(by_trimesh(".glb")["m.glb"])
     return MeshLoader(packages).load(MeshSpec(folder / "m.glb", submesh="geometry_0"))
 
@@ -220,7 +220,7 @@ def beyond_the_limits(folder: Path, packages: PackageResolver) -> Shape:
 
 
 def elsewhere(folder: Path, packages: PackageResolver) -> Shape:
-    """Return a mesh of a package that nobody else knows."""
+    """Return a mesh of a package that other loaders do not find."""
     (folder.parent / "far").mkdir()
     (folder.parent / "far" / "m.obj").write_text(OBJ)
     return MeshLoader(replace(packages, package_folders={"far": folder.parent / "far"})).load(
@@ -250,7 +250,7 @@ UNNAMED = [centred, submesh, beyond_the_limits, elsewhere, labelled, mislabelled
 def test_what_a_source_does_not_determine_is_saved_with_its_arrays(
     make: Callable[[Path, PackageResolver], Shape], tmp_path: Path
 ) -> None:
-    """By the digest of its content; a scaled one of a trusted file is the same for the usual reader."""
+    """The key is the digest of the content; a scaled mesh of a trusted file keeps its checksums."""
     _, loader, folder = packaged(tmp_path, ".obj")
     scene = scene_of(make(folder, loader.packages))
     document = saved(scene, loader)
@@ -266,7 +266,7 @@ def test_what_a_source_does_not_determine_is_saved_with_its_arrays(
 
 
 def test_arrays_that_are_those_of_a_file_are_saved_by_its_name(tmp_path: Path) -> None:
-    """As what a store or a service keeps: they have the arrays and the source, but no checksums."""
+    """Meshes of a store or service have arrays and a source, but no checksums."""
     scene, loader, _ = packaged(tmp_path, ".obj")
     shape = scene.shapes("world")[0].shape
     bare = scene_of(Mesh(shape.vertices, shape.faces, source=shape.source))
@@ -277,7 +277,7 @@ def test_arrays_that_are_those_of_a_file_are_saved_by_its_name(tmp_path: Path) -
 def test_meshes_inside_a_scene_file_are_saved_with_their_arrays(
     suffix: str, tmp_path: Path
 ) -> None:
-    """MJCF, USD, glTF and arrays: there is no file of their own, or one that another program reads."""
+    """Meshes of MJCF, USD, glTF and arrays have no separate mesh file."""
     path = tmp_path / f"scene{suffix}"
     if suffix == ".xml":
         pytest.importorskip("mujoco")
@@ -338,7 +338,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("change", "reason"), WRONG)
-def test_an_entry_that_is_wrong_is_refused(
+def test_an_entry_that_is_wrong_is_rejected(
     change: Callable[[dict[str, Any]], None], reason: str, tmp_path: Path
 ) -> None:
     """Each with its place in the document."""
@@ -376,6 +376,6 @@ def test_a_scene_of_the_first_version_is_checked_by_content(tmp_path: Path) -> N
 )
 @settings(suppress_health_check=[HealthCheck.too_slow])
 def test_checksums_come_back_from_their_text(files: dict[str, str]) -> None:
-    """Whatever a file is called."""
+    """The text of checksums supports all file names."""
     assert meshes.checksums_of_text(meshes.text_of_checksums(files)) == files
     assert meshes.text_of_checksums({**files, "a\nb": "0"}) == ""

@@ -39,7 +39,7 @@ def there_and_back(scene: SceneGraph) -> SceneGraph:
 @given(scenes())
 @settings(max_examples=scaled_examples(0.5))
 def test_every_scene_comes_back_equal(scene: SceneGraph) -> None:
-    """Whatever was done to a scene, writing and reading it gives an equal scene and the same text."""
+    """After any edits, writing and reading gives an equal scene and equal text."""
     back = there_and_back(scene)
     assert back == scene
     assert back.frame_names == scene.frame_names
@@ -58,7 +58,7 @@ def test_numbers_come_back_to_the_last_bit(translation: list[float], rpy: list[f
 
 
 def test_infinite_limits_are_null() -> None:
-    """JSON knows no infinity."""
+    """JSON has no infinity."""
     scene = SceneGraph().add_frame("a", "world", joint=Revolute([0, 0, 1], lower=-1))
     joint = scene_to_dict(scene)["frames"][1]["joint"]
     assert (joint["lower"], joint["upper"], joint["velocity"]) == (-1, None, None)
@@ -73,7 +73,7 @@ def test_keys_are_sorted_and_versions_told() -> None:
 
 
 def test_a_whole_robot_is_small_and_names_no_folder(tmp_path: Path) -> None:
-    """Meshes of an installed package are written by name, so the text is short and holds no absolute path."""
+    """Meshes of an installed package are stored by URI, without absolute paths."""
     scene = load_scene("panda_table", "blocks3")
     path = tmp_path / "scene.json"
     write_json_scene(scene, path)
@@ -88,7 +88,7 @@ def test_a_whole_robot_is_small_and_names_no_folder(tmp_path: Path) -> None:
 
 
 def test_meshes_without_a_home_are_embedded(tmp_path: Path) -> None:
-    """A mesh that no package holds is written with its arrays, and the note where it came from without its folder."""
+    """A mesh outside packages is stored with its arrays, and its source without folders."""
     (tmp_path / "m.obj").write_text(OBJ)
     mesh = MeshLoader().load(MeshSpec(tmp_path / "m.obj", (0.1, 0.1, 0.1)))
     scene = SceneGraph().add_frame(
@@ -116,7 +116,7 @@ def test_a_shape_is_written_once() -> None:
 
 
 def packaged(tmp_path: Path) -> tuple[SceneGraph, MeshLoader]:
-    """Return a scene with a mesh of a package in a given folder, and the loader that knows the folder."""
+    """Return a scene with a mesh of a package in a folder, and a loader that finds the package."""
     (tmp_path / "arm").mkdir()
     (tmp_path / "arm" / "m.obj").write_text(OBJ)
     packages = PackageResolver((tmp_path,), ())
@@ -125,7 +125,7 @@ def packaged(tmp_path: Path) -> tuple[SceneGraph, MeshLoader]:
 
 
 def test_sources_carry_their_scale(tmp_path: Path) -> None:
-    """A scaled mesh of a package is written by name and scale, and found again by whoever knows the package."""
+    """A scaled mesh of a package is stored by URI and scale, and loaded by the package's path."""
     scene, loader = packaged(tmp_path)
     document = scene_to_dict(scene, loader=loader)
     (entry,) = document["shapes"].values()
@@ -141,7 +141,7 @@ def test_sources_carry_their_scale(tmp_path: Path) -> None:
 
 
 def test_a_mesh_that_changed_is_noticed(tmp_path: Path) -> None:
-    """When the file behind a name has other content than before, reading is refused; when writing, it is embedded."""
+    """Reading rejects a file with changed content; writing embeds it."""
     scene, loader = packaged(tmp_path)
     document = scene_to_dict(scene, loader=loader)
     (tmp_path / "arm" / "m.obj").write_text(OBJ.replace("v 0 0 1", "v 0 0 2"))
@@ -156,7 +156,7 @@ def test_a_mesh_that_changed_is_noticed(tmp_path: Path) -> None:
     assert scene_from_dict(embedded) == scene
 
 
-# --- what is refused
+# --- what is rejected
 # --------------------------------------------------------------------------------------------------
 
 
@@ -308,8 +308,8 @@ def mesh_of(document: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
-def test_wrong_documents_are_refused(change: Change, reason: str) -> None:
-    """Whatever does not fit is refused, and the message says where in the document it is."""
+def test_wrong_documents_are_rejected(change: Change, reason: str) -> None:
+    """Invalid documents are rejected, with the key path in the message."""
     document = json.loads(json.dumps(scene_to_dict(small())))
     assert scene_from_dict(document) == small()
     change(document)
@@ -335,21 +335,21 @@ def test_a_document_must_be_an_object(document: Any) -> None:
     ],
 )
 def test_files_that_are_no_json(data: bytes, reason: str, tmp_path: Path) -> None:
-    """A file that is no JSON is refused with its place."""
+    """A file that is not JSON is rejected with its location."""
     (tmp_path / "x.json").write_bytes(data)
     with pytest.raises(FileFormatError, match=reason):
         load_scene(tmp_path / "x.json")
 
 
 def test_included_files_are_completed(tmp_path: Path) -> None:
-    """A URDF and a mesh get a place, classes, mass, friction and level; what is wrong is refused at its line."""
+    """Includes get a pose, classes, mass, friction and level; errors have their line."""
     link = (
         '<link name="cup"><collision><geometry><box size="0.1 0.1'
         ' 0.2"/></geometry></collision></link>'
     )
     (tmp_path / "cup.urdf").write_text(f'<robot name="cup">{link}</robot>')
     (tmp_path / "corner.obj").write_text(OBJ)
-    told = {
+    changes = {
         "parent": "shelf",
         "pose": [0, 0, 1, 0, 0, 0, 1],
         "classes": ["movable"],
@@ -357,7 +357,7 @@ def test_included_files_are_completed(tmp_path: Path) -> None:
         "friction": 0.4,
     }
     document = scene_to_dict(SceneGraph().add_frame("shelf", "world"))
-    cup: dict[str, Any] = {"cup": told | {"level": "box"}}
+    cup: dict[str, Any] = {"cup": changes | {"level": "box"}}
     document["include"] = [
         {"file": "cup.urdf", "frames": cup},
         {"file": "corner.obj", "frames": {}},

@@ -1,4 +1,4 @@
-"""Planes, point clouds, height fields and levels of detail in JSON scenes, inline and as files beside them."""
+"""Planes, point clouds, height fields and levels of detail in JSON scenes, inline and as files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def scene_of(*shapes: Shape) -> SceneGraph:
 
 
 def all_shapes() -> SceneGraph:
-    """One of each of the shapes without a primitive form."""
+    """Return one of each kind of shape without a primitive form."""
     cloud = PointCloud(POINTS, radius=0.1, source="/home/somebody/scan.ply")
     field = HeightField(HEIGHTS, size=[2, 3], floor=-0.25)
     return scene_of(Plane(), cloud, field, Mesh(POINTS[:4], [[0, 1, 2], [0, 2, 3]]), Box([1, 2, 3]))
@@ -70,7 +70,7 @@ def test_levels_are_written_only_where_they_are() -> None:
 
 
 def test_arrays_may_stand_beside_the_scene(tmp_path: Path) -> None:
-    """Written as files, points and heights are named by their digest, and a changed file is noticed."""
+    """Files of points and heights are named by their digest, and changes are detected."""
     scene = all_shapes()
     write_json_scene(scene, tmp_path / "scene.json", arrays_beside=True)
     cloud, field = (scene.shapes("things")[i].shape for i in (1, 2))
@@ -126,7 +126,7 @@ def test_points_from_files(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("bits", [8, 16])
 def test_heights_from_pictures(tmp_path: Path, bits: int) -> None:
-    """A picture is a map with y upwards: its last line is the row of least y, black is low and white is high."""
+    """The last line of an image has the least y; black is low and white is high."""
     from PIL import Image
 
     white = 2**bits - 1
@@ -141,7 +141,7 @@ def test_heights_from_pictures(tmp_path: Path, bits: int) -> None:
 
 
 def test_heights_from_numbers(tmp_path: Path) -> None:
-    """Rows of a NumPy file, in whatever order and type it holds them, or of a list, are those of the field."""
+    """Rows of a NumPy file of any order and type, or of a list, are the rows of the field."""
     np.save(tmp_path / "map.npy", np.asfortranarray((10 * HEIGHTS).astype(np.int16)))
     expected = HeightField((10 * HEIGHTS).astype(int), size=[2, 1], floor=-3)
     shape: dict[str, Any] = {"kind": "height_field", "size": [2, 1], "floor": -3}
@@ -159,7 +159,7 @@ def test_points_as_a_list(tmp_path: Path) -> None:
 
 
 def test_a_document_without_a_folder_names_no_files(tmp_path: Path) -> None:
-    """A scene in a plan, or one made in a program, cannot name files; nor can any scene name those of other folders."""
+    """A scene in a plan or program cannot refer to files, nor any scene to other folders."""
     np.save(tmp_path / "secret.npy", POINTS)
     path = write_scene(tmp_path, {"kind": "point_cloud", "radius": 0.1, "file": "secret.npy"})
     with pytest.raises(
@@ -217,14 +217,14 @@ def npy_of(shape: tuple[int, ...], data: bytes) -> bytes:
     ],
 )
 def test_hostile_files_of_points(tmp_path: Path, name: str, data: bytes, match: str) -> None:
-    """What a file claims is not believed before it is looked at."""
+    """Claims of a file are checked before its data are read."""
     (tmp_path / name).write_bytes(data)
     with pytest.raises(FileFormatError, match=match):
         read_points(tmp_path / name, limits=ReadingLimits(mesh_bytes=2000, points=10))
 
 
 def test_a_large_picture_is_not_unpacked(tmp_path: Path) -> None:
-    """A picture of more heights than allowed is refused by its size."""
+    """An image with too many heights is rejected by its size."""
     from PIL import Image
 
     Image.new("L", (2000, 2000)).save(tmp_path / "map.png")

@@ -1,4 +1,4 @@
-"""glTF meshes: their triangles, and nothing of what else such a file names."""
+"""glTF meshes: triangles are read, other references are ignored."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_tetrahedron_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_what_trimesh_writes_is_read_as_trimesh_reads_it(tmp_path: Path) -> None:
-    """Several meshes under nodes that turn, scale and mirror lie where trimesh, an independent reader, puts them."""
+    """Meshes under rotated, scaled and mirrored nodes lie where trimesh places them."""
     scene = trimesh.Scene()
     turn = trimesh.transformations.euler_matrix(0.3, -0.7, 1.1)
     turn[:3, 3] = (1.0, 2.0, 3.0)
@@ -110,7 +110,7 @@ def test_strips_fans_and_lines(tmp_path: Path) -> None:
 
 
 def test_a_buffer_beside_the_file_is_read_and_no_other(tmp_path: Path) -> None:
-    """A buffer may lie in the folder of the file or below; not above, elsewhere, behind a link or on the net."""
+    """A buffer lies in the file's folder or below; not above, behind a link or on the net."""
     folder = tmp_path / "robot"
     (folder / "data").mkdir(parents=True)
     (folder / "data" / "a b.bin").write_bytes(DATA)
@@ -179,8 +179,10 @@ def test_pictures_are_never_opened(tmp_path: Path) -> None:
         ({"nodes": [{"mesh": 0, "rotation": [1]}]}, "ValueError"),
     ],
 )
-def test_broken_documents_are_refused(tmp_path: Path, changes: dict[str, Any], reason: str) -> None:
-    """Circles, entries that are not there and arrays beyond their buffers are errors that name the file."""
+def test_broken_documents_are_rejected(
+    tmp_path: Path, changes: dict[str, Any], reason: str
+) -> None:
+    """Cycles, invalid indices and arrays beyond their buffers are errors that name the file."""
     with pytest.raises(MeshError, match=f"a.glb: .*{reason}"):
         read_mesh(glb(tmp_path / "a.glb", document(**changes)))
 
@@ -194,8 +196,8 @@ def test_instances_count_against_the_limit(tmp_path: Path) -> None:
         read_mesh(path, limits=ReadingLimits(mesh_triangles=3999))
 
 
-def test_compressed_and_cut_files_are_refused(tmp_path: Path) -> None:
-    """Draco is named; a file that ends early, of another version or without JSON is refused."""
+def test_compressed_and_cut_files_are_rejected(tmp_path: Path) -> None:
+    """Draco compression, incomplete files, other versions and missing JSON are rejected."""
     extension = {"extensions": {"KHR_draco_mesh_compression": {}}}
     primitive = {**document()["meshes"][0]["primitives"][0], **extension}
     path = glb(tmp_path / "a.glb", document(meshes=[{"primitives": [primitive]}]))

@@ -31,19 +31,19 @@ trimesh = pytest.importorskip("trimesh")
 def as_mesh(shape: Shape) -> Shape:
     """Return a solid as a fine mesh, made by another library."""
     if shape.kind == "box":
-        made = trimesh.creation.box(shape.dimensions)
+        solid = trimesh.creation.box(shape.dimensions)
     elif shape.kind == "sphere":
-        made = trimesh.creation.icosphere(subdivisions=5, radius=shape.dimensions[0])
+        solid = trimesh.creation.icosphere(subdivisions=5, radius=shape.dimensions[0])
     elif shape.kind == "cylinder":
-        made = trimesh.creation.cylinder(shape.dimensions[0], shape.dimensions[1], sections=400)
+        solid = trimesh.creation.cylinder(shape.dimensions[0], shape.dimensions[1], sections=400)
     elif shape.kind == "cone":
-        made = trimesh.creation.cone(*shape.dimensions, sections=400)
-        made.apply_translation([0, 0, -shape.dimensions[1] / 2])
+        solid = trimesh.creation.cone(*shape.dimensions, sections=400)
+        solid.apply_translation([0, 0, -shape.dimensions[1] / 2])
     else:
         radius, length = shape.dimensions
-        made = trimesh.creation.capsule(length, radius, count=[200, 200])
-        made.apply_translation(-made.bounds.mean(axis=0))
-    return Mesh(made.vertices, made.faces)
+        solid = trimesh.creation.capsule(length, radius, count=[200, 200])
+        solid.apply_translation(-solid.bounds.mean(axis=0))
+    return Mesh(solid.vertices, solid.faces)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def as_mesh(shape: Shape) -> Shape:
     ],
 )
 def test_formulas_agree_with_the_mesh(make: Callable[..., Shape], sizes: tuple[Any, ...]) -> None:
-    """Each formula gives what integrating over a fine mesh of the solid gives."""
+    """Each formula agrees with the integral over a fine mesh of the solid."""
     shape = make(*sizes)
     center, matrix = solid_inertia(shape, 3.0)
     mesh_center, mesh_matrix = solid_inertia(as_mesh(shape), 3.0)
@@ -68,17 +68,17 @@ def test_formulas_agree_with_the_mesh(make: Callable[..., Shape], sizes: tuple[A
 
 def test_mesh_agrees_with_trimesh() -> None:
     """The integral over a mesh is that of trimesh, also far from the origin."""
-    made = trimesh.creation.icosphere(subdivisions=1)
-    made.apply_scale([1, 2, 3])
-    made.apply_translation([10, -20, 5])
-    made.density = 2.0 / made.volume
-    center, matrix = solid_inertia(Mesh(made.vertices, made.faces), 2.0)
-    np.testing.assert_allclose(center, made.center_mass, rtol=1e-9)
-    np.testing.assert_allclose(matrix, made.moment_inertia, rtol=1e-9, atol=1e-9)
+    solid = trimesh.creation.icosphere(subdivisions=1)
+    solid.apply_scale([1, 2, 3])
+    solid.apply_translation([10, -20, 5])
+    solid.density = 2.0 / solid.volume
+    center, matrix = solid_inertia(Mesh(solid.vertices, solid.faces), 2.0)
+    np.testing.assert_allclose(center, solid.center_mass, rtol=1e-9)
+    np.testing.assert_allclose(matrix, solid.moment_inertia, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("faces", [[[0, 1, 2]], [[0, 2, 1]], [[0, 1, 2], [0, 2, 1]]])
-def test_meshes_without_a_volume_are_refused(faces: list[list[int]]) -> None:
+def test_meshes_without_a_volume_are_rejected(faces: list[list[int]]) -> None:
     """A flat mesh has no inertia."""
     mesh = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], faces)
     with pytest.raises(ShapeError, match="encloses no volume"):

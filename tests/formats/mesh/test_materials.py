@@ -1,4 +1,4 @@
-"""Colours of materials: kept from mesh files to shapes, JSON and pickles; broken looks leave a colour open."""
+"""Colours of materials from mesh files to shapes, JSON and pickles."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def colors(path: Path) -> list[tuple[float, ...]]:
 
 @pytest.mark.parametrize("color", [RED, BLUE, (0.0, 0.0, 0.0, 1.0), (1.0, 1.0, 1.0, 0.5)])
 def test_colours_are_kept_to_a_byte(color: tuple[float, ...]) -> None:
-    """What is packed is unpacked to 1 of 255; light amounts become sRGB, by IEC 61966-2-1."""
+    """Packed colours are exact to 1/255; linear light becomes sRGB by IEC 61966-2-1."""
     assert unpack_color(pack_color(color)) == pytest.approx(color, abs=0.5 / 255 + 1e-4)
     assert unpack_color(pack_color([0.2140, 0.0031308, 1.0], is_linear=True)) == pytest.approx(
         [0.5, 0.04045, 1.0, 1.0], abs=0.003
@@ -53,12 +53,12 @@ def test_colours_are_kept_to_a_byte(color: tuple[float, ...]) -> None:
     "wrong", [(1.0, 0.0), (0.1, "x", 0.2), (2.0, 0.0, 0.0), (float("nan"), 0.0, 0.0), (0, 0, 0, 0)]
 )
 def test_what_is_no_colour_leaves_it_open(wrong: tuple[object, ...]) -> None:
-    """Too few numbers, words, numbers out of range and what is not seen at all are no colours."""
+    """Too few numbers, words, numbers out of range and full transparency are no colours."""
     assert pack_color(wrong) == UNSPECIFIED
 
 
 def test_a_mesh_of_two_colours_is_drawn_as_two_shapes_and_collides_as_one(tmp_path: Path) -> None:
-    """Drawn triangles are those of the file, the solid is the whole mesh, and the file's colours beat the robot's."""
+    """Visual shapes have the file's colours, which override the robot's; the solid is one mesh."""
     for material in ("", '<material name="green"/>'):
         shapes = load_scene(write(tmp_path, material=material)).shapes("base")
         drawn, solid = [s for s in shapes if s.visual], [s for s in shapes if s.collision]
@@ -75,14 +75,14 @@ def test_one_colour_of_a_file_gives_way_to_that_of_the_robot(tmp_path: Path) -> 
     (alone,) = load_scene(write(tmp_path, obj=one)).shapes("base")
     assert alone.collision
     assert alone.color == pytest.approx(RED, abs=1e-4)
-    (told,) = load_scene(write(tmp_path, obj=one, material='<material name="green"/>')).shapes(
+    (shape,) = load_scene(write(tmp_path, obj=one, material='<material name="green"/>')).shapes(
         "base"
     )
-    assert told.color == (0.0, 1.0, 0.0, 1.0)
+    assert shape.color == (0.0, 1.0, 0.0, 1.0)
 
 
 def test_colours_survive_json_and_pickles(tmp_path: Path) -> None:
-    """A scene that was written, or pickled, has the same shapes in the same colours; so has the Panda of ours."""
+    """Written and pickled scenes have the same coloured shapes, including the Panda."""
     for scene in (load_scene(write(tmp_path)), tk.load_scene("panda_alone")):
         write_json_scene(scene, tmp_path / "scene.json")
         for again in (load_scene(tmp_path / "scene.json"), pickle.loads(pickle.dumps(scene))):
@@ -97,7 +97,7 @@ def test_colours_survive_json_and_pickles(tmp_path: Path) -> None:
 
 
 def test_materials_of_collada_and_gltf(tmp_path: Path) -> None:
-    """Plain colours of both are read; UR5's wrist is black, grey and blue, as its file says."""
+    """Plain colours of both are read; the UR5's wrist is black, grey and blue."""
     primitives = [
         {"attributes": {"POSITION": 0}, "indices": 1, "material": number} for number in (0, 1, 2, 7)
     ]
@@ -124,7 +124,7 @@ def test_materials_of_collada_and_gltf(tmp_path: Path) -> None:
 
 
 def test_broken_materials_cost_no_triangle(tmp_path: Path) -> None:
-    """A missing, broken, textured or far material file leaves colours open, and the mesh as it is."""
+    """A missing, invalid, textured or distant material leaves the mesh without a colour."""
     whole = read_mesh(write(tmp_path).with_name("a.obj"))
     (tmp_path / "inner").mkdir()
     for mtl in (
@@ -133,13 +133,13 @@ def test_broken_materials_cost_no_triangle(tmp_path: Path) -> None:
         "Kd 1 0 0\nnewmtl red\nKd a b c",
         MTL.replace("Kd", "map_Kd x.png\nKd"),
     ):
-        found = read_mesh(write(tmp_path, mtl=mtl).with_name("a.obj"))
-        assert np.array_equal(found.faces, whole.faces)
-        assert np.array_equal(found.vertices, whole.vertices)
-        assert found.palette() == [UNSPECIFIED]
+        mesh = read_mesh(write(tmp_path, mtl=mtl).with_name("a.obj"))
+        assert np.array_equal(mesh.faces, whole.faces)
+        assert np.array_equal(mesh.vertices, whole.vertices)
+        assert mesh.palette() == [UNSPECIFIED]
     write(tmp_path)
-    for far in ("../a.mtl", str(tmp_path / "a.mtl"), "../a.obj"):
-        (tmp_path / "inner" / "a.obj").write_text(f"mtllib {far}\n{OBJ}")
+    for file in ("../a.mtl", str(tmp_path / "a.mtl"), "../a.obj"):
+        (tmp_path / "inner" / "a.obj").write_text(f"mtllib {file}\n{OBJ}")
         assert read_mesh(tmp_path / "inner" / "a.obj").palette() == [UNSPECIFIED]
 
 
@@ -156,7 +156,7 @@ def test_many_colours_become_few(tmp_path: Path) -> None:
     assert len(mesh.faces) == 2 + 4 * (count - 1)
 
 
-def test_a_part_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_part_that_is_not_there_is_rejected(tmp_path: Path) -> None:
     """A part is a number of the file's colours."""
     write(tmp_path)
     with pytest.raises(tk.errors.MeshError, match="the mesh has 2 colours, so there is no part 2"):
@@ -164,7 +164,7 @@ def test_a_part_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 def test_contained_descriptions_have_their_licences() -> None:
-    """Each description in the package has the text of its licence beside it; the Panda is white with dark joints."""
+    """Each included description has its licence; the Panda is white with dark joints."""
     folders = [
         path for package in tk.data_path("scenes/packages").iterdir() for path in package.iterdir()
     ]
@@ -173,5 +173,7 @@ def test_contained_descriptions_have_their_licences() -> None:
         assert "Apache License" in (folder / "LICENSE.txt").read_text()
     scene = tk.load_scene("panda_alone")
     for frame in ("panda_link0", "panda_link6", "panda_link7", "panda_hand"):
-        found = {tuple(np.round(part.color, 1)[:3]) for part in scene.shapes(frame) if part.visual}
-        assert {(0.3, 0.3, 0.3), (1.0, 1.0, 1.0)} <= found, frame
+        colors_of_frame = {
+            tuple(np.round(part.color, 1)[:3]) for part in scene.shapes(frame) if part.visual
+        }
+        assert {(0.3, 0.3, 0.3), (1.0, 1.0, 1.0)} <= colors_of_frame, frame

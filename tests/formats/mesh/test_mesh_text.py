@@ -1,4 +1,4 @@
-"""OBJ and STL files whose faults trimesh passes over: refused with their line, or read as they are meant."""
+"""OBJ and STL files with faults that trimesh ignores are rejected or corrected."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def _read(tmp_path: Path, name: str, content: str | bytes) -> tuple[MeshArrays, 
         ("x", "expected the number of a vertex, received 'x'"),
     ],
 )
-@pytest.mark.parametrize("at", range(3))
-def test_a_corner_that_names_no_vertex_is_refused(
-    corner: str, index: str, reason: str, at: int, tmp_path: Path
+@pytest.mark.parametrize("corner_index", range(3))
+def test_a_corner_that_names_no_vertex_is_rejected(
+    corner: str, index: str, reason: str, corner_index: int, tmp_path: Path
 ) -> None:
     """In any place of a face and in any notation, with file and line."""
-    face = " ".join(corner.format(index if k == at else k + 1) for k in range(3))
+    face = " ".join(corner.format(index if k == corner_index else k + 1) for k in range(3))
     text = (
         f"{_VERTICES}vt 0 0\nvn 0 0 1\nf {corner.format(1)} {corner.format(2)}"
         f" {corner.format(3)}\nf {face}\n"
@@ -57,7 +57,7 @@ def test_a_corner_that_names_no_vertex_is_refused(
         _read(tmp_path, "m.obj", text)
 
 
-def test_a_vertex_without_three_numbers_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_a_vertex_without_three_numbers_is_rejected_with_its_line(tmp_path: Path) -> None:
     """A word, or too few."""
     for vertex in ("v 1 2 x", "v 1 2"):
         with pytest.raises(
@@ -81,9 +81,9 @@ def test_notations_are_the_same_mesh(notation: str, back: bool, end: str, tmp_pa
     """Counted from the first vertex, or back from the line, with comments and blanks."""
     text = f"{_VERTICES}vt 0 0\nvn 0 0 1\n{_faces(notation, back=back).replace(chr(10), end)}"
     mesh, _ = _read(tmp_path, "m.obj", text)
-    found = {tuple(map(tuple, mesh.vertices[face].tolist())) for face in mesh.faces}
+    triangles = {tuple(map(tuple, mesh.vertices[face].tolist())) for face in mesh.faces}
     corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=float)
-    assert found == {tuple(map(tuple, corners[face].tolist())) for face in np.array(_FACES)}
+    assert triangles == {tuple(map(tuple, corners[face].tolist())) for face in np.array(_FACES)}
 
 
 def test_corners_counted_back_mean_the_vertices_before_the_line(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_unequal_notations_and_indented_lines_lose_no_face(text: str, tmp_path: 
 
 
 # --- STL
-# --------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 
 _TRIANGLES = np.array([[[0, 0, 0], [1, 0, 0], [0, 1, k]] for k in range(3)], dtype="<f4")
 
@@ -139,7 +139,7 @@ def _text(triangles: int = 3) -> str:
 def test_bytes_after_the_triangles_are_ignored_with_a_note(
     header: bytes, trailing: bytes, tmp_path: Path
 ) -> None:
-    """As other tools do; the count says what is read."""
+    """The triangle count determines the size, as in other tools."""
     mesh, notes = _read(tmp_path, "m.stl", _binary(3, header=header, trailing=trailing))
     assert len(mesh.faces) == 3
     assert notes == [
@@ -177,7 +177,9 @@ def test_bytes_after_the_triangles_are_ignored_with_a_note(
         (b"solid s\nendsolid s\n".ljust(100), "it counts 538976288 triangles|the mesh is empty"),
     ],
 )
-def test_an_stl_file_with_another_size_is_refused(data: bytes, reason: str, tmp_path: Path) -> None:
+def test_an_stl_file_with_another_size_is_rejected(
+    data: bytes, reason: str, tmp_path: Path
+) -> None:
     """With the count and the size, or the line."""
     with pytest.raises(MeshError, match=rf"m\.stl:? ?.*{reason}"):
         _read(tmp_path, "m.stl", data)

@@ -90,7 +90,7 @@ def test_obj(tmp_path: Path) -> None:
 
 
 def test_obj_with_several_objects_and_missing_materials(tmp_path: Path) -> None:
-    """All objects of a file are one mesh, whatever its materials are."""
+    """All objects of a file form one mesh, independent of their materials."""
     text = "mtllib none.mtl\no a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl x\nf 1 2 3\n"
     text += "o b\nv 5 0 0\nv 6 0 0\nv 5 1 0\nusemtl y\nf 4 5 6\n"
     arrays = read_mesh(write(tmp_path / "t.obj", text))
@@ -129,7 +129,7 @@ def test_collada_scene_unit_and_axis(effects: str, tmp_path: Path) -> None:
 
 
 def test_collada_unit_must_be_a_length(tmp_path: Path) -> None:
-    """A unit that is no length is refused with its line."""
+    """A unit that is not a length is rejected with its line."""
     with pytest.raises(MeshError, match=r"t.dae:4: the unit '0' is no length"):
         read_mesh(write(tmp_path / "t.dae", COLLADA.format(unit="0", effects="")))
 
@@ -202,8 +202,8 @@ def test_source_is_portable(tmp_path: Path) -> None:
         ("t.xyz", "", "unknown kind '.xyz'; expected .obj, .stl, .dae, .ply"),
     ],
 )
-def test_broken_meshes_are_refused(name: str, text: str, reason: str, tmp_path: Path) -> None:
-    """What holds no triangles, or numbers that are none, is refused with the file's name."""
+def test_broken_meshes_are_rejected(name: str, text: str, reason: str, tmp_path: Path) -> None:
+    """Files without triangles or with invalid numbers are rejected with their name."""
     path = write(tmp_path / name, text)
     with pytest.raises(MeshError, match=rf"{name}(:\d+)?: .*({reason})"):
         MeshLoader(PACKAGES).load(MeshSpec(path))

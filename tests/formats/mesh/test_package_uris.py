@@ -48,12 +48,12 @@ def test_ros_package_path_comes_second(
     tmp_path: Path, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The folders of the environment are searched after the given ones."""
-    given = make(tmp_path / "given" / "arm" / "m.obj")
+    user_file = make(tmp_path / "given" / "arm" / "m.obj")
     ros = make(tmp_path / "ros" / "arm" / "m.obj")
     only_ros = make(tmp_path / "ros" / "arm" / "n.obj")
     monkeypatch.setenv(variable, f"/nowhere:{tmp_path / 'ros'}")
     packages = PackageResolver.of(ReadingOptions(package_path=[tmp_path / "given"]))
-    assert packages.resolve("package://arm/m.obj", folder=tmp_path, place=PLACE) == given
+    assert packages.resolve("package://arm/m.obj", folder=tmp_path, place=PLACE) == user_file
     assert packages.resolve("package://arm/n.obj", folder=tmp_path, place=PLACE) == only_ros
     assert (
         PackageResolver.of(ReadingOptions(package_path=[])).resolve(
@@ -65,9 +65,9 @@ def test_ros_package_path_comes_second(
 
 def test_installed_python_package_is_found_without_import(tmp_path: Path) -> None:
     """A URI may name an installed Python package."""
-    found = resolver().resolve(PANDA, folder=tmp_path, place=PLACE)
-    assert found.is_file()
-    assert found.parts[-4:] == ("franka_panda", "meshes", "collision", "link0.obj")
+    path = resolver().resolve(PANDA, folder=tmp_path, place=PLACE)
+    assert path.is_file()
+    assert path.parts[-4:] == ("franka_panda", "meshes", "collision", "link0.obj")
 
 
 @pytest.mark.parametrize("uri", [EXAMPLE, EXAMPLE.replace("package://", "package:///")])
@@ -88,11 +88,11 @@ def test_own_data_is_a_package(tmp_path: Path) -> None:
 
 def test_folders_upwards_of_the_naming_file_come_last(tmp_path: Path) -> None:
     """A description that was moved with its meshes still finds them: beside it, or in a folder above."""
-    beside = make(tmp_path / "robot" / "meshes" / "collision" / "a.obj")
+    mesh_file = make(tmp_path / "robot" / "meshes" / "collision" / "a.obj")
     above = make(tmp_path / "arm" / "meshes" / "a.obj")
     packages = resolver()
     uri = "package://meshes/collision/a.obj"
-    assert packages.resolve(uri, folder=tmp_path / "robot", place=PLACE) == beside
+    assert packages.resolve(uri, folder=tmp_path / "robot", place=PLACE) == mesh_file
     assert (
         packages.resolve(
             "package://arm/meshes/a.obj", folder=tmp_path / "arm" / "urdf", place=PLACE
@@ -107,9 +107,9 @@ def test_relative_absolute_and_file_paths(tmp_path: Path) -> None:
     (tmp_path / "urdf").mkdir()
     packages = resolver()
     for uri in ("../meshes/a b.obj", str(file), f"file://{tmp_path}/meshes/a%20b.obj"):
-        found = packages.resolve(uri, folder=tmp_path / "urdf", place=PLACE)
-        assert found.read_text() == ""
-        assert found.name == file.name
+        path = packages.resolve(uri, folder=tmp_path / "urdf", place=PLACE)
+        assert path.read_text() == ""
+        assert path.name == file.name
 
 
 @pytest.mark.parametrize("rest", ["../secret", "a/../../secret", "%2e%2e/secret", "/../secret"])
@@ -125,8 +125,8 @@ def test_no_way_out_of_a_package(rest: str, tmp_path: Path) -> None:
 def test_dots_inside_a_package_are_fine(tmp_path: Path) -> None:
     """``..`` that stays inside the package is followed."""
     file = make(tmp_path / "arm" / "m.obj")
-    found = resolver(tmp_path).resolve("package://arm/x/../m.obj", folder=tmp_path, place=PLACE)
-    assert found == file
+    path = resolver(tmp_path).resolve("package://arm/x/../m.obj", folder=tmp_path, place=PLACE)
+    assert path == file
 
 
 def test_missing_package_lists_where_it_was_looked_for(tmp_path: Path) -> None:
@@ -163,8 +163,8 @@ def test_missing_file_in_a_package_names_the_nearest(tmp_path: Path) -> None:
         ("", "there is no file ''"),
     ],
 )
-def test_other_uris_are_refused(uri: str, reason: str, tmp_path: Path) -> None:
-    """Whatever is not a package, a file or a path is refused."""
+def test_other_uris_are_rejected(uri: str, reason: str, tmp_path: Path) -> None:
+    """A URI that is no package, file or path is rejected."""
     with pytest.raises(FileFormatError, match=reason):
         resolver().resolve(uri, folder=tmp_path, place=PLACE)
 

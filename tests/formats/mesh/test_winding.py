@@ -99,9 +99,9 @@ def test_turned_triangles_are_turned_back(name: str, seed: int, share: float) ->
         np.testing.assert_allclose(matrix, mesh.moment_inertia, rtol=1e-6, atol=1e-12)
     reference = tk.Mesh(np.array(mesh.vertices), np.array(mesh.faces))
     np.testing.assert_array_equal(closed_triangles(shape), closed_triangles(reference))
-    found, expected = (volume_and_centre(tk.AttachedShape(one)) for one in (shape, reference))
-    assert found[0] == expected[0]
-    np.testing.assert_array_equal(found[1], expected[1])
+    actual, expected = (volume_and_centre(tk.AttachedShape(first)) for first in (shape, reference))
+    assert actual[0] == expected[0]
+    np.testing.assert_array_equal(actual[1], expected[1])
 
 
 @pytest.mark.parametrize("name", ["box", "cylinder", "open box", "torus"])
@@ -114,20 +114,22 @@ def test_grasps_are_the_same(name: str) -> None:
         shape = _turned(mesh, which)
         pairs = [
             antipodal_pairs(
-                one, centre=np.zeros(3), widths=(1e-4, 0.08), rng=np.random.default_rng(0)
+                first, centre=np.zeros(3), widths=(1e-4, 0.08), rng=np.random.default_rng(0)
             )
-            for one in (reference, shape)
+            for first in (reference, shape)
         ]
         assert len(pairs[0]) == len(pairs[1]) > 0
-        for one, other in zip(*pairs, strict=True):
-            np.testing.assert_array_equal(one.middle, other.middle)
-        places = [suction_points(one, centre=np.zeros(3), rim=0.005) for one in (reference, shape)]
+        for first, other in zip(*pairs, strict=True):
+            np.testing.assert_array_equal(first.middle, other.middle)
+        places = [
+            suction_points(first, centre=np.zeros(3), rim=0.005) for first in (reference, shape)
+        ]
         assert len(places[0]) == len(places[1])
 
 
 @pytest.mark.parametrize("suffix", ["obj", "stl", "ply", "glb"])
 def test_files_have_faces_that_look_outwards(suffix: str, tmp_path: Path) -> None:
-    """Of whatever format, beside those of the file."""
+    """The arrays of the file stay, in every format."""
     mesh = _MESHES["torus"]
     faces = np.array(mesh.faces)
     faces[::3] = faces[::3, ::-1]
@@ -151,11 +153,11 @@ def test_contacts_do_not_depend_on_the_direction() -> None:
         scene = scene.add_frame("b", "world", joint=tk.Prismatic([0, 0, 1]), shapes=ball)
         worlds.append(CollisionWorld(scene))
     for q in (0.04, 0.044, 0.05):
-        found = [world.contacts([q]) for world in worlds]
-        assert [len(contacts) for contacts in found] == [len(found[0])] * 3
-        for contacts in found[1:]:
-            for one, other in zip(found[0], contacts, strict=True):
-                np.testing.assert_allclose(one.normal, other.normal, atol=1e-9)
+        actual = [world.contacts([q]) for world in worlds]
+        assert [len(contacts) for contacts in actual] == [len(actual[0])] * 3
+        for contacts in actual[1:]:
+            for first, other in zip(actual[0], contacts, strict=True):
+                np.testing.assert_allclose(first.normal, other.normal, atol=1e-9)
         assert len({round(world.distance([q]), 12) for world in worlds}) == 1
 
 

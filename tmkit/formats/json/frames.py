@@ -46,7 +46,7 @@ JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free", "unstated
 """Types of a joint."""
 
 _UNIT_TOLERANCE = 1e-3
-"""Largest deviation of a quaternion's length from 1, for numbers that are rounded to three digits."""
+"""Largest deviation of a quaternion's length from 1, for numbers of three digits."""
 
 _FRAME_KEYS = (
     "attributes",
@@ -106,7 +106,7 @@ def attributes_to_dict(owner: graph.FrameSpecification | Group) -> Json:
 
 
 def attributes_from_dict(node: JsonNode) -> Json | None:
-    """Return the attributes in the JSON object of a frame or group, with stamps; None if omitted."""
+    """Return the attributes of a frame or group with their stamps, or None if omitted."""
     if "attributes" not in node.table() and "attribute_stamps" not in node.table():
         return None
     values = node.get("attributes")
