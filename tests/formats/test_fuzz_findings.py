@@ -148,7 +148,7 @@ def test_a_solid_too_small_for_its_inertia(tmp_path: Path) -> None:
         'frame a { mass 1; geometry { mesh "m.obj"; scale 1e-320; } }', encoding="utf-8"
     )
     with pytest.raises(
-        FileFormatError, match=r"small\.robray:1:\d+: .*no volume, or one too small for a number"
+        FileFormatError, match=r"small\.robray:1:\d+: .*without a representable volume"
     ):
         tk.load_scene(path)
 
