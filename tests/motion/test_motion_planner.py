@@ -61,7 +61,9 @@ def test_a_query_leads_from_arm_to_whole_configurations_and_back() -> None:
     assert full[:, asked.world.scene.joint_names.index("finger")].tolist() == [0.03, 0.03]
     np.testing.assert_array_equal(asked.to_arm(full), rows)
     np.testing.assert_array_equal(asked.to_full(rows[0]), full[0])
-    np.testing.assert_array_equal(asked.limits, asked.world.scene.joint_limits[list(asked.entries)])
+    np.testing.assert_array_equal(
+        asked.limits, asked.world.scene.joint_limits[list(asked.joint_indices)]
+    )
 
 
 def test_a_query_answers_questions_about_collisions() -> None:
@@ -143,7 +145,11 @@ class Straight:
         """Return the straight way."""
         self.asked.append(query)
         start, goal = query.to_arm(query.start), query.to_arm(query.goals[0])
-        return query.solved([start, goal]) if query.is_edge_free(start, goal) else query.unsolved()
+        return (
+            query.path_result([start, goal])
+            if query.is_edge_free(start, goal)
+            else query.no_path_result()
+        )
 
 
 def test_plans_are_made_with_the_planner_given() -> None:
@@ -175,7 +181,7 @@ def test_without_a_fine_check_the_core_searches_likewise() -> None:
     assert found.status is same.status is PathStatus.SOLVED
     assert found.path is not None
     np.testing.assert_array_equal(found.path, same.path)
-    solved = asked.solved(asked.to_arm(found.path))
+    solved = asked.path_result(asked.to_arm(found.path))
     assert solved.path is not None
     assert solved.status is PathStatus.SOLVED
     np.testing.assert_array_equal(solved.path, found.path)

@@ -28,7 +28,7 @@ class Lost:
 
     def search(self, query: PathQuery) -> PathResult:
         """Find none."""
-        return query.unsolved()
+        return query.no_path_result()
 
 
 class UnfitError(Exception):

@@ -171,11 +171,8 @@ def test_an_invalid_task_and_a_forbidden_action_name_the_planner() -> None:
 @pytest.mark.parametrize(
     ("search", "message"),
     [
-        (lambda _: None, "motion planner 'Mover' gives None, which is no PathResult"),
-        (
-            lambda query: query.goals,
-            r"motion planner 'Mover' gives array\(.*, which is no PathResult",
-        ),
+        (lambda _: None, "motion planner 'Mover' must return a PathResult, got None"),
+        (lambda query: query.goals, r"motion planner 'Mover' must return a PathResult, got array"),
         (lambda _: 1 / 0, "motion planner 'Mover' fails: ZeroDivisionError: division by zero"),
     ],
 )

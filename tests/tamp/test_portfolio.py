@@ -202,7 +202,7 @@ def test_invalid_arguments_are_rejected() -> None:
 
     class Local:
         def search(self, query: PathQuery) -> Any:
-            return query.unsolved()
+            return query.no_path_result()
 
     with pytest.raises(
         ConfigurationError, match=r"entry 0 \(seed 0\) cannot be sent to another process"

@@ -203,7 +203,7 @@ def test_hands_meet_between_arms_on_one_base() -> None:
     scene = two_gantries().reparent("c", "hand", pose=Pose())
     clock, rules = (
         StageClock(),
-        CollisionRules.from_start(ARMS[0], scene, q=start(scene), others=ARMS[1:]),
+        CollisionRules.from_start(ARMS[0], scene, q=start(scene), other_arms=ARMS[1:]),
     )
     arms = arm_motion_planners(
         ARMS, budget=MotionSettings(), rules=rules, clock=clock, motion_planner=None

@@ -1,12 +1,16 @@
-"""Allowed contacts while an arm picks and places: docs/concepts/planning_algorithm.md, *Contact and clearance*.
+"""Allowed contacts of an arm that picks and places.
 
-Each contact that is allowed is an :class:`AllowedContact`, stated for one phase of an action and
-listed in the plan. Planning keeps a margin (1 mm) around all other pairs, but for those that are
-nearer when an action begins; checking a finished plan does without, at finer steps. An overlap of
-less than 0.01 mm, the error of a few roundings, counts as touching, which is no collision.
+See docs/concepts/planning_algorithm.md, *Contact and clearance*.
 
-Invariants: the rules are a function of the scene version, the arms and the phase alone, so a plan's
-checker derives them again and need not trust the plan.
+Each allowed contact is an :class:`AllowedContact` of one phase of an action, and is listed in the
+plan. The planner keeps a margin of 1 mm between all other pairs. Pairs that are nearer when an
+action begins are exempt from the margin. Plan validation uses no margin, but a finer resolution.
+
+Two bodies that overlap by less than 0.01 mm touch and do not collide. This is the error of a few
+roundings.
+
+Invariants: the rules depend only on the scene, the arms and the phase. The plan validator therefore
+derives them again, without data from the plan.
 """
 
 from __future__ import annotations
@@ -26,13 +30,13 @@ from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.mechanisms import held_object, movable_frames, moved_frames
 
 PLANNING_MARGIN = 0.001
-"""Metres that a planner keeps between pairs that must not touch."""
+"""Distance that the planner keeps between pairs that must not touch [m]."""
 
 ALLOWED_PENETRATION = 0.001
-"""Metres that an object may overlap with what it rests on."""
+"""Depth to which an object may overlap its support [m]."""
 
-TOUCHING = 1e-5
-"""Metres of overlap up to which two bodies touch and do not collide."""
+TOUCH_TOLERANCE = 1e-5
+"""Depth of an overlap up to which two bodies touch and do not collide [m]."""
 
 
 @dataclass(frozen=True, order=True)
@@ -40,9 +44,9 @@ class AllowedContact:
     """A pair of frames that may be nearer than the margin.
 
     Attributes:
-        frame_a, frame_b: the frames, in alphabetical order.
-        penetration: metres that they may overlap; ``inf`` when the pair is not checked at all.
-        reason: why, for people.
+        frame_a, frame_b: frames, in alphabetical order.
+        penetration: allowed depth of their overlap [m]. ``inf`` if the pair is not checked.
+        reason: explanation of the exemption, as readable text.
     """
 
     frame_a: str
@@ -57,34 +61,33 @@ class AllowedContact:
         Args:
             a: a frame.
             b: a frame.
-            penetration: allowed depth in metres; infinity for any.
+            penetration: allowed depth [m]; infinity for any.
             reason: why the pair is exempt.
         """
         first, second = sorted((a, b))
         return cls(first, second, penetration, reason)
 
     def __str__(self) -> str:
-        amount = (
-            "not checked"
-            if math.isinf(self.penetration)
-            else f"up to {self.penetration * 1000:g} mm"
-        )
-        return f"{self.frame_a} and {self.frame_b}: {amount} ({self.reason})"
+        depth = "not checked"
+        if not math.isinf(self.penetration):
+            depth = f"up to {self.penetration * 1000:g} mm"
+        return f"{self.frame_a} and {self.frame_b}: {depth} ({self.reason})"
 
 
 @dataclass(frozen=True)
 class CollisionRules:
-    """The rules of contact for one arm that acts, and for others that stand still meanwhile.
+    """Contact rules of one acting arm, while the other arms stand still.
 
     Attributes:
-        manipulator: the arm that acts.
-        parked: what overlaps at the start and is moved by nothing; see :meth:`from_start`.
-        others: the other arms of the plan, in its order.
+        manipulator: acting arm.
+        start_overlaps: pairs that overlap at the start and that nothing moves; see
+            :meth:`from_start`.
+        other_arms: other arms of the plan, in its order.
     """
 
     manipulator: Manipulator
-    parked: tuple[AllowedContact, ...] = ()
-    others: tuple[Manipulator, ...] = ()
+    start_overlaps: tuple[AllowedContact, ...] = ()
+    other_arms: tuple[Manipulator, ...] = ()
 
     @classmethod
     def from_start(
@@ -93,83 +96,84 @@ class CollisionRules:
         scene: SceneGraph,
         *,
         q: ArrayLike,
-        others: tuple[Manipulator, ...] = (),
+        other_arms: tuple[Manipulator, ...] = (),
     ) -> CollisionRules:
         """Return the rules of plans that start in a scene at a configuration.
 
         Args:
-            manipulator: the arm.
-            scene: the start scene.
+            manipulator: acting arm.
+            scene: start scene.
             q: (n_joints,) start configuration.
-            others: other arms of the plan.
+            other_arms: other arms of the plan.
         """
-        rules = cls(manipulator, others=others)
-        kept = {*moved_frames(scene, *rules.arms), *movable_frames(scene)}
-        world = rules.check_world(
-            scene, rules.allowed_contacts(scene, contact_object=rules.held(scene))
-        )
-        overlaps = [(c.frame_a, c.frame_b) for c in world.contacts(q)]
+        rules = cls(manipulator, other_arms=other_arms)
+        mobile = {*moved_frames(scene, *rules.arms), *movable_frames(scene)}
+        contacts = rules.allowed_contacts(scene, contact_object=rules.held_object(scene))
+        world = rules.check_world(scene, contacts)
+        overlaps = [(contact.frame_a, contact.frame_b) for contact in world.contacts(q)]
         reason = "they overlap at the start, and nothing moves them"
-        parked = {
+        start_overlaps = {
             AllowedContact.of(a, b, penetration=math.inf, reason=reason)
             for a, b in overlaps
-            if not any(frame in kept or kept & {*scene.ancestors(frame)} for frame in (a, b))
+            if not any(frame in mobile or mobile & {*scene.ancestors(frame)} for frame in (a, b))
         }
-        return cls(manipulator, tuple(sorted(parked)), others)
+        return cls(manipulator, tuple(sorted(start_overlaps)), other_arms)
 
     @property
     def arms(self) -> tuple[Manipulator, ...]:
-        """All arms, the one that acts first."""
-        return (self.manipulator, *self.others)
+        """All arms, the acting arm first."""
+        return (self.manipulator, *self.other_arms)
 
-    def acting(self, name: str) -> CollisionRules:
+    def for_arm(self, name: str) -> CollisionRules:
         """Return the rules for phases in which another of the arms acts.
 
         Raises:
-            UnknownNameError: no arm of that name.
+            UnknownNameError: if no arm has the name.
         """
         for arm in self.arms:
             if arm.name == name:
-                return CollisionRules(
-                    arm, self.parked, tuple(other for other in self.arms if other is not arm)
-                )
+                other_arms = tuple(other for other in self.arms if other is not arm)
+                return CollisionRules(arm, self.start_overlaps, other_arms)
         raise UnknownNameError.of("arm", name, [arm.name for arm in self.arms])
 
-    def held(self, scene: SceneGraph) -> str | None:
-        """Return the object that is a child of the hand of the arm that acts, or None."""
+    def held_object(self, scene: SceneGraph) -> str | None:
+        """Return the object that is a child of the hand of the acting arm, or None."""
         return held_object(scene, self.manipulator)
 
     def allowed_contacts(
         self, scene: SceneGraph, *, contact_object: str | None = None, support: str | None = None
     ) -> tuple[AllowedContact, ...]:
-        """Return what may touch in one phase, sorted. O(objects + contact links squared).
+        """Return the allowed contacts of one phase, sorted.
+
+        O(objects + contact links squared).
 
         Args:
-            scene: the version in which the phase happens.
-            contact_object: the object held, or being grasped or released, or the handle, of the arm
-                that acts.
-            support: during lift and lowering, what ``contact_object`` is lifted from or lowered to.
+            scene: scene during the phase.
+            contact_object: object that the acting arm holds, grasps or releases, or its handle.
+            support: frame that supports ``contact_object`` before a lift or after a lowering.
         """
-        found: set[AllowedContact] = set(self.parked)
+        contacts: set[AllowedContact] = set(self.start_overlaps)
         hands = [
             (self.manipulator, contact_object),
-            *((arm, held_object(scene, arm)) for arm in self.others),
+            *((arm, held_object(scene, arm)) for arm in self.other_arms),
         ]
         links = {link for arm in self.arms for link in arm.contact_links}
         for object in movable_frames(scene):
-            below = scene.parent(object)
-            if below is not None and below not in links:
-                found.add(_rest(object, below))
-        for arm, handled in hands:
+            parent = scene.parent(object)
+            if parent is not None and parent not in links:
+                contacts.add(_support_contact(object, parent))
+        for arm, touched in hands:
             depth, reason = arm.contact_tolerance, "the fingers of a closed hand touch"
             for a, b in combinations(arm.contact_links, 2):
-                found.add(AllowedContact.of(a, b, penetration=depth, reason=reason))
-            for link in arm.contact_links if handled is not None else ():
-                reason = "the hand touches what it grasps"
-                found.add(AllowedContact.of(link, str(handled), penetration=depth, reason=reason))
+                contacts.add(AllowedContact.of(a, b, penetration=depth, reason=reason))
+            if touched is None:
+                continue
+            reason = "the hand touches what it grasps"
+            for link in arm.contact_links:
+                contacts.add(AllowedContact.of(link, touched, penetration=depth, reason=reason))
         if contact_object is not None and support is not None:
-            found.add(_rest(contact_object, support))
-        return tuple(sorted(found))
+            contacts.add(_support_contact(contact_object, support))
+        return tuple(sorted(contacts))
 
     def near_pairs(
         self,
@@ -184,10 +188,10 @@ class CollisionRules:
         Args:
             scene: the scene.
             q: (n_joints,) configuration.
-            margin: metres.
+            margin: distance [m].
             source: world whose geometry is reused.
         """
-        allowed_contacts = self.allowed_contacts(scene, contact_object=self.held(scene))
+        allowed_contacts = self.allowed_contacts(scene, contact_object=self.held_object(scene))
         world = self.world(scene, allowed_contacts, margin=margin, source=source)
         return tuple((contact.frame_a, contact.frame_b) for contact in world.contacts(q))
 
@@ -197,30 +201,30 @@ class CollisionRules:
         allowed_contacts: Iterable[AllowedContact],
         *,
         margin: float,
-        near: Iterable[tuple[str, str]] = (),
-        close: Mapping[tuple[str, str], float] = MappingProxyType({}),
+        near_pairs: Iterable[tuple[str, str]] = (),
+        pair_margins: Mapping[tuple[str, str], float] = MappingProxyType({}),
         source: CollisionWorld | None = None,
     ) -> CollisionWorld:
-        """Return the collision world of a version under the given exemptions.
+        """Return the collision world of a scene under the given exemptions.
 
         Args:
-            scene: the version.
+            scene: the scene.
             allowed_contacts: pairs that may be nearer than ``margin``.
-            margin: metres that all other checked pairs keep.
-            near: pairs that need not keep the margin, but must not overlap.
-            close: pairs that keep another margin, which is in metres.
-            source: a world of another version, to reuse its results; the answers are the same
-                without.
+            margin: distance of all other checked pairs [m].
+            near_pairs: pairs that may be nearer than ``margin``, but must not overlap.
+            pair_margins: distance by pair [m], instead of ``margin``.
+            source: world of another version of the scene, whose results are reused. The result does
+                not depend on it.
         """
-        pair_margins = {(min(pair), max(pair)): metres for pair, metres in close.items()}
-        pair_margins |= {(min(pair), max(pair)): -TOUCHING for pair in near}
+        margins = {(min(pair), max(pair)): distance for pair, distance in pair_margins.items()}
+        margins |= {(min(pair), max(pair)): -TOUCH_TOLERANCE for pair in near_pairs}
         for exemption in allowed_contacts:
             if exemption.frame_a in scene and exemption.frame_b in scene:
-                pair_margins[exemption.frame_a, exemption.frame_b] = -exemption.penetration
+                margins[exemption.frame_a, exemption.frame_b] = -exemption.penetration
         movable = movable_frames(scene)
         if source is not None:
-            return source.moved_to(scene, movable=movable, margin=margin, pair_margins=pair_margins)
-        return CollisionWorld(scene, movable=movable, margin=margin, pair_margins=pair_margins)
+            return source.moved_to(scene, movable=movable, margin=margin, pair_margins=margins)
+        return CollisionWorld(scene, movable=movable, margin=margin, pair_margins=margins)
 
     def check_world(
         self,
@@ -229,20 +233,16 @@ class CollisionRules:
         *,
         source: CollisionWorld | None = None,
     ) -> CollisionWorld:
-        """Return the collision world without margin, with which plans are validated; see :meth:`world`.
+        """Return the collision world of plan validation, which has no margin; see :meth:`world`.
 
         Args:
             scene: the scene.
             allowed_contacts: pairs that may collide.
             source: world whose geometry is reused.
         """
-        return self.world(scene, allowed_contacts, margin=-TOUCHING, source=source)
+        return self.world(scene, allowed_contacts, margin=-TOUCH_TOLERANCE, source=source)
 
 
-def _rest(object: str, support: str) -> AllowedContact:
-    return AllowedContact.of(
-        object,
-        support,
-        penetration=ALLOWED_PENETRATION,
-        reason="an object touches what it rests on",
-    )
+def _support_contact(object: str, support: str) -> AllowedContact:
+    reason = "an object touches what it rests on"
+    return AllowedContact.of(object, support, penetration=ALLOWED_PENETRATION, reason=reason)

@@ -1,9 +1,9 @@
 """Mass of rigid groups.
 
-What the scene says counts; where it is silent, volume times a density, and a bounding box for the
-moments of inertia.
+The masses of the scene are used where it defines any. Otherwise the mass is volume times density,
+with the moments of inertia of a bounding box.
 
-Invariants: functions of the scene and the density alone.
+Invariants: all results depend only on the scene and the density.
 """
 
 from __future__ import annotations
@@ -17,92 +17,89 @@ from tmkit._support.elementary import dot, product
 from tmkit.errors import ShapeError
 from tmkit.formats.mesh.solids import solid_inertia
 from tmkit.graph import AttachedShape, Inertia, Mesh, SceneGraph
-from tmkit.spatial import Pose
 
 DENSITY = 500.0
-"""kg/m^3 of objects of which the scene gives no mass."""
+"""Density of objects without a mass in the scene [kg/m^3]."""
 
 GRAVITY = 9.81
-"""m/s^2, downwards along z of the root."""
+"""Gravitational acceleration, along the negative z axis of the root [m/s^2]."""
 
-_DEFAULT_LINK_MASS = 0.1  # kilograms of a moving link of which nothing is known, not even a shape
+_DEFAULT_LINK_MASS = 0.1
+"""Mass of a moving link without inertia and without a shape [kg]."""
+
+_DEFAULT_LINK_RADIUS = 0.05
+"""Radius of the ball that stands for such a link [m]."""
+
+_POINT_MASS_RADIUS = 0.02
+"""Radius of the ball whose moments are used for a mass without moments of inertia [m]."""
+
+_Part = tuple[float, NDArray[np.float64], NDArray[np.float64]]
 
 
 def ball_inertia(mass: float, radius: float) -> Inertia:
-    """Return the inertia of a uniform sphere (kg, metres) about its center."""
+    """Return the inertia of a uniform sphere of a mass [kg] and radius [m] about its center."""
     return Inertia(mass, matrix=0.4 * mass * radius * radius * np.eye(3))
 
 
 def lumped_inertia(scene: SceneGraph, frames: Sequence[str], *, density: float) -> Inertia:
-    """Return mass, centre and moments about it of rigidly joined frames as one body, in the axes of ``frames[0]``.
+    """Return the inertia of rigidly connected frames as one body.
 
-    Masses of the scene count; only when there are none at all do the collision shapes count with
-    ``density`` (kg/m^3).
+    The center of mass and the moments about it are in the axes of ``frames[0]``. Collision shapes
+    are used only if the scene defines no mass for any of the frames.
 
     Args:
-        frames: frames that no moving joint parts, the reference first.
-        density: kg/m^3, for a body without masses.
+        scene: the scene.
+        frames: frames without a moving joint between them, the reference first.
+        density: density of a body without masses [kg/m^3].
     """
-    parts: list[tuple[float, NDArray[np.float64], NDArray[np.float64]]] = []
+    parts: list[_Part] = []
     bodies: set[str] = set()
     for frame in frames:
         inertia = scene.inertia(frame)
-        if inertia is not None and inertia.mass > 0.0 and scene.body(frame) not in bodies:
-            bodies.add(scene.body(frame))
-            base_from_frame = scene.pose(frame, relative_to=frames[0])
-            rotation = base_from_frame.rotation
-            matrix = np.asarray(inertia.matrix, dtype=float)
-            if not np.trace(matrix) > 0.0:  # a point counts as a small ball
-                matrix = 0.4 * inertia.mass * 0.02 * 0.02 * np.eye(3)
-            parts.append(
-                (
-                    inertia.mass,
-                    base_from_frame.apply(inertia.center),
-                    product(rotation, matrix, rotation.T),
-                )
-            )
+        if inertia is None or not inertia.mass > 0.0 or scene.body(frame) in bodies:
+            continue
+        bodies.add(scene.body(frame))
+        base_from_frame = scene.pose(frame, relative_to=frames[0])
+        rotation = base_from_frame.rotation
+        moments = np.asarray(inertia.matrix, dtype=float)
+        if not np.trace(moments) > 0.0:
+            moments = 0.4 * inertia.mass * _POINT_MASS_RADIUS * _POINT_MASS_RADIUS * np.eye(3)
+        center = base_from_frame.apply(inertia.center)
+        parts.append((inertia.mass, center, product(rotation, moments, rotation.T)))
     if not parts:
         parts = _parts_of_shapes(scene, frames, density)
     if not parts:
-        return ball_inertia(_DEFAULT_LINK_MASS, 0.05)
+        return ball_inertia(_DEFAULT_LINK_MASS, _DEFAULT_LINK_RADIUS)
     mass = sum(part[0] for part in parts)
     center = sum((part[0] * part[1] for part in parts), np.zeros(3)) / mass
     matrix = np.zeros((3, 3))
-    for part_mass, part_center, part_matrix in parts:
+    for part_mass, part_center, part_moments in parts:
         offset = part_center - center
-        matrix += part_matrix + part_mass * (
-            dot(offset, offset) * np.eye(3) - np.outer(offset, offset)
-        )
+        steiner = dot(offset, offset) * np.eye(3) - np.outer(offset, offset)
+        matrix += part_moments + part_mass * steiner
     return Inertia(mass, center, matrix=matrix)
 
 
-def _parts_of_shapes(
-    scene: SceneGraph, frames: Sequence[str], density: float
-) -> list[tuple[float, NDArray[np.float64], NDArray[np.float64]]]:
-    """Return mass, centre and moments of each collision shape, taken as a box as large as its bounds.
+def _parts_of_shapes(scene: SceneGraph, frames: Sequence[str], density: float) -> list[_Part]:
+    """Return the mass, centre and moments of each collision shape, in the axes of ``frames[0]``.
 
-    A mesh has its own centre of mass, for on that depends whether it stands.
+    The moments are those of the bounding box. A mesh has its own centre of mass, since its
+    stability depends on it.
     """
     parts = []
     for frame in frames:
         base_from_frame = scene.pose(frame, relative_to=frames[0])
         for attached in scene.shapes(frame):
-            # no volume to weigh
+            # Planes and point clouds have no volume.
             if not attached.collision or attached.shape.kind in ("plane", "point_cloud"):
                 continue
             if not attached.shape.volume > 0.0:
                 continue
             lower, upper = (np.asarray(bound, dtype=float) for bound in attached.shape.bounds)
-            base_from_shape: Pose = base_from_frame @ attached.pose
+            base_from_shape = base_from_frame @ attached.pose
             mass = density * attached.shape.volume
-            squares = (upper - lower) ** 2
-            moments = (
-                mass
-                / 12.0
-                * np.diag(
-                    [squares[1] + squares[2], squares[0] + squares[2], squares[0] + squares[1]]
-                )
-            )
+            x, y, z = (upper - lower) ** 2
+            moments = mass / 12.0 * np.diag([y + z, x + z, x + y])
             rotation = base_from_shape.rotation
             centre = solid_centre(attached.replace(pose=base_from_shape))
             parts.append((mass, centre, product(rotation, moments, rotation.T)))
@@ -110,19 +107,23 @@ def _parts_of_shapes(
 
 
 def solid_centre(attached: AttachedShape) -> NDArray[np.float64]:
-    """Return the centre of mass (3,) of a solid of one density, in the frame that it is attached to."""
+    """Return the centre of mass (3,) of a solid of uniform density, in the frame of its parent."""
     return volume_and_centre(attached)[1]
 
 
 def volume_and_centre(attached: AttachedShape) -> tuple[float, NDArray[np.float64]]:
-    """Return cubic metres and centre (3,) of a solid of one density, in the frame that it is attached to."""
+    """Return the volume and centre of mass (3,) of a solid of uniform density.
+
+    Returns:
+        volume [m^3], and centre in the frame to which the shape is attached [m].
+    """
     shape = attached.shape
     lower, upper = shape.bounds
     if shape.kind in ("point_cloud", "height_field"):
         return float(np.prod(upper - lower)), attached.pose.apply((lower + upper) / 2)
     try:
         centre, _ = solid_inertia(shape, 1.0)
-        # else some of a mesh's faces look inwards
+        # The centre lies outside the bounds if some faces of a mesh point inwards.
         if np.all(centre >= lower) and np.all(centre <= upper):
             return float(shape.volume), attached.pose.apply(centre)
     except ShapeError:

@@ -1,12 +1,12 @@
-"""Motion planners: their queries, their results, and the check of their paths.
+"""Motion planners, their queries, and the check of their paths.
 
 A :class:`MotionPlanner` has one method, which takes a :class:`PathQuery` and returns a
-:class:`~tmkit.motion.PathResult`. The core's RRT-Connect (:class:`RrtConnect`) is the default. The
-paths of a user's planner are verified by :func:`search_verified`.
+:class:`~tmkit.motion.PathResult`. The default is :class:`RrtConnect`, the RRT-Connect of the C++
+core. :func:`search_verified` checks the paths of a user's planner.
 
-Invariants that a planner must keep, because plans are repeatable by them: the same query, seed
-included, gives the same path, whatever was searched before or runs beside; iterations decide and
-clocks only stop.
+Invariants of a planner, on which repeatable plans depend: equal queries, including the seed, give
+equal paths. Previous and concurrent searches have no effect. The result depends on iteration
+counts, and a time limit only ends the search.
 """
 
 from __future__ import annotations
@@ -32,20 +32,24 @@ from tmkit.motion.path_constraints import PathConstraint, path_fault
 from tmkit.spatial.plain import plain_numbers
 
 _Array = NDArray[np.float64]
-_END_TOLERANCE = 1e-9  # radians or metres: paths of one motion share their ends
-_HALVINGS = 3  # of the resolution, when a path fails the fine check
+
+_END_TOLERANCE = 1e-9
+"""Largest difference of a joint value between equal configurations [rad or m]."""
+
+_MAX_HALVINGS = 3
+"""Number of times that the resolution is halved after a path fails the fine check."""
 
 
 @dataclass(frozen=True, eq=False)
 class PathCheck:
-    """The fine check that a path must pass in the end.
+    """Final collision check of a path, at a fine resolution.
 
     Attributes:
-        world: what collides, usually without a margin.
-        resolution: radians or metres of any joint between two checked configurations.
-        tool_frame: frame that travels at most ``tool_travel`` between two checks; None for no such
+        world: collision world, usually without a margin.
+        resolution: largest step of any joint between two checked configurations [rad or m].
+        tool_frame: frame that moves at most ``tool_travel`` between two checks. None for no such
             bound.
-        tool_travel: metres.
+        tool_travel: largest distance that the tool frame moves between two checks [m].
     """
 
     world: CollisionWorld
@@ -53,7 +57,7 @@ class PathCheck:
     tool_frame: str | None = None
     tool_travel: float = 0.001
 
-    def of(self, path: _Array) -> RecheckResult:
+    def run(self, path: _Array) -> RecheckResult:
         """Check a path (k, n_joints)."""
         return recheck_path(
             self.world,
@@ -66,23 +70,23 @@ class PathCheck:
 
 @dataclass(frozen=True, eq=False)
 class PathQuery:
-    """A path to be found, in one version of a scene.
+    """Query for a path in one version of a scene.
 
-    Configurations are full, (n_joints,) in the order of the scene's joints; *arm* coordinates are
-    those of the joints that move alone, (n,) in the order of ``joints``.
+    Full configurations are (n_joints,), in the order of the scene's joints. *Arm* coordinates are
+    the values (n,) of the moving joints, in the order of ``joints``.
 
     Attributes:
-        world: what collides, margins included.
-        joints: the joints that may move; the others stay as at the start.
-        start: (n_joints,) where the path begins.
-        goals: (m, n_joints) where it may end; of each only the joints that move count.
-        seed: seed of everything random.
-        max_iterations: how long to search, in units of the planner's own that grow with its work.
-        resolution: radians or metres of any joint between two configurations that are checked while
-            searching.
-        check: the fine check that the path must pass, in a world that is no stricter.
-            (:class:`RrtConnect` proves its paths free in ``world``, which implies it.)
-        constraints: what frames keep along the whole path. A planner that cannot raises a
+        world: collision world, including margins.
+        joints: moving joints. All other joints keep their values at the start.
+        start: (n_joints,) first configuration of the path.
+        goals: (m, n_joints) allowed last configurations. Only their moving joints are used.
+        seed: seed of all random numbers.
+        max_iterations: search effort, in the planner's own unit.
+        resolution: largest step of any joint between two configurations that the search checks [rad
+            or m].
+        check: final check of the path, in a world that is no stricter. :class:`RrtConnect` proves
+            its paths free in ``world``, which implies this check.
+        constraints: path constraints. A planner without support for them raises a
             ConfigurationError.
     """
 
@@ -97,33 +101,33 @@ class PathQuery:
     constraints: tuple[PathConstraint, ...] = ()
 
     @cached_property
-    def entries(self) -> tuple[int, ...]:
-        """Where the joints that move stand in a configuration."""
+    def joint_indices(self) -> tuple[int, ...]:
+        """Indices of the moving joints in a full configuration."""
         names = self.world.scene.joint_names
         return tuple(names.index(joint) for joint in self.joints)
 
     @property
     def limits(self) -> _Array:
-        """(n, 2) least and greatest values of the joints that move; infinite where there is no limit."""
-        return np.array(self.world.scene.joint_limits[list(self.entries)])
+        """(n, 2) smallest and largest values of the moving joints; infinite without a limit."""
+        return np.array(self.world.scene.joint_limits[list(self.joint_indices)])
 
     def to_arm(self, q: ArrayLike) -> _Array:
-        """Return the values (..., n) of the joints that move, of configurations (..., n_joints)."""
-        return np.array(plain_numbers(q, "q")[..., list(self.entries)])
+        """Return the values (..., n) of the moving joints in configurations (..., n_joints)."""
+        return np.array(plain_numbers(q, "q")[..., list(self.joint_indices)])
 
     def to_full(self, arm: ArrayLike) -> _Array:
-        """Return full configurations (..., n_joints) with the given values (..., n) of the joints that move."""
+        """Return configurations (..., n_joints) with values (..., n) of the moving joints."""
         values = plain_numbers(arm, "arm")
         full = np.broadcast_to(self.start, (*values.shape[:-1], len(self.start))).copy()
-        full[..., list(self.entries)] = values
+        full[..., list(self.joint_indices)] = values
         return full
 
     def is_free(self, arm: ArrayLike) -> bool:
-        """Return whether a configuration (n,) of the arm is free of collisions; limits are not looked at."""
+        """Return whether an arm configuration (n,) is collision-free; joint limits are ignored."""
         return not self.world.is_in_collision(self.to_full(arm))
 
     def is_edge_free(self, first: ArrayLike, second: ArrayLike) -> bool:
-        """Return whether the straight motion between two configurations is collision-free, both ends included.
+        """Return whether a straight joint motion is collision-free, including both ends.
 
         Args:
             first: (n,) configuration of the moving joints.
@@ -133,37 +137,37 @@ class PathQuery:
             self.to_full(first), self.to_full(second), resolution=self.resolution
         )
 
-    def solved(self, path: ArrayLike) -> PathResult:
-        """Return the result of a search that found a path, given in arm coordinates (k, n)."""
+    def path_result(self, path: ArrayLike) -> PathResult:
+        """Return the result of a successful search, from its path (k, n) in arm coordinates."""
         return PathResult(PathStatus.SOLVED, self.to_full(path))
 
-    def unsolved(self) -> PathResult:
+    def no_path_result(self) -> PathResult:
         """Return the result of a search without a path within the iterations."""
         return PathResult(PathStatus.NO_PATH, self.to_full(np.empty((0, len(self.joints)))))
 
 
 class MotionPlanner(Protocol):
-    """Finds paths between configurations."""
+    """Planner of collision-free paths between configurations."""
 
     def search(self, query: PathQuery) -> PathResult:
-        """Search for a path; the result may be that none was found within the iterations."""
+        """Search for a path. The result has no path if the iterations do not suffice."""
         ...
 
 
 @dataclass(frozen=True)
 class RrtConnect:
-    """The core's own search: RRT-Connect, then cuts of corners; see :func:`tmkit.motion.search_path`.
+    """RRT-Connect of the C++ core with shortcuts; see :func:`tmkit.motion.search_path`.
 
     Args:
-        step: longest edge of a tree, in radians (Euclidean over the joints).
-        shortcut_iterations: cuts that are tried to shorten a path.
+        step: longest edge of a tree, Euclidean over the joints [rad].
+        shortcut_iterations: number of attempts to shorten a path.
     """
 
     step: float = 0.5
     shortcut_iterations: int = 100
 
     def search(self, query: PathQuery) -> PathResult:
-        """Search for a path; one that is found is proved free."""
+        """Search for a path. A resulting path is proved collision-free."""
         return search_path(
             query.world,
             query.joints,
@@ -182,60 +186,63 @@ class RrtConnect:
 def search_verified(planner: MotionPlanner, query: PathQuery) -> PathResult:
     """Search with a planner and accept its path only after the fine check.
 
+    A path that fails the check is searched again at half the resolution, up to three times.
+
     Args:
         planner: the planner.
-        query: what is wanted.
+        query: the query.
 
     Returns:
-        The planner's result; with the status ``RECHECK_FAILED`` instead, where its path does not
-        pass the fine check or leaves a constraint.
+        The planner's result. Its status is ``RECHECK_FAILED`` instead if the path fails the fine
+        check or violates a constraint.
 
     Raises:
-        ConfigurationError: the planner raises an error that is none of tmkit's, or returns no
-            result. Also if its path does not lead from the start to a goal, or moves other joints:
-            a mistake of the planner.
+        ConfigurationError: if the planner raises an error other than a TmkitError, or returns no
+            PathResult. Also if its path does not connect the start to a goal, or moves other
+            joints.
     """
     name = type(planner).__name__
-    for halvings in range(_HALVINGS + 1):
+    for halvings in range(_MAX_HALVINGS + 1):
         finer = replace(query, resolution=query.resolution / 2**halvings)
         try:
-            found = planner.search(finer)
+            result = planner.search(finer)
         except (TmkitError, MemoryError):
             raise
         except Exception as error:
             raise ConfigurationError(
                 f"motion planner '{name}' fails: {type(error).__name__}: {error}"
             ) from error
-        if not isinstance(found, PathResult):
+        if not isinstance(result, PathResult):
             raise ConfigurationError(
-                f"motion planner '{name}' gives {repr(found)[:60]}, which is no PathResult"
+                f"motion planner '{name}' must return a PathResult, got {repr(result)[:60]}"
             )
-        # the core has proved its own
-        if found.status is not PathStatus.SOLVED or type(planner) is RrtConnect:
-            return found
-        _require_path(found.path, query, name)
-        result = None if query.check is None else query.check.of(found.path)
-        if (result is None or result.is_ok) and path_fault(
-            query.world.scene, found.path, query.constraints
-        ) is None:
-            return found
-    pair, joint = (None, None) if result is None else (result.pair, result.joint)
-    return PathResult(PathStatus.RECHECK_FAILED, query.unsolved().path, pair=pair, joint=joint)
+        # The core has already proved its own paths free.
+        if result.status is not PathStatus.SOLVED or type(planner) is RrtConnect:
+            return result
+        _require_path(result.path, query, name)
+        check = None if query.check is None else query.check.run(result.path)
+        is_accepted = check is None or check.is_ok
+        if is_accepted and path_fault(query.world.scene, result.path, query.constraints) is None:
+            return result
+    pair, joint = (None, None) if check is None else (check.pair, check.joint)
+    no_path = query.no_path_result().path
+    return PathResult(PathStatus.RECHECK_FAILED, no_path, pair=pair, joint=joint)
 
 
 def _require_path(path: _Array, query: PathQuery, planner: str) -> None:
-    def differ(first: _Array, second: _Array) -> bool:
-        return bool(np.max(np.abs(first - second), initial=0.0) > _END_TOLERANCE)
-
     count = len(query.start)
     if path.shape[1] != count or not len(path):
         raise ConfigurationError(
             f"the path of {planner} must have shape (k, {count}), not {path.shape}"
         )
-    if differ(path[0], query.start):
+    if _differ(path[0], query.start):
         raise ConfigurationError(f"the path of {planner} does not begin at the start")
-    still = np.delete(path, list(query.entries), axis=1)
-    if differ(still, np.delete(query.start, list(query.entries))):
+    indices = list(query.joint_indices)
+    if _differ(np.delete(path, indices, axis=1), np.delete(query.start, indices)):
         raise ConfigurationError(f"the path of {planner} moves joints that are not in query.joints")
-    if all(differ(query.to_arm(path[-1]), query.to_arm(goal)) for goal in query.goals):
+    if all(_differ(query.to_arm(path[-1]), query.to_arm(goal)) for goal in query.goals):
         raise ConfigurationError(f"the path of {planner} does not end at a goal")
+
+
+def _differ(first: _Array, second: _Array) -> bool:
+    return bool(np.max(np.abs(first - second), initial=0.0) > _END_TOLERANCE)

@@ -1,4 +1,4 @@
-"""The motion planners, built in and installed, by name."""
+"""Registry of built-in and installed motion planners, by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _make_rrt_connect() -> MotionPlanner:
 RRT_CONNECT: PlugIn[MotionPlanner] = PlugIn(
     "rrt-connect", _make_rrt_connect, "RRT-Connect of the core, with path constraints; the default."
 )
-"""The core's RRT-Connect."""
+"""Plug-in of the RRT-Connect of the C++ core."""
 
 
 def _built_in() -> tuple[PlugIn[MotionPlanner], ...]:
@@ -30,4 +30,4 @@ def _built_in() -> tuple[PlugIn[MotionPlanner], ...]:
 MOTION_PLANNERS: MakerGroup[MotionPlanner] = MakerGroup(
     "tmkit.motion_planners", "motion planner", PlugIn, _built_in, methods=("search",)
 )
-"""The motion planners."""
+"""Entry point group of motion planners."""

@@ -26,7 +26,7 @@ from tmkit._support.elementary import norms
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, CollisionWorld, TorqueLimits, recheck_path
-from tmkit.motion.collision_rules import TOUCHING, AllowedContact
+from tmkit.motion.collision_rules import TOUCH_TOLERANCE, AllowedContact
 from tmkit.motion.path_constraints import interpolated
 from tmkit.motion.timing import BlendedPath, TimedPath, blend_path
 from tmkit.plans.values import Configuration, Plan, PlannedMotion, PlanStep, Segment, SegmentKind
@@ -524,7 +524,9 @@ def _make_world(piece: Piece, source: CollisionWorld | None) -> tuple[CollisionW
     # Allow half of the clearance of the path.
     near_contacts = [
         AllowedContact.of(
-            *pair, penetration=-0.5 * distance if distance > 0.0 else TOUCHING, reason="it is near"
+            *pair,
+            penetration=-0.5 * distance if distance > 0.0 else TOUCH_TOLERANCE,
+            reason="it is near",
         )
         for pair, distance in clearances.items()
     ]

@@ -178,7 +178,7 @@ class PlanningContext:
         is_checked = type(planner) in (FastDownward, CheckedTaskPlanner)
         initialize(
             self,
-            rules=CollisionRules.from_start(first, self.scene, q=self.q, others=tuple(further)),
+            rules=CollisionRules.from_start(first, self.scene, q=self.q, other_arms=tuple(further)),
             sampling=self._sampling(self.options.seed),
             task_planner=planner if is_checked else CheckedTaskPlanner(planner),
         )

@@ -380,7 +380,7 @@ def explain_enclosed_arm(
         max_iterations: iterations of one path search.
         seed: seed of the sampled targets and of the path searches.
     """
-    arm, held = rules.manipulator, rules.held(scene)
+    arm, held = rules.manipulator, rules.held_object(scene)
     world = rules.check_world(scene, rules.allowed_contacts(scene, contact_object=held))
 
     # Sample the targets uniformly from the arm's range.

@@ -201,9 +201,9 @@ def _find_start(
     scene.at(start)  # raises for a wrong length and for numbers that are not finite
     _require_limits(scene, start, manipulators)
     rules = CollisionRules.from_start(
-        manipulators[0], scene, q=start, others=tuple(manipulators[1:])
+        manipulators[0], scene, q=start, other_arms=tuple(manipulators[1:])
     )
-    for exemption in rules.parked:
+    for exemption in rules.start_overlaps:
         _log.warning("the start is in collision: %s", exemption)
     _require_no_collisions(scene, start, rules)
     for arm in manipulators:
@@ -252,7 +252,7 @@ def _require_no_collisions(scene: SceneGraph, q: Configuration, rules: Collision
         CollisionError: if bodies collide.
     """
     world = rules.check_world(
-        scene, rules.allowed_contacts(scene, contact_object=rules.held(scene))
+        scene, rules.allowed_contacts(scene, contact_object=rules.held_object(scene))
     )
     contacts = world.contacts(q)
     if contacts:

@@ -145,7 +145,7 @@ class MotionSource:
             row |= {
                 "status": "solved",
                 "explanation": "",
-                "is_valid": check.of(path).is_ok,
+                "is_valid": check.run(path).is_ok,
                 "path_length": length,
             }
         return row

@@ -41,7 +41,11 @@ class StraightOnly:
     def search(self, query: PathQuery) -> PathResult:
         """Go straight to the first goal, or give up."""
         start, goal = query.to_arm(query.start), query.to_arm(query.goals[0])
-        return query.solved([start, goal]) if query.is_edge_free(start, goal) else query.unsolved()
+        return (
+            query.path_result([start, goal])
+            if query.is_edge_free(start, goal)
+            else query.no_path_result()
+        )
 
 
 NO_PLANNER = 3

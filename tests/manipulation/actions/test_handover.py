@@ -173,7 +173,7 @@ def test_an_arm_that_nobody_knows(plan: Plan) -> None:
     ):
         plan.arm("baxter_lef")
     with pytest.raises(UnknownNameError, match="unknown arm 'nobody'"):
-        CollisionRules(plan.robot).acting("nobody")
+        CollisionRules(plan.robot).for_arm("nobody")
 
 
 def test_a_domain_of_one_arm_refuses_two() -> None:

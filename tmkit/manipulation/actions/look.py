@@ -92,7 +92,9 @@ class Look(BuiltInCandidate):
             arm.manipulator.tool, relative_to=self.camera, q=q
         )
         phase = primitives.phase(
-            scene, primitives.near_pairs(scene, q), contact_object=primitives.rules.held(scene)
+            scene,
+            primitives.near_pairs(scene, q),
+            contact_object=primitives.rules.held_object(scene),
         )
         contacts = primitives.contacts(
             phase, root_from_tool, q=q, seed=seed, label="reaching a view"

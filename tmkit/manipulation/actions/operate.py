@@ -134,7 +134,7 @@ class _Operation:
         if abs(to - float(self.q[self.entry])) <= _GOAL_TOLERANCE:
             return MotionFailure(phase, f"it is at {to:.6g} already", kind=FailureKind.NO_CHOICE)
         moving_frames = {*self.scene.subtree(self.scene.joint_frame(self.joint))}
-        for contact in self.arm.primitives.rules.parked:
+        for contact in self.arm.primitives.rules.start_overlaps:
             if {contact.frame_a, contact.frame_b} & moving_frames:
                 pair = (contact.frame_a, contact.frame_b)
                 cause = f"'{pair[0]}' and '{pair[1]}' overlap at the start"

@@ -288,7 +288,7 @@ class ArmMotionPlanner:
             if joint not in self.manipulator.joints:
                 raise UnknownNameError.of("joint of the arm", joint, self.manipulator.joints)
         primitives, label = self.primitives, f"to {name}"
-        held = primitives.rules.held(scene)
+        held = primitives.rules.held_object(scene)
         near_pairs = primitives.near_pairs(scene, q)
         phase = primitives.phase(scene, near_pairs, contact_object=held, constraints=constraints)
         goal = scene.configuration(dict(joints), base=q)
@@ -509,12 +509,12 @@ def arm_motion_planners(
         motion_planner: path planner. Defaults to the RRT-Connect of the C++ core.
     """
     if rules is None:
-        rules = CollisionRules(manipulators[0], others=tuple(manipulators[1:]))
+        rules = CollisionRules(manipulators[0], other_arms=tuple(manipulators[1:]))
     return {
         arm.name: ArmMotionPlanner(
             arm,
             budget=budget,
-            rules=rules.acting(arm.name),
+            rules=rules.for_arm(arm.name),
             clock=clock,
             motion_planner=motion_planner,
         )

@@ -89,7 +89,7 @@ class Pour(BuiltInCandidate):
         self, arm: ArmMotionPlanner, context: ActionContext, seed: int
     ) -> Iterator[ActionMotion | MotionFailure]:
         scene, q, primitives = context.scene, context.q, arm.primitives
-        if primitives.rules.held(scene) != self.object:
+        if primitives.rules.held_object(scene) != self.object:
             cause = f"'{self.object}' is not in the hand of '{arm.manipulator.name}'"
             yield MotionFailure("pouring", cause, kind=FailureKind.NO_CHOICE)
             return

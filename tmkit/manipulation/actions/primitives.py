@@ -236,11 +236,15 @@ class MotionPrimitives:
             scene, contact_object=contact_object, support=support
         )
         world = self.rules.world(
-            scene, allowed_contacts, margin=PLANNING_MARGIN, near=near_pairs, source=self._world
+            scene,
+            allowed_contacts,
+            margin=PLANNING_MARGIN,
+            near_pairs=near_pairs,
+            source=self._world,
         )
         check_world = self.rules.check_world(scene, allowed_contacts, source=self._check_world)
         self._world, self._check_world = world, check_world
-        carrying = carrying_constraints(scene, self.rules.held(scene))
+        carrying = carrying_constraints(scene, self.rules.held_object(scene))
         distinct = dict.fromkeys((*carrying, *constraints))
         return CollisionContext(
             scene, allowed_contacts, world, check_world, near_pairs, tuple(distinct)
@@ -574,7 +578,7 @@ class MotionPrimitives:
         """
         scene, allowed_contacts, near_pairs = phase.scene, phase.allowed_contacts, phase.near_pairs
         wide_world = self.rules.world(
-            scene, allowed_contacts, margin=WIDE_MARGIN, near=near_pairs, source=phase.world
+            scene, allowed_contacts, margin=WIDE_MARGIN, near_pairs=near_pairs, source=phase.world
         )
         pair_margins: dict[tuple[str, str], float] = {}
         for contact in (contact for q in (start, *goals) for contact in wide_world.contacts(q)):
@@ -587,8 +591,8 @@ class MotionPrimitives:
             scene,
             allowed_contacts,
             margin=WIDE_MARGIN,
-            near=near_pairs,
-            close=pair_margins,
+            near_pairs=near_pairs,
+            pair_margins=pair_margins,
             source=phase.world,
         )
 
@@ -745,7 +749,7 @@ class MotionPrimitives:
         Raises:
             PrimitiveFailedError: if the path collides or violates a constraint.
         """
-        result = phase.check(self.manipulator.tool).of(path)
+        result = phase.check(self.manipulator.tool).run(path)
         if not result.is_ok:
             pairs = (result.pair,) if result.pair is not None else ()
             cause = "the straight line did not pass the fine check"

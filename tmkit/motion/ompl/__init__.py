@@ -1,1 +1,1 @@
-"""Paths by OMPL's sampling-based planners."""
+"""Sampling-based motion planners of OMPL."""

@@ -1,27 +1,26 @@
-"""OMPL's sampling-based planners as motion planners; wants the extra ``planners``.
+"""Sampling-based motion planners of OMPL; requires the extra ``planners``.
 
-The collision checks are the core's: each question passes through Python twice, so this costs
-several times what the core's own search does.
+The C++ core checks collisions. Each check crosses the language boundary twice, so a search takes
+several times as long as with the core's own planner.
 
-OMPL has one generator of seeds in a process, from which every sampler takes its seed when it is
-made. :meth:`OmplPlanner.search` sets it before it makes any: the same query gives the same path.
-This holds only while no other thread of the process uses OMPL. Whatever else in the process draws
-seeds from OMPL afterwards goes on from there. Planners of OMPL that run threads of their own are
-not offered, as their answers depend on the clock.
+OMPL has one seed generator per process, which seeds every sampler at its construction.
+:meth:`OmplPlanner.search` seeds the generator before it constructs samplers, so equal queries give
+equal paths. This holds only while no other thread of the process uses OMPL. Later samplers of other
+code continue with the sequence of this seed. Multithreaded OMPL planners are not available, since
+their results depend on the clock.
 
-Iterations are counted in OMPL's termination condition. OMPL's optimising planners (names with
-``star``) use all of them and search for ever shorter paths; the others end with the first.
+OMPL's termination condition counts the iterations. Optimizing planners (names with ``star``) use
+all iterations to shorten the path. All other planners end with the first path.
 
-Invariants: OMPL's messages are silent while it searches, and its level of messages is as before
-    afterwards.
+Invariants: OMPL prints no messages during a search. Its log level is restored afterwards.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,22 +41,21 @@ OMPL_PLANNERS = (
     "InformedRRTstar",
     "RRTstar",
 )
-"""The planners that are offered: those that repeat themselves."""
+"""Names of the available planners, all of which are repeatable."""
 
 
 @dataclass(frozen=True)
 class OmplPlanner:
-    """One of OMPL's planners.
+    """OMPL planner as a :class:`~tmkit.motion.MotionPlanner`.
 
     Args:
-        name: the planner's class in ``ompl.geometric``, one of :data:`OMPL_PLANNERS`.
-        step: longest motion that is added to a tree, in radians; planners without such a number do
-            not look at it.
-        shortcut_steps: attempts at a shorter path when one was found; 0 for none.
+        name: class of the planner in ``ompl.geometric``, one of :data:`OMPL_PLANNERS`.
+        step: longest motion that is added to a tree [rad]. Ignored by planners without a range.
+        shortcut_steps: number of attempts to shorten a path; 0 for none.
 
     Raises:
-        UnknownNameError: a planner that is not offered.
-        ConfigurationError: a number that is none.
+        UnknownNameError: if the planner is not available.
+        ConfigurationError: if ``step`` is not positive or ``shortcut_steps`` is negative.
     """
 
     name: str = "RRTConnect"
@@ -71,12 +69,12 @@ class OmplPlanner:
             raise ConfigurationError("step must be positive, and shortcut_steps not negative")
 
     def search(self, query: PathQuery) -> PathResult:
-        """Search for a path; the result may be that none was found within the iterations.
+        """Search for a path. The result has no path if the iterations do not suffice.
 
         Raises:
-            MissingExtraError: OMPL is not installed.
-            ConfigurationError: a joint without limits, in which OMPL cannot sample, or path
-                constraints.
+            MissingExtraError: if OMPL is not installed.
+            ConfigurationError: if a joint has no limits, between which OMPL samples, or if the
+                query has path constraints.
         """
         if query.constraints:
             raise ConfigurationError(
@@ -85,13 +83,13 @@ class OmplPlanner:
         with importing("ompl", "planners", "OMPL's planners need"):
             from ompl import base, geometric, util
         start, goals = query.to_arm(query.start), query.to_arm(query.goals)
-        ends = _unusable_ends(query, start, goals)
-        if ends is not None:
-            return ends
+        failure = _check_ends(query, start, goals)
+        if failure is not None:
+            return failure
         goals = goals[[_is_within(goal, query) and query.is_free(goal) for goal in goals]]
         for goal in goals:
             if query.is_edge_free(start, goal):
-                return query.solved([start, goal])
+                return query.path_result([start, goal])
         level = util.getLogLevel()
         util.setLogLevel(util.LOG_NONE)
         try:
@@ -99,11 +97,11 @@ class OmplPlanner:
             path = _Search(query, base, geometric).run(self, start, goals)
         finally:
             util.setLogLevel(level)
-        return query.unsolved() if path is None else query.solved(path)
+        return query.no_path_result() if path is None else query.path_result(path)
 
 
 class _Search:
-    """One query in OMPL's words."""
+    """OMPL problem of one path query."""
 
     def __init__(self, query: PathQuery, base: ModuleType, geometric: ModuleType) -> None:
         self.query, self.base, self.geometric = query, base, geometric
@@ -125,21 +123,21 @@ class _Search:
         base, geometric = self.base, self.geometric
         information = base.SpaceInformation(self.space)
         information.setStateValidityChecker(lambda state: self.query.is_free(self._values(state)))
-        information.setMotionValidator(self._edges(information))
+        information.setMotionValidator(self._motion_validator(information))
         information.setup()
         definition = base.ProblemDefinition(information)
         definition.addStartState(self._state(start))
-        wanted = base.GoalStates(information)
+        goal_states = base.GoalStates(information)
         for goal in goals:
-            wanted.addState(self._state(goal))
-        definition.setGoal(wanted)
+            goal_states.addState(self._state(goal))
+        definition.setGoal(goal_states)
         search = getattr(geometric, planner.name)(information)
         if hasattr(search, "setRange"):
             search.setRange(planner.step)
         search.setProblemDefinition(definition)
         search.setup()
-        asked = iter(range(self.query.max_iterations))
-        search.solve(base.PlannerTerminationCondition(lambda: next(asked, None) is None))
+        iterations = iter(range(self.query.max_iterations))
+        search.solve(base.PlannerTerminationCondition(lambda: next(iterations, None) is None))
         if not definition.hasExactSolution():
             return None
         path = definition.getSolutionPath()
@@ -152,43 +150,50 @@ class _Search:
         rows[-1] = min(goals, key=lambda goal: float(np.max(np.abs(goal - rows[-1]))))
         return rows
 
-    def _values(self, state: Any) -> NDArray[np.float64]:
+    def _values(self, state: Sequence[float]) -> NDArray[np.float64]:
         return np.array(state[0 : self.count])
 
-    def _state(self, values: NDArray[np.float64]) -> Any:
-        state = self.space.allocState()
+    def _state(self, values: NDArray[np.float64]) -> MutableSequence[float]:
+        state: MutableSequence[float] = self.space.allocState()
         for i, value in enumerate(values.tolist()):
             state[i] = value
         return state
 
-    def _edges(self, information: Any) -> Any:
-        """Return what tells OMPL whether straight motions are free."""
+    def _motion_validator(self, information: object) -> object:
+        """Return the OMPL validator of straight motions."""
         query, values = self.query, self._values
 
-        class Edges(self.base.MotionValidator):  # type: ignore[misc, name-defined]  # OMPL is imported when it is used
-            def checkMotion(self, first: Any, second: Any, *_: object) -> bool:  # noqa: N802 (its name in OMPL)
+        # OMPL is imported at run time, so its base class has no type.
+        class EdgeValidator(self.base.MotionValidator):  # type: ignore[misc, name-defined]
+            def checkMotion(  # noqa: N802 (name of the method in OMPL)
+                self, first: Sequence[float], second: Sequence[float], *_: object
+            ) -> bool:
                 return query.is_edge_free(values(first), values(second))
 
-        return Edges(information)
+        return EdgeValidator(information)
 
 
-def _unusable_ends(
+def _check_ends(
     query: PathQuery, start: NDArray[np.float64], goals: NDArray[np.float64]
 ) -> PathResult | None:
-    """Return the result where the start, or every goal, collides or is outside the limits."""
-    none = query.unsolved().path
-    for status, colliding, rows in (
+    """Return the failure if the start, or every goal, collides or violates joint limits."""
+    no_path = query.no_path_result().path
+    for limit_status, collision_status, rows in (
         (PathStatus.START_OUT_OF_LIMITS, PathStatus.START_IN_COLLISION, start[None]),
         (PathStatus.GOAL_OUT_OF_LIMITS, PathStatus.GOAL_IN_COLLISION, goals),
     ):
-        within = [row for row in rows if _is_within(row, query)]
-        if not within:
+        allowed_rows = [row for row in rows if _is_within(row, query)]
+        if not allowed_rows:
             lower, upper = query.limits.T
-            beyond = (rows[0] < lower - LIMIT_TOLERANCE) | (rows[0] > upper + LIMIT_TOLERANCE)
-            return PathResult(status, none, joint=query.joints[int(np.flatnonzero(beyond)[0])])
-        contacts = [query.world.find_collision(query.to_full(row)) for row in within]
+            is_beyond = (rows[0] < lower - LIMIT_TOLERANCE) | (rows[0] > upper + LIMIT_TOLERANCE)
+            return PathResult(
+                limit_status, no_path, joint=query.joints[int(np.flatnonzero(is_beyond)[0])]
+            )
+        contacts = [query.world.find_collision(query.to_full(row)) for row in allowed_rows]
         if all(contact is not None for contact in contacts) and contacts[0] is not None:
-            return PathResult(colliding, none, pair=(contacts[0].frame_a, contacts[0].frame_b))
+            return PathResult(
+                collision_status, no_path, pair=(contacts[0].frame_a, contacts[0].frame_b)
+            )
     return None
 
 

@@ -1,4 +1,4 @@
-"""Registration of OMPL's planners."""
+"""Registration of the OMPL motion planners."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tmkit.motion.motion_planner import MotionPlanner
 
 
-def _make(planner: str = "RRTConnect") -> MotionPlanner:
+def _make_ompl(planner: str = "RRTConnect") -> MotionPlanner:
     from tmkit.motion.ompl.planner import OmplPlanner
 
     return OmplPlanner(planner)
@@ -18,10 +18,10 @@ def _make(planner: str = "RRTConnect") -> MotionPlanner:
 
 OMPL: PlugIn[MotionPlanner] = PlugIn(
     "ompl",
-    _make,
+    _make_ompl,
     "A sampling-based planner of OMPL, RRTConnect by default.",
     argument="PLANNER",
     extra="planners",
     module="ompl",
 )
-"""OMPL's planners."""
+"""Plug-in of the OMPL motion planners."""

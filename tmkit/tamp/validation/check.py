@@ -36,7 +36,7 @@ from tmkit.manipulation.actions.push import push_faults, scene_during_push
 from tmkit.manipulation.concave_objects import with_shapes_of
 from tmkit.manipulation.grasps.sampling import grasp_contact_faults, payload_fault
 from tmkit.motion import CollisionRules, CollisionWorld, path_fault, recheck_path
-from tmkit.motion.collision_rules import TOUCHING
+from tmkit.motion.collision_rules import TOUCH_TOLERANCE
 from tmkit.motion.dynamics import torque_fault
 from tmkit.motion.path_constraints import carrying_constraints, interpolated
 from tmkit.pddl import Fact, Problem, validate_task_plan
@@ -187,7 +187,7 @@ class _Check:
     def __post_init__(self) -> None:
         first, *others = self.plan.robots
         self.rules = CollisionRules.from_start(
-            first, self.plan.scene, q=self.plan.q, others=tuple(others)
+            first, self.plan.scene, q=self.plan.q, other_arms=tuple(others)
         )
         self.began = time.monotonic()
 
@@ -299,7 +299,7 @@ class _Check:
         following: tuple[Segment | None, ...] = (*step.segments[1:], None) if step.segments else ()
         for segment, after, support in zip(step.segments, following, supports, strict=True):
             what = f"{where}, {segment.kind.value}"
-            rules = self.rules.acting(segment.arm)
+            rules = self.rules.for_arm(segment.arm)
             _require_own_joints(segment, rules.manipulator)
             for fault in segment_faults(segment, scene, q, rules=rules, before=before, after=after):
                 self.problems.append(f"{what}: {fault}")
@@ -396,7 +396,7 @@ class _Check:
         if (
             segment.kind in LOADED
             and segment.held is not None
-            and segment.held == rules.held(scene)
+            and segment.held == rules.held_object(scene)
         ):
             too_heavy = payload_fault(scene, path, rules.manipulator, object=segment.held)
             self.problems += [] if too_heavy is None else [f"{where}: {too_heavy}"]
@@ -413,7 +413,7 @@ class _Check:
         if pours and segment.held is not None and segment.into is not None:
             faults = pour_faults(scene, path, object=segment.held, into=segment.into)
             self.problems += [f"{where}: {fault}" for fault in faults]
-        for constraint in () if pours else carrying_constraints(scene, rules.held(scene)):
+        for constraint in () if pours else carrying_constraints(scene, rules.held_object(scene)):
             if constraint not in segment.constraints:
                 self.problems.append(
                     f"{where}: it leaves out the path constraint that it needs: {constraint}"
@@ -493,7 +493,7 @@ class _Check:
     def _check_rest(self, scene: SceneGraph, q: Configuration, where: str) -> None:
         """The whole scene, still objects included, is free of collision without margin, and what is held, is held."""
         world = self.rules.check_world(
-            scene, self.rules.allowed_contacts(scene, contact_object=self.rules.held(scene))
+            scene, self.rules.allowed_contacts(scene, contact_object=self.rules.held_object(scene))
         )
         for contact in world.contacts(q):
             self.problems.append(f"{where}: '{contact.frame_a}' and '{contact.frame_b}' collide")
@@ -614,7 +614,7 @@ def _allowed_overlaps(plan: Plan) -> Iterator[str]:
         for first, second in pairs:
             edit.forbid_collision(first, second)
         strict = edit.finish()
-        world = CollisionWorld(strict, movable=movable_frames(strict), margin=-TOUCHING)
+        world = CollisionWorld(strict, movable=movable_frames(strict), margin=-TOUCH_TOLERANCE)
         for contacts in world.contacts_batch(rows):
             for contact in contacts:
                 pair = (contact.frame_a, contact.frame_b)

@@ -11,7 +11,7 @@ import numpy as np
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.motion import CollisionRules, CollisionWorld, recheck_path
-from tmkit.motion.collision_rules import TOUCHING, AllowedContact
+from tmkit.motion.collision_rules import TOUCH_TOLERANCE, AllowedContact
 from tmkit.pddl import Domain
 from tmkit.pddl.validation import interference
 from tmkit.plans.schedule import TICK, Moment, Schedule
@@ -68,7 +68,9 @@ class ScheduleWorlds:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         first, *others = plan.robots
-        self.rules = CollisionRules.from_start(first, plan.scene, q=plan.q, others=tuple(others))
+        self.rules = CollisionRules.from_start(
+            first, plan.scene, q=plan.q, other_arms=tuple(others)
+        )
         self._known: dict[tuple[object, ...], CollisionWorld] = {}
         self._source: CollisionWorld | None = None
         self.checks = 0
@@ -124,10 +126,10 @@ class ScheduleWorlds:
         movable = movable_frames(scene)
         if self._source is None:
             self._source = CollisionWorld(
-                scene, movable=movable, margin=-TOUCHING, pair_margins=margins
+                scene, movable=movable, margin=-TOUCH_TOLERANCE, pair_margins=margins
             )
         world = self._source.moved_to(
-            scene, movable=movable, margin=-TOUCHING, pair_margins=margins
+            scene, movable=movable, margin=-TOUCH_TOLERANCE, pair_margins=margins
         )
         self._known[key] = world
         return world
@@ -140,9 +142,11 @@ class ScheduleWorlds:
 
     def _allowed_contacts(self, moment: Moment, scene: SceneGraph) -> set[AllowedContact]:
         tips = [arm.tip for arm in self.plan.robots]
-        found = set(self.rules.allowed_contacts(scene, contact_object=self.rules.held(scene)))
+        found = set(
+            self.rules.allowed_contacts(scene, contact_object=self.rules.held_object(scene))
+        )
         for phase in moment.phases:
-            step, rules = self.plan.steps[phase.step - 1], self.rules.acting(phase.segment.arm)
+            step, rules = self.plan.steps[phase.step - 1], self.rules.for_arm(phase.segment.arm)
             before = self.plan.steps[phase.step - 2].scene if phase.step > 1 else self.plan.scene
             support = handling_supports(step.segments, before, tips)[phase.index]
             found.update(

@@ -81,7 +81,7 @@ def segment_faults(
         if segment.kind in _NEXT or segment.kind in _PREVIOUS:
             yield from line_faults(segment.path, scene, q, rules.manipulator)
         return
-    kind, in_hand = segment.kind, rules.held(scene)
+    kind, in_hand = segment.kind, rules.held_object(scene)
     if kind is SegmentKind.OPERATE:
         yield "it names no handle that it moves"
     gives_way = _is_giving_way(segment, before)
@@ -142,7 +142,7 @@ def _handle_faults(
         return
     if kind not in (*_NEXT_AT_HANDLE, *_PREVIOUS_AT_HANDLE):
         yield f"a handle is not what a {kind.value} handles"
-    in_hand = rules.held(scene)
+    in_hand = rules.held_object(scene)
     if in_hand is not None:
         yield f"the hand is not empty, it holds '{in_hand}'"
     if segment.reparenting is not None:
@@ -162,7 +162,7 @@ def _operation_faults(
         yield f"it moves other joints than the arm's and '{joint}', which is the handle's"
         return
     moved = {*scene.subtree(scene.joint_frame(joint))}
-    for parked in rules.parked:
+    for parked in rules.start_overlaps:
         if {parked.frame_a, parked.frame_b} & moved:
             yield f"it moves what overlaps at the start: {parked}"
     entries = [scene.joint_names.index(name) for name in segment.joint_names]
@@ -237,7 +237,7 @@ def _change_faults(
     change, tip, others = (
         segment.reparenting,
         rules.manipulator.tip,
-        [arm.tip for arm in rules.others],
+        [arm.tip for arm in rules.other_arms],
     )
     if segment.kind not in (SegmentKind.GRASP, SegmentKind.RELEASE, SegmentKind.PUSH):
         if change is not None:
@@ -258,7 +258,9 @@ def _change_faults(
     if (change.parent == tip) != (segment.kind is SegmentKind.GRASP) or change.parent in others:
         yield f"it gives '{change.frame}' to '{change.parent}'"
     if segment.kind is SegmentKind.GRASP:
-        giver = next((arm for arm in rules.others if scene.parent(change.frame) == arm.tip), None)
+        giver = next(
+            (arm for arm in rules.other_arms if scene.parent(change.frame) == arm.tip), None
+        )
         if giver is not None and not (
             after is not None and after.arm == giver.name and _is_giving_way(after, segment)
         ):

@@ -102,7 +102,7 @@ def _faults(
             yield f"it violates a path constraint: {constraint}"
     if segment.kind is SegmentKind.PUSH and segment.held is not None:
         scene = scene.reparent(segment.held, piece.arm.tip, q=rows[0])
-    world = rules.acting(segment.arm).check_world(scene, segment.allowed_contacts)
+    world = rules.for_arm(segment.arm).check_world(scene, segment.allowed_contacts)
     found = recheck_path(
         world,
         rows,

@@ -420,13 +420,13 @@ class _PlanReader:
     ) -> list[Segment]:
         """Return the segments of a step that begins in a version of the scene with what the rules let touch in them."""
         first, *others = self.robots
-        rules = CollisionRules(first, others=tuple(others))
+        rules = CollisionRules(first, other_arms=tuple(others))
         supports = handling_supports(segments, scene, [arm.tip for arm in self.robots])
         made: list[Segment] = []
         for segment, support in zip(segments, supports, strict=True):
-            own = rules.acting(segment.arm)
+            own = rules.for_arm(segment.arm)
             allowed_contacts = segment_allowed_contacts(segment, scene, rules=own, support=support)
-            constraints = carrying_constraints(scene, own.held(scene))
+            constraints = carrying_constraints(scene, own.held_object(scene))
             made.append(
                 replace(segment, allowed_contacts=allowed_contacts, constraints=constraints)
             )

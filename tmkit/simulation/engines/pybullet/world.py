@@ -102,8 +102,8 @@ class Simulation(BodyWorld, Closing):
         allowed = [(a, b) for a, b, _ in self._scene.allowed_pairs]
         if first is None:
             return allowed
-        rules = CollisionRules.from_start(first, self._scene, q=self._q, others=tuple(others))
-        return allowed + [(pair.frame_a, pair.frame_b) for pair in rules.parked]
+        rules = CollisionRules.from_start(first, self._scene, q=self._q, other_arms=tuple(others))
+        return allowed + [(pair.frame_a, pair.frame_b) for pair in rules.start_overlaps]
 
     @classmethod
     def from_scene(
