@@ -25,8 +25,8 @@ CONSTRUCTORS = {"__init__", "__post_init__"}
 OTHER_CONSTRUCTORS = {
     "graph/history.py": "_from_entries",
     "relations/representation.py": "trusted",
-    "spatial/joint_gaussian.py": "_trusted",
-    "spatial/plain.py": "check_fields",
+    "spatial/joint_gaussian.py": "_from_valid",
+    "spatial/plain.py": "convert_fields",
 }
 """The functions that make a value in another way, by file."""
 

@@ -38,7 +38,7 @@ from tmkit.spatial import (
     covariance_root,
 )
 from tmkit.spatial.converters import nearest_rotation
-from tmkit.spatial.covariances import checked_covariance
+from tmkit.spatial.covariances import check_covariance
 from tmkit.world import ObjectTracker, OutdatedRemover, ServiceLimits
 from tmkit.world.block_runner import Every
 
@@ -182,7 +182,7 @@ ENTRIES: dict[str, Callable[[], Any]] = {
         )
     ),
     "GaussianTwist": lambda: GaussianTwist(cm(1, 2, 3, 0, 0, 0), np.eye(6)),
-    "checked_covariance": lambda: checked_covariance(cm(*np.eye(3).tolist()), 3),
+    "check_covariance": lambda: check_covariance(cm(*np.eye(3).tolist()), 3),
     "ConvexPolygon": lambda: ConvexPolygon.around(cm([0, 0], [1, 0], [0, 1])),
     "age of a block": lambda: OutdatedRemover("o", "world", max_age=cm(1)),
     "drift of a block": lambda: ObjectTracker("t", "world", drift=(cm(1), 1.0)),

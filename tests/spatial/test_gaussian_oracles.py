@@ -97,7 +97,7 @@ def _factor(gtsam: Any, key: int, measurement: MeasurementModel, pose: Pose) -> 
 
     def error(_: Any, values: Any, jacobians: Any) -> Array:
         there = Pose.from_matrix(values.atPose3(key).matrix())
-        found, derivative = measurement.compared(there)
+        found, derivative = measurement.compare(there)
         if jacobians is not None:
             jacobians[0] = np.asfortranarray(derivative[:, [3, 4, 5, 0, 1, 2]])
         return np.array(found)

@@ -19,7 +19,7 @@ from support.gaussian_poses import (
 
 from tmkit.errors import SceneError
 from tmkit.spatial import GaussianPose, JointGaussianPose, Pose, adjoint, compose, covariance_root
-from tmkit.spatial.covariances import checked_covariance, swap_linear_angular
+from tmkit.spatial.covariances import check_covariance, swap_linear_angular
 
 Array = NDArray[np.float64]
 
@@ -146,7 +146,7 @@ def test_what_leaves_share_cancels(common: GaussianPose, a: GaussianPose, b: Gau
 def test_independent_poses_compose_alike_in_a_joint(a: GaussianPose, b: GaussianPose) -> None:
     """Without correlation the joint answers are those of single poses."""
     joint = JointGaussianPose.independent([a, b])
-    assert_same(joint.composed(), a @ b)
+    assert_same(joint.compose(), a @ b)
     assert_same(joint.relative(1, relative_to=0), a.inverse() @ b)
     assert_same(joint.relative(0, relative_to=-1), b.inverse() @ a)
     assert not joint.cross(0, 1).any()
@@ -231,7 +231,7 @@ def test_what_is_no_covariance_is_refused(matrix: Array, message: str) -> None:
     with pytest.raises(SceneError, match=message):
         GaussianPose(Pose(), matrix)
     with pytest.raises(ValueError, match=message):
-        checked_covariance(matrix, 6)
+        check_covariance(matrix, 6)
     with pytest.raises(SceneError, match=message):
         GaussianPose.from_left(Pose(), matrix)
 
@@ -239,7 +239,7 @@ def test_what_is_no_covariance_is_refused(matrix: Array, message: str) -> None:
 def test_eigenvalues_are_an_attribute_too() -> None:
     """A program need not parse the message."""
     with pytest.raises(SceneError) as caught:
-        checked_covariance(np.diag([2.0, -1.0]))
+        check_covariance(np.diag([2.0, -1.0]))
     assert caught.value.data["eigenvalues"] == (-1.0, 2.0)
 
 

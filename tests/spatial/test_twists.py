@@ -30,15 +30,15 @@ def assert_same(a: GaussianTwist, b: GaussianTwist) -> None:
 @given(_twists, poses, poses)
 def test_frames_may_change_in_one_step_or_two(twist: GaussianTwist, a: Pose, b: Pose) -> None:
     """Expressed through b and then a, or through a b: one twist; and back again."""
-    assert_same(twist.transformed(b).transformed(a), twist.transformed(a @ b))
-    assert_same(twist.transformed(a).transformed(a.inverse()), twist)
+    assert_same(twist.transform(b).transform(a), twist.transform(a @ b))
+    assert_same(twist.transform(a).transform(a.inverse()), twist)
 
 
 @given(_twists, poses)
 def test_a_frame_is_axes_and_a_point(twist: GaussianTwist, pose: Pose) -> None:
     """Expressing in another frame is turning the axes and then moving the point back to its origin."""
-    moved = twist.turned(pose).moved_to(-pose.translation)
-    assert_same(moved, twist.transformed(pose))
+    moved = twist.rotate(pose).shift(-pose.translation)
+    assert_same(moved, twist.transform(pose))
 
 
 @given(_twists, _twists)
@@ -53,7 +53,7 @@ def test_independent_twists_add(a: GaussianTwist, b: GaussianTwist) -> None:
 def test_the_velocity_of_another_point() -> None:
     """A turn about z moves a point on x along y; its deviation grows with the distance."""
     twist = GaussianTwist([0, 0, 0, 0, 0, 1.0], np.diag([0, 0, 0, 0, 0, 0.01]))
-    moved = twist.moved_to([2.0, 0, 0])
+    moved = twist.shift([2.0, 0, 0])
     np.testing.assert_allclose(moved.mean, [0, 2, 0, 0, 0, 1])
     np.testing.assert_allclose(np.diag(moved.covariance), [0, 0.04, 0, 0, 0, 0.01])
 
@@ -95,8 +95,8 @@ def test_an_exact_frame_and_one_of_zero_covariance_are_one(
     twist: GaussianTwist, pose: Pose
 ) -> None:
     """An uncertain frame without uncertainty changes nothing."""
-    assert_same(twist.transformed(GaussianPose(pose)), twist.transformed(pose))
-    exact = GaussianTwist(twist.mean).transformed(pose)
+    assert_same(twist.transform(GaussianPose(pose)), twist.transform(pose))
+    exact = GaussianTwist(twist.mean).transform(pose)
     np.testing.assert_allclose(exact.mean, adjoint(pose) @ twist.mean, atol=1e-12)
     assert not exact.covariance.any()
 

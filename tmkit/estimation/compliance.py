@@ -38,7 +38,7 @@ from tmkit._core import EdgeNoise, NoiseSource, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.graph.semantic_edges.wrenches import masses, weight
 from tmkit.spatial import Pose, covariance_root
-from tmkit.spatial.covariances import checked_covariance
+from tmkit.spatial.covariances import check_covariance
 from tmkit.spatial.plain import plain_number, plain_numbers
 
 Array = NDArray[np.float64]
@@ -164,7 +164,7 @@ class LinearCompliance:
             )
         self.gravity.flags.writeable = False
         self.compliances = {
-            frame: checked_covariance(matrix, 6, what=f"the compliance of '{frame}'")
+            frame: check_covariance(matrix, 6, what=f"the compliance of '{frame}'")
             for frame, matrix in compliances.items()
         }
         self._stiffness = {
@@ -239,7 +239,7 @@ def _floor_of(
     given = floor.get(frame) if isinstance(floor, Mapping) else floor
     if given is None:
         return None
-    root = covariance_root(checked_covariance(given, 6, what=f"the floor of '{frame}'"))
+    root = covariance_root(check_covariance(given, 6, what=f"the floor of '{frame}'"))
     return (NoiseSource(root.shape[1], f"play of {frame}"), root) if root.shape[1] else None
 
 

@@ -26,7 +26,7 @@ from tmkit._support.initialization import initialize
 from tmkit.errors import SceneError
 from tmkit.graph.observation_frames import Observation
 from tmkit.spatial import GaussianPose
-from tmkit.spatial.plain import check_fields, plain_numbers
+from tmkit.spatial.plain import convert_fields, plain_numbers
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class MinCovariance:
     lever: float = field(default=0.1)
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        convert_fields(self)
 
     def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
         """Return the one of least covariance."""

@@ -262,7 +262,7 @@ def _normal_equations(
     for factor, weight in zip(graph.factors, weights, strict=True):
         ends = [Pose() if k == ROOT else poses[k] for k in (factor.first, factor.second)]
         between = ends[0].inverse() @ ends[1]
-        error, jacobian = PoseMeasurement(factor.pose).compared(between)
+        error, jacobian = PoseMeasurement(factor.pose).compare(between)
         parts = [(factor.first, -jacobian @ adjoint(between.inverse())), (factor.second, jacobian)]
         parts = [(6 * k, matrix) for k, matrix in parts if k != ROOT]
         for a, derivative in parts:
@@ -363,7 +363,7 @@ def _gtsam_factor(factor: PoseFactor) -> Any:
             for key in ends
         )
         between = first.inverse() @ second
-        residual, derivative = measurement.compared(between)
+        residual, derivative = measurement.compare(between)
         if jacobians is not None:
             by_end = {
                 factor.first: -derivative @ adjoint(between.inverse()),

@@ -26,7 +26,7 @@ from tmkit.simulation.engines.pybullet.world import Simulation
 from tmkit.simulation.pieces import partition
 from tmkit.simulation.rendering.studio import StillScene
 from tmkit.spatial import Pose, covariance_root
-from tmkit.spatial.covariances import checked_covariance
+from tmkit.spatial.covariances import check_covariance
 
 _OFF = 0.1  # metres by which a false detection is off, in every direction along a level
 
@@ -105,7 +105,7 @@ class SimulatedCamera:
     ) -> None:
         _require_share("visible", visible)
         self.simulation, self.camera, self.visible = simulation, camera, visible
-        self._covariance = checked_covariance(
+        self._covariance = check_covariance(
             noise.covariance, 6, what="the covariance of a detection"
         )
         self._root = covariance_root(self._covariance)

@@ -1,9 +1,11 @@
-"""Rigid transforms and their uncertainty: mathematics without names.
+"""Rigid transforms and their uncertainty, without frame names.
 
-A :class:`Pose` is a translation in metres and a unit quaternion. A :class:`GaussianPose` is a pose
-with a covariance of its error in the child's own axes, a :class:`GaussianTwist` a velocity with
-one, a :class:`JointGaussianPose` several poses whose errors belong together. Six-vectors have the
-linear part first.
+* :class:`Pose`: translation [m] and unit quaternion.
+* :class:`GaussianPose`: pose with the covariance of its error in the child's axes.
+* :class:`GaussianTwist`: velocity with a covariance.
+* :class:`JointGaussianPose`: several poses with correlated errors.
+
+Six-vectors have the linear part first.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Elementary functions with the same bits on every CPU, for domains, samplers and planners of your own.
+"""Elementary functions with bitwise equal results on every CPU, for custom domains and planners.
 
-A plan has the same bytes on every machine if everything it is made of has the same bits.
-:mod:`math` and BLAS differ in the last bit between CPUs; these functions do not. They take and
-return radians, and arrays of float64.
+A plan has the same bytes on every machine only if all its computations have the same bits.
+:mod:`math` and BLAS differ in the last bit between CPUs, and these functions do not. Angles are
+in [rad]; arrays are of float64.
 
-``math.sqrt``, ``math.hypot``, ``np.cross``, ``np.sqrt``, ``np.einsum``, and sums and products of
-arrays element by element need no replacement. ``@``, ``np.dot``, ``np.linalg``, ``**``, and the
-functions of angles of :mod:`math` and numpy do.
+``math.sqrt``, ``math.hypot``, ``np.cross``, ``np.sqrt``, ``np.einsum``, and elementwise sums and
+products of arrays need no replacement. ``@``, ``np.dot``, ``np.linalg``, ``**``, and the
+functions of angles of :mod:`math` and numpy need one.
 """
 
 from __future__ import annotations

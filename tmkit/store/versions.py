@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 from tmkit._support.extras import importing
 from tmkit.errors import ArgumentError, StoreDamageError, StoreError, TmkitError
 from tmkit.graph import NoiseSource, SceneGraph, Shape, diff
-from tmkit.spatial.plain import check_fields
+from tmkit.spatial.plain import convert_fields
 from tmkit.store.blobs import BlobFolder
 from tmkit.store.database import STORE_FORMAT, Database
 from tmkit.store.encoding import DifferenceWriter, blob_digests, decode_difference
@@ -73,7 +73,7 @@ class StoreLimits:
     patience: float = 60.0
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        convert_fields(self)
 
 
 class _Header(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):

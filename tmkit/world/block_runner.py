@@ -13,7 +13,7 @@ from tmkit._core import SceneGraph
 from tmkit.errors import BlockError, TmkitError, UnknownNameError
 from tmkit.graph.nodes import walk_nodes
 from tmkit.graph.patterns import Part, Pattern
-from tmkit.spatial.plain import check_fields
+from tmkit.spatial.plain import convert_fields
 from tmkit.world.blocks import (
     FunctionBlock,
     blamed,
@@ -149,7 +149,7 @@ class Every:
     period: float
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        convert_fields(self)
 
 
 class BlockRunner:

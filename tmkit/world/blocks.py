@@ -37,7 +37,7 @@ from tmkit.graph.nodes import SceneNode, walk_nodes
 from tmkit.graph.patterns import Pattern
 from tmkit.graph.patterns.pattern import find_structure
 from tmkit.spatial import GaussianPose, Pose
-from tmkit.spatial.plain import check_fields
+from tmkit.spatial.plain import convert_fields
 from tmkit.world.live_scene import LiveScene
 
 Edit = Callable[[SceneGraph], SceneGraph]
@@ -85,7 +85,7 @@ class FunctionBlock(ABC):
     output_hook: str = ""
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        convert_fields(self)
         if not self.output_hook:
             initialize(self, output_hook=self.input_hook)
 

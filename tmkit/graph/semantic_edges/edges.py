@@ -30,7 +30,7 @@ from tmkit.graph.semantic_edges.wrenches import convert_frame
 from tmkit.relations import representations
 from tmkit.relations.violations import refusal
 from tmkit.spatial import Pose
-from tmkit.spatial.covariances import checked_covariance
+from tmkit.spatial.covariances import check_covariance
 
 
 def add_pose(
@@ -296,7 +296,7 @@ def add_twist(
     twist_covariance = twist.covariance
     if covariance is not None:
         what = f"the covariance of the twist of '{head}' relative to '{c.ref_body}'"
-        twist_covariance = checked_covariance(covariance, 6, what=what)
+        twist_covariance = check_covariance(covariance, 6, what=what)
     numbers = representations.TwistVector(np.concatenate(twist.numbers))
     uncertain_twist = rel.SemanticTwist(c, numbers, covariance=twist_covariance)
     head_twist = convert_frame(scene, uncertain_twist, point=head, axes=head, q=q)

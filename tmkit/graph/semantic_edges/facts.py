@@ -54,7 +54,7 @@ from tmkit.relations.semantic.operations import Form
 from tmkit.relations.violations import SemanticError, Violation
 from tmkit.spatial import GaussianPose, Pose, adjoint, chi_square_quantile
 from tmkit.spatial.consistency import mahalanobis_distance
-from tmkit.spatial.covariances import checked_covariance
+from tmkit.spatial.covariances import check_covariance
 
 _EXACT_TOLERANCE = 1e-9
 """Largest deviation of exact facts that agree [m, rad, m/s, rad/s]."""
@@ -310,7 +310,7 @@ def _to_frame_fact(
     covariance = frame_pose.covariance if covariance is None else covariance
     error = None
     if covariance is not None:
-        error = checked_covariance(covariance, 6, what=f"the covariance of '{frame}'")
+        error = check_covariance(covariance, 6, what=f"the covariance of '{frame}'")
         if np.count_nonzero(error) == 0:  # any() takes four times as long
             error = None
     return FrameFact(frame, c.ref_ori, frame_pose._value, error=error)
@@ -335,7 +335,7 @@ def _part_to_frame_fact(
     covariance = fact.covariance if covariance is None else covariance
     part_error = None
     if covariance is not None:
-        part_error = checked_covariance(covariance, 3, what=f"the covariance of '{frame}'")
+        part_error = check_covariance(covariance, 3, what=f"the covariance of '{frame}'")
     if scene.root(c.coord) not in (scene.root(reference), scene.root(frame)):
         violation = Violation(
             "its axes are of a frame that poses join to one of its ends", f"[{c.coord}]"

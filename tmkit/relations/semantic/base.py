@@ -30,7 +30,7 @@ from tmkit.relations.semantic.values import Value, carried
 from tmkit.relations.semantics import Coord, Semantics
 from tmkit.relations.violations import SemanticError, Violation, are_checked, checks_are_on, refusal
 from tmkit.spatial import GaussianPose, Pose
-from tmkit.spatial.covariances import checked_covariance
+from tmkit.spatial.covariances import check_covariance
 
 _Representation = TypeVar("_Representation", bound=Representation)
 _Relation = TypeVar("_Relation", bound="SemanticRelation")
@@ -124,7 +124,7 @@ class SemanticRelation:
             )
             raise refusal(type(self).__name__, rule, *sides)
         try:
-            return frozen(np.array(checked_covariance(covariance, self.dimension)))
+            return frozen(np.array(check_covariance(covariance, self.dimension)))
         except SceneError as error:
             raise refusal(type(self).__name__, "a covariance of its error", str(error)) from None
 

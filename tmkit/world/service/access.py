@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tmkit.errors import FileFormatError, MissingFileError, ServiceError
 from tmkit.graph import SceneGraph
-from tmkit.spatial.plain import check_fields
+from tmkit.spatial.plain import convert_fields
 from tmkit.world.service import messages as m
 from tmkit.world.service.transports import Reply
 
@@ -50,7 +50,7 @@ class ServiceLimits:
     log_bytes: int = 16_000_000
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        convert_fields(self)
 
 
 class Access:
