@@ -276,5 +276,5 @@ def test_samples_of_degenerate_poses() -> None:
     with pytest.raises(SceneError, match=r"shape \(n, 7\)"):
         fit_gaussian(np.zeros((0, 7)))
     wide = sample(GaussianPose(Pose(), np.diag([0, 0, 0, 100.0, 100.0, 100.0])), 50)
-    with pytest.raises(SceneError, match="too wide"):
+    with pytest.raises(SceneError, match="too scattered"):
         fit_gaussian(wide, max_iterations=5)

@@ -177,7 +177,7 @@ class ConfidenceEllipsoid:
     probability: float
 
     def contains(self, point: ArrayLike) -> bool:
-        """Return whether a point (3,) is inside or on the boundary, within 1e-12 in flat directions."""
+        """Return whether a point (3,) is inside, within 1e-12 in flat directions."""
         components = self.axes.T @ (plain_numbers(point, "point") - self.center)
         is_flat = self.radii <= 0.0
         is_in_plane = not (np.abs(components[is_flat]) > 1e-12).any()
