@@ -137,7 +137,6 @@ class JointGaussianPose:
 
     def compose(self) -> GaussianPose:
         """Return the product of the poses, from left to right, to first order."""
-
         mean, maps = chain_maps(self.means)
         return _map_errors(mean, maps, self.covariance)
 
