@@ -215,7 +215,9 @@ def test_the_worst_place_of_a_path_is_named() -> None:
     assert said is not None
     assert 9.0 < float(said[1]) <= 9.81
     assert torque_fault(scene, path, replace(arm, effort={"swing": 10.0})) is None
-    assert torque_fault(scene, path, replace(arm, effort={"swing": 10.0}), share=0.95) is not None
+    assert (
+        torque_fault(scene, path, replace(arm, effort={"swing": 10.0}), fraction=0.95) is not None
+    )
 
 
 def test_a_limit_that_the_empty_arm_exceeds_at_rest_does_not_count() -> None:

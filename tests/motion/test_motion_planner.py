@@ -188,4 +188,4 @@ def test_without_a_fine_check_the_core_searches_likewise() -> None:
     assert not solved.path.flags.writeable
     coarse = PathCheck(asked.world)
     middle = np.array([asked.start, asked.goals[0]])
-    assert not coarse.of(middle).is_ok
+    assert not coarse.run(middle).is_ok

@@ -333,7 +333,7 @@ def _first_deviations(check: RunCheck, torques: TorqueLimits | None, is_checked:
         for index, row in enumerate(check.rows[1:-1]):
             if check.is_narrow(index):
                 deviations[row] = 0.0
-    if torques is not None and torques.gravity_fault(check.path, share=_TIGHT_EFFORT):
+    if torques is not None and torques.gravity_fault(check.path, fraction=_TIGHT_EFFORT):
         deviations = np.minimum(deviations, _MIN_DEVIATION)
     return deviations
 

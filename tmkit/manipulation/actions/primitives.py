@@ -283,7 +283,7 @@ class MotionPrimitives:
         configurations = result.configurations
         if result.status is InverseKinematicsStatus.SOLVED:
             with self.clock.phase(PlanningStage.COLLISION):
-                faults = effort_faults(phase.scene, configurations, arm, share=_EFFORT_FRACTION)
+                faults = effort_faults(phase.scene, configurations, arm, fraction=_EFFORT_FRACTION)
             yield from (q for q, fault in zip(configurations, faults, strict=True) if fault is None)
             if None not in faults:
                 yield MotionFailure(
@@ -808,7 +808,7 @@ class MotionPrimitives:
         """
         for path in paths:
             fault = torque_fault(
-                phase.scene, path, self.manipulator, share=_EFFORT_FRACTION, step=PLANNING_STEP
+                phase.scene, path, self.manipulator, fraction=_EFFORT_FRACTION, step=PLANNING_STEP
             )
             if fault is not None:
                 raise PrimitiveFailedError(label, fault, kind=FailureKind.JOINT_LIMIT, q=path[-1])
