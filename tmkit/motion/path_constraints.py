@@ -1,14 +1,15 @@
-"""Path constraints: what a frame keeps along a whole path.
+"""Path constraints on a frame along a whole path.
 
-Three kinds, with the words of MoveIt: an *orientation* keeps an axis of a frame within an angle of
-a direction, as a cup that must not spill. A *line* or a *plane* keeps a point of a frame within a
-distance, as a tool that wipes a table. Directions and points are in the root of the frame's tree.
+The three kinds correspond to MoveIt's orientation and position constraints. An *orientation* keeps
+an axis of a frame within an angle of a direction, for a cup that must not spill. A *line* or a
+*plane* keeps a point of a frame within a distance, for a tool that wipes a table. Directions and
+points are in the root of the frame's tree.
 
 The core's search projects onto constraints (:class:`tmkit.motion.RrtConnect`). :func:`path_fault`
-checks a path, and shares nothing with the search.
+checks a path independently of the search.
 
-Invariants: a constraint depends on the poses of its frame alone; equal constraints are the same in
-    plan files.
+Invariants: a constraint depends only on the poses of its frame. Equal constraints have equal
+representations in plan files.
 """
 
 from __future__ import annotations
@@ -31,34 +32,48 @@ from tmkit.graph import SceneGraph
 from tmkit.spatial.plain import plain_number, plain_numbers
 
 _KEYS = {"orientation": ("axis", "direction"), "line": ("offset", "point", "direction")}
+"""Keys of each kind of constraint in plan files, after kind, frame and tolerance."""
 _KEYS["plane"] = _KEYS["line"]
+
 _UPRIGHT_CLASSES = ("upright", "filled")
-_UPRIGHT_ATTRIBUTE, _UPRIGHT_TOLERANCE = "upright_tolerance", math.radians(10.0)
-_LEAST_TOLERANCE = 1e-4  # metres or radians; a finer path would need too many configurations
+"""Classes of objects that a hand carries upright."""
+
+_UPRIGHT_ATTRIBUTE = "upright_tolerance"
+"""Attribute of an object with its own tolerance [rad]."""
+
+_UPRIGHT_TOLERANCE = math.radians(10.0)
+"""Default tolerance of carried upright objects [rad]."""
+
+_MIN_TOLERANCE = 1e-4
+"""Smallest tolerance [rad or m]: a smaller one would require too many configurations."""
+
+_MIN_DIRECTION_LENGTH = 1e-9
+"""Length below which a vector has no direction."""
 
 
 @dataclass(frozen=True)
 class PathConstraint:
-    """What a frame keeps along a path.
+    """Constraint on a frame along a path.
 
-    * ``"orientation"``: ``axis`` of the frame stays within ``tolerance`` radians of ``direction``.
-    * ``"line"``: the point ``offset`` of the frame stays within ``tolerance`` metres of the line
+    * ``"orientation"``: ``axis`` of the frame stays within ``tolerance`` [rad] of ``direction``.
+    * ``"line"``: the point ``offset`` of the frame stays within ``tolerance`` [m] of the line
       through ``point`` along ``direction``.
-    * ``"plane"``: the point stays within ``tolerance`` metres of the plane through ``point`` with
+    * ``"plane"``: the point stays within ``tolerance`` [m] of the plane through ``point`` with
       normal ``direction``.
 
     Args:
-        kind: one of these words.
-        frame: the frame.
-        tolerance: radians or metres, at least 1e-4.
-        axis: (3,) vector of the frame, of any length; z by default.
-        offset: (3,) metres in the frame; its origin by default.
-        direction: (3,) vector of the root of the frame's tree, of any length; z by default.
-        point: (3,) metres in the root.
+        kind: one of these kinds.
+        frame: constrained frame.
+        tolerance: allowed angle [rad] or distance [m], at least 1e-4.
+        axis: (3,) vector in the frame, of any length. Defaults to z.
+        offset: (3,) point in the frame [m]. Defaults to its origin.
+        direction: (3,) vector in the root of the frame's tree, of any length. Defaults to z.
+        point: (3,) point in the root [m].
 
     Raises:
-        UnknownNameError: no such kind.
-        ConfigurationError: a tolerance or vector that makes no sense.
+        UnknownNameError: if the kind is unknown.
+        ConfigurationError: if the tolerance is out of range, or a vector is not finite or has no
+            direction.
     """
 
     kind: str
@@ -75,59 +90,63 @@ class PathConstraint:
         if self.kind not in _KEYS:
             raise UnknownNameError.of("kind of path constraint", self.kind, _KEYS)
         initialize(self, tolerance=plain_number(self.tolerance, "tolerance"))
-        most = math.pi if self.kind == "orientation" else math.inf
-        if not (_LEAST_TOLERANCE <= self.tolerance <= most and math.isfinite(self.tolerance)):
-            known = (
-                "an angle from 1e-4 to pi radians"
-                if self.kind == "orientation"
-                else "at least 1e-4 m, and finite"
-            )
-            hint = degrees_hint(self.tolerance) if self.kind == "orientation" else ""
-            raise ConfigurationError(f"tolerance must be {known}, not {self.tolerance:g}{hint}")
+        is_angle = self.kind == "orientation"
+        largest = math.pi if is_angle else math.inf
+        if not (_MIN_TOLERANCE <= self.tolerance <= largest and math.isfinite(self.tolerance)):
+            expected = "at least 1e-4 m, and finite"
+            if is_angle:
+                expected = "an angle from 1e-4 to pi radians"
+            hint = degrees_hint(self.tolerance) if is_angle else ""
+            raise ConfigurationError(f"tolerance must be {expected}, not {self.tolerance:g}{hint}")
         for name in ("axis", "offset", "direction", "point"):
             vector = plain_numbers(getattr(self, name), name)
             length = float(norms(vector)) if vector.shape == (3,) else math.nan
             is_direction = name in ("axis", "direction")
-            if not math.isfinite(length) or (is_direction and length < 1e-9):
-                kind = "three finite numbers, not all 0" if is_direction else "three finite numbers"
-                raise ConfigurationError(f"{name} must be {kind}, not {getattr(self, name)}")
-            if is_direction and abs(length - 1.0) > 1e-12:  # a unit vector keeps its bits
+            if not math.isfinite(length) or (is_direction and length < _MIN_DIRECTION_LENGTH):
+                expected = "three finite numbers" + (", not all 0" if is_direction else "")
+                raise ConfigurationError(f"{name} must be {expected}, not {getattr(self, name)}")
+            # A unit vector is stored unchanged.
+            if is_direction and abs(length - 1.0) > 1e-12:
                 vector = vector / length
             initialize(self, **{name: tuple(vector.tolist())})
 
     def values(self, scene: SceneGraph, q: ArrayLike) -> NDArray[np.float64]:
-        """Return the angle or distance that ``tolerance`` bounds, radians or metres.
+        """Return the angle [rad] or distance [m] that ``tolerance`` bounds.
 
         Args:
             scene: the scene.
             q: (m, n_joints) configurations.
 
         Returns:
-            (m,) values, 0 where the constraint is kept exactly.
+            (m,) values, 0 where the constraint is satisfied exactly.
 
         Raises:
-            UnknownNameError: the scene has no such frame.
+            UnknownNameError: if the scene has no such frame.
         """
         poses = scene.pose_batch(self.frame, q=q)
-        own = np.array(self.axis if self.kind == "orientation" else self.offset)
-        turn = 2.0 * np.cross(poses[:, 3:6], own)  # by the quaternion
-        own = own + poses[:, 6:] * turn + np.cross(poses[:, 3:6], turn)
+        local = np.array(self.axis if self.kind == "orientation" else self.offset)
+        # Rotate the vector by the quaternions of the frame.
+        cross = 2.0 * np.cross(poses[:, 3:6], local)
+        vectors = local + poses[:, 6:] * cross + np.cross(poses[:, 3:6], cross)
         direction = np.array(self.direction)
         if self.kind == "orientation":
-            sines, cosines = norms(np.cross(own, direction)), np.sum(own * direction, axis=1)
+            sines = norms(np.cross(vectors, direction))
+            cosines = np.sum(vectors * direction, axis=1)
             return np.array(
                 [atan2(*pair) for pair in zip(sines.tolist(), cosines.tolist(), strict=True)]
             )
-        away = poses[:, :3] + own - self.point
-        along = np.sum(away * direction, axis=1)
-        return np.abs(along) if self.kind == "plane" else norms(away - along[:, None] * direction)
+        offsets = poses[:, :3] + vectors - self.point
+        heights = np.sum(offsets * direction, axis=1)
+        if self.kind == "plane":
+            return np.asarray(np.abs(heights))
+        return np.asarray(norms(offsets - heights[:, None] * direction))
 
     def fault(self, scene: SceneGraph, q: ArrayLike) -> str | None:
-        """Return in words by how much a configuration leaves the constraint; None if it keeps it.
+        """Return a description of the largest violation, or None without a violation.
 
         Args:
             scene: the scene.
-            q: (n_joints,) configuration, or (m, n_joints) of which the worst counts.
+            q: (n_joints,) configuration, or (m, n_joints).
         """
         worst = float(np.max(self.values(scene, np.atleast_2d(plain_numbers(q, "q"))), initial=0.0))
         if worst <= self.tolerance:
@@ -143,16 +162,13 @@ class PathConstraint:
         )
 
     def __str__(self) -> str:
-        is_angle = self.kind == "orientation"
-        most = (
-            f"{math.degrees(self.tolerance):.4g} degrees"
-            if is_angle
-            else f"{self.tolerance * 1000:.4g} mm"
-        )
-        return f"{self.kind} of '{self.frame}' within {most}"
+        tolerance = f"{self.tolerance * 1000:.4g} mm"
+        if self.kind == "orientation":
+            tolerance = f"{math.degrees(self.tolerance):.4g} degrees"
+        return f"{self.kind} of '{self.frame}' within {tolerance}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as plan files have them."""
+        """Return plain values in the format of plan files."""
         vectors = {key: list(getattr(self, key)) for key in _KEYS[self.kind]}
         return {"kind": self.kind, "frame": self.frame, "tolerance": self.tolerance, **vectors}
 
@@ -162,16 +178,16 @@ class PathConstraint:
 
         Args:
             values: the values.
-            source: the file, for messages.
+            source: name of the file in error messages.
 
         Raises:
-            FileFormatError: a value that is missing or does not fit.
+            FileFormatError: if a value is missing or invalid.
         """
-        return constraint_of_node(JsonNode(dict(values), source))
+        return read_constraint(JsonNode(dict(values), source))
 
 
-def constraint_of_node(node: JsonNode) -> PathConstraint:
-    """Return the constraint that a node of a JSON document describes."""
+def read_constraint(node: JsonNode) -> PathConstraint:
+    """Return the constraint of a node of a JSON document."""
     kind = node.get("kind").one_of(list(_KEYS))
     node.require_keys_among("kind", "frame", "tolerance", *_KEYS[kind])
     vectors: dict[str, Any] = {key: node.get(key).numbers(3) for key in _KEYS[kind]}
@@ -184,17 +200,17 @@ def constraint_of_node(node: JsonNode) -> PathConstraint:
 
 
 def carrying_constraints(scene: SceneGraph, object: str | None) -> tuple[PathConstraint, ...]:
-    """Return what an object keeps while a hand carries it, in any plan.
+    """Return the constraints of every path on which a hand carries an object.
 
-    An object of class ``upright`` or ``filled`` keeps its z axis within 10 degrees of the root's;
-    its attribute ``upright_tolerance`` is another angle, in radians.
+    The z axis of an object of class ``upright`` or ``filled`` stays within 10 degrees of the root's
+    z axis. The object's attribute ``upright_tolerance`` replaces this angle [rad].
 
     Args:
         scene: the scene.
         object: frame of the object; None for an empty hand.
 
     Raises:
-        SceneError: the attribute is no angle.
+        SceneError: if the attribute is not an angle.
     """
     if object is None or not set(_UPRIGHT_CLASSES) & set(scene.classes(object)):
         return ()
@@ -214,28 +230,36 @@ def path_fault(
     *,
     resolution: float = 0.003,
 ) -> str | None:
-    """Return in words how far a path leaves its constraints; None if it keeps them.
+    """Return a description of the largest violation of a path constraint, or None.
 
     Args:
-        scene: the version of the scene in which the path is.
-        path: (k, n_joints) configurations, joined by straight joint motions.
-        constraints: what it must keep.
-        resolution: largest step of any joint between two samples, radians or metres; smaller for
-            fine tolerances.
+        scene: scene of the path.
+        path: (k, n_joints) configurations, connected by straight joint motions.
+        constraints: path constraints. The first one that is violated is described.
+        resolution: largest step of any joint between two samples [rad or m]. Smaller steps are used
+            for small tolerances.
 
     Raises:
-        UnknownNameError: the scene has no frame of that name.
+        UnknownNameError: if the scene does not have the frame of a constraint.
     """
     rows = np.atleast_2d(plain_numbers(path, "path"))
     for constraint in constraints:
-        samples = interpolated(rows, min(resolution, 0.05 * math.sqrt(constraint.tolerance)))
+        samples = interpolate_path(rows, min(resolution, 0.05 * math.sqrt(constraint.tolerance)))
         if (fault := constraint.fault(scene, samples)) is not None:
             return fault
     return None
 
 
-def interpolated(path: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-    """Return configurations (m, n_joints) along the straight motions of a path, no joint more than ``step`` apart."""
+def interpolate_path(path: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    """Return configurations along the straight joint motions of a path.
+
+    Args:
+        path: (k, n_joints) configurations.
+        step: largest step of any joint between two results [rad or m].
+
+    Returns:
+        (m, n_joints) configurations.
+    """
     counts = np.ceil(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0) / step).astype(int)
     parts = [
         np.linspace(a, b, count + 1)[:-1]

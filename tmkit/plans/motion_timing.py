@@ -27,7 +27,7 @@ from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules, CollisionWorld, TorqueLimits, recheck_path
 from tmkit.motion.collision_rules import TOUCH_TOLERANCE, AllowedContact
-from tmkit.motion.path_constraints import interpolated
+from tmkit.motion.path_constraints import interpolate_path
 from tmkit.motion.timing import BlendedPath, TimedPath, blend_path
 from tmkit.plans.values import Configuration, Plan, PlannedMotion, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
@@ -514,7 +514,7 @@ def _make_world(piece: Piece, source: CollisionWorld | None) -> tuple[CollisionW
 
     # Measure the clearance of the path.
     world = rules.world(scene, segment.allowed_contacts, margin=2.0 * _MIN_CLEARANCE, source=source)
-    path = interpolated(piece.configurations(piece.path), _CLEARANCE_SPACING)
+    path = interpolate_path(piece.configurations(piece.path), _CLEARANCE_SPACING)
     contacts = world.contacts_batch(path)
     clearances: dict[tuple[str, str], float] = {}
     for contact in chain(*contacts):

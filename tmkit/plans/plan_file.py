@@ -30,7 +30,7 @@ from tmkit.graph import SceneGraph
 from tmkit.graph.task_facts import TaskFact
 from tmkit.motion import PathConstraint
 from tmkit.motion.collision_rules import AllowedContact
-from tmkit.motion.path_constraints import constraint_of_node
+from tmkit.motion.path_constraints import read_constraint
 from tmkit.pddl import Fact, GroundAction
 from tmkit.pddl.model import Metric
 from tmkit.plans.class_changes import ClassEffect, FactEffect, apply_effects
@@ -513,7 +513,7 @@ def _read_frame(node: JsonNode, scene: SceneGraph) -> str:
 def _read_constraint(node: JsonNode, scene: SceneGraph) -> PathConstraint:
     """Return a path constraint of a frame of the scene."""
     _read_frame(node.get("frame"), scene)
-    return constraint_of_node(node)
+    return read_constraint(node)
 
 
 def _read_allowed_contact(node: JsonNode) -> AllowedContact:

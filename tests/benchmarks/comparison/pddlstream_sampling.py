@@ -30,7 +30,7 @@ from tmkit.manipulation import (
     Place,
     Sequence as InTurn,
 )
-from tmkit.motion.path_constraints import interpolated
+from tmkit.motion.path_constraints import interpolate_path
 from tmkit.pddl import Action, GroundAction
 from tmkit.plans import Plan, Segment
 from tmkit.plans.continuous_goals import ContinuousGoal
@@ -236,7 +236,7 @@ class PddlStreamSampling:
         for segment, scene, rows in motion.parts:
             added = scene.add_frame(rest.item, root, pose=pose, shapes=shapes, classes=["movable"])
             source = self.context.rules.check_world(added, segment.allowed_contacts, source=source)
-            for q in interpolated(rows, _STEP):
+            for q in interpolate_path(rows, _STEP):
                 for contact in source.contacts(q):
                     other = {contact.frame_a, contact.frame_b} - {rest.item}
                     if len(other) == 1 and self._moves(added, *other):

@@ -16,7 +16,7 @@ from tmkit.errors import PlanFileError, SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, ArmMotionPlanner, MotionSettings, Pour
 from tmkit.motion import PathConstraint, path_fault
-from tmkit.motion.path_constraints import interpolated
+from tmkit.motion.path_constraints import interpolate_path
 from tmkit.plans import MotionFailure, Plan, Segment
 from tmkit.plans.plan_file import plan_from_dict, plan_to_dict
 from tmkit.plans.values import SegmentKind
@@ -74,7 +74,7 @@ def test_a_cup_is_poured_into_a_bowl(plan: Plan) -> None:
     scene, rows = rows_of(plan, 1, 1)
     bowl = scene.pose("bowl", q=rows[0]).translation
     tilts = []
-    for q in interpolated(rows, 0.01):
+    for q in interpolate_path(rows, 0.01):
         cup = scene.pose("cup", q=q).as_matrix()
         x, y, z, origin = cup[:3].T
         rim = origin + 0.12 * z + 0.03 * (COSINES * x + SINES * y)

@@ -32,7 +32,7 @@ from tmkit.manipulation.actions.primitives import (
     CollisionContext,
 )
 from tmkit.motion import IkSettings, InverseKinematicsStatus, PathConstraint, inverse_kinematics
-from tmkit.motion.path_constraints import interpolated
+from tmkit.motion.path_constraints import interpolate_path
 from tmkit.motion.regions.solids import reach, solids_of
 from tmkit.plans.class_changes import ClassEffect, apply_effects
 from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedError
@@ -248,7 +248,7 @@ def pour_faults(scene: SceneGraph, path: Configuration, *, object: str, into: st
         UnknownNameError: if the scene does not have a frame.
         SceneError: if vessel or container has no collision shape.
     """
-    rows = interpolated(path, CHECK_RESOLUTION)
+    rows = interpolate_path(path, CHECK_RESOLUTION)
     tilts = PathConstraint("orientation", object, tolerance=_LEVEL_TILT).values(scene, rows)
     faults = [
         f"'{object}' is tilted by {math.degrees(tilt):.0f} degrees at its {end}"

@@ -41,7 +41,7 @@ from tmkit.motion import (
 from tmkit.motion.collision_rules import PLANNING_MARGIN, AllowedContact
 from tmkit.motion.dynamics import PLANNING_STEP, effort_faults, torque_fault
 from tmkit.motion.motion_planner import PathCheck, search_verified
-from tmkit.motion.path_constraints import carrying_constraints, interpolated
+from tmkit.motion.path_constraints import carrying_constraints, interpolate_path
 from tmkit.motion.reach_bound import reach_excess
 from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedError
 from tmkit.plans.values import Attachment, Configuration
@@ -523,7 +523,7 @@ class MotionPrimitives:
         """
         corners = np.repeat(start[None], len(corridor), axis=0)
         corners[:, self.manipulator.joint_indices(phase.scene)] = corridor
-        points = interpolated(corners, _CORRIDOR_STEP)
+        points = interpolate_path(corners, _CORRIDOR_STEP)
         corner_indices = np.array(
             [np.flatnonzero((points == corner).all(axis=1))[0] for corner in corners]
         )

@@ -41,7 +41,7 @@ from tmkit.manipulation.grasps.shapes import (
 from tmkit.manipulation.grasps.values import FINGER_CLEARANCE, Grasp as Grasp, tool_pose
 from tmkit.manipulation.placements.stable_faces import centre_of_mass
 from tmkit.motion.masses import solid_centre
-from tmkit.motion.path_constraints import interpolated
+from tmkit.motion.path_constraints import interpolate_path
 from tmkit.motion.regions.solids import reach
 from tmkit.robots import Manipulator
 from tmkit.robots.hands import pair_distance, reason_without_distance
@@ -207,7 +207,7 @@ def payload_fault(
         return f"'{object}' slips out of the hand: {load.grip_fault}"
     if load.max_load_fraction() <= 1.0:
         return None
-    rows = interpolated(path, _HOLD_RESOLUTION)
+    rows = interpolate_path(path, _HOLD_RESOLUTION)
     downs = (-scene.pose(manipulator.tool, relative_to=root, q=row).rotation[2] for row in rows)
     fraction, description = max(load.load_fraction(down) for down in downs)
     if fraction <= 1.0:

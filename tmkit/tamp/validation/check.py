@@ -38,7 +38,7 @@ from tmkit.manipulation.grasps.sampling import grasp_contact_faults, payload_fau
 from tmkit.motion import CollisionRules, CollisionWorld, path_fault, recheck_path
 from tmkit.motion.collision_rules import TOUCH_TOLERANCE
 from tmkit.motion.dynamics import torque_fault
-from tmkit.motion.path_constraints import carrying_constraints, interpolated
+from tmkit.motion.path_constraints import carrying_constraints, interpolate_path
 from tmkit.pddl import Fact, Problem, validate_task_plan
 from tmkit.pddl.model import Metric
 from tmkit.plans.class_changes import ClassEffect, apply_effects
@@ -643,7 +643,7 @@ def _motions(plan: Plan) -> Iterator[tuple[str, SceneGraph, Configuration]]:
         for segment in step.segments:
             columns = [scene.joint_names.index(joint) for joint in segment.joint_names]
             is_short = _length(segment.path) <= _LONGEST_PATH  # the check refuses longer ones
-            path = interpolated(segment.path, _OVERLAP_STEP) if is_short else segment.path[:1]
+            path = interpolate_path(segment.path, _OVERLAP_STEP) if is_short else segment.path[:1]
             rows = np.repeat(np.array(q)[None], len(path), axis=0)
             rows[:, columns] = path
             yield f"in step {number} {step.action}, {segment.kind.value}", scene, rows
