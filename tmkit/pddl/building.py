@@ -1,10 +1,12 @@
-"""Domains written in Python instead of PDDL: docs/howto/own_task_planner.md has an example.
+"""Construction of domains in Python instead of PDDL.
 
-Parameters and types are written as PDDL writes them, ``"?item - item ?tray - tray"``; a predicate
-is called like a function, and what an action needs, adds and deletes are lists. Anything else that
-PDDL can say is said by the values of :mod:`tmkit.pddl.formulas`: ``needs`` takes any formulas, and
-``effects`` any effects. What comes out are the same values as from a file, checked in the same way.
-Names are kept as they are given; those from files are lower case.
+Parameters and types use the notation of PDDL, ``"?item - item ?tray - tray"``. A predicate is
+called like a function, and the conditions and effects of an action are lists. The values of
+:mod:`tmkit.pddl.formulas` cover the rest of PDDL: ``needs`` takes any formulas, and ``effects`` any
+effects. The results equal those from a file and pass the same checks. Names keep their case; those
+from files are lower case.
+
+docs/howto/own_task_planner.md has an example.
 """
 
 from __future__ import annotations
@@ -32,38 +34,38 @@ def make_parameters(text: str) -> tuple[Parameter, ...]:
     """Return the names in a typed list, each with its types.
 
     Args:
-        text: names, types behind a dash: ``"?a ?b - block ?t - (either table tray)"``. Without one,
-            any object.
+        text: names, and their types after a dash: ``"?a ?b - block ?t - (either table tray)"``. A
+            name without a type has the type ``object``.
 
     Raises:
-        TaskError: if a name begins with a dash, or a dash has no names before it or no type behind
+        TaskError: if a name begins with a dash, or a dash has no names before it or no type after
             it.
     """
     words = text.replace("(", " ( ").replace(")", " ) ").split()
-    found: list[Parameter] = []
-    waiting: list[str] = []
+    parameters: list[Parameter] = []
+    names: list[str] = []
     while words:
         word = words.pop(0)
         if word != "-":
             if word.startswith("-"):
                 reason = f"'{word}' is no name; a type is written '- {word[1:]}'"
                 raise TaskError.at(f"parameters '{text}'", reason)
-            waiting.append(word)
+            names.append(word)
             continue
-        types = _types(words)
-        if not waiting or not types or {"(", ")"} & {*waiting, *types}:
+        types = _take_types(words)
+        if not names or not types or {"(", ")"} & {*names, *types}:
             raise TaskError.at(
                 f"parameters '{text}'", "expected names, '-' and a type, or '(either ...)' of types"
             )
-        found += [Parameter(name, types) for name in waiting]
-        waiting = []
-    if {"(", ")"} & set(waiting):
+        parameters += [Parameter(name, types) for name in names]
+        names = []
+    if {"(", ")"} & set(names):
         raise TaskError.at(f"parameters '{text}'", "unexpected parenthesis")
-    return (*found, *(Parameter(name) for name in waiting))
+    return (*parameters, *(Parameter(name) for name in names))
 
 
-def _types(words: list[str]) -> tuple[str, ...]:
-    """Take one type, or several within ``(either ...)``, off the front of ``words``; none when there is none."""
+def _take_types(words: list[str]) -> tuple[str, ...]:
+    """Remove one type, or those of ``(either ...)``, from the front of ``words``, and return it."""
     if words[:2] == ["(", "either"] and ")" in words:
         end = words.index(")")
         types = tuple(words[2:end])
@@ -73,10 +75,10 @@ def _types(words: list[str]) -> tuple[str, ...]:
 
 
 def make_predicate(name: str, parameters: str = "") -> Predicate:
-    """Return a predicate; calling it gives an atom.
+    """Return a predicate, which is called with terms to make an atom.
 
     Args:
-        name: what it is called.
+        name: name of the predicate.
         parameters: a typed list of variables.
     """
     return Predicate(name, make_parameters(parameters))
@@ -94,11 +96,11 @@ def make_action(
     """Return an action schema.
 
     Args:
-        name: what it is called.
+        name: name of the action.
         parameters: a typed list of variables.
-        needs: what must hold before it.
-        adds: what holds after it.
-        deletes: what no longer holds after it; an atom that is added too, holds.
+        needs: conditions before the action.
+        adds: atoms that hold after the action.
+        deletes: atoms that do not hold after the action, except those in ``adds``.
         effects: effects of other kinds.
     """
     changes = (*map(Add, adds), *map(Delete, deletes), *effects)
@@ -109,8 +111,8 @@ def make_axiom(predicate: Predicate, condition: Formula) -> Axiom:
     """Return the axiom of a derived predicate.
 
     Args:
-        predicate: the predicate.
-        condition: formula in its parameters.
+        predicate: derived predicate.
+        condition: formula in the parameters of the predicate.
     """
     return Axiom(predicate.name, predicate.parameters, condition)
 
@@ -127,16 +129,16 @@ def make_domain(
     """Return a domain.
 
     Args:
-        name: what it is called.
-        types: a typed list of types, each with that above it: ``"cup plate - dish dish tray"``.
+        name: name of the domain.
+        types: a typed list of types, each with its parent: ``"cup plate - dish dish tray"``.
         constants: a typed list of objects that every problem has.
-        predicates: all predicates, the derived ones too.
-        actions: the action schemas.
-        axioms: the rules for derived predicates.
+        predicates: all predicates, including the derived ones.
+        actions: action schemas.
+        axioms: rules for derived predicates.
 
     Raises:
-        TaskError: a double name, an unknown name, a wrong number or type of arguments, a derived
-            predicate that is changed by an action or depends on its own negation.
+        TaskError: if a name is unknown or declared twice, arguments have a wrong number or type, or
+            a derived predicate is changed by an action or depends on its own negation.
     """
     return Domain(
         name,
