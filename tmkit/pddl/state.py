@@ -1,12 +1,12 @@
-"""A task state: the set of ground facts that hold; what is not in it does not (the closed world).
+"""Task state: the set of ground facts that hold, under the closed-world assumption.
 
-*Derived* facts are never stored: they follow from the stored ones by the axioms of the domain, so
-two states are equal exactly when their basic facts are.
+*Derived* facts are never stored, because they follow from the stored facts by the axioms of the
+domain. Two states are equal exactly if their basic facts and numbers are equal.
 
-Invariants: iteration is sorted, hence the same in every process whatever its hash seed. A state has
-no domain; the queries that need one are a problem's (:meth:`~tmkit.pddl.Problem.holds`,
-:meth:`~tmkit.pddl.Problem.apply`). Membership is O(1); a successor O(n) in the number of facts, of
-which a task has some hundreds.
+Invariants: iteration is sorted, and therefore independent of the hash seed. A state has no domain.
+Queries that need one are methods of a problem (:meth:`~tmkit.pddl.Problem.holds`,
+:meth:`~tmkit.pddl.Problem.apply`). Membership is O(1). A successor is O(n) in the number of facts,
+of which a task has some hundreds.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _NO_VALUES: frozenset[tuple[Fact, float]] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class StateDifference:
-    """How an observed state differs from the expected one.
+    """Difference between an expected and an observed state.
 
     Attributes:
-        missing: facts that were expected but do not hold, sorted.
-        unexpected: facts that hold but were not expected, sorted.
+        missing: expected facts that do not hold, sorted.
+        unexpected: facts that hold unexpectedly, sorted.
     """
 
     missing: tuple[Fact, ...]
@@ -47,11 +47,11 @@ class StateDifference:
 
 
 class State:
-    """An immutable set of ground facts, doubles being harmless, and the numbers that differ from the problem's.
+    """Immutable set of ground facts, with the numbers that differ from those of the problem.
 
     Args:
-        facts: the facts.
-        values: the values of functions that actions have changed, by ground term.
+        facts: the facts; duplicates are ignored.
+        values: values of functions that actions have changed, by ground term.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_facts", "_values")
@@ -69,16 +69,19 @@ class State:
         )
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a State cannot be changed; '{name}' was to be set")
+        raise AttributeError(f"a State is immutable; cannot set '{name}'")
 
     @property
     def facts(self) -> frozenset[Fact]:
-        """The facts, for set algebra; iterate over the state itself for a fixed order."""
+        """The facts as a set, without an order; iteration over the state itself is sorted."""
         return self._facts
 
     @cached_property
     def values(self) -> Mapping[Fact, float]:
-        """The values of functions that actions have changed, by ground term; others are the problem's."""
+        """Values of functions that actions have changed, by ground term.
+
+        All other values are those of the problem.
+        """
         return MappingProxyType(dict(sorted(self._values)))
 
     @cached_property
@@ -116,17 +119,20 @@ class State:
         delete: Iterable[Fact] = (),
         values: Mapping[Fact, float] | None = None,
     ) -> State:
-        """Return the state without some facts and then with others.
+        """Return the state after facts are deleted and then others added.
 
         Args:
             add: facts to add.
             delete: facts to delete.
-            values: values of functions that change.
+            values: new values of functions, by ground term.
         """
-        numbers = {**self.values, **values} if values else self.values if self._values else None
+        numbers = self.values if self._values else None
+        if values:
+            numbers = {**self.values, **values}
         return State(self._facts.difference(delete).union(add), numbers)
 
     def difference(self, observed: State) -> StateDifference:
-        """Return how ``observed`` differs from this state, taken as what is expected."""
-        missing, unexpected = self._facts - observed._facts, observed._facts - self._facts
+        """Return the difference between this state, as the expected one, and ``observed``."""
+        missing = self._facts - observed._facts
+        unexpected = observed._facts - self._facts
         return StateDifference(tuple(sorted(missing)), tuple(sorted(unexpected)))

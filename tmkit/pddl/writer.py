@@ -1,11 +1,11 @@
-"""Writing domains and problems as PDDL.
+"""PDDL text of domains and problems.
 
-The idea: what is written is what was read, formula by formula; only the layout is ours. Reading the
-text again gives an equal value (names in lower case). Outcomes and durative actions are written as
-the actions that they are read as.
+The writer keeps each formula as it was read and only normalises the layout. Reading the text again
+gives an equal value, with names in lower case. Outcomes and durative actions are written as the
+plain actions that the reader makes of them.
 
-Names are checked, because PDDL has no way to quote one: a name with a blank or a parenthesis is
-refused.
+Names are checked, because PDDL cannot quote a name. A name with a blank or a parenthesis is
+rejected.
 """
 
 from __future__ import annotations
@@ -14,37 +14,36 @@ import re
 from collections.abc import Iterable
 
 from tmkit.errors import TaskError
-from tmkit.pddl.formulas import Action, Axiom, Number, Parameter, typed_list
+from tmkit.pddl.formulas import Action, Axiom, Number, Parameter, format_typed_list
 from tmkit.pddl.model import Domain, Metric, Problem
 
-# no sign, ?x, :key, -type
-_WRITABLE = re.compile(r"(?!(?:[=*/+-]|[<>]=?)\Z)(?!-[^\W\d_])[^\s();?:][^\s();?]*\Z")
+_WRITABLE_NAME = re.compile(r"(?!(?:[=*/+-]|[<>]=?)\Z)(?!-[^\W\d_])[^\s();?:][^\s();?]*\Z")
+"""A name that is no operator, ``?variable``, ``:keyword`` or ``-type``."""
 
 
 def is_writable(name: str) -> bool:
     """Return whether ``name`` can be written as a PDDL name."""
-    return _WRITABLE.match(name) is not None
+    return _WRITABLE_NAME.match(name) is not None
 
 
 def domain_to_pddl(domain: Domain) -> str:
     """Return the PDDL text of a domain.
 
     Raises:
-        TaskError: a name that cannot be written.
+        TaskError: if a name cannot be written.
     """
-    names = [kind.name for kind in domain.types] + [constant.name for constant in domain.constants]
-    names += [predicate.name for predicate in domain.predicates] + [
-        function.name for function in domain.functions
-    ]
-    _check(
-        [domain.name, *names, *(action.name for action in domain.actions)],
-        f"domain '{domain.name}'",
-    )
+    names = [domain.name]
+    names += [kind.name for kind in domain.types]
+    names += [constant.name for constant in domain.constants]
+    names += [predicate.name for predicate in domain.predicates]
+    names += [function.name for function in domain.functions]
+    names += [action.name for action in domain.actions]
+    _check_names(names, f"domain '{domain.name}'")
     types = tuple(Parameter(kind.name, kind.parents) for kind in domain.types)
     sections = [
         _section(":requirements", domain.requirements),
-        _section(":types", [typed_list(types)] if types else []),
-        _section(":constants", [typed_list(domain.constants)] if domain.constants else []),
+        _section(":types", [format_typed_list(types)] if types else []),
+        _section(":constants", [format_typed_list(domain.constants)] if domain.constants else []),
         _section(
             ":predicates", [_signature(item.name, item.parameters) for item in domain.predicates]
         ),
@@ -62,14 +61,14 @@ def problem_to_pddl(problem: Problem) -> str:
     """Return the PDDL text of a problem.
 
     Raises:
-        TaskError: a name that cannot be written.
+        TaskError: if a name cannot be written.
     """
-    _check([problem.name, *problem.objects], f"problem '{problem.name}'")
+    _check_names([problem.name, *problem.objects], f"problem '{problem.name}'")
     objects = tuple(Parameter(name, types) for name, types in problem.objects.items())
     values = [f"(= {term} {Number(value)})" for term, value in problem.values.items()]
     sections = [
         f"(:domain {problem.domain.name})",
-        _section(":objects", [typed_list(objects)] if objects else []),
+        _section(":objects", [format_typed_list(objects)] if objects else []),
         "\n    ".join(["(:init", *map(str, problem.init), *values]) + ")",
         f"(:goal {problem.goal})",
         "(:metric minimize (total-cost))" if problem.metric is Metric.TOTAL_COST else "",
@@ -82,12 +81,12 @@ def _define(header: str, sections: Iterable[str]) -> str:
 
 
 def _section(keyword: str, items: Iterable[str]) -> str:
-    listed = list(items)
-    return f"({keyword} {' '.join(listed)})" if listed else ""
+    content = " ".join(items)
+    return f"({keyword} {content})" if content else ""
 
 
 def _signature(name: str, parameters: tuple[Parameter, ...]) -> str:
-    return f"({name} {typed_list(parameters)})" if parameters else f"({name})"
+    return f"({name} {format_typed_list(parameters)})" if parameters else f"({name})"
 
 
 def _axiom(axiom: Axiom) -> str:
@@ -96,12 +95,12 @@ def _axiom(axiom: Axiom) -> str:
 
 def _action(action: Action) -> str:
     return (
-        f"(:action {action.name}\n    :parameters ({typed_list(action.parameters)})"
+        f"(:action {action.name}\n    :parameters ({format_typed_list(action.parameters)})"
         f"\n    :precondition {action.precondition}\n    :effect {action.effect})"
     )
 
 
-def _check(names: Iterable[str], where: str) -> None:
+def _check_names(names: Iterable[str], where: str) -> None:
     for name in names:
         if not is_writable(name):
             raise TaskError.at(where, f"'{name}' cannot be written as a PDDL name")
