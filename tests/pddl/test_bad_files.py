@@ -12,7 +12,7 @@ import pytest
 import tmkit.errors
 from tmkit.errors import TaskError, TmkitError
 from tmkit.pddl import load_domain, load_problem
-from tmkit.pddl.parsing.source import MOST_WORDS
+from tmkit.pddl.parsing.source import MAX_WORD_COUNT
 
 BAD = Path(__file__).parent.parent / "data" / "bad" / "pddl"
 CASES: list[dict[str, Any]] = tomllib.loads((BAD / "index.toml").read_text(encoding="utf-8"))[
@@ -99,8 +99,8 @@ def test_a_huge_file_is_refused(tmp_path: Path) -> None:
 
 def test_too_many_words_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text of more words than the limit is refused where it exceeds it."""
-    assert MOST_WORDS > 1_000_000
-    monkeypatch.setattr("tmkit.pddl.parsing.source.MOST_WORDS", 50)
+    assert MAX_WORD_COUNT > 1_000_000
+    monkeypatch.setattr("tmkit.pddl.parsing.source.MAX_WORD_COUNT", 50)
     with pytest.raises(
         TaskError, match=r"good-domain.pddl:\d+:\d+: the text has more than 50 words"
     ):

@@ -61,12 +61,12 @@ def test_two_trucks_drive_at_once() -> None:
     problem = trucks([("a", "b"), ("b", "a")])
     result = FastDownward().solve(problem)
     assert result.cost == 2 + 2 + 5 + 6 + 1 + 1
-    timed = schedule(problem, result.steps)
-    assert makespan(timed) == pytest.approx(2 + 6 + 1 + 2 * SEPARATION)
-    assert schedule_fault(problem, timed) == ""
+    timed_actions = schedule(problem, result.steps)
+    assert makespan(timed_actions) == pytest.approx(2 + 6 + 1 + 2 * SEPARATION)
+    assert schedule_fault(problem, timed_actions) == ""
     assert (
-        str(timed[0]) == "0.000: (load k0 s a) [2.000]"
-        or str(timed[0]) == "0.000: (load k1 t b) [2.000]"
+        str(timed_actions[0]) == "0.000: (load k0 s a) [2.000]"
+        or str(timed_actions[0]) == "0.000: (load k1 t b) [2.000]"
     )
 
 
@@ -81,16 +81,23 @@ def test_schedules_are_valid_and_no_longer_than_one_after_the_other(
     """They keep PDDL 2.1; with an action at another time they do so, or the checker says where they do not."""
     problem = trucks(packs)
     result = FastDownward().solve(problem)
-    timed = schedule(problem, result.steps)
-    assert schedule_fault(problem, timed) == ""
-    total = sum(action.duration for action in timed)
-    assert makespan(timed) <= total + SEPARATION * len(timed)
+    timed_actions = schedule(problem, result.steps)
+    assert schedule_fault(problem, timed_actions) == ""
+    total = sum(action.duration for action in timed_actions)
+    assert makespan(timed_actions) <= total + SEPARATION * len(timed_actions)
     assert result.cost == pytest.approx(total)
-    if timed:
-        index = data.draw(st.integers(0, len(timed) - 1))
-        moved = replace(timed[index], start=data.draw(st.sampled_from([0.0, 1.0, 2.5, 40.0])))
-        fault = schedule_fault(problem, [*timed[:index], moved, *timed[index + 1 :]])
-        if moved.start > max(action.end for action in timed) and moved.action.name == "load":
+    if timed_actions:
+        index = data.draw(st.integers(0, len(timed_actions) - 1))
+        moved = replace(
+            timed_actions[index], start=data.draw(st.sampled_from([0.0, 1.0, 2.5, 40.0]))
+        )
+        fault = schedule_fault(
+            problem, [*timed_actions[:index], moved, *timed_actions[index + 1 :]]
+        )
+        if (
+            moved.start > max(action.end for action in timed_actions)
+            and moved.action.name == "load"
+        ):
             assert "does not hold" in fault  # too late for what follows
         if moved.start == 0.0 and moved.action.name == "unload":
             assert fault.startswith("0.000: (unload")
@@ -182,7 +189,7 @@ def test_the_command_writes_a_schedule(tmp_path: Path) -> None:
         (
             "(over all (at ?t ?p))",
             "(over all (on ?k ?p))",
-            r"d:8:\d+: action 'load': what is needed after the start",
+            r"d:8:\d+: action 'load': the condition after the start",
         ),
         (
             "(at end (in ?k ?t))",

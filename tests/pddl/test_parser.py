@@ -368,13 +368,13 @@ def _blocks_problem(count: int) -> str:
 def test_a_longer_file_asks_no_more_of_the_grammar(monkeypatch: pytest.MonkeyPatch) -> None:
     """The slow grammar judges each shape of a list once: ten times as many facts and goals take no more of it."""
     domain = load("places").domain
-    run, handed_over = grammar._run, [0]
+    run, handed_over = grammar._parse, [0]
 
     def counted(rule: Any, words: tuple[str, ...], mode: Any) -> None:
         handed_over[0] += len(words)
         run(rule, words, mode)
 
-    monkeypatch.setattr(grammar, "_run", counted)
+    monkeypatch.setattr(grammar, "_parse", counted)
     words = []
     for count in (30, 300):
         grammar._fault.cache_clear()

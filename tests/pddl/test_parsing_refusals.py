@@ -11,7 +11,7 @@ from support.task_problems import DATA, NAMES, load
 
 from tmkit.errors import TaskError
 from tmkit.pddl import parse_domain, parse_goal, parse_problem
-from tmkit.pddl.vocabulary import DEEPEST_TYPES
+from tmkit.pddl.vocabulary import MAX_TYPE_DEPTH
 
 DOMAIN = (DATA / "places" / "domain.pddl").read_text()
 PROBLEM = (DATA / "places" / "problem.pddl").read_text()
@@ -296,9 +296,9 @@ def chain_of_types(count: int) -> str:
 
 def test_types_that_stand_too_deep_are_refused() -> None:
     """A chain of some hundred types is read, one of thousands is refused with the limit, and at once."""
-    assert len(parse_domain(chain_of_types(DEEPEST_TYPES - 1)).types) == DEEPEST_TYPES
+    assert len(parse_domain(chain_of_types(MAX_TYPE_DEPTH - 1)).types) == MAX_TYPE_DEPTH
     error = refusal(chain_of_types(5000))
-    assert f"more than {DEEPEST_TYPES} types above each other" in str(error)
+    assert f"more than {MAX_TYPE_DEPTH} types above each other" in str(error)
 
 
 def test_a_long_circle_of_types_is_refused_at_its_first_type() -> None:

@@ -302,7 +302,7 @@ def ill_typed_object(uses: Uses, random: Random) -> Seeded | None:
     wrong = [
         name
         for name, types in given.items()
-        if not words.fits(types, predicate.parameters[position].types)
+        if not words.is_allowed_as(types, predicate.parameters[position].types)
     ]
     if not wrong:
         return None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tmkit.errors import TaskError
-from tmkit.pddl.parsing.source import DEEPEST, LONGEST_WORD, Group, Source, Token
+from tmkit.pddl.parsing.source import MAX_DEPTH, MAX_WORD_LENGTH, Group, Source, Token
 
 
 def refusal(text: str) -> tuple[str, int, int]:
@@ -136,10 +136,10 @@ def test_a_section_that_is_closed_too_early(key: str) -> None:
         ),
         ("(a))", "this closing parenthesis has no opening one", 4),
         ("(a) b", "stray 'b'; expected '('", 5),
-        ("(" * (DEEPEST + 1), f"lists are nested deeper than {DEEPEST}", DEEPEST + 1),
+        ("(" * (MAX_DEPTH + 1), f"lists are nested deeper than {MAX_DEPTH}", MAX_DEPTH + 1),
         (
-            "(a " + "b" * (LONGEST_WORD + 1) + ")",
-            "a word of 1,001 characters, where at most 1,000 are allowed",
+            "(a " + "b" * (MAX_WORD_LENGTH + 1) + ")",
+            "a word of 1,001 characters; at most 1,000 are allowed",
             4,
         ),
         ("(a b\x07c)", "the character U+0007 is neither printable nor a blank", 5),
@@ -152,9 +152,9 @@ def test_what_is_no_nested_list_is_refused(text: str, reason: str, column: int) 
 
 def test_what_the_limits_allow_is_read() -> None:
     """The deepest list, the longest word, words next to a variable and negative numbers are read."""
-    word = "É" + "b" * (LONGEST_WORD - 1)
-    (group,) = Source("t", "(" * DEEPEST + word + ")" * DEEPEST).groups()
-    assert [token.text for token in words_of(group)][DEEPEST] == word.lower()
+    word = "É" + "b" * (MAX_WORD_LENGTH - 1)
+    (group,) = Source("t", "(" * MAX_DEPTH + word + ")" * MAX_DEPTH).groups()
+    assert [token.text for token in words_of(group)][MAX_DEPTH] == word.lower()
     (group,) = Source("t", "(b?x - block -1 -.5 -2.E+3 a-b)").groups()
     assert [token.text for token in words_of(group)][1:-1] == [
         "b",

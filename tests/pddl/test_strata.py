@@ -9,7 +9,7 @@ import pytest
 
 from tmkit.pddl import And, Not
 from tmkit.pddl.formulas import Atom, Axiom, Formula
-from tmkit.pddl.strata import axiom_levels, negative_cycle
+from tmkit.pddl.strata import axiom_levels, find_negative_cycle
 
 
 def axiom(head: str, *conditions: str) -> Axiom:
@@ -54,8 +54,8 @@ def test_negative_cycles_are_found_and_levels_respect_negation(seed: int) -> Non
         )
         for _ in range(random.randint(1, 7))
     ]
-    assert (negative_cycle(axioms) is not None) == has_negative_circle(axioms)
-    if negative_cycle(axioms) is None:
+    assert (find_negative_cycle(axioms) is not None) == has_negative_circle(axioms)
+    if find_negative_cycle(axioms) is None:
         levels = axiom_levels(axioms)
         for rule in axioms:
             for part in rule.condition.parts:
@@ -70,4 +70,4 @@ def test_a_long_chain_of_axioms_is_ordered_at_once() -> None:
     count = 20_000
     axioms = [axiom(f"p{i}", f"-p{i + 1}") for i in range(count)]
     assert axiom_levels(axioms)["p0"] == count - 1
-    assert negative_cycle([*axioms, axiom(f"p{count}", "p0")]) == axioms[0]
+    assert find_negative_cycle([*axioms, axiom(f"p{count}", "p0")]) == axioms[0]

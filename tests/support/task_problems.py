@@ -293,9 +293,13 @@ def _formulas(
 def _terms(
     draw: st.DrawFn, problem: Problem, types: tuple[str, ...], scope: dict[str, tuple[str, ...]]
 ) -> str:
-    fitting = [name for name, given in scope.items() if problem.vocabulary.fits(given, types)]
+    fitting = [
+        name for name, given in scope.items() if problem.vocabulary.is_allowed_as(given, types)
+    ]
     objects = [
-        name for name, given in problem.all_objects.items() if problem.vocabulary.fits(given, types)
+        name
+        for name, given in problem.all_objects.items()
+        if problem.vocabulary.is_allowed_as(given, types)
     ]
     return draw(st.sampled_from(fitting * 2 + objects))
 

@@ -225,7 +225,7 @@ def random_state(problem: Problem, source: random.Random) -> State:
 
 def _compare_meanings(problem: Problem, oracle: Oracle, source: random.Random) -> None:
     state = random_state(problem, source)
-    facts = set(state) | set(problem.derived(state))
+    facts = set(state) | set(problem.derive_facts(state))
     interpretation = Interpretation(problem, state)
 
     def judge(what: str, ours: Any, theirs: Any, binding: dict[str, str]) -> None:

@@ -27,7 +27,7 @@ from tmkit.manipulation.actions.timing_breakdown import StageClock
 from tmkit.manipulation.samplers import Samplers, SeededSamplers
 from tmkit.motion import CollisionRules
 from tmkit.pddl import GroundAction, Problem, State, parse_domain, parse_goal
-from tmkit.pddl.validation import by_turns, interference, shared
+from tmkit.pddl.validation import balance_loads, interference, interleave_agents
 from tmkit.plans import Plan, Schedule
 from tmkit.robots import Manipulator
 from tmkit.robots.hands import pair_distance
@@ -339,10 +339,12 @@ def test_agents_take_turns() -> None:
     )
     texts = ("go r a", "back r a", "go r b", "back r b", "go s a", "back s a", "go s b", "back s b")
     actions = [GroundAction(words[0], tuple(words[1:])) for words in map(str.split, texts)]
-    turned = by_turns(problem, actions, ["r", "s"], is_allowed=lambda *_: True)
+    turned = interleave_agents(problem, actions, ["r", "s"], is_allowed=lambda *_: True)
     assert [action.arguments[0] for action in turned] == ["r", "r", "s", "s", "r", "r", "s", "s"]
     assert tk.pddl.validate_task_plan(problem, turned).is_valid
-    assert by_turns(problem, actions, ["r", "s"], is_allowed=lambda *_: False) == tuple(actions)
+    assert interleave_agents(problem, actions, ["r", "s"], is_allowed=lambda *_: False) == tuple(
+        actions
+    )
 
 
 def test_agents_share() -> None:
@@ -366,7 +368,7 @@ def test_agents_share() -> None:
         return efforts.get(agent + actions[0].arguments[1], 0.0)
 
     def agents(*forbidden: str) -> list[str]:
-        plan = shared(
+        plan = balance_loads(
             problem,
             actions,
             ["r", "s"],

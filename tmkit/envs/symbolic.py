@@ -240,7 +240,7 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
         is_applicable = interpretation.holds(schema.precondition, binding)
         if is_applicable:
             change = interpretation.change(schema.effect, binding)
-            self.state = change.applied(self.state)
+            self.state = change.apply_to(self.state)
         self._steps += 1
         is_done = self._problem.holds(self.state, self._problem.goal)
         return (

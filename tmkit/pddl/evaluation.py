@@ -1,20 +1,22 @@
 """Evaluation of formulas in a state, and changes by effects.
 
-The idea: an :class:`Interpretation` is a problem and the facts that hold, together with everything
-that follows by the axioms. Formulas are judged on it; and, since axioms and quantifiers ask "for
-which objects", it also answers a formula as a *query*: :meth:`Interpretation.solutions` yields the
-bindings under which it holds. The query takes a conjunction apart and always continues with the
-part that leaves the fewest choices. A part whose variables are all bound only filters, an equation
-or a positive atom binds variables from the facts. Only if neither is left a variable runs over its
-type. Parts that have no variable in common are solved apart. What still takes too long ends with
-the block of :func:`~tmkit._support.time_limits.time_limit` around the call.
+An :class:`Interpretation` consists of a problem, the facts that hold, and all facts that follow by
+the axioms. It evaluates formulas. For axioms and quantifiers it also solves them as *queries*, like
+a conjunctive query of a database: :meth:`Interpretation.solutions` yields the bindings under which
+a formula holds.
 
-Axioms (derived predicates) are computed stratum by stratum, each to its least fixpoint, so negation
-always speaks about predicates that are finished. The domain guarantees that such an order exists.
+A query splits a conjunction and continues with the part that has the fewest choices. A part without
+unbound variables only filters. An equation or a positive atom binds variables from the facts. If
+neither is left, a variable iterates over the objects of its type. Parts without common variables
+are solved independently. A :func:`~tmkit._support.time_limits.time_limit` block around the call
+ends long queries.
 
-Semantics: closed world; no quantifier ranges over objects outside the problem; an undefined numeric
-value makes every comparison with it false. Effects follow PDDL: all conditions refer to the state
-before, and an atom that is both added and deleted is added.
+Axioms (derived predicates) are computed stratum by stratum, each to its least fixpoint. A negated
+predicate is therefore complete when it is read. The domain guarantees that such an order exists.
+
+Semantics: closed world; quantifiers range over the objects of the problem; a comparison with an
+undefined numeric value is false. Effects follow PDDL: all conditions refer to the state before, and
+an atom that is both added and deleted is added.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ from tmkit.pddl.substitution import (
     conjuncts_of,
     free_variables,
     independent_groups,
-    merged_quantifiers,
+    merge_quantifiers,
     negation,
     substitute,
 )
@@ -74,10 +76,20 @@ _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
 }
 
+_ARITHMETIC_SIGNS = {"increase": "+", "decrease": "-", "scale-up": "*", "scale-down": "/"}
+"""Arithmetic signs by the operator of a numeric effect."""
+
 
 @dataclass(slots=True)
 class StateChange:
-    """What an effect does: facts to delete and to add, the cost, and numbers; ``None`` where one is undefined."""
+    """Result of an effect.
+
+    Attributes:
+        added: facts to add.
+        deleted: facts to delete.
+        cost: increase of the total cost, ``None`` if undefined.
+        values: new values of functions by ground term, ``None`` for an undefined value.
+    """
 
     added: set[Fact] = field(default_factory=set)
     deleted: set[Fact] = field(default_factory=set)
@@ -93,25 +105,25 @@ class StateChange:
         self.deleted.add(fact)
 
     def charge(self, cost: float | None) -> None:
-        """Add to the cost; None makes it undefined."""
+        """Increase the cost; ``None`` makes it undefined."""
         self.cost = None if cost is None or self.cost is None else self.cost + cost
 
     def assign(self, term: Fact, value: float | None) -> None:
-        """Give a function a value; None makes it undefined."""
+        """Set the value of a function; ``None`` makes it undefined."""
         self.values[term] = value
 
-    def undefined(self) -> Fact | None:
-        """Return a function that would have no value, if any."""
+    def find_undefined(self) -> Fact | None:
+        """Return the first function term with an undefined value, ``None`` if all are defined."""
         return next((term for term, value in self.values.items() if value is None), None)
 
-    def applied(self, state: State) -> State:
-        """Return the state after it; every number in it is defined."""
+    def apply_to(self, state: State) -> State:
+        """Return the state after this change, whose values must all be defined."""
         values = {term: value for term, value in self.values.items() if value is not None}
         return state.change(add=self.added, delete=self.deleted, values=values)
 
 
-def in_words(failure: Formula) -> str:
-    """Say in words that a ground formula fails."""
+def describe_failure(failure: Formula) -> str:
+    """Return the message for a ground formula that does not hold."""
     match failure:
         case Atom() | Equals() | Comparison():
             return f"{failure} does not hold"
@@ -122,7 +134,7 @@ def in_words(failure: Formula) -> str:
 
 
 class _Domain(Protocol):
-    """What is asked of a domain: its axioms, in an order in which they can be computed."""
+    """Interface of a domain: its axioms, and the order in which they are computed."""
 
     @property
     def axioms(self) -> tuple[Axiom, ...]: ...
@@ -134,7 +146,7 @@ class _Domain(Protocol):
 
 
 class _Problem(Protocol):
-    """The interface of a problem that this module evaluates: a :class:`~tmkit.pddl.model.Problem`."""
+    """Interface of a problem, as of :class:`~tmkit.pddl.model.Problem`."""
 
     @property
     def domain(self) -> _Domain: ...
@@ -145,79 +157,80 @@ class _Problem(Protocol):
 
 
 class Interpretation:
-    """A problem, the facts that hold, and what follows.
+    """A problem with the facts of a state and their consequences.
 
     Args:
-        problem: supplies objects, types, axioms and the values of numeric functions.
-        state: the basic facts, derived ones being computed when first asked for; and the numbers
-            that have changed.
+        problem: objects, types, axioms and the values of numeric functions.
+        state: basic facts, and numbers that have changed. Derived facts are computed on first use.
     """
 
     def __init__(self, problem: _Problem, state: State) -> None:
         check_time()
         self._problem, self._values = problem, state.values
-        facts = state.facts
-        self._known: dict[str, set[tuple[str, ...]]] = {}
-        for predicate, arguments in facts:
-            self._known.setdefault(predicate, set()).add(arguments)
+        self._tuples: dict[str, set[tuple[str, ...]]] = {}
+        for predicate, arguments in state.facts:
+            self._tuples.setdefault(predicate, set()).add(arguments)
         self._pending = bool(problem.domain.axioms)
 
     def holds(self, formula: Formula, binding: Binding | None = None) -> bool:
         """Return whether a formula holds.
 
         Args:
-            formula: the formula.
+            formula: formula to evaluate.
             binding: values of its free variables.
         """
-        bound: Binding = {} if binding is None else binding
+        assignment: Binding = {} if binding is None else binding
         match formula:
             case Atom(predicate, terms):
-                return self._lookup(predicate, tuple([bound.get(term, term) for term in terms]))
+                return self._lookup(
+                    predicate, tuple([assignment.get(term, term) for term in terms])
+                )
             case Equals(left, right):
-                return bound.get(left, left) == bound.get(right, right)
+                return assignment.get(left, left) == assignment.get(right, right)
             case Comparison(sign, left_value, right_value):
-                left_number, right_number = (
-                    self.value(left_value, bound),
-                    self.value(right_value, bound),
-                )
-                return (
-                    left_number is not None
-                    and right_number is not None
-                    and _COMPARE[sign](left_number, right_number)
-                )
+                left_number = self.value(left_value, assignment)
+                right_number = self.value(right_value, assignment)
+                if left_number is None or right_number is None:
+                    return False
+                return _COMPARE[sign](left_number, right_number)
             case Not(part):
-                return not self.holds(part, bound)
+                return not self.holds(part, assignment)
             case And(parts):
-                return all(self.holds(part, bound) for part in parts)
+                return all(self.holds(part, assignment) for part in parts)
             case Or(parts):
-                return any(self.holds(part, bound) for part in parts)
+                return any(self.holds(part, assignment) for part in parts)
             case Imply(premise, conclusion):
-                return not self.holds(premise, bound) or self.holds(conclusion, bound)
+                return not self.holds(premise, assignment) or self.holds(conclusion, assignment)
             case Exists():
-                return any(True for _ in self.solutions(*merged_quantifiers(formula), bound))
+                return any(True for _ in self.solutions(*merge_quantifiers(formula), assignment))
             case Forall(parameters, body):
-                return not self.holds(Exists(parameters, negation(body)), bound)
+                return not self.holds(Exists(parameters, negation(body)), assignment)
 
     def failures(self, formula: Formula, binding: Binding | None = None) -> tuple[Formula, ...]:
-        """Return the ground conjuncts that make a formula fail; none if it holds.
+        """Return the ground conjuncts of a formula that do not hold, none if it holds.
 
         Args:
-            formula: the formula.
+            formula: formula to evaluate.
             binding: values of its free variables.
         """
-        bound: Binding = {} if binding is None else binding
+        assignment: Binding = {} if binding is None else binding
         if isinstance(formula, And):
             return tuple(
-                itertools.chain.from_iterable(self.failures(part, bound) for part in formula.parts)
+                itertools.chain.from_iterable(
+                    self.failures(part, assignment) for part in formula.parts
+                )
             )
-        return () if self.holds(formula, bound) else (substitute(formula, bound),)
+        return () if self.holds(formula, assignment) else (substitute(formula, assignment),)
 
     def value(self, expression: Expression, binding: Binding) -> float | None:
-        """Return the value of a numeric expression; ``None`` if a function has no value, or after a division by 0.
+        """Return the value of a numeric expression.
 
         Args:
-            expression: the expression.
+            expression: expression to evaluate.
             binding: values of its free variables.
+
+        Returns:
+            The value, or ``None`` if a function has no value or a divisor is 0.
         """
         match expression:
             case Number(number):
@@ -235,13 +248,13 @@ class Interpretation:
     def _lookup(self, predicate: str, arguments: tuple[str, ...]) -> bool:
         if self._pending and predicate in self._problem.domain.derived_predicates:
             self._derive()
-        return arguments in self._known.get(predicate, ())
+        return arguments in self._tuples.get(predicate, ())
 
     def change(self, effect: Effect, binding: Binding) -> StateChange:
-        """Return the facts that an effect adds and deletes, and its cost.
+        """Return the facts that an effect adds and deletes, its cost and its new values.
 
         Args:
-            effect: the effect.
+            effect: effect to evaluate.
             binding: values of its free variables.
         """
         change = StateChange()
@@ -258,8 +271,8 @@ class Interpretation:
                 change.charge(self.value(amount, binding))
             case ChangeNumber(sign, FunctionTerm(name, terms), amount):
                 term = Fact(name, tuple([binding.get(term, term) for term in terms]))
-                before = change.values.get(term, self._number(term))
-                change.assign(term, _changed(sign, before, self.value(amount, binding)))
+                previous = change.values.get(term, self._number(term))
+                change.assign(term, _apply_operator(sign, previous, self.value(amount, binding)))
             case EffectAnd(parts):
                 for part in parts:
                     self._collect(part, binding, change)
@@ -267,8 +280,8 @@ class Interpretation:
                 if self.holds(condition, binding):
                     self._collect(inner, binding, change)
             case ForEach(parameters, inner):
-                for extended in self.solutions(And(), parameters, binding):
-                    self._collect(inner, extended, change)
+                for extension in self.solutions(And(), parameters, binding):
+                    self._collect(inner, extension, change)
 
     def solutions(
         self, formula: Formula, parameters: Iterable[Parameter], binding: Binding | None = None
@@ -276,181 +289,199 @@ class Interpretation:
         """Yield the bindings of ``parameters`` under which ``formula`` holds.
 
         Args:
-            formula: its free variables are parameters or bound.
-            parameters: the variables to find values for; they hide values of the same name in
-                ``binding``.
+            formula: formula whose free variables are in ``parameters`` or ``binding``.
+            parameters: variables to solve for. They hide values of the same name in ``binding``.
             binding: values of the other free variables.
 
         Yields:
-            ``binding`` extended by a value for each parameter. The same binding may come more than
-            once.
+            ``binding`` extended by a value for each parameter, possibly with repetitions.
         """
-        wanted = {parameter.name: parameter.types for parameter in parameters}
-        bound = {name: value for name, value in (binding or {}).items() if name not in wanted}
-        yield from self._solve([formula], wanted, bound)
+        variables = {parameter.name: parameter.types for parameter in parameters}
+        assignment = {
+            name: value for name, value in (binding or {}).items() if name not in variables
+        }
+        yield from self._solve([formula], variables, assignment)
 
     def _solve(
-        self, conjuncts: list[Formula], wanted: dict[str, tuple[str, ...]], bound: dict[str, str]
+        self,
+        conjuncts: list[Formula],
+        variables: dict[str, tuple[str, ...]],
+        assignment: dict[str, str],
     ) -> Iterator[dict[str, str]]:
         check_time()
-        # each with the wanted variables that it speaks of
+        # conjuncts, each with its unbound variables
         remaining: list[tuple[Formula, set[str]]] = []
-        waiting = list(conjuncts_of(conjuncts))[::-1]
-        while waiting:
-            part = waiting.pop()
-            open_names = wanted.keys() & free_variables(part)
-            if not open_names:
-                if not self.holds(part, bound):
+        pending = list(conjuncts_of(conjuncts))[::-1]
+        while pending:
+            part = pending.pop()
+            names = variables.keys() & free_variables(part)
+            if not names:
+                if not self.holds(part, assignment):
                     return
-            elif (
-                isinstance(part, Or)
-                and (fewer := self._open_choices(part, wanted, bound)) is not part
-            ):
-                waiting.extend(conjuncts_of([fewer]))
-            else:
-                remaining.append((part, open_names))
-        groups = independent_groups(remaining, wanted)
+                continue
+            if isinstance(part, Or):
+                simplified = self._drop_decided(part, variables, assignment)
+                if simplified is not part:
+                    pending.extend(conjuncts_of([simplified]))
+                    continue
+            remaining.append((part, names))
+        groups = independent_groups(remaining, variables)
         if len(groups) == 1:
-            yield from self._solve_connected([part for part, _ in remaining], wanted, bound)
+            yield from self._solve_connected([part for part, _ in remaining], variables, assignment)
         elif all(
-            any(True for _ in self._solve_connected(parts, names, bound)) for parts, names in groups
+            any(True for _ in self._solve_connected(parts, names, assignment))
+            for parts, names in groups
         ):
-            yield from self._solve_groups(groups, bound)
+            yield from self._solve_groups(groups, assignment)
 
-    def _open_choices(
-        self, part: Or, wanted: Mapping[str, tuple[str, ...]], bound: Binding
+    def _drop_decided(
+        self, part: Or, variables: Mapping[str, tuple[str, ...]], assignment: Binding
     ) -> Formula:
-        """Return the disjunction without the choices that are decided; the same one when none is."""
+        """Return the disjunction without its ground choices, or the same object if it has none."""
         undecided = [
-            choice for choice in part.parts if not wanted.keys().isdisjoint(free_variables(choice))
+            choice
+            for choice in part.parts
+            if not variables.keys().isdisjoint(free_variables(choice))
         ]
         if len(undecided) == len(part.parts):
             return part
         decided = (
-            choice for choice in part.parts if wanted.keys().isdisjoint(free_variables(choice))
+            choice for choice in part.parts if variables.keys().isdisjoint(free_variables(choice))
         )
-        if any(self.holds(choice, bound) for choice in decided):
+        if any(self.holds(choice, assignment) for choice in decided):
             return And()
         return undecided[0] if len(undecided) == 1 else Or(tuple(undecided))
 
     def _solve_groups(
-        self, groups: list[tuple[list[Formula], dict[str, tuple[str, ...]]]], bound: dict[str, str]
+        self,
+        groups: list[tuple[list[Formula], dict[str, tuple[str, ...]]]],
+        assignment: dict[str, str],
     ) -> Iterator[dict[str, str]]:
         """Yield each combination of the solutions of groups that have no variable in common."""
         if not groups:
-            yield bound
+            yield assignment
             return
-        (parts, wanted), *others = groups
-        for found in self._solve_connected(parts, wanted, bound):
-            yield from self._solve_groups(others, found)
+        (parts, variables), *remaining_groups = groups
+        for solution in self._solve_connected(parts, variables, assignment):
+            yield from self._solve_groups(remaining_groups, solution)
 
     def _solve_connected(
-        self, remaining: list[Formula], wanted: dict[str, tuple[str, ...]], bound: dict[str, str]
+        self,
+        remaining: list[Formula],
+        variables: dict[str, tuple[str, ...]],
+        assignment: dict[str, str],
     ) -> Iterator[dict[str, str]]:
         check_time()
         best = min(
             range(len(remaining)),
-            key=lambda i: self._choices(remaining[i], wanted, bound),
+            key=lambda i: self._estimate_choices(remaining[i], variables, assignment),
             default=None,
         )
         if best is not None and (
-            self._choices(remaining[best], wanted, bound) < _UNGUIDED
+            self._estimate_choices(remaining[best], variables, assignment) < _UNRESTRICTED
             or (len(remaining) == 1 and isinstance(remaining[best], Or))
         ):
-            rest_of_parts = [*remaining[:best], *remaining[best + 1 :]]
-            yield from self._follow(remaining[best], rest_of_parts, wanted, bound)
+            other_parts = [*remaining[:best], *remaining[best + 1 :]]
+            yield from self._follow(remaining[best], other_parts, variables, assignment)
             return
-        open_names = min(
-            (free_variables(part) & wanted.keys() for part in remaining),
+        names = min(
+            (free_variables(part) & variables.keys() for part in remaining),
             key=len,
-            default=wanted.keys(),
+            default=variables.keys(),
         )
-        variable = next(name for name in wanted if name in open_names)
-        rest = {name: types for name, types in wanted.items() if name != variable}
-        for value in self._problem.objects_of(wanted[variable]):
-            yield from self._solve(remaining, rest, {**bound, variable: value})
+        variable = next(name for name in variables if name in names)
+        unbound = {name: types for name, types in variables.items() if name != variable}
+        for value in self._problem.objects_of(variables[variable]):
+            yield from self._solve(remaining, unbound, {**assignment, variable: value})
 
-    def _choices(
-        self, part: Formula, wanted: Mapping[str, tuple[str, ...]], bound: Binding
+    def _estimate_choices(
+        self, part: Formula, variables: Mapping[str, tuple[str, ...]], assignment: Binding
     ) -> float:
-        """Estimate in how many ways ``part`` can bind variables; ``_UNGUIDED`` when it cannot."""
+        """Estimate the number of bindings by ``part``, ``_UNRESTRICTED`` if it binds no variable."""
         match part:
             case Equals(left, right):
-                return 1 if left not in wanted or right not in wanted else _UNGUIDED
+                return 1 if left not in variables or right not in variables else _UNRESTRICTED
             case Atom(predicate, terms):
                 if self._pending and predicate in self._problem.domain.derived_predicates:
                     self._derive()
-                unbound = sum(term in wanted for term in terms)
-                return 2 + len(self._known.get(predicate, ())) * unbound / (len(terms) or 1)
+                unbound = sum(term in variables for term in terms)
+                return 2 + len(self._tuples.get(predicate, ())) * unbound / (len(terms) or 1)
             case And(parts):
                 return min(
-                    (self._choices(inner, wanted, bound) for inner in parts), default=_UNGUIDED
+                    (self._estimate_choices(inner, variables, assignment) for inner in parts),
+                    default=_UNRESTRICTED,
                 )
             case Or(parts):
-                return 2 + sum(self._choices(choice, wanted, bound) for choice in parts)
-            case Exists(parameters, body) if wanted.keys().isdisjoint(p.name for p in parameters):
+                return 2 + sum(
+                    self._estimate_choices(choice, variables, assignment) for choice in parts
+                )
+            case Exists(parameters, body) if variables.keys().isdisjoint(
+                p.name for p in parameters
+            ):
                 return 2 + min(
-                    (self._choices(inner, wanted, bound) for inner in conjuncts_of([body])),
-                    default=_UNGUIDED,
+                    (
+                        self._estimate_choices(inner, variables, assignment)
+                        for inner in conjuncts_of([body])
+                    ),
+                    default=_UNRESTRICTED,
                 )
             case _:
-                return _UNGUIDED
+                return _UNRESTRICTED
 
     def _follow(
         self,
         part: Formula,
         remaining: list[Formula],
-        wanted: dict[str, tuple[str, ...]],
-        bound: dict[str, str],
+        variables: dict[str, tuple[str, ...]],
+        assignment: dict[str, str],
     ) -> Iterator[dict[str, str]]:
         match part:
             case Equals(left, right):
-                variable, value = (
-                    (left, bound.get(right, right))
-                    if left in wanted
-                    else (right, bound.get(left, left))
-                )
-                yield from self._extend({variable: value}, remaining, wanted, bound)
+                variable, other = (left, right) if left in variables else (right, left)
+                value = assignment.get(other, other)
+                yield from self._extend({variable: value}, remaining, variables, assignment)
             case Atom(predicate, terms):
-                for arguments in sorted(self._known.get(predicate, ())):
-                    found = _unify(terms, arguments, wanted, bound)
-                    if found is not None:
-                        yield from self._extend(found, remaining, wanted, bound)
+                for arguments in sorted(self._tuples.get(predicate, ())):
+                    unifier = _unify(terms, arguments, variables, assignment)
+                    if unifier is not None:
+                        yield from self._extend(unifier, remaining, variables, assignment)
             case Or(parts):
                 for choice in parts:
-                    yield from self._solve([choice, *remaining], wanted, bound)
+                    yield from self._solve([choice, *remaining], variables, assignment)
             case Exists(parameters, body):
                 inner = {parameter.name: parameter.types for parameter in parameters}
-                names = free_variables(body) & wanted.keys()
-                outer = {name: wanted[name] for name in wanted if name in names}
-                hidden = {name: value for name, value in bound.items() if name not in inner}
-                found_before: set[tuple[str, ...]] = set()
-                for solution in self._solve([body], {**inner, **outer}, hidden):
+                names = free_variables(body) & variables.keys()
+                outer = {name: variables[name] for name in variables if name in names}
+                outer_values = {
+                    name: value for name, value in assignment.items() if name not in inner
+                }
+                seen: set[tuple[str, ...]] = set()
+                for solution in self._solve([body], {**inner, **outer}, outer_values):
                     values = tuple(solution[name] for name in outer)
-                    if values not in found_before:
-                        found_before.add(values)
+                    if values not in seen:
+                        seen.add(values)
                         yield from self._extend(
-                            dict(zip(outer, values, strict=True)), remaining, wanted, bound
+                            dict(zip(outer, values, strict=True)), remaining, variables, assignment
                         )
 
     def _extend(
         self,
-        found: Binding,
+        values: Binding,
         remaining: list[Formula],
-        wanted: dict[str, tuple[str, ...]],
-        bound: dict[str, str],
+        variables: dict[str, tuple[str, ...]],
+        assignment: dict[str, str],
     ) -> Iterator[dict[str, str]]:
-        """Continue with the variables ``found``, unless one of them has a value outside its type."""
-        if all(value in self._problem.members(wanted[name]) for name, value in found.items()):
-            rest = {name: types for name, types in wanted.items() if name not in found}
-            yield from self._solve(remaining, rest, {**bound, **found})
+        """Yield the solutions with some variables bound, none if a value is outside its type."""
+        if all(value in self._problem.members(variables[name]) for name, value in values.items()):
+            unbound = {name: types for name, types in variables.items() if name not in values}
+            yield from self._solve(remaining, unbound, {**assignment, **values})
 
-    def derived_facts(self) -> Iterator[Fact]:
+    def derive_facts(self) -> Iterator[Fact]:
         """Yield the facts that follow by axioms, sorted."""
         if self._pending:
             self._derive()
         for predicate in sorted(self._problem.domain.derived_predicates):
-            for arguments in sorted(self._known.get(predicate, ())):
+            for arguments in sorted(self._tuples.get(predicate, ())):
                 yield Fact(predicate, arguments)
 
     def _derive(self) -> None:
@@ -460,47 +491,47 @@ class Interpretation:
                 pass
 
     def _derive_once(self, stratum: Iterable[str]) -> bool:
-        grown = False
+        has_grown = False
         for axiom in (axiom for name in stratum for axiom in self._problem.domain.axioms_for(name)):
-            known = self._known.setdefault(axiom.predicate, set())
+            tuples = self._tuples.setdefault(axiom.predicate, set())
             names = [parameter.name for parameter in axiom.parameters]
-            found = {
+            derived = {
                 tuple(solution[name] for name in names)
                 for solution in self.solutions(axiom.condition, axiom.parameters)
             }
-            if not found <= known:
-                known |= found
-                grown = True
-        return grown
+            if not derived <= tuples:
+                tuples |= derived
+                has_grown = True
+        return has_grown
 
 
-_UNGUIDED = float("inf")
+_UNRESTRICTED = float("inf")
+"""Estimated number of bindings by a part that cannot bind variables."""
 
 
 def _unify(
     terms: tuple[str, ...],
     arguments: tuple[str, ...],
-    wanted: Mapping[str, tuple[str, ...]],
-    bound: Binding,
+    variables: Mapping[str, tuple[str, ...]],
+    assignment: Binding,
 ) -> dict[str, str] | None:
-    """Return the values of the wanted variables that turn ``terms`` into ``arguments``, ``None`` when none do."""
-    found: dict[str, str] = {}
+    """Return the values of variables that turn ``terms`` into ``arguments``, ``None`` if none."""
+    unifier: dict[str, str] = {}
     for term, argument in zip(terms, arguments, strict=True):
-        if is_variable(term) and term in wanted:
-            if found.setdefault(term, argument) != argument:
+        if is_variable(term) and term in variables:
+            if unifier.setdefault(term, argument) != argument:
                 return None
-        elif bound.get(term, term) != argument:
+        elif assignment.get(term, term) != argument:
             return None
-    return found
+    return unifier
 
 
-def _changed(sign: str, before: float | None, amount: float | None) -> float | None:
-    if sign == "assign" or before is None or amount is None:
-        return amount if sign == "assign" else None
-    return _calculate(
-        {"increase": "+", "decrease": "-", "scale-up": "*", "scale-down": "/"}[sign],
-        [before, amount],
-    )
+def _apply_operator(sign: str, previous: float | None, amount: float | None) -> float | None:
+    if sign == "assign":
+        return amount
+    if previous is None or amount is None:
+        return None
+    return _calculate(_ARITHMETIC_SIGNS[sign], [previous, amount])
 
 
 def _calculate(sign: str, numbers: list[float]) -> float | None:

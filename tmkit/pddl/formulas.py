@@ -1,13 +1,12 @@
-"""The words of PDDL: facts, formulas, expressions and effects, as trees of immutable values; actions and axioms.
+"""Abstract syntax of PDDL: facts, formulas, expressions, effects, actions and axioms.
 
-A condition or effect is kept as it was written, never flattened into sets of positive and negative
-atoms: what is written out again is what was read.
+All are trees of immutable values. A condition or effect keeps its written form and is never
+flattened into sets of positive and negative atoms. The writer therefore reproduces the input.
 
-Invariants: every value is hashable, compares by content and survives pickling. A *term* is a
-string: a variable starts with ``?``, anything else is the name of an object. Names are kept as
-given (the parser makes them lower case). ``str`` of every value of these is PDDL. Actions and
-axioms are values that nothing has checked; a :class:`~tmkit.pddl.model.Domain` checks those that it
-is made of.
+Invariants: every value is hashable, compares by content and can be pickled. A *term* is a string: a
+variable starts with ``?``, any other term is the name of an object. Names keep their case; the
+parser makes them lower case. ``str`` of each value is PDDL. Actions and axioms are not checked on
+construction; a :class:`~tmkit.pddl.model.Domain` checks its own.
 """
 
 from __future__ import annotations
@@ -23,7 +22,10 @@ def is_variable(term: str) -> bool:
 
 
 class Fact(NamedTuple):
-    """A ground atom: a predicate and the names of its arguments. ``str(Fact("on", ("a", "b")))`` is ``(on a b)``."""
+    """Ground atom: a predicate and the names of its arguments.
+
+    ``str(Fact("on", ("a", "b")))`` is ``(on a b)``.
+    """
 
     predicate: str
     arguments: tuple[str, ...] = ()
@@ -44,26 +46,29 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A typed variable or a typed object: its name and the types of which it may have any (several mean ``either``)."""
+    """Typed variable or object: its name and its types, of which several mean ``either``."""
 
     name: str
     types: tuple[str, ...] = ("object",)
 
 
-def typed_list(parameters: tuple[Parameter, ...]) -> str:
-    """Return ``parameters`` as a PDDL typed list, neighbours of one type joined: ``?x ?y - block ?z - place``."""
-    pieces: list[str] = []
+def format_typed_list(parameters: tuple[Parameter, ...]) -> str:
+    """Return the PDDL typed list of parameters, as ``?x ?y - block ?z - place``.
+
+    Neighbours of equal types share one type.
+    """
+    words: list[str] = []
     for position, parameter in enumerate(parameters):
-        pieces.append(parameter.name)
-        last = position + 1 == len(parameters)
-        if last or parameters[position + 1].types != parameter.types:
+        words.append(parameter.name)
+        is_last = position + 1 == len(parameters)
+        if is_last or parameters[position + 1].types != parameter.types:
             types = parameter.types
-            pieces.append(f"- {types[0]}" if len(types) == 1 else f"- (either {' '.join(types)})")
-    return " ".join(pieces)
+            words.append(f"- {types[0]}" if len(types) == 1 else f"- (either {' '.join(types)})")
+    return " ".join(words)
 
 
 class _List:
-    """What PDDL writes as a list: a word that all of a class share, if they do, and the fields in order."""
+    """Base of values with a PDDL list: the keyword of the class, if any, and the fields in order."""
 
     __slots__ = ()
     _word = ""
@@ -73,7 +78,7 @@ class _List:
         for item in fields(cast(Any, self)):
             value = getattr(self, item.name)
             if item.name == "parameters":
-                words.append(f"({typed_list(value)})")
+                words.append(f"({format_typed_list(value)})")
             else:
                 words += map(str, value if isinstance(value, tuple) else (value,))
         return f"({' '.join(words)})"
@@ -99,7 +104,7 @@ class FunctionTerm(_List):
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic(_List):
-    """``+``, ``-``, ``*`` or ``/`` of two expressions, or ``-`` of one."""
+    """Sum, difference, product or quotient of two expressions, or ``-`` of one."""
 
     operator: str
     parts: tuple[Expression, ...]
@@ -110,19 +115,19 @@ Expression: TypeAlias = Number | FunctionTerm | Arithmetic
 
 @dataclass(frozen=True, slots=True)
 class Atom(_List):
-    """A predicate applied to terms; it holds when the fact it becomes under a binding is in the state."""
+    """Predicate applied to terms. It holds if its ground fact is in the state."""
 
     predicate: str
     terms: tuple[str, ...] = ()
 
     def ground(self, binding: Mapping[str, str]) -> Fact:
-        """Return the fact that the atom becomes when each variable is replaced by its value in ``binding``."""
+        """Return the fact of the atom, with each variable replaced by its value in ``binding``."""
         return Fact(self.predicate, tuple([binding.get(term, term) for term in self.terms]))
 
 
 @dataclass(frozen=True, slots=True)
 class Equals(_List):
-    """Two terms name the same object."""
+    """Equality of two terms, which holds if they name the same object."""
 
     _word = "="
     left: str
@@ -131,7 +136,7 @@ class Equals(_List):
 
 @dataclass(frozen=True, slots=True)
 class Comparison(_List):
-    """``<``, ``<=``, ``=``, ``>=`` or ``>`` between two numeric expressions."""
+    """Comparison of two numeric expressions by ``<``, ``<=``, ``=``, ``>=`` or ``>``."""
 
     operator: str
     left: Expression
@@ -140,7 +145,7 @@ class Comparison(_List):
 
 @dataclass(frozen=True, slots=True)
 class Not(_List):
-    """The part does not hold."""
+    """Negation, which holds if the part does not."""
 
     _word = "not"
     part: Formula
@@ -148,7 +153,7 @@ class Not(_List):
 
 @dataclass(frozen=True, slots=True)
 class And(_List):
-    """All parts hold; with no part it always holds."""
+    """Conjunction, which holds if all parts hold. Without parts it always holds."""
 
     _word = "and"
     parts: tuple[Formula, ...] = ()
@@ -156,7 +161,7 @@ class And(_List):
 
 @dataclass(frozen=True, slots=True)
 class Or(_List):
-    """Some part holds; with no part it never holds."""
+    """Disjunction, which holds if any part holds. Without parts it never holds."""
 
     _word = "or"
     parts: tuple[Formula, ...] = ()
@@ -164,7 +169,7 @@ class Or(_List):
 
 @dataclass(frozen=True, slots=True)
 class Imply(_List):
-    """The conclusion holds, or the premise does not."""
+    """Implication, which holds if the conclusion holds or the premise does not."""
 
     _word = "imply"
     premise: Formula
@@ -173,7 +178,7 @@ class Imply(_List):
 
 @dataclass(frozen=True, slots=True)
 class Exists(_List):
-    """The body holds for some objects of the parameters' types."""
+    """Existential quantifier: the body holds for some objects of the parameters' types."""
 
     _word = "exists"
     parameters: tuple[Parameter, ...]
@@ -182,20 +187,22 @@ class Exists(_List):
 
 @dataclass(frozen=True, slots=True)
 class Forall(_List):
-    """The body holds for all objects of the parameters' types."""
+    """Universal quantifier: the body holds for all objects of the parameters' types."""
 
     _word = "forall"
     parameters: tuple[Parameter, ...]
     body: Formula
 
 
-ALWAYS = And()  # the formula that always holds
+ALWAYS = And()
+"""Formula that always holds."""
+
 Formula: TypeAlias = Atom | Equals | Comparison | Not | And | Or | Imply | Exists | Forall
 
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """The atom holds afterwards."""
+    """Effect that adds an atom."""
 
     atom: Atom
 
@@ -205,7 +212,7 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Delete(_List):
-    """The atom does not hold afterwards, unless the same action also adds it."""
+    """Effect that deletes an atom, unless the same action also adds it."""
 
     _word = "not"
     atom: Atom
@@ -213,7 +220,7 @@ class Delete(_List):
 
 @dataclass(frozen=True, slots=True)
 class IncreaseCost(_List):
-    """The action costs so much more."""
+    """Effect that increases the total cost."""
 
     _word = "increase (total-cost)"
     amount: Expression
@@ -221,7 +228,7 @@ class IncreaseCost(_List):
 
 @dataclass(frozen=True, slots=True)
 class ChangeNumber(_List):
-    """A function gets a value: ``assign``, or ``increase``, ``decrease``, ``scale-up`` or ``scale-down`` by it."""
+    """Numeric effect: ``assign``, ``increase``, ``decrease``, ``scale-up`` or ``scale-down``."""
 
     operator: str
     term: FunctionTerm
@@ -230,7 +237,7 @@ class ChangeNumber(_List):
 
 @dataclass(frozen=True, slots=True)
 class EffectAnd(_List):
-    """All parts happen."""
+    """Conjunction of effects."""
 
     _word = "and"
     parts: tuple[Effect, ...] = ()
@@ -238,7 +245,7 @@ class EffectAnd(_List):
 
 @dataclass(frozen=True, slots=True)
 class When(_List):
-    """The effect happens if the condition held before the action."""
+    """Conditional effect, applied if the condition holds before the action."""
 
     _word = "when"
     condition: Formula
@@ -247,19 +254,21 @@ class When(_List):
 
 @dataclass(frozen=True, slots=True)
 class ForEach(_List):
-    """The effect happens for all objects of the parameters' types."""
+    """Universal effect, applied for all objects of the parameters' types."""
 
     _word = "forall"
     parameters: tuple[Parameter, ...]
     effect: Effect
 
 
-NO_EFFECT = EffectAnd()  # the effect that changes nothing
+NO_EFFECT = EffectAnd()
+"""Effect without changes."""
+
 Effect: TypeAlias = Add | Delete | IncreaseCost | ChangeNumber | EffectAnd | When | ForEach
 
 
 def simple_effects(effect: Effect) -> Iterator[Effect]:
-    """Yield the effects of which an effect is made, regardless of conditions."""
+    """Yield the single effects of an effect, regardless of conditions."""
     match effect:
         case EffectAnd(parts):
             for part in parts:
@@ -272,13 +281,15 @@ def simple_effects(effect: Effect) -> Iterator[Effect]:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What a durative action needs and does, and when.
+    """Duration, conditions and effects of a durative action.
 
     Attributes:
-        duration: how long it lasts.
-        at_start: what has to hold before it; likewise ``over_all`` between start and end,
-            ``at_end`` before the end.
-        start: what happens at the start; likewise ``end``.
+        duration: duration of the action.
+        at_start: condition before the start.
+        over_all: condition between start and end.
+        at_end: condition before the end.
+        start: effect at the start.
+        end: effect at the end.
     """
 
     duration: Expression
@@ -291,13 +302,14 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action schema: ``parameters`` in order, the condition that must hold before it, and what it does.
+    """Action schema: its parameters in order, its precondition and its effect.
 
     Attributes:
-        outcome_of: for one outcome of an action whose effect is ``oneof`` several, the action's
-            name.
-        timing: of a durative action; condition and effect are those of the action done alone.
-        line: in the file of the domain; 0 if there is none.
+        outcome_of: name of the nondeterministic action of which this is one outcome, empty for a
+            deterministic action.
+        timing: timing of a durative action. Precondition and effect are then those of an action
+            without concurrent ones.
+        line: line in the file of the domain, 0 without a file.
     """
 
     name: str
@@ -311,7 +323,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Axiom:
-    """A rule for a derived predicate: it holds of all ``parameters`` that satisfy the condition."""
+    """Rule of a derived predicate, which holds for all parameters that satisfy the condition."""
 
     predicate: str
     parameters: tuple[Parameter, ...]
@@ -320,7 +332,7 @@ class Axiom:
 
 @dataclass(frozen=True, slots=True, order=True)
 class GroundAction:
-    """One step of a task plan: the name of an action and the objects it is done with. ``str`` is ``(stack a b)``."""
+    """Step of a task plan: the name of an action and its arguments, as ``(stack a b)``."""
 
     name: str
     arguments: tuple[str, ...] = ()

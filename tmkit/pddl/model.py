@@ -1,8 +1,8 @@
-"""Domains and problems: what the actions of a task mean, and one task.
+"""Domain and problem of a planning task.
 
-Both are values that are checked when they are made, and therefore consistent. Every name is
-declared, every argument fits its type, derived predicates are neither stated nor changed, and no
-predicate is derived from its own negation. A problem can be read from a file
+Both are immutable values, checked on construction and therefore consistent. Every name is declared
+and every argument has the type of its parameter. Derived predicates are neither stated nor changed,
+and no predicate is derived from its own negation. A problem is read from a file
 (:mod:`tmkit.pddl.parsing.parser`) or built: ``Problem("p", domain, objects={"a": "block"},
 init=State([Fact.of("clear", "a")]), goal=Atom("holding", ("a",)))``.
 """
@@ -10,6 +10,7 @@ init=State([Fact.of("clear", "a")]), goal=Atom("holding", ("a",)))``.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -17,10 +18,10 @@ from typing import Generic, TypeVar
 
 from tmkit._support.initialization import initialize
 from tmkit.errors import TaskError, UnknownNameError
-from tmkit.pddl.evaluation import Interpretation, in_words
+from tmkit.pddl.evaluation import Interpretation, describe_failure
 from tmkit.pddl.formulas import Action, Axiom, Fact, Formula, GroundAction, Parameter
 from tmkit.pddl.state import State
-from tmkit.pddl.strata import axiom_levels, negative_cycle
+from tmkit.pddl.strata import axiom_levels, find_negative_cycle
 from tmkit.pddl.vocabulary import (
     Fault,
     Function,
@@ -29,7 +30,7 @@ from tmkit.pddl.vocabulary import (
     Type,
     Types,
     Vocabulary,
-    derived_fault,
+    derived_predicate_fault,
 )
 
 Key = TypeVar("Key", bound=Hashable)
@@ -37,7 +38,7 @@ Value = TypeVar("Value")
 
 
 class FrozenMapping(Mapping[Key, Value], Generic[Key, Value]):
-    """A mapping that cannot be changed, remembers the order of its items, can be hashed and survives pickling."""
+    """Immutable mapping that keeps the order of its items, and can be hashed and pickled."""
 
     __slots__ = ("_items",)
 
@@ -61,7 +62,7 @@ class FrozenMapping(Mapping[Key, Value], Generic[Key, Value]):
 
 
 class Metric(Enum):
-    """What a plan should have little of."""
+    """Plan metric to minimise."""
 
     PLAN_LENGTH = "length"
     TOTAL_COST = "total-cost"
@@ -69,21 +70,22 @@ class Metric(Enum):
 
 @dataclass(frozen=True)
 class Domain:
-    """The types, predicates, functions, actions and axioms that problems speak of.
+    """Types, predicates, functions, actions and axioms of planning problems.
 
     Attributes:
-        name: the domain's name.
-        requirements: the ``:requirements`` keywords as written, for writing them out again.
-        types: declared types; the root ``object`` is there without being declared.
+        name: name of the domain.
+        requirements: the ``:requirements`` keywords as written, for the writer.
+        types: declared types, without the implicit root ``object``.
         constants: objects that every problem has.
-        predicates: predicates, the derived ones too.
+        predicates: predicates, including the derived ones.
         functions: numeric functions.
         actions: action schemas, with unique names.
-        axioms: the rules for derived predicates.
+        axioms: rules for derived predicates.
+        source: name of the PDDL text, for messages.
 
     Raises:
-        TaskError: a double name, an unknown name, a wrong number or type of arguments, a derived
-            predicate that is changed by an action or depends on its own negation.
+        TaskError: if a name is unknown or declared twice, arguments have a wrong number or type, or
+            a derived predicate is changed by an action or depends on its own negation.
     """
 
     name: str
@@ -101,10 +103,10 @@ class Domain:
             raise TaskError.at(self.source or f"domain '{self.name}'", fault)
 
     def action(self, name: str) -> Action:
-        """Return the action schema of that name.
+        """Return the action schema of a name.
 
         Raises:
-            UnknownNameError: there is none.
+            UnknownNameError: if the domain has no such action.
         """
         try:
             return self._actions[name]
@@ -115,28 +117,33 @@ class Domain:
 
     @property
     def is_durative(self) -> bool:
-        """Whether some action has a duration."""
+        """True if any action has a duration."""
         return any(action.timing is not None for action in self.actions)
 
     def outcomes(self, name: str) -> tuple[Action, ...]:
-        """Return the outcomes of an action whose effect is ``oneof`` several, or of which it is one; else itself.
+        """Return all outcomes of a nondeterministic action.
 
         Args:
-            name: the action, as ``wash``, or one of its outcomes, as ``wash--1``.
+            name: a nondeterministic action, as ``wash``, or one of its outcomes, as ``wash--1``.
+
+        Returns:
+            The outcomes, or only the action itself if it is deterministic.
 
         Raises:
-            UnknownNameError: there is no such action.
+            UnknownNameError: if the domain has no such action.
         """
-        stated = name if (found := self._outcomes.get(name)) else self.action(name).outcome_of
-        return found or self._outcomes.get(stated) or (self.action(name),)
+        if name in self._outcomes:
+            return self._outcomes[name]
+        action = self.action(name)
+        return self._outcomes.get(action.outcome_of) or (action,)
 
     @cached_property
     def _outcomes(self) -> dict[str, tuple[Action, ...]]:
-        found: dict[str, list[Action]] = {}
+        outcomes: dict[str, list[Action]] = {}
         for action in self.actions:
             if action.outcome_of:
-                found.setdefault(action.outcome_of, []).append(action)
-        return {name: tuple(actions) for name, actions in found.items()}
+                outcomes.setdefault(action.outcome_of, []).append(action)
+        return {name: tuple(actions) for name, actions in outcomes.items()}
 
     def axioms_for(self, predicate: str) -> tuple[Axiom, ...]:
         """Return the axioms whose head is ``predicate``."""
@@ -144,77 +151,76 @@ class Domain:
 
     @cached_property
     def _axioms_by_head(self) -> dict[str, tuple[Axiom, ...]]:
-        found: dict[str, list[Axiom]] = {}
+        axioms_by_head: dict[str, list[Axiom]] = {}
         for axiom in self.axioms:
-            found.setdefault(axiom.predicate, []).append(axiom)
-        return {predicate: tuple(axioms) for predicate, axioms in found.items()}
+            axioms_by_head.setdefault(axiom.predicate, []).append(axiom)
+        return {predicate: tuple(axioms) for predicate, axioms in axioms_by_head.items()}
 
     def vocabulary_with(self, objects: Mapping[str, Types]) -> Vocabulary:
-        """Return what may be said in this domain when there are ``objects`` besides the constants."""
-        everything = {constant.name: constant.types for constant in self.constants} | dict(objects)
+        """Return the symbol table of this domain with its constants and ``objects``."""
+        constants = {constant.name: constant.types for constant in self.constants}
         return Vocabulary(
-            self.types, predicates=self.predicates, functions=self.functions, objects=everything
+            self.types,
+            predicates=self.predicates,
+            functions=self.functions,
+            objects=constants | dict(objects),
         )
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """What may be said in this domain when there are no objects but its constants."""
+        """Symbol table of this domain with its constants as the only objects."""
         return self.vocabulary_with({})
 
     @cached_property
     def derived_predicates(self) -> frozenset[str]:
-        """The predicates that follow from axioms."""
+        """Names of the predicates that follow from axioms."""
         return frozenset(axiom.predicate for axiom in self.axioms)
 
     @cached_property
     def axiom_strata(self) -> tuple[tuple[str, ...], ...]:
-        """The derived predicates in groups such that a group depends negatively only on earlier ones."""
+        """Groups of derived predicates, each of which depends negatively only on earlier groups."""
         levels = axiom_levels(self.axioms)
-        return tuple(
-            tuple(sorted(name for name, level in levels.items() if level == wanted))
-            for wanted in sorted(set(levels.values()))
-        )
+        strata: dict[int, list[str]] = {}
+        for name in sorted(levels):
+            strata.setdefault(levels[name], []).append(name)
+        return tuple(tuple(strata[level]) for level in sorted(strata))
 
     @cached_property
     def _actions(self) -> dict[str, Action]:
         return {action.name: action for action in self.actions}
 
     def _faults(self) -> Iterator[str]:
-        """Yield what is wrong with the domain, in words."""
-        words = self.vocabulary
-        for kind, named in (
+        """Yield the messages of all faults of the domain."""
+        vocabulary = self.vocabulary
+        for kind, items in (
             ("type", self.types),
             ("constant", self.constants),
             ("predicate", self.predicates),
             ("function", self.functions),
             ("action", self.actions),
         ):
-            yield from (
-                f"{kind} '{name}' is declared twice"
-                for name in _doubles(item.name for item in named)
-            )
-            for name in (item.name for item in named if item.name != item.name.lower()):
+            for name in _duplicates(item.name for item in items):
+                yield f"{kind} '{name}' is declared twice"
+            for name in (item.name for item in items if item.name != item.name.lower()):
                 yield f"{kind} '{name}' is not in lower case, but PDDL does not distinguish case"
-        if wrong := words.hierarchy_fault():
-            yield wrong[1].reason
-        yield from _reasons(
-            "constant", ((c.name, words.type_fault(t)) for c in self.constants for t in c.types)
-        )
+        if hierarchy_fault := vocabulary.hierarchy_fault():
+            yield hierarchy_fault[1].reason
+        for constant in self.constants:
+            faults = [(constant.name, vocabulary.type_fault(name)) for name in constant.types]
+            yield from _reasons("constant", faults)
         signatures: tuple[Signature, ...] = (*self.predicates, *self.functions)
-        for declared in signatures:
-            yield from _reasons(
-                "parameters of",
-                [(declared.name, words.parameters_fault(declared.parameters, distinct=False))],
-            )
+        for signature in signatures:
+            fault = vocabulary.parameters_fault(signature.parameters, distinct=False)
+            yield from _reasons("parameters of", [(signature.name, fault)])
         for action in self.actions:
             yield from _reasons("action", [(action.name, self.action_fault(action))])
         for axiom in self.axioms:
             yield from _reasons("axiom for", [(axiom.predicate, self.axiom_fault(axiom))])
-        if cyclic := negative_cycle(self.axioms):
+        if cyclic := find_negative_cycle(self.axioms):
             yield f"derived predicate '{cyclic.predicate}' depends on its own negation"
 
     def action_fault(self, action: Action) -> Fault | None:
-        """Return what is wrong with an action schema in this domain."""
+        """Return the first fault of an action schema in this domain, ``None`` if it is valid."""
         scope = {parameter.name: parameter.types for parameter in action.parameters}
         return (
             self.vocabulary.parameters_fault(action.parameters)
@@ -223,7 +229,7 @@ class Domain:
         )
 
     def axiom_fault(self, axiom: Axiom) -> Fault | None:
-        """Return what is wrong with an axiom in this domain."""
+        """Return the first fault of an axiom in this domain, ``None`` if it is valid."""
         scope = {parameter.name: parameter.types for parameter in axiom.parameters}
         names = tuple(parameter.name for parameter in axiom.parameters)
         return (
@@ -235,21 +241,23 @@ class Domain:
 
 @dataclass(frozen=True, init=False)
 class Problem:
-    """A task: a domain with objects, the initial state and the goal.
+    """Planning task: a domain with objects, an initial state and a goal.
 
     Args:
-        name: the problem's name.
-        domain: what the actions mean.
-        objects: each object with its type, or with several types of which it is all; constants are
-            not repeated.
-        init: the basic facts that hold at first.
-        goal: the formula to bring about; it has no free variables.
-        metric: what a plan should have little of.
-        values: the values of numeric functions, by ground term.
-        source: the PDDL text, for messages.
+        name: name of the problem.
+        domain: domain of the problem.
+        objects: type, or tuple of types, of each object, without the constants of the domain.
+        init: basic facts of the initial state.
+        goal: goal formula, without free variables.
+        metric: plan metric to minimise.
+        values: values of numeric functions, by ground term.
+
+    Attributes:
+        source: name of the PDDL text, for messages; empty without one. See :meth:`with_source`.
 
     Raises:
-        TaskError: an unknown name, a wrong number or type of arguments, a derived fact in ``init``.
+        TaskError: if a name is unknown, arguments have a wrong number or type, or ``init`` has a
+            derived fact.
     """
 
     name: str
@@ -259,7 +267,7 @@ class Problem:
     goal: Formula
     metric: Metric
     values: FrozenMapping[Fact, float]
-    source: str = field(compare=False)
+    source: str = field(init=False, compare=False)
 
     def __init__(
         self,
@@ -271,9 +279,8 @@ class Problem:
         goal: Formula,
         metric: Metric = Metric.PLAN_LENGTH,
         values: Mapping[Fact, float] | None = None,
-        source: str = "",
     ) -> None:
-        as_types = (
+        types_by_object = (
             (key, (types,) if isinstance(types, str) else tuple(types))
             for key, types in objects.items()
         )
@@ -282,40 +289,58 @@ class Problem:
             self,
             name=name,
             domain=domain,
-            objects=FrozenMapping(as_types),
+            objects=FrozenMapping(types_by_object),
             init=init,
             goal=goal,
             metric=metric,
             values=FrozenMapping[Fact, float](numbers),
-            source=source,
+            source="",
         )
         for fault in self._faults():
             raise self.error(fault)
 
+    def with_source(self, source: str) -> Problem:
+        """Return an equal problem whose messages name a PDDL text, as its file.
+
+        Args:
+            source: name of the text.
+        """
+        problem = copy(self)
+        initialize(problem, source=source)
+        return problem
+
     def error(self, reason: str) -> TaskError:
-        """Return the error that this problem has the fault ``reason``."""
+        """Return an error at this problem.
+
+        Args:
+            reason: message of the error.
+        """
         return TaskError.at(self.source or f"problem '{self.name}'", reason)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """What may be said in this problem."""
+        """Symbol table of this problem."""
         return self.domain.vocabulary_with(self.objects)
 
     @property
     def all_objects(self) -> Mapping[str, Types]:
-        """Constants of the domain and objects of the problem, with their types."""
+        """Types of the constants of the domain and of the objects of the problem, by name."""
         return self.vocabulary.objects
 
     def objects_of(self, types: str | Types) -> tuple[str, ...]:
-        """Return the objects of a type (or any of several) and of the types below, in order of declaration."""
-        wanted = (types,) if isinstance(types, str) else types
-        if wanted not in self._members:
-            found = self.vocabulary.objects_of(wanted)
-            self._members[wanted] = (found, frozenset(found))
-        return self._members[wanted][0]
+        """Return the objects of a type, or of any of several, in the order of declaration.
+
+        Args:
+            types: one type or several. Their subtypes are included.
+        """
+        key = (types,) if isinstance(types, str) else types
+        if key not in self._members:
+            objects = self.vocabulary.objects_of(key)
+            self._members[key] = (objects, frozenset(objects))
+        return self._members[key][0]
 
     def members(self, types: Types) -> frozenset[str]:
-        """Return the same objects as :meth:`objects_of` as a set."""
+        """Return the objects of :meth:`objects_of` as a set."""
         self.objects_of(types)
         return self._members[types][1]
 
@@ -327,91 +352,93 @@ class Problem:
         """Return the schema of a ground action and the values of its parameters.
 
         Raises:
-            TaskError: no such action, a wrong number of arguments, an unknown object, or one of a
-                wrong type.
+            TaskError: if the action or an object is unknown, or arguments have a wrong number or
+                type.
         """
-        schema = self.domain._actions.get(action.name)
+        actions = self.domain._actions
+        schema = actions.get(action.name)
         if schema is None:
-            raise self.error(
-                UnknownNameError.of("action", action.name, self.domain._actions).message
-            )
+            raise self.error(UnknownNameError.of("action", action.name, actions).message)
         if fault := self.vocabulary.call_fault("action", schema, action.arguments, {}):
             raise self.error(f"{action}: {fault.reason}")
         names = (parameter.name for parameter in schema.parameters)
         return schema, dict(zip(names, action.arguments, strict=True))
 
     def holds(self, state: State, formula: Formula) -> bool:
-        """Return whether a formula without free variables holds in a state, derived predicates included.
+        """Return whether a formula holds in a state.
 
         Args:
-            state: the state.
-            formula: the formula.
+            state: state of this problem, to which derived facts are added.
+            formula: formula without free variables.
         """
         return Interpretation(self, state).holds(formula)
 
-    def derived(self, state: State) -> State:
-        """Return the facts that follow in a state by the axioms of the domain and are not stored."""
-        return State(Interpretation(self, state).derived_facts())
+    def derive_facts(self, state: State) -> State:
+        """Return the facts that follow from a state by the axioms of the domain."""
+        return State(Interpretation(self, state).derive_facts())
 
     def why_not(self, state: State, action: GroundAction) -> tuple[Formula, ...]:
-        """Return the ground conjuncts of an action's precondition that fail in a state; none if it is applicable.
+        """Return the ground conjuncts of an action's precondition that do not hold in a state.
 
         Args:
-            state: the state.
-            action: the action.
+            state: state before the action.
+            action: ground action.
+
+        Returns:
+            The conjuncts, none if the action is applicable.
 
         Raises:
-            TaskError: the action is not one of the domain, or an argument is unknown or of a wrong
-                type.
+            TaskError: if the action is not one of the domain, or an argument is unknown or of a
+                wrong type.
         """
         schema, binding = self.binding_of(action)
         return Interpretation(self, state).failures(schema.precondition, binding)
 
     def apply(self, state: State, action: GroundAction) -> State:
-        """Return the state after an action; conditions are evaluated before it, deletes are applied before adds.
+        """Return the state after an action.
+
+        All conditions refer to the state before the action. Deletes are applied before adds.
 
         Args:
-            state: the state.
-            action: an applicable action.
+            state: state before the action.
+            action: applicable ground action.
 
         Raises:
-            TaskError: the action is not applicable, or not one of the domain.
+            TaskError: if the action is not applicable, or not one of the domain.
         """
         schema, binding = self.binding_of(action)
         interpretation = Interpretation(self, state)
         failures = interpretation.failures(schema.precondition, binding)
         if failures:
-            raise self.error(f"{action} is not applicable: {'; '.join(map(in_words, failures))}")
+            raise self.error(
+                f"{action} is not applicable: {'; '.join(map(describe_failure, failures))}"
+            )
         change = interpretation.change(schema.effect, binding)
-        if (term := change.undefined()) is not None:
+        if (term := change.find_undefined()) is not None:
             raise self.error(f"{action} gives {term} no value")
-        return change.applied(state)
+        return change.apply_to(state)
 
     def _faults(self) -> Iterator[str]:
-        """Yield what is wrong with the problem, in words."""
-        words, derived = self.vocabulary, self.domain.derived_predicates
+        """Yield the messages of all faults of the problem."""
+        vocabulary, derived = self.vocabulary, self.domain.derived_predicates
         constants = {constant.name for constant in self.domain.constants}
-        yield from (
-            f"object '{name}' is already a constant of the domain"
-            for name in self.objects
-            if name in constants
-        )
-        yield from _reasons(
-            "object", ((n, words.type_fault(t)) for n, types in self.objects.items() for t in types)
-        )
+        for name in self.objects:
+            if name in constants:
+                yield f"object '{name}' is already a constant of the domain"
+        for name, types in self.objects.items():
+            yield from _reasons("object", [(name, vocabulary.type_fault(kind)) for kind in types])
         for fact in self.init:
-            fault = derived_fault(fact.predicate, derived) or words.atom_fault(
-                fact.predicate, fact.arguments, {}
-            )
+            predicate, arguments = fact
+            fault = derived_predicate_fault(predicate, derived)
+            fault = fault or vocabulary.atom_fault(predicate, arguments, {})
             yield from _reasons("init", [(str(fact), fault)])
         for term in self.values:
-            yield from _reasons(
-                "init", [(str(term), words.function_fault(term.predicate, term.arguments, {}))]
-            )
-        yield from _reasons("goal", [(str(self.goal), words.formula_fault(self.goal, {}))])
+            fault = vocabulary.function_fault(term.predicate, term.arguments, {})
+            yield from _reasons("init", [(str(term), fault)])
+        yield from _reasons("goal", [(str(self.goal), vocabulary.formula_fault(self.goal, {}))])
 
 
-def _doubles(names: Iterable[str]) -> Iterator[str]:
+def _duplicates(names: Iterable[str]) -> Iterator[str]:
     seen: set[str] = set()
     for name in names:
         if name in seen:

@@ -1,10 +1,10 @@
-"""In which order derived predicates can be computed.
+"""Stratification of derived predicates: the order in which they are computed.
 
-The idea: an axiom makes its head depend on every derived predicate of its condition. Predicates
-that depend on each other, in circles, form a component; components are found by scipy, and ordered
-those below first. A circle through a negation has no meaning, and is found as a negated predicate
-of the same component. The level of a component counts the negations below it: a level depends
-negatively only on lower ones.
+The head of an axiom depends on every derived predicate of its condition. Predicates that depend on
+each other form a strongly connected component. scipy computes the components, which are yielded in
+topological order, dependencies first. A cycle through a negation has no meaning; it shows as a
+negated predicate of the same component. The level of a component is the number of negations below
+it. A level depends negatively only on lower levels.
 
 Complexity: linear in the axioms and their atoms; no recursion.
 """
@@ -25,15 +25,15 @@ _Node = TypeVar("_Node", bound=Hashable)
 _Dependencies = Mapping[str, Mapping[str, bool]]
 
 
-def negative_cycle(axioms: Iterable[Axiom]) -> Axiom | None:
-    """Return the first axiom by which a derived predicate depends on its own negation, ``None`` when there is none."""
-    listed = tuple(axioms)
+def find_negative_cycle(axioms: Iterable[Axiom]) -> Axiom | None:
+    """Return the first axiom in which a predicate depends on its own negation, ``None`` if none."""
+    rules = tuple(axioms)
     component = {
         name: number
-        for number, members in enumerate(components(_dependencies(listed)))
+        for number, members in enumerate(components(_dependencies(rules)))
         for name in members
     }
-    for axiom in listed:
+    for axiom in rules:
         for atom, positive in atoms_of(axiom.condition):
             if not positive and component.get(atom.predicate) == component[axiom.predicate]:
                 return axiom
@@ -41,51 +41,66 @@ def negative_cycle(axioms: Iterable[Axiom]) -> Axiom | None:
 
 
 def axiom_levels(axioms: Iterable[Axiom]) -> dict[str, int]:
-    """Return for each derived predicate, by name, the number of negations below it; there is no negative cycle."""
-    below = _dependencies(axioms)
+    """Return the number of negations below each derived predicate, by name.
+
+    Args:
+        axioms: rules without a negative cycle.
+    """
+    dependencies = _dependencies(axioms)
     levels: dict[str, int] = {}
-    for members in components(below):
-        known = (
-            (levels[other] + negated)
+    for members in components(dependencies):
+        lower_bounds = (
+            (levels[dependency] + is_negative)
             for name in members
-            for other, negated in below[name].items()
-            if other in levels
+            for dependency, is_negative in dependencies[name].items()
+            if dependency in levels
         )
-        levels |= dict.fromkeys(members, max(known, default=0))
+        levels |= dict.fromkeys(members, max(lower_bounds, default=0))
     return dict(sorted(levels.items()))
 
 
 def _dependencies(axioms: Iterable[Axiom]) -> _Dependencies:
-    """Return for each derived predicate those that it depends on, each with whether it does so negatively."""
-    listed = tuple(axioms)
-    below: dict[str, dict[str, bool]] = {
-        name: {} for name in sorted({axiom.predicate for axiom in listed})
+    """Return the dependencies of each derived predicate; the value is true for a negative one."""
+    rules = tuple(axioms)
+    dependencies: dict[str, dict[str, bool]] = {
+        name: {} for name in sorted({axiom.predicate for axiom in rules})
     }
-    for axiom in listed:
-        mine = below[axiom.predicate]
+    for axiom in rules:
+        negative = dependencies[axiom.predicate]
         for atom, positive in atoms_of(axiom.condition):
-            if atom.predicate in below:
-                mine[atom.predicate] = mine.get(atom.predicate, False) or not positive
-    return below
+            if atom.predicate in dependencies:
+                negative[atom.predicate] = negative.get(atom.predicate, False) or not positive
+    return dependencies
 
 
-def components(below: Mapping[_Node, Iterable[_Node]]) -> Iterator[tuple[_Node, ...]]:
-    """Yield the strongly connected components of a graph, given by what nodes depend on, each after those it does."""
-    if not below:
-        return  # nearly every domain has no axioms, and importing scipy takes a while
+def components(dependencies: Mapping[_Node, Iterable[_Node]]) -> Iterator[tuple[_Node, ...]]:
+    """Yield the strongly connected components of a graph, each after its dependencies.
+
+    Args:
+        dependencies: nodes on which each node depends.
+    """
+    if not dependencies:
+        return  # nearly every domain has no axioms, and the import of scipy is slow
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    numbers = {node: number for number, node in enumerate(below)}
-    edges = [(number, numbers[other]) for node, number in numbers.items() for other in below[node]]
+    numbers = {node: number for number, node in enumerate(dependencies)}
+    edges = [
+        (number, numbers[dependency])
+        for node, number in numbers.items()
+        for dependency in dependencies[node]
+    ]
     ends = np.array(edges, dtype=np.int32).reshape(-1, 2).T
-    graph = coo_array((np.ones(len(edges)), (ends[0], ends[1])), shape=(len(below), len(below)))
+    shape = (len(dependencies), len(dependencies))
+    graph = coo_array((np.ones(len(edges)), (ends[0], ends[1])), shape=shape)
     labels: list[int] = connected_components(graph, connection="strong")[1].tolist()
     members: dict[int, list[_Node]] = {}
-    needed: dict[int, dict[int, None]] = {}
-    for node, label in zip(below, labels, strict=True):
+    predecessors: dict[int, dict[int, None]] = {}
+    for node, label in zip(dependencies, labels, strict=True):
         members.setdefault(label, []).append(node)
-        others = (labels[numbers[other]] for other in below[node])
-        needed.setdefault(label, {}).update((other, None) for other in others if other != label)
-    for label in TopologicalSorter(needed).static_order():
+        targets = (labels[numbers[dependency]] for dependency in dependencies[node])
+        predecessors.setdefault(label, {}).update(
+            (target, None) for target in targets if target != label
+        )
+    for label in TopologicalSorter(predecessors).static_order():
         yield tuple(members[label])

@@ -1,16 +1,16 @@
-"""Operations on formulas without a state: substitution, free variables, atoms with their polarity, conjuncts.
+"""Operations on formulas without a state: substitution, free variables, polarity, conjuncts.
 
-No state and no domain is asked; :mod:`tmkit.pddl.evaluation` does that. Quantifiers bind: a
-variable inside hides one of the same name outside, and only what is free is replaced. For a query a
-formula is taken apart: into conjuncts, into quantifiers made one, into groups without common
-variables. What comes out holds exactly where the formula does.
+No function needs a state or a domain, unlike those of :mod:`tmkit.pddl.evaluation`. A variable of a
+quantifier hides an outer one of the same name, and only free terms are replaced. A query decomposes
+a formula into conjuncts, merged quantifiers, and groups without common variables. The decomposition
+is equivalent to the formula.
 
-Invariants: functions of their arguments, linear in the size of the formula; what is returned has
-the structure of what was given.
+Invariants: pure functions, linear in the size of the formula, that keep its structure.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any, TypeVar, cast
@@ -43,37 +43,40 @@ def substitute(formula: Formula, binding: Mapping[str, str]) -> Formula:
     variables, or variables that no quantifier of the formula binds.
 
     Args:
-        formula: the formula.
+        formula: formula to change.
         binding: new terms by old ones.
     """
-    new: Any = formula
-    match new:
+    result: Any = formula
+    match result:
         case Atom(name, terms) | FunctionTerm(name, terms):
-            new = type(new)(name, tuple([binding.get(term, term) for term in terms]))
+            result = type(result)(name, tuple([binding.get(term, term) for term in terms]))
         case Equals(left, right):
-            new = Equals(binding.get(left, left), binding.get(right, right))
+            result = Equals(binding.get(left, left), binding.get(right, right))
         case Exists(parameters, body) | Forall(parameters, body):
             hidden = {parameter.name for parameter in parameters}
-            new = type(new)(
-                parameters, substitute(body, {k: v for k, v in binding.items() if k not in hidden})
-            )
+            free = {old: new for old, new in binding.items() if old not in hidden}
+            result = type(result)(parameters, substitute(body, free))
         case _:
-            new = mapped(new, lambda part: substitute(part, binding))
-    return cast(Formula, new)
+            result = map_parts(result, lambda part: substitute(part, binding))
+    return cast(Formula, result)
 
 
-def mapped(tree: _Tree, change: Callable[[Any], Any]) -> _Tree:
-    """Return a formula, effect or expression with the trees directly in it changed; parameters are none."""
+def map_parts(tree: _Tree, change: Callable[[Any], Any]) -> _Tree:
+    """Return a formula, effect or expression with ``change`` applied to its direct subtrees.
 
-    def changed(part: object) -> object:
+    Parameters of quantifiers are not changed.
+    """
+
+    def change_part(part: object) -> object:
         return part if isinstance(part, str | float | Parameter) else change(part)
 
     kind: Any = type(tree)
-    values = (getattr(tree, item.name) for item in fields(tree))
-    return cast(
-        _Tree,
-        kind(*(tuple(map(changed, v)) if isinstance(v, tuple) else changed(v) for v in values)),
-    )
+    values = []
+    for item in fields(tree):
+        value = getattr(tree, item.name)
+        is_list = isinstance(value, tuple)
+        values.append(tuple(map(change_part, value)) if is_list else change_part(value))
+    return cast(_Tree, kind(*values))
 
 
 def free_variables(formula: Formula | Expression) -> frozenset[str]:
@@ -94,7 +97,10 @@ def free_variables(formula: Formula | Expression) -> frozenset[str]:
 
 
 def atoms_of(formula: Formula, *, positive: bool = True) -> Iterator[tuple[Atom, bool]]:
-    """Yield the atoms of ``formula``, each with its polarity: whether making it true can only help the formula hold."""
+    """Yield the atoms of ``formula``, each with its polarity.
+
+    An atom is positive if the formula is monotonically increasing in it.
+    """
     match formula:
         case Atom():
             yield formula, positive
@@ -113,27 +119,25 @@ def atoms_of(formula: Formula, *, positive: bool = True) -> Iterator[tuple[Atom,
 
 
 def parts_of(tree: Formula | Effect | Expression | Parameter) -> Iterator[Any]:
-    """Yield the trees directly in a tree, parameters of quantifiers too, in the order of writing."""
+    """Yield the direct subtrees of a tree, with parameters of quantifiers, in written order."""
     for item in fields(tree):
         value = getattr(tree, item.name)
-        yield from (
-            p
-            for p in (value if isinstance(value, tuple) else (value,))
-            if not isinstance(p, str | float)
-        )
+        for part in value if isinstance(value, tuple) else (value,):
+            if not isinstance(part, str | float):
+                yield part
 
 
 def subtrees(
     tree: Formula | Effect | Expression | Parameter,
 ) -> Iterator[Formula | Effect | Expression | Parameter]:
-    """Yield a tree and all trees in it, parameters of quantifiers too, in the order of writing."""
+    """Yield a tree and all its subtrees, with parameters of quantifiers, in written order."""
     yield tree
     for part in parts_of(tree):
         yield from subtrees(part)
 
 
 def conjuncts_of(formulas: Iterable[Formula]) -> Iterator[Formula]:
-    """Yield the parts of which the conjunction of ``formulas`` consists."""
+    """Yield the conjuncts of the conjunction of ``formulas``."""
     for formula in formulas:
         match formula:
             case And(parts):
@@ -156,8 +160,8 @@ def conjuncts_of(formulas: Iterable[Formula]) -> Iterator[Formula]:
                 yield formula
 
 
-def merged_quantifiers(formula: Exists) -> tuple[Formula, tuple[Parameter, ...]]:
-    """Return the body and variables of a formula with the quantifiers directly within it made one with it."""
+def merge_quantifiers(formula: Exists) -> tuple[Formula, tuple[Parameter, ...]]:
+    """Return the body and the variables of directly nested quantifiers as those of a single one."""
     parameters, body = formula.parameters, formula.body
     while True:
         inner = list(conjuncts_of([body]))
@@ -170,31 +174,31 @@ def merged_quantifiers(formula: Exists) -> tuple[Formula, tuple[Parameter, ...]]
 
 
 def independent_groups(
-    parts: Iterable[tuple[Formula, set[str]]], wanted: dict[str, tuple[str, ...]]
+    parts: Iterable[tuple[Formula, set[str]]], variables: dict[str, tuple[str, ...]]
 ) -> list[tuple[list[Formula], dict[str, tuple[str, ...]]]]:
-    """Return formulas in groups that have no wanted variable in common, each with its variables.
+    """Return groups of formulas without a common variable, each with its variables.
 
-    Variables of which nothing is said are a group each. What can be solved alone is not tried again
-    for each solution of something else: so a quantifier over many variables costs what its largest
-    group does.
+    A variable in no formula is a group without formulas. The groups are solved independently, and
+    so the cost of a quantifier over many variables is that of its largest group.
+
+    Args:
+        parts: formulas, each with its unbound variables.
+        variables: types of the unbound variables.
     """
     groups: list[tuple[list[Formula], set[str]]] = []
     for part, names in parts:
-        met = [group for group in groups if not names.isdisjoint(group[1])]
+        connected = [group for group in groups if not names.isdisjoint(group[1])]
         groups = [group for group in groups if names.isdisjoint(group[1])]
-        groups.append(
-            (
-                [*(p for group in met for p in group[0]), part],
-                names.union(*(group[1] for group in met)),
-            )
-        )
-    said = {name for _, names in groups for name in names}
-    groups += [([], {name}) for name in wanted if name not in said]
+        formulas = [*itertools.chain.from_iterable(group[0] for group in connected), part]
+        groups.append((formulas, names.union(*(group[1] for group in connected))))
+    constrained = {name for _, names in groups for name in names}
+    groups += [([], {name}) for name in variables if name not in constrained]
     return [
-        (found, {name: wanted[name] for name in wanted if name in names}) for found, names in groups
+        (formulas, {name: types for name, types in variables.items() if name in names})
+        for formulas, names in groups
     ]
 
 
 def negation(formula: Formula) -> Formula:
-    """Return the negation of a formula, without a double one."""
+    """Return the negation of a formula, without a double negation."""
     return formula.part if isinstance(formula, Not) else Not(formula)

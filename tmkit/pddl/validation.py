@@ -1,14 +1,15 @@
-"""Plan validation: action by action, laid out in time, and in other orders.
+"""Validation and reordering of task plans.
 
-* :func:`validate_task_plan` applies the actions in order, and tells how many were applied, which
-  part of which precondition failed, and which part of the goal does not hold at the end.
-* :func:`schedule_fault` follows PDDL 2.1 (M. Fox, D. Long, JAIR 2003): each start and end happens
-  in the order of time, on the parts of an action as they were written; what happens at one instant
-  sees the state before it.
-* :func:`interference` tells which actions of a plan must not change places; :func:`by_turns` and
-  :func:`shared` let agents take turns and do equally much.
+* :func:`validate_task_plan` applies the actions in order. The result has the applied steps, the
+  unmet parts of a precondition, and the unmet parts of the goal.
+* :func:`schedule_fault` follows PDDL 2.1 (M. Fox, D. Long, JAIR 2003). Starts and ends of actions
+  are events in the order of time, with the timed conditions and effects as written. Events at one
+  instant are evaluated in the state before it.
+* :func:`interference` returns the pairs of actions whose order is fixed.
+* :func:`interleave_agents` lets agents take turns, and :func:`balance_loads` distributes actions
+  equally.
 
-Invariants: nothing is shared with what makes plans or schedules.
+Invariants: validation shares nothing with planners and schedulers.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from tmkit._support.results import Result, ValidationStatus
 from tmkit.errors import TaskError
-from tmkit.pddl.evaluation import Interpretation, in_words
+from tmkit.pddl.evaluation import Interpretation, describe_failure
 from tmkit.pddl.formulas import (
     Add,
     Atom,
     ChangeNumber,
     Delete,
+    Effect,
     Fact,
     Formula,
     FunctionTerm,
@@ -40,12 +42,25 @@ from tmkit.pddl.model import Domain, Metric, Problem
 from tmkit.pddl.state import State
 from tmkit.pddl.substitution import subtrees
 
-SEPARATION = 0.001  # time by which what one action changes is before what another needs or changes
+SEPARATION = 0.001
+"""Time between a change by one action and the use or change of the same fact by another [s]."""
+
+_MIN_SEPARATION = 0.5 * SEPARATION
+"""Time from which two events are at different instants [s]."""
+
+_DURATION_TOLERANCE = 1e-9
+"""Largest error of a duration in a schedule [s]."""
+
+_MIN_SAVING = 1e-6
+"""Saving of effort from which agents exchange tours."""
+
+_Timed = tuple[Timing, dict[str, str]]
+"""Timing of a ground action, and the values of its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedAction:
-    """An action with the time of its start and its duration. ``str`` is ``0.000: (drive a b) [5.000]``."""
+    """Action with its start and its duration, as ``0.000: (drive a b) [5.000]``."""
 
     start: float
     action: GroundAction
@@ -53,7 +68,7 @@ class TimedAction:
 
     @property
     def end(self) -> float:
-        """The time of its end."""
+        """End of the action."""
         return self.start + self.duration
 
     def __str__(self) -> str:
@@ -63,170 +78,202 @@ class TimedAction:
 def action_timing(
     problem: Problem, action: GroundAction
 ) -> tuple[Timing | None, dict[str, str], float]:
-    """Return an action's timing, its parameters' values, and its duration by the values at first, 0 if it has none."""
+    """Return the timing of a ground action, the values of its parameters, and its duration.
+
+    Args:
+        problem: task with the values of functions in the initial state.
+        action: ground action.
+
+    Returns:
+        ``None`` and a duration of 0 in place of the timing for an action without one.
+
+    Raises:
+        TaskError: if the action is invalid, or its duration is undefined or negative.
+    """
     schema, binding = problem.binding_of(action)
     if schema.timing is None:
         return None, binding, 0.0
     duration = Interpretation(problem, problem.init).value(schema.timing.duration, binding)
     if duration is None or duration < 0.0:
-        what = "has no value" if duration is None else f"is below zero: {duration:g}"
-        raise problem.error(f"the duration of {action} {what}")
+        reason = "has no value" if duration is None else f"is below zero: {duration:g}"
+        raise problem.error(f"the duration of {action} {reason}")
     return schema.timing, binding, duration
 
 
 def schedule_fault(problem: Problem, schedule: Iterable[TimedAction]) -> str:
-    """Return why a schedule does not lead from the initial state to the goal, in words; empty if it does.
+    """Return the reason that a schedule does not lead to the goal, an empty string if it does.
 
     Args:
-        problem: the task.
-        schedule: the actions, in any order.
+        problem: task with the initial state and the goal.
+        schedule: actions in any order.
     """
     actions = tuple(schedule)
-    parts: list[tuple[Timing, dict[str, str]]] = []
-    # the end of an action by its number, its start by the complement
-    events: list[tuple[float, int]] = []
     try:
-        for number, timed in enumerate(actions):
-            timing, binding, duration = action_timing(problem, timed.action)
-            if timed.start < 0.0 or abs(duration - timed.duration) > 1e-9:
-                return f"{timed} does not begin at 0 or later, or does not take {duration:g}"
-            if timing is None:
-                schema, _ = problem.binding_of(timed.action)
-                timing = Timing(Number(0.0), at_start=schema.precondition, start=schema.effect)
-            parts.append((timing, binding))
-            events += [(timed.start, ~number), (timed.end, number)]
+        parts = [_timed_parts_of(problem, action) for action in actions]
     except TaskError as error:
         return str(error.data["reason"])
-    state, running, last = problem.init, dict[int, None](), -1.0
-    instant, changed = Interpretation(problem, state), set[object]()
+    # an event is the end of an action by its number, or its start by the complement
+    events: list[tuple[float, int]] = []
+    for number, action in enumerate(actions):
+        events += [(action.start, ~number), (action.end, number)]
     events.sort()
-    for (time, event), (following, _) in zip(events, [*events[1:], (math.inf, 0)], strict=False):
-        number = event if event >= 0 else ~event
+    next_times = [*(time for time, _ in events[1:]), math.inf]
+
+    state, running = problem.init, dict[int, None]()
+    instant_time = -1.0
+    instant, changed = Interpretation(problem, state), set[object]()
+    for (time, event), next_time in zip(events, next_times, strict=False):
+        is_end = event >= 0
+        number = event if is_end else ~event
+        place = f"{time:.3f}: {actions[number].action}"
         timing, binding = parts[number]
-        needed, effect = (
-            (timing.at_end, timing.end) if event >= 0 else (timing.at_start, timing.start)
-        )
-        before = Interpretation(problem, state)
-        if time - last >= 0.5 * SEPARATION:
-            instant, changed, last = before, set(), time
-        if failures := instant.failures(needed, binding) or before.failures(needed, binding):
-            return f"{time:.3f}: {actions[number].action}: {_words(failures)}"
-        change = before.change(effect, binding)
-        touched: set[object] = {*change.added, *change.deleted, *change.values}
-        if touched & changed:
-            return (
-                f"{time:.3f}: {actions[number].action} changes what another changes at the same"
-                " time"
-            )
-        changed |= touched
-        state = change.applied(state)
-        if event >= 0:
+        condition = timing.at_end if is_end else timing.at_start
+
+        # Check the condition at the start of the instant and now.
+        current = Interpretation(problem, state)
+        if time - instant_time >= _MIN_SEPARATION:
+            instant, changed, instant_time = current, set(), time
+        if failures := instant.failures(condition, binding) or current.failures(condition, binding):
+            return f"{place}: {_describe(failures)}"
+
+        # Apply the effect.
+        change = current.change(timing.end if is_end else timing.start, binding)
+        keys: set[object] = {*change.added, *change.deleted, *change.values}
+        if keys & changed:
+            return f"{place} changes what another changes at the same time"
+        changed |= keys
+        state = change.apply_to(state)
+        if is_end:
             running.pop(number, None)
         else:
             running[number] = None
-        after = Interpretation(problem, state)
-        for other in running if following - last >= 0.5 * SEPARATION else ():
-            if failures := after.failures(parts[other][0].over_all, parts[other][1]):
-                return (
-                    f"{time:.3f}: {actions[number].action} during {actions[other].action}:"
-                    f" {_words(failures)}"
-                )
+
+        # Check the conditions of running actions at the end of the instant.
+        if next_time - instant_time < _MIN_SEPARATION:
+            continue
+        result = Interpretation(problem, state)
+        for other in running:
+            other_timing, other_binding = parts[other]
+            if failures := result.failures(other_timing.over_all, other_binding):
+                return f"{place} during {actions[other].action}: {_describe(failures)}"
     failures = Interpretation(problem, state).failures(problem.goal)
-    return f"the goal is not reached: {_words(failures)}" if failures else ""
+    return f"the goal is not reached: {_describe(failures)}" if failures else ""
 
 
-def _words(failures: tuple[Formula, ...]) -> str:
-    return "; ".join(map(in_words, failures))
+def _timed_parts_of(problem: Problem, timed_action: TimedAction) -> _Timed:
+    """Return the timing of an action, with all parts at the start for one without a duration.
+
+    Raises:
+        TaskError: if the action is invalid, or its start or duration is wrong.
+    """
+    timing, binding, duration = action_timing(problem, timed_action.action)
+    has_duration = abs(duration - timed_action.duration) <= _DURATION_TOLERANCE
+    if timed_action.start < 0.0 or not has_duration:
+        reason = f"{timed_action} does not begin at 0 or later, or does not take {duration:g}"
+        raise problem.error(reason)
+    if timing is None:
+        schema, _ = problem.binding_of(timed_action.action)
+        timing = Timing(Number(0.0), at_start=schema.precondition, start=schema.effect)
+    return timing, binding
+
+
+def _describe(failures: tuple[Formula, ...]) -> str:
+    return "; ".join(map(describe_failure, failures))
 
 
 def interference(domain: Domain, actions: Sequence[GroundAction]) -> list[frozenset[int]]:
-    """Return for each action the indices of those before it with which it must not change places.
+    """Return the indices of earlier actions with which each action must not change places.
 
-    One changes a fact that the other needs, or both change one. Derived predicates count as all
-    predicates that they follow from, quantified variables as all objects.
+    Two actions interfere if one changes a fact that the other needs, or both change it in different
+    ways. A derived predicate counts as all predicates that it follows from, and a quantified
+    variable as all objects.
     """
-    below = {
-        axiom.predicate: {a.predicate for a in _atoms(axiom.condition)} for axiom in domain.axioms
+    dependencies = {
+        axiom.predicate: {atom.predicate for atom in _atoms(axiom.condition)}
+        for axiom in domain.axioms
     }
-    facts = [_touched(domain, action, below) for action in actions]
+    accesses = [_collect_accesses(domain, action, dependencies) for action in actions]
     return [
-        frozenset(i for i in range(j) if _interferes(facts[i], facts[j]))
+        frozenset(i for i in range(j) if _conflict(accesses[i], accesses[j]))
         for j in range(len(actions))
     ]
 
 
-# what is needed; what is changed, and whether added
-_Touched: TypeAlias = tuple[list[Atom], list[tuple[Atom, bool]]]
+@dataclass(frozen=True)
+class _Accesses:
+    """Atoms that an action reads, and atoms that it changes, each with whether it is added."""
+
+    reads: list[Atom]
+    writes: list[tuple[Atom, bool]]
 
 
 def _atoms(tree: object) -> Iterator[Atom]:
     yield from (part for part in subtrees(tree) if isinstance(part, Atom))  # type: ignore[arg-type]
 
 
-def _touched(domain: Domain, action: GroundAction, below: dict[str, set[str]]) -> _Touched:
+def _function_terms(tree: object) -> Iterator[FunctionTerm]:
+    yield from (part for part in subtrees(tree) if isinstance(part, FunctionTerm))  # type: ignore[arg-type]
+
+
+def _collect_accesses(
+    domain: Domain, action: GroundAction, dependencies: dict[str, set[str]]
+) -> _Accesses:
     schema = domain.action(action.name)
     binding = dict(zip((p.name for p in schema.parameters), action.arguments, strict=True))
 
     def ground(atom: Atom) -> Atom:
         return Atom(atom.predicate, tuple(binding.get(term, term) for term in atom.terms))
 
+    # Collect conditions and effects.
+    conditions: list[Formula] = [schema.precondition]
+    effects: list[Effect] = [schema.effect]
     timing = schema.timing
-    needs, effects = [schema.precondition], [schema.effect]
     if timing is not None:
-        needs, effects = (
-            [timing.at_start, timing.over_all, timing.at_end],
-            [timing.start, timing.end],
-        )
+        conditions = [timing.at_start, timing.over_all, timing.at_end]
+        effects = [timing.start, timing.end]
     parts = [part for effect in effects for part in subtrees(effect)]
-    conditions = [*needs, *(part.condition for part in parts if isinstance(part, When))]
-    needed = [ground(atom) for condition in conditions for atom in _atoms(condition)]
-    numbers = [*conditions, *(part for part in parts if isinstance(part, ChangeNumber))]
-    needed += [
-        Atom(f"={t.name}")
-        for tree in numbers
-        for t in subtrees(tree)
-        if isinstance(t, FunctionTerm)
-    ]
-    for atom in needed:
-        needed += [
-            Atom(name) for name in sorted(below.get(atom.predicate, ())) if Atom(name) not in needed
-        ]
-    changed = [
+    conditions += [part.condition for part in parts if isinstance(part, When)]
+    changes = [part for part in parts if isinstance(part, ChangeNumber)]
+
+    # Collect the atoms that the action reads; "=NAME" stands for a numeric function.
+    reads = [ground(atom) for condition in conditions for atom in _atoms(condition)]
+    for tree in (*conditions, *changes):
+        reads += [Atom(f"={term.name}") for term in _function_terms(tree)]
+    for atom in reads:  # grows in the loop, until all dependencies are in it
+        names = sorted(dependencies.get(atom.predicate, ()))
+        reads += [Atom(name) for name in names if Atom(name) not in reads]
+
+    # Collect the atoms that the action changes; a number counts as both added and deleted.
+    writes = [
         (ground(part.atom), isinstance(part, Add))
         for part in parts
         if isinstance(part, Add | Delete)
     ]
-    changed += [
-        (Atom(f"={p.term.name}"), is_more)
-        for p in parts
-        if isinstance(p, ChangeNumber)
-        for is_more in (False, True)
-    ]
-    return needed, changed
+    for change in changes:
+        writes += [(Atom(f"={change.term.name}"), is_added) for is_added in (False, True)]
+    return _Accesses(reads, writes)
 
 
-def _interferes(first: _Touched, second: _Touched) -> bool:
-    (needed, changed), (other_needed, other_changed) = first, second
+def _conflict(first: _Accesses, second: _Accesses) -> bool:
     return (
-        any(_same(atom, other) for atom in needed for other, _ in other_changed)
-        or any(_same(atom, other) for atom, _ in changed for other in other_needed)
-        or any(_same(a, b) and x != y for a, x in changed for b, y in other_changed)
+        any(_may_unify(a, b) for a in first.reads for b, _ in second.writes)
+        or any(_may_unify(a, b) for a, _ in first.writes for b in second.reads)
+        or any(_may_unify(a, b) and x != y for a, x in first.writes for b, y in second.writes)
     )
 
 
-def _same(first: Atom, second: Atom) -> bool:
-    """Return whether two atoms may be about one fact: a variable, or no terms of a predicate that has some, is any."""
+def _may_unify(first: Atom, second: Atom) -> bool:
+    """Return whether two atoms may stand for one fact.
+
+    A variable stands for any object, and an atom without terms for any fact of its predicate.
+    """
     if first.predicate != second.predicate:
         return False
     pairs = zip(first.terms, second.terms, strict=False)
     return all(a == b or is_variable(a) or is_variable(b) for a, b in pairs)
 
 
-# actions that pass from one agent to another
-_Exchange: TypeAlias = tuple[tuple[list[int], str, str], ...]
-
-
-def by_turns(
+def interleave_agents(
     problem: Problem,
     actions: Sequence[GroundAction],
     agents: Sequence[str],
@@ -234,45 +281,62 @@ def by_turns(
     is_allowed: Callable[[GroundAction, State], bool] = lambda *_: True,
     ranks: Sequence[int] | None = None,
 ) -> tuple[GroundAction, ...]:
-    """Return a plan in which agents take turns, in an order in which all is allowed; itself if there is none.
+    """Return a plan in which agents take turns, or the same plan if no such order is allowed.
 
-    An agent goes on as long as the facts about it are others than at the start: an arm, while it
-    holds something. Of the actions that it may go on with, the one of the least of ``ranks`` is
-    next; by default the first.
+    An agent continues while its facts differ from those of the initial state, as an arm that holds
+    an object. The next action of an agent is the one of the smallest rank.
+
+    Args:
+        problem: task that the plan solves.
+        actions: the plan.
+        agents: objects that act.
+        is_allowed: returns whether an action is allowed in a state.
+        ranks: priorities of the actions. Defaults to their order.
     """
     ranks = ranks or range(len(actions))
-    before = interference(problem.domain, actions)
-    own = [[agent for agent in agents if agent in action.arguments] for action in actions]
+    predecessors = interference(problem.domain, actions)
+    agents_of = [[agent for agent in agents if agent in action.arguments] for action in actions]
 
-    def facts_of(agent: str, state: State) -> frozenset[Fact]:
-        return frozenset(fact for fact in state if agent in fact.arguments)
+    def is_working(agent: str, state: State) -> bool:
+        return _facts_of(agent, state) != _facts_of(agent, problem.init)
 
-    done: list[int] = []
-    state, busy = problem.init, dict.fromkeys(agents, 0)
-    while len(done) < len(actions):
-        working = {
-            agent for agent in agents if facts_of(agent, state) != facts_of(agent, problem.init)
-        }
-        ready = [
+    order: list[int] = []
+    state, counts = problem.init, dict.fromkeys(agents, 0)
+    while len(order) < len(actions):
+        working = {agent for agent in agents if is_working(agent, state)}
+        candidates = [
             (
-                not working.intersection(own[i]),
-                max((busy[agent] for agent in own[i]), default=0),
+                not working.intersection(agents_of[i]),
+                max((counts[agent] for agent in agents_of[i]), default=0),
                 ranks[i],
                 i,
             )
             for i in range(len(actions))
-            if i not in done and before[i] <= set(done) and is_allowed(actions[i], state)
+            if i not in order and predecessors[i] <= set(order) and is_allowed(actions[i], state)
         ]
-        if not ready:
+        if not candidates:
             return tuple(actions)
-        chosen = min(ready)[-1]
-        state = problem.apply(state, actions[chosen])
-        busy.update({agent: busy[agent] + 1 for agent in own[chosen]})
-        done.append(chosen)
-    return tuple(actions[i] for i in done)
+        index = min(candidates)[-1]
+        state = problem.apply(state, actions[index])
+        counts.update({agent: counts[agent] + 1 for agent in agents_of[index]})
+        order.append(index)
+    return tuple(actions[i] for i in order)
 
 
-def shared(
+def _facts_of(agent: str, state: State) -> frozenset[Fact]:
+    return frozenset(fact for fact in state if agent in fact.arguments)
+
+
+@dataclass(frozen=True)
+class _Transfer:
+    """Transfer of a tour, which is a list of indices of actions, from one agent to another."""
+
+    tour: list[int]
+    giver: str
+    taker: str
+
+
+def balance_loads(
     problem: Problem,
     actions: Sequence[GroundAction],
     agents: Sequence[str],
@@ -280,83 +344,114 @@ def shared(
     is_allowed: Callable[[GroundAction, State], bool],
     effort: Callable[[Sequence[GroundAction], str], float],
 ) -> tuple[GroundAction, ...]:
-    """Return a plan in which agents do equally many actions, as far as all is allowed and it costs no more.
+    """Return an allowed plan at no higher cost in which agents do equally many actions if possible.
 
-    What an agent does alone until the facts about it are those of the start again may pass from the
-    busiest to the idlest agent. The first is that of which ``effort``, a function of actions and an
-    agent, falls most. Then two agents exchange what is equally long where that lessens the effort
-    of both together.
+    A *tour* is a sequence of actions of one agent alone, after which its facts are those of the
+    initial state again. Tours move from the busiest to the idlest agent, the one with the largest
+    saving of effort first. Then two agents exchange tours of equal length if that reduces their
+    effort together.
+
+    Args:
+        problem: task that the plan solves.
+        actions: the plan.
+        agents: objects that act.
+        is_allowed: returns whether an action is allowed in a state.
+        effort: returns the effort of actions by an agent.
     """
-    found = list(actions)
+    plan = list(actions)
     while True:
-        now = validate_task_plan(problem, found)
-        tours = {agent: _tours(found, now.states, agent, agents) for agent in agents}
-        loads = {agent: sum(agent in action.arguments for action in found) for agent in agents}
-        busy, idle = max(agents, key=loads.__getitem__), min(agents, key=loads.__getitem__)
+        improved = _transfer_tours(problem, plan, agents, is_allowed=is_allowed, effort=effort)
+        if improved is None:
+            return tuple(plan)
+        plan = improved
 
-        def gain(exchange: _Exchange, plan: list[GroundAction] = found) -> float:
-            passed = (([plan[i] for i in tour], one, other) for tour, one, other in exchange)
-            return sum(effort(tour, one) - effort(tour, other) for tour, one, other in passed)
 
-        moves: list[_Exchange] = [
-            ((tour, busy, idle),) for tour in tours[busy] if loads[busy] - loads[idle] > len(tour)
-        ]
-        swaps: list[_Exchange] = [
-            ((tour, one, other), (back, other, one))
-            for one, other in itertools.combinations(agents, 2)
-            for tour in tours[one]
-            for back in tours[other]
-            if len(tour) == len(back)
-        ]
-        swaps = [swap for swap in swaps if gain(swap) > 1e-6]
-        for exchange in [
-            *sorted(moves, key=gain, reverse=True),
-            *sorted(swaps, key=gain, reverse=True),
-        ]:
-            tried = list(found)
-            for tour, one, other in exchange:
-                for i in tour:
-                    named = tuple(other if name == one else name for name in found[i].arguments)
-                    tried[i] = GroundAction(found[i].name, named)
-            checked = validate_task_plan(problem, tried)
-            is_as_good = checked.is_valid and checked.cost <= now.cost
-            if is_as_good and all(map(is_allowed, tried, checked.states)):
-                found = tried
-                break
-        else:
-            return tuple(found)
+def _transfer_tours(
+    problem: Problem,
+    plan: list[GroundAction],
+    agents: Sequence[str],
+    *,
+    is_allowed: Callable[[GroundAction, State], bool],
+    effort: Callable[[Sequence[GroundAction], str], float],
+) -> list[GroundAction] | None:
+    """Return the plan after the best transfer or exchange of tours, ``None`` if none is valid."""
+    validation = validate_task_plan(problem, plan)
+    tours = {agent: _tours(plan, validation.states, agent, agents) for agent in agents}
+    loads = {agent: sum(agent in action.arguments for action in plan) for agent in agents}
+    busiest, idlest = max(agents, key=loads.__getitem__), min(agents, key=loads.__getitem__)
+
+    def saving(transfers: tuple[_Transfer, ...]) -> float:
+        total = 0.0
+        for transfer in transfers:
+            tour = [plan[i] for i in transfer.tour]
+            total += effort(tour, transfer.giver) - effort(tour, transfer.taker)
+        return total
+
+    moves = [
+        (_Transfer(tour, busiest, idlest),)
+        for tour in tours[busiest]
+        if loads[busiest] - loads[idlest] > len(tour)
+    ]
+    exchanges = [
+        (_Transfer(tour, first, second), _Transfer(other_tour, second, first))
+        for first, second in itertools.combinations(agents, 2)
+        for tour in tours[first]
+        for other_tour in tours[second]
+        if len(tour) == len(other_tour)
+    ]
+    exchanges = [exchange for exchange in exchanges if saving(exchange) > _MIN_SAVING]
+    for transfers in (
+        *sorted(moves, key=saving, reverse=True),
+        *sorted(exchanges, key=saving, reverse=True),
+    ):
+        candidate = list(plan)
+        for transfer in transfers:
+            for i in transfer.tour:
+                arguments = tuple(
+                    transfer.taker if name == transfer.giver else name for name in plan[i].arguments
+                )
+                candidate[i] = GroundAction(plan[i].name, arguments)
+        result = validate_task_plan(problem, candidate)
+        is_as_good = result.is_valid and result.cost <= validation.cost
+        if is_as_good and all(map(is_allowed, candidate, result.states)):
+            return candidate
+    return None
 
 
 def _tours(
     actions: Sequence[GroundAction], states: Sequence[State], agent: str, agents: Sequence[str]
 ) -> list[list[int]]:
-    """Return the indices of what an agent does alone, from one time that it is as at the start to the next."""
-    about = [frozenset(fact for fact in state if agent in fact.arguments) for state in states]
+    """Return the tours of an agent alone, each as indices of actions.
+
+    A tour begins where the facts of the agent are those of the initial state.
+    """
+    facts = [_facts_of(agent, state) for state in states]
     tours: list[list[int]] = []
     for i, action in enumerate(actions):
         if agent in action.arguments:
-            if about[i] == about[0] or not tours:
+            if facts[i] == facts[0] or not tours:
                 tours.append([])
             tours[-1].append(i)
-    others = {other for other in agents if other != agent}
-    return [tour for tour in tours if not any(others & set(actions[i].arguments) for i in tour)]
+    other_agents = set(agents) - {agent}
+    return [
+        tour for tour in tours if not any(other_agents & set(actions[i].arguments) for i in tour)
+    ]
 
 
 @dataclass(frozen=True)
 class TaskPlanValidation(Result):
-    """What came of executing a plan.
+    """Result of the execution of a task plan.
 
     Attributes:
-        is_valid: every step was applicable and the goal holds at the end.
+        is_valid: whether every step is applicable and the goal holds at the end.
         steps: the plan.
-        states: the initial state and the state after each step that could be executed.
-        failed_step: the index of the first step that could not be executed, ``None`` when all
-            could.
-        failures: the ground parts of that step's precondition that did not hold; or, when all steps
-            were executed, the ground parts of the goal that do not hold.
-        message: why the plan is not valid, in words; empty when it is.
-        cost: the cost of the executed steps by the problem's metric.
-        costs: the same of each.
+        states: initial state, and the state after each executed step.
+        failed_step: index of the first step that is not applicable, ``None`` if all are.
+        failures: ground parts of the precondition of that step that do not hold. If all steps are
+            executed, ground parts of the goal that do not hold.
+        message: reason that the plan is not valid, empty if it is.
+        cost: cost of the executed steps by the metric of the problem.
+        costs: cost of each executed step.
     """
 
     is_valid: bool
@@ -370,7 +465,7 @@ class TaskPlanValidation(Result):
 
     @property
     def status(self) -> ValidationStatus:
-        """Whether the plan is valid."""
+        """Validation status of the plan."""
         return ValidationStatus.of(self.is_valid)
 
     def __repr__(self) -> str:
@@ -381,54 +476,59 @@ class TaskPlanValidation(Result):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the validation without its states as plain values."""
+        """Return the validation as plain values, without its states."""
         values = super().to_dict()
         del values["states"]
         return values
 
     @property
     def final_state(self) -> State:
-        """The state after the last step that could be executed."""
+        """State after the last executed step."""
         return self.states[-1]
 
 
 def validate_task_plan(problem: Problem, steps: Iterable[GroundAction]) -> TaskPlanValidation:
-    """Execute ``steps`` from the initial state of ``problem`` and tell what came of it.
+    """Execute a plan from the initial state of a problem.
 
     Args:
-        problem: the task.
-        steps: the plan. A step that the domain does not have, or with wrong arguments, is a failed
-            step, no error.
+        problem: task with the initial state and the goal.
+        steps: the plan. An unknown action or wrong arguments fail the step, without an error.
     """
     plan, states = tuple(steps), [problem.init]
     costs: list[float] = []
 
-    def ended(
-        message: str, failures: tuple[Formula, ...], failed: int | None
+    def make_result(
+        message: str, failures: tuple[Formula, ...], failed_step: int | None
     ) -> TaskPlanValidation:
         return TaskPlanValidation(
-            not message, plan, tuple(states), failed, failures, message, sum(costs), tuple(costs)
+            not message,
+            plan,
+            tuple(states),
+            failed_step,
+            failures,
+            message,
+            sum(costs),
+            tuple(costs),
         )
 
     for index, step in enumerate(plan):
-        begin = f"step {index + 1} of {len(plan)}, {step}: "
+        place = f"step {index + 1} of {len(plan)}, {step}"
         try:
             schema, binding = problem.binding_of(step)
         except TaskError as error:
-            return ended(begin + error.data["reason"], (), index)
+            return make_result(f"{place}: {error.data['reason']}", (), index)
         interpretation = Interpretation(problem, states[-1])
         if failures := interpretation.failures(schema.precondition, binding):
-            return ended(begin + "; ".join(map(in_words, failures)), failures, index)
+            return make_result(f"{place}: {_describe(failures)}", failures, index)
         change = interpretation.change(schema.effect, binding)
         cost = change.cost if problem.metric is Metric.TOTAL_COST else 1.0
         if cost is None:
-            return ended(
-                f"{begin}its cost is not defined, because a function in it has no value", (), index
-            )
-        if (term := change.undefined()) is not None:
-            return ended(f"{begin}it gives {term} no value", (), index)
-        states.append(change.applied(states[-1]))
+            reason = "its cost is not defined, because a function in it has no value"
+            return make_result(f"{place}: {reason}", (), index)
+        if (term := change.find_undefined()) is not None:
+            return make_result(f"{place}: it gives {term} no value", (), index)
+        states.append(change.apply_to(states[-1]))
         costs.append(cost)
     failures = Interpretation(problem, states[-1]).failures(problem.goal)
-    message = f"the goal is not reached: {'; '.join(map(in_words, failures))}" if failures else ""
-    return ended(message, failures, None)
+    message = f"the goal is not reached: {_describe(failures)}" if failures else ""
+    return make_result(message, failures, None)

@@ -1,12 +1,12 @@
-"""Symbol table of a domain or problem, and the check that a sentence uses the names rightly.
+"""Symbol table of a domain or problem, and type checks of formulas and effects.
 
-The idea: PDDL that came from a file and PDDL that a program built must obey the same rules, but
-only the file has lines and columns. So every check here returns a :class:`Fault`, a reason and the
-place *within the sentence*, or ``None``. The parser turns the place into a line and column, the
-constructors of the model into an error without one.
+PDDL from a file and PDDL built in Python follow the same rules, but only the file has lines and
+columns. Every check therefore returns ``None`` or a :class:`Fault`, which is a reason and a
+position *within the list*. The parser converts the position to a line and column; the constructors
+of the model raise an error without one.
 
 Types form a hierarchy with the root ``object``; a type may have several parents (``either``). A
-term may stand where a type is asked for when *every* type it may have is that type or below it.
+term is allowed for a type if *each* of its types is that type or a subtype of it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,14 @@ from tmkit.errors import UnknownNameError
 from tmkit.pddl import formulas
 from tmkit.pddl.substitution import parts_of
 
-TOTAL_COST = "total-cost"  # the function that the effect increase counts in
-DEEPEST_TYPES = 500  # how many types may stand above each other; published domains stay below 10
-Types = tuple[str, ...]  # the types of which a thing may have any; nearly always one
+TOTAL_COST = "total-cost"
+"""Numeric function of the total cost of a plan."""
+
+MAX_TYPE_DEPTH = 500
+"""Largest depth of the type hierarchy; published domains stay below 10."""
+
+Types = tuple[str, ...]
+"""Types of an object, of which it has any; nearly always one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +40,9 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A predicate: its name and typed parameters. Calling it with terms gives an atom.
+    """Predicate: its name and typed parameters. A call with terms returns an atom.
 
-    With ``is_function`` it was declared as a function whose value is an object, its last argument.
+    With ``is_function`` it stands for a function with an object as its value, the last argument.
     """
 
     name: str
@@ -45,28 +50,34 @@ class Predicate:
     is_function: bool = field(default=False, compare=False)
 
     def __call__(self, *terms: str) -> formulas.Atom:
-        """Return the atom that says this of some variables or objects."""
+        """Return the atom of this predicate with variables or objects as arguments."""
         return formulas.Atom(self.name, terms)
 
     def fact(self, *objects: str) -> formulas.Fact:
-        """Return the fact that says this of some objects."""
+        """Return the fact of this predicate with objects as arguments."""
         return formulas.Fact(self.name, objects)
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A numeric function: its name and typed parameters. The values of actions' effects are part of states."""
+    """Numeric function: its name and typed parameters."""
 
     name: str
     parameters: tuple[formulas.Parameter, ...] = ()
 
 
-# anything with a name and typed parameters
 Signature: TypeAlias = Predicate | Function | formulas.Action
+"""Declaration with a name and typed parameters."""
 
 
 class Fault(NamedTuple):
-    """What is wrong with a sentence: the reason, and the word: 0 is its first word, ``i`` its ``i``-th argument."""
+    """Fault of a list.
+
+    Attributes:
+        reason: message.
+        word: position of the fault: 0 for the first word of the list, ``i`` for its ``i``-th
+            argument.
+    """
 
     reason: str
     word: int = 0
@@ -76,7 +87,14 @@ Variables = Mapping[str, Types]
 
 
 class Vocabulary:
-    """The names that may be used, by kind: types without ``object``, objects with the constants."""
+    """Declared names by kind.
+
+    Args:
+        types: declared types, without ``object``.
+        predicates: predicates, including the derived ones.
+        functions: numeric functions.
+        objects: types of objects and constants, by name.
+    """
 
     def __init__(
         self,
@@ -92,49 +110,52 @@ class Vocabulary:
         self.predicates = {predicate.name: predicate for predicate in predicates}
         self.functions = {function.name: function for function in functions}
         self.objects = objects
-        self._above: dict[str, frozenset[str]] = {}
-        self._fits: dict[tuple[Types, Types], bool] = {}
+        self._ancestors: dict[str, frozenset[str]] = {}
+        self._allowed: dict[tuple[Types, Types], bool] = {}
 
-    def above(self, name: str) -> frozenset[str]:
-        """Return a type with all types above it."""
-        if name not in self._above:
-            pending, seen = [name], {"object"}
+    def ancestors(self, name: str) -> frozenset[str]:
+        """Return a type and all its supertypes."""
+        if name not in self._ancestors:
+            pending, types = [name], {"object"}
             while pending:
                 current = pending.pop()
-                if current not in seen:
-                    seen.add(current)
+                if current not in types:
+                    types.add(current)
                     pending.extend(self.parents.get(current, ()))
-            self._above[name] = frozenset(seen)
-        return self._above[name]
+            self._ancestors[name] = frozenset(types)
+        return self._ancestors[name]
 
-    def fits(self, given: Types, wanted: Types) -> bool:
-        """Return whether an object of some types is allowed where any of others is required."""
-        if given == wanted or "object" in wanted:
+    def is_allowed_as(self, types: Types, required: Types) -> bool:
+        """Return whether an object of ``types`` is allowed for a parameter of type ``required``."""
+        if types == required or "object" in required:
             return True
-        if (given, wanted) not in self._fits:
-            self._fits[given, wanted] = all(
-                not self.above(kind).isdisjoint(wanted) for kind in given
+        if (types, required) not in self._allowed:
+            self._allowed[types, required] = all(
+                not self.ancestors(kind).isdisjoint(required) for kind in types
             )
-        return self._fits[given, wanted]
+        return self._allowed[types, required]
 
     def objects_of(self, types: Types) -> tuple[str, ...]:
-        """Return the objects that belong to any of ``types``, in the order of their declaration."""
+        """Return the objects of any of ``types``, in the order of declaration."""
         if "object" in types:
             return tuple(self.objects)
         return tuple(
             name
             for name, kinds in self.objects.items()
-            if any(not self.above(kind).isdisjoint(types) for kind in kinds)
+            if any(not self.ancestors(kind).isdisjoint(types) for kind in kinds)
         )
 
     def type_fault(self, name: str) -> Fault | None:
-        """Return what is wrong with using ``name`` as a type."""
-        return None if name in self.parents else Fault(_unknown("type", name, self.parents))
+        """Return the fault of ``name`` as a type, ``None`` if it is declared."""
+        return None if name in self.parents else Fault(_unknown_name("type", name, self.parents))
 
     def hierarchy_fault(self) -> tuple[str, Fault] | None:
-        """Return a type and what is wrong with it: it is above itself, has an unknown parent, or stands too deep."""
+        """Return the first faulty type and its fault, ``None`` if the hierarchy is valid.
+
+        A type is faulty if it is its own supertype, has an unknown parent, or is too deep.
+        """
         for name, parents in self.parents.items():
-            if fault := _first(map(self.type_fault, parents)):
+            if fault := _first_fault(map(self.type_fault, parents)):
                 return name, fault
         levels = TopologicalSorter(self.parents)
         try:
@@ -142,11 +163,11 @@ class Vocabulary:
         except CycleError as error:
             first = next(name for name in self.parents if name in error.args[1])
             return first, Fault(f"type '{first}' is above itself in the hierarchy")
-        for _ in range(DEEPEST_TYPES + 1):
+        for _ in range(MAX_TYPE_DEPTH + 1):
             levels.done(*levels.get_ready())
         for name in levels.get_ready():
             return name, Fault(
-                f"type '{name}' has more than {DEEPEST_TYPES} types above each other"
+                f"type '{name}' has more than {MAX_TYPE_DEPTH} types above each other"
             )
         return None
 
@@ -154,7 +175,7 @@ class Vocabulary:
         """Return the fault of the atom ``(name *terms)``, or None."""
         predicate = self.predicates.get(name)
         if predicate is None:
-            return Fault(_unknown("predicate", name, self.predicates))
+            return Fault(_unknown_name("predicate", name, self.predicates))
         return self.call_fault("predicate", predicate, terms, variables)
 
     def function_fault(
@@ -163,40 +184,41 @@ class Vocabulary:
         """Return the fault of the function term ``(name *terms)``, or None."""
         function = self.functions.get(name)
         if function is None and name == TOTAL_COST:
-            function = Function(TOTAL_COST)  # many published domains use it without declaring it
+            function = Function(TOTAL_COST)  # many published domains do not declare it
         if function is None:
-            return Fault(_unknown("function", name, self.functions))
+            return Fault(_unknown_name("function", name, self.functions))
         return self.call_fault("function", function, terms, variables)
 
     def term_fault(self, term: str, variables: Variables) -> Fault | None:
         """Return the fault of a term, or None."""
         if formulas.is_variable(term):
-            return None if term in variables else Fault(_unknown("variable", term, variables))
-        return None if term in self.objects else Fault(_unknown("object", term, self.objects))
+            return None if term in variables else Fault(_unknown_name("variable", term, variables))
+        return None if term in self.objects else Fault(_unknown_name("object", term, self.objects))
 
     def call_fault(
-        self, kind: str, declared: Signature, terms: tuple[str, ...], variables: Variables
+        self, kind: str, signature: Signature, terms: tuple[str, ...], variables: Variables
     ) -> Fault | None:
         """Return the fault of the arguments of a predicate, function or action, or None."""
-        expected = len(declared.parameters)
+        expected = len(signature.parameters)
         if len(terms) != expected:
             plural = "" if expected == 1 else "s"
-            given = f"{len(terms)} {'was' if len(terms) == 1 else 'were'} given"
-            reason = f"{kind} '{declared.name}' takes {expected} argument{plural}, but {given}"
+            number = f"{len(terms)} {'was' if len(terms) == 1 else 'were'} given"
+            reason = f"{kind} '{signature.name}' takes {expected} argument{plural}, but {number}"
             return Fault(reason, min(len(terms), expected + 1))
         for word, (term, parameter) in enumerate(
-            zip(terms, declared.parameters, strict=True), start=1
+            zip(terms, signature.parameters, strict=True), start=1
         ):
             types = (variables if term[:1] == "?" else self.objects).get(term)
             if types is None:
                 fault = self.term_fault(term, variables)
                 return Fault(fault.reason, word) if fault else None
-            if not self.fits(types, parameter.types):
-                wanted, found = " or ".join(parameter.types), " or ".join(types)
-                place = f"argument {word} of {kind} '{declared.name}'"
-                return Fault(
-                    f"{place} must be of type {wanted}, but '{term}' is of type {found}", word
+            if not self.is_allowed_as(types, parameter.types):
+                place = f"argument {word} of {kind} '{signature.name}'"
+                reason = (
+                    f"{place} must be of type {' or '.join(parameter.types)}, but '{term}' is of"
+                    f" type {' or '.join(types)}"
                 )
+                return Fault(reason, word)
         return None
 
     def formula_fault(
@@ -217,15 +239,25 @@ class Vocabulary:
                 }
                 return self.parameters_fault(parameters) or self.formula_fault(body, inner)
             case _:
-                return _first(self.formula_fault(part, variables) for part in parts_of(formula))
+                return _first_fault(
+                    self.formula_fault(part, variables) for part in parts_of(formula)
+                )
 
     def effect_fault(
         self, effect: formulas.Effect, variables: Variables, derived: frozenset[str]
     ) -> Fault | None:
-        """Return the first fault of an effect, or None; derived predicates must not be added or deleted."""
+        """Return the first fault of an effect, or None.
+
+        Args:
+            effect: effect to check.
+            variables: types of the free variables.
+            derived: predicates that must not be added or deleted.
+        """
         match effect:
             case formulas.Add(atom) | formulas.Delete(atom):
-                return derived_fault(atom.predicate, derived) or self.formula_fault(atom, variables)
+                return derived_predicate_fault(atom.predicate, derived) or self.formula_fault(
+                    atom, variables
+                )
             case formulas.IncreaseCost(amount):
                 return self.function_fault(TOTAL_COST, (), variables) or self.formula_fault(
                     amount, variables
@@ -235,7 +267,7 @@ class Vocabulary:
                     amount, variables
                 )
             case formulas.EffectAnd(parts):
-                return _first(self.effect_fault(part, variables, derived) for part in parts)
+                return _first_fault(self.effect_fault(part, variables, derived) for part in parts)
             case formulas.When(condition, inner):
                 return self.formula_fault(condition, variables) or self.effect_fault(
                     inner, variables, derived
@@ -250,21 +282,26 @@ class Vocabulary:
     def parameters_fault(
         self, parameters: tuple[formulas.Parameter, ...], *, distinct: bool = True
     ) -> Fault | None:
-        """Return the first fault of a parameter list, or None; ``(in ?obj ?obj)`` is no fault in declarations."""
-        seen: set[str] = set()
+        """Return the first fault of a parameter list, or None.
+
+        Args:
+            parameters: typed variables.
+            distinct: whether a repeated name is a fault. Declarations allow ``(in ?obj ?obj)``.
+        """
+        names: set[str] = set()
         for parameter in parameters:
             if not formulas.is_variable(parameter.name):
                 return Fault(f"a parameter must start with '?', but '{parameter.name}' does not")
-            if distinct and parameter.name in seen:
+            if distinct and parameter.name in names:
                 return Fault(f"parameter '{parameter.name}' is declared twice")
-            seen.add(parameter.name)
-            if fault := _first(map(self.type_fault, parameter.types)):
+            names.add(parameter.name)
+            if fault := _first_fault(map(self.type_fault, parameter.types)):
                 return fault
         return None
 
 
-def derived_fault(predicate: str, derived: frozenset[str]) -> Fault | None:
-    """Return the fault of stating or changing a predicate directly, or None."""
+def derived_predicate_fault(predicate: str, derived: frozenset[str]) -> Fault | None:
+    """Return the fault of a predicate in ``:init`` or in an effect if it is derived, or None."""
     if predicate not in derived:
         return None
     return Fault(
@@ -273,9 +310,9 @@ def derived_fault(predicate: str, derived: frozenset[str]) -> Fault | None:
     )
 
 
-def _first(faults: Iterable[Fault | None]) -> Fault | None:
+def _first_fault(faults: Iterable[Fault | None]) -> Fault | None:
     return next((fault for fault in faults if fault is not None), None)
 
 
-def _unknown(kind: str, name: str, candidates: Iterable[str]) -> str:
+def _unknown_name(kind: str, name: str, candidates: Iterable[str]) -> str:
     return UnknownNameError.of(kind, name, candidates).message

@@ -29,7 +29,7 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.pddl import GroundAction, Problem, validate_task_plan
 from tmkit.pddl.model import Metric
-from tmkit.pddl.validation import by_turns
+from tmkit.pddl.validation import interleave_agents
 from tmkit.plans.failures import PrimitiveFailedError
 from tmkit.plans.schedule import Schedule
 from tmkit.plans.values import Configuration, PlanStep, Segment, SegmentKind
@@ -237,7 +237,7 @@ class Improvement:
         ranks = [*range(len(actions))]
         if is_shuffled:
             np.random.default_rng(self._seed("order")).shuffle(ranks)
-        return by_turns(self.problem, actions, arms, ranks=ranks)
+        return interleave_agents(self.problem, actions, arms, ranks=ranks)
 
     def _try_other_skeleton(self) -> tuple[PlanStep, ...] | None:
         """Forbid an expensive action and refine another task plan; return the steps, or None."""

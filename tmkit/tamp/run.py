@@ -130,9 +130,10 @@ def _restrict_problem(problem: Problem, relevant: Collection[str]) -> Problem | 
         (term, value) for term, value in problem.values.items() if names.issuperset(term.arguments)
     )
     try:
-        return replace(problem, objects=objects, init=init, values=values)
+        restricted = replace(problem, objects=objects, init=init, values=values)
     except TaskError:
         return None
+    return restricted.with_source(problem.source)
 
 
 def _improve(

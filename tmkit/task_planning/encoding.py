@@ -49,7 +49,7 @@ from tmkit.pddl.formulas import (
 )
 from tmkit.pddl.model import Domain, Metric, Problem
 from tmkit.pddl.state import State
-from tmkit.pddl.substitution import mapped, substitute, subtrees
+from tmkit.pddl.substitution import map_parts, substitute, subtrees
 from tmkit.pddl.vocabulary import Predicate, Types
 from tmkit.pddl.writer import domain_to_pddl, is_writable, problem_to_pddl
 
@@ -183,7 +183,7 @@ def _scaled(effect: Effect, factor: int | None) -> Effect:
         case IncreaseCost(Number(value)) if factor is not None:
             return IncreaseCost(Number(float(Fraction(str(value)) * factor)))
         case _:
-            return mapped(effect, lambda part: _scaled(part, factor))
+            return map_parts(effect, lambda part: _scaled(part, factor))
 
 
 def _uses_either(problem: Problem) -> bool:
@@ -247,7 +247,7 @@ def _without_types(problem: Problem) -> Problem:
         Fact(f"type--{kind}", (name,))
         for name, types in problem.all_objects.items()
         for direct in types
-        for kind in words.above(direct) - {"object"}
+        for kind in words.ancestors(direct) - {"object"}
     }
     return copy_of(
         problem,
@@ -268,7 +268,7 @@ def _unguarded(tree: _Tree) -> _Tree:
         case ForEach(parameters, inner):
             return type(tree)(_bare(parameters), When(And(_guards(parameters)), _unguarded(inner)))
         case _:
-            other: _Tree = mapped(tree, _unguarded)
+            other: _Tree = map_parts(tree, _unguarded)
             return other
 
 

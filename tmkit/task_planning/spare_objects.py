@@ -32,7 +32,7 @@ from tmkit.pddl.formulas import (
 )
 from tmkit.pddl.model import Problem
 from tmkit.pddl.state import State
-from tmkit.pddl.substitution import mapped
+from tmkit.pddl.substitution import map_parts
 from tmkit.pddl.vocabulary import Predicate
 from tmkit.task_planning.encoding import copy_of
 
@@ -81,7 +81,7 @@ def with_spare_objects(problem: Problem, spare: Mapping[str, int]) -> Problem:
 
     def guarded(tree: Any) -> Any:
         if not isinstance(tree, Forall | Exists):
-            return mapped(tree, guarded)
+            return map_parts(tree, guarded)
         missing = [
             Atom(ABSENT, (p.name,)) for p in tree.parameters if not kinds.isdisjoint(p.types)
         ]

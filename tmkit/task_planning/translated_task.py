@@ -39,7 +39,7 @@ from tmkit._support.time_limits import check_time
 from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import FrozenMapping
 from tmkit.pddl.state import State
-from tmkit.pddl.vocabulary import derived_fault
+from tmkit.pddl.vocabulary import derived_predicate_fault
 from tmkit.task_planning.encoding import copy_of
 from tmkit.task_planning.sas import Pair, SasAxiom, SasOperator, SasTask, SasVariable
 from tmkit.task_planning.spare_objects import ABSENT, ARRIVE, spare_names
@@ -411,7 +411,7 @@ class TranslatedTask(SasTask):
         literals: dict[int, int] = {}
         for fact in context:
             words, derived = self.problem.vocabulary, self.problem.domain.derived_predicates
-            fault = derived_fault(fact.predicate, derived) or words.atom_fault(
+            fault = derived_predicate_fault(fact.predicate, derived) or words.atom_fault(
                 fact.predicate, fact.arguments, {}
             )
             if fault is not None:

@@ -1,25 +1,25 @@
-"""Declarations of an ``:action`` section of a PDDL file.
+"""Parser of the ``:action`` and ``:durative-action`` sections of a PDDL file.
 
-The idea: the parts of an action may stand in any order, and effects may be nested at will: ``when``
-inside ``when``, ``forall`` inside ``when``, ``and`` inside ``and``. The grammar of pddlpy accepts
-one order and one level. So the lists are parsed here, and the grammar parses the rest: parameters,
-conditions and single effects. An ``and`` directly inside another one is dissolved; otherwise an
-effect keeps the shape that it was written in.
+The parts of an action may have any order, and effects any nesting: ``when`` inside ``when``,
+``forall`` inside ``when``, ``and`` inside ``and``. The grammar of pddlpy accepts one order and one
+level. This module therefore splits the lists, and the grammar checks parameters, conditions and
+single effects. An ``and`` directly inside another one is flattened; all other effects keep their
+structure.
 
-An effect that is ``oneof`` several, or ``probabilistic``, makes an action of each: ``wash--1``,
+The outcomes of an effect with ``oneof`` or ``probabilistic`` become one action each, ``wash--1``,
 ``wash--2``.
 
-Durative actions, read as actions that are done one after the other.
-
-The idea: an action is *compressed* (D. Long, M. Fox, "Exploiting a graphplan framework in temporal
-planning", ICAPS 2003). Its condition is all that it ever needs, but what its own start brings
-about; its effect is that of the start, then that of the end. A plan of such actions is laid out in
-time afterwards (:mod:`tmkit.task_planning.schedule`). That there is none proves nothing: actions
-may have to overlap.
+A durative action is *compressed* into an action without concurrent ones (D. Long, M. Fox,
+"Exploiting a graphplan framework in temporal planning", ICAPS 2003). Its condition is the
+conjunction of all its conditions, without those that its own start achieves. Its effect is the
+effect at the start, then the effect at the end. :mod:`tmkit.task_planning.schedule` schedules a
+plan of such actions afterwards. The absence of such a plan proves nothing, because actions may have
+to overlap.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import product
@@ -55,49 +55,59 @@ from tmkit.pddl.parsing.source import (
     Group,
     Source,
     Token,
-    fresh,
-    function_first,
+    fresh_variable,
     is_call,
-    with_value,
+    make_value_atom,
+    move_function_first,
 )
-from tmkit.pddl.parsing.trees import Scope, TreeBuilder, binary, extended, words_of
+from tmkit.pddl.parsing.trees import Scope, TreeBuilder, extend_scope, to_binary, words_of
 from tmkit.pddl.substitution import conjuncts_of, subtrees
-from tmkit.pddl.vocabulary import TOTAL_COST, Vocabulary, derived_fault
+from tmkit.pddl.vocabulary import TOTAL_COST, Vocabulary, derived_predicate_fault
 from tmkit.pddl.writer import is_writable
 
-START, THROUGHOUT, END = ("at", "start"), ("over", "all"), ("at", "end")
+START = ("at", "start")
+"""First words of a condition or effect at the start of a durative action."""
+
+OVER_ALL = ("over", "all")
+"""First words of a condition between start and end of a durative action."""
+
+END = ("at", "end")
+"""First words of a condition or effect at the end of a durative action."""
 
 
-class Timed(NamedTuple):
-    """A part of a condition or effect, and when it holds or happens."""
+class TimedPart(NamedTuple):
+    """Part of a condition or effect, and its time: ``START``, ``OVER_ALL`` or ``END``."""
 
     when: tuple[str, ...]
     group: Group
 
 
-def timed_parts(source: Source, group: Group) -> Iterator[Timed]:
-    """Yield the parts of a condition or effect, a ``forall`` of each; a change of the cost is at the end."""
+def split_by_time(source: Source, group: Group) -> Iterator[TimedPart]:
+    """Yield the timed parts of a condition or effect.
+
+    A ``forall`` is distributed over its parts. An increase of the cost is at the end.
+    """
     words = tuple(part.text for part in group.parts[:2] if isinstance(part, Token))
     if group.head == "and":
         for part in group.parts[1:]:
             if not isinstance(part, Group):
                 raise source.error(part, f"unexpected '{part.text}'; expected '(' or ')'")
-            yield from timed_parts(source, part)
+            yield from split_by_time(source, part)
     elif group.head == "forall" and len(group.parts) == 3 and isinstance(group.parts[2], Group):
-        for when, inner in timed_parts(source, group.parts[2]):
-            yield Timed(when, group._replace(parts=(*group.parts[:2], inner)))
+        for when, inner in split_by_time(source, group.parts[2]):
+            yield TimedPart(when, group._replace(parts=(*group.parts[:2], inner)))
     elif (
-        words in (START, THROUGHOUT, END)
+        words in (START, OVER_ALL, END)
         and len(group.parts) == 3
         and isinstance(group.parts[2], Group)
     ):
-        yield Timed(words, group.parts[2])
+        yield TimedPart(words, group.parts[2])
     elif group.head in ("increase", "decrease") and any(
         word.text == "#t" for word in words_of(group)
     ):
         raise source.error(group.first, "continuous effects (#t) are not supported")
     elif group.head == "increase":
-        yield Timed(END, group)
+        yield TimedPart(END, group)
     elif group.head == "when":
         raise source.error(
             group.first,
@@ -107,8 +117,8 @@ def timed_parts(source: Source, group: Group) -> Iterator[Timed]:
         raise source.error(group.first, "expected (at start ...), (over all ...) or (at end ...)")
 
 
-def duration_of(source: Source, group: Group) -> Token | Group:
-    """Return the expression in ``(= ?duration EXPRESSION)``, or the least of a range."""
+def find_duration(source: Source, group: Group) -> Token | Group:
+    """Return the expression in ``(= ?duration EXPRESSION)``, or the lower bound of a range."""
     if group.head == "and":
         bounds = [part for part in group.parts[1:] if isinstance(part, Group) and part.head == ">="]
         group = bounds[0] if len(bounds) == 1 else group
@@ -124,22 +134,30 @@ def duration_of(source: Source, group: Group) -> Token | Group:
     return group.parts[2]
 
 
-def compressed(
+def compress_timing(
     timing: Timing, derived: frozenset[str], fault: Callable[[str], Exception]
 ) -> tuple[Formula, Effect]:
-    """Return condition and effect of an action done while no other is; ``fault`` makes an error of a reason."""
-    begun, ended = [*simple_effects(timing.start)], [*simple_effects(timing.end)]
-    added, deleted = ({e.atom for e in begun if isinstance(e, kind)} for kind in (Add, Delete))
+    """Return the condition and the effect of a durative action without concurrent actions.
+
+    Args:
+        timing: conditions and effects of the action by time.
+        derived: derived predicates of the domain.
+        fault: function that makes an error from a reason.
+    """
+    start_effects = [*simple_effects(timing.start)]
+    end_effects = [*simple_effects(timing.end)]
+    added = {effect.atom for effect in start_effects if isinstance(effect, Add)}
+    deleted = {effect.atom for effect in start_effects if isinstance(effect, Delete)}
     changed = {atom.predicate for atom in added | deleted}
     if changed:
         changed |= derived
-    kept: list[Formula] = [timing.at_start]
+    conditions: list[Formula] = [timing.at_start]
     for part in conjuncts_of([timing.over_all, timing.at_end]):
         if not _predicates(part) & changed:
-            kept.append(part)
+            conditions.append(part)
         elif part not in added and not (isinstance(part, Not) and part.part in deleted):
             raise fault(
-                f"what is needed after the start, {part}, may depend on the effect at the start"
+                f"the condition after the start, {part}, may depend on the effect at the start"
             )
     for tree in subtrees(timing.end):
         if isinstance(tree, When) and _predicates(tree.condition) & changed:
@@ -147,144 +165,152 @@ def compressed(
                 f"the condition of an effect, {tree.condition}, may depend on the effect at the"
                 " start"
             )
-    removed = {effect.atom for effect in ended if isinstance(effect, Delete)}
-    passing = added & removed  # holds only while the action lasts
-    for atom in added - passing:
-        if any(other.predicate == atom.predicate for other in removed):
+    deleted_at_end = {effect.atom for effect in end_effects if isinstance(effect, Delete)}
+    transient = added & deleted_at_end  # atoms that hold only during the action
+    for atom in added - transient:
+        if any(other.predicate == atom.predicate for other in deleted_at_end):
             raise fault(f"the start adds {atom}, which the end may delete")
     parts = timing.start.parts if isinstance(timing.start, EffectAnd) else (timing.start,)
-    start = tuple(part for part in parts if not (isinstance(part, Add) and part.atom in passing))
-    return And(tuple(kept)), EffectAnd((*start, timing.end))
+    start = tuple(part for part in parts if not (isinstance(part, Add) and part.atom in transient))
+    return And(tuple(conditions)), EffectAnd((*start, timing.end))
 
 
-def with_durations_as_costs(domain: Domain) -> Domain:
-    """Return a domain in which an action costs its duration: the time of all, one after the other."""
-    actions = tuple(
-        (
-            replace(action, effect=EffectAnd((action.effect, IncreaseCost(action.timing.duration))))
-            if action.timing is not None
-            else action
-        )
-        for action in domain.actions
-    )
-    return replace(domain, actions=actions)
+def use_durations_as_costs(domain: Domain) -> Domain:
+    """Return a domain whose durative actions also cost their durations.
+
+    The total cost is then the total time of the actions in sequence.
+    """
+    actions = []
+    for action in domain.actions:
+        if action.timing is not None:
+            cost = IncreaseCost(action.timing.duration)
+            action = replace(action, effect=EffectAnd((action.effect, cost)))
+        actions.append(action)
+    return replace(domain, actions=tuple(actions))
 
 
 def _predicates(formula: Formula) -> set[str]:
     return {part.predicate for part in subtrees(formula) if isinstance(part, Atom)}
 
 
-_KEYS = (":parameters", ":precondition", ":effect")
-_DURATIVE, _DURATIVE_KEYS = (
-    ":durative-action",
-    (":parameters", ":duration", ":condition", ":effect"),
-)
-_ONE_OF = "oneof"
-_MOST_OUTCOMES = 64
-_CHANCE_ROUNDING = 1e-9  # of chances that add up to one
+_ACTION_KEYS = (":parameters", ":precondition", ":effect")
+_DURATIVE_ACTION = ":durative-action"
+_DURATIVE_ACTION_KEYS = (":parameters", ":duration", ":condition", ":effect")
+_ONEOF_KEYWORD = "oneof"
+
+_MAX_OUTCOMES = 64
+"""Largest number of outcomes of an action."""
+
+_CHANCE_TOLERANCE = 1e-9
+"""Rounding error of a sum of chances that is 1."""
 
 
 class ActionReader(TreeBuilder):
-    """Reads the actions of one domain, which must not change ``derived`` predicates."""
+    """Reader of the actions of one domain.
+
+    Args:
+        source: PDDL text.
+        words: symbol table of the domain.
+        derived: derived predicates, which no action may change.
+    """
 
     def __init__(self, source: Source, words: Vocabulary, *, derived: frozenset[str]) -> None:
         super().__init__(source, words, keywords=EFFECTS)
         self._derived = derived
 
     def actions(self, groups: Iterable[Group]) -> tuple[Action, ...]:
-        """Return the actions of all ``(:action ...)`` sections."""
-        found: dict[str, Action] = {}
+        """Return the actions of all ``(:action ...)`` and ``(:durative-action ...)`` sections."""
+        actions: dict[str, Action] = {}
         for group in groups:
             token, outcomes = self._action(group)
             for action in outcomes:
-                if action.name in found:
+                if action.name in actions:
                     raise self._source.error(token, f"action '{action.name}' is declared twice")
-                found[action.name] = action
-        return tuple(found.values())
+                actions[action.name] = action
+        return tuple(actions.values())
 
     def _action(self, group: Group) -> tuple[Token, tuple[Action, ...]]:
-        """Return an action, or one for each of its outcomes."""
+        """Return the name and the action of a section, or one action for each of its outcomes."""
         name = group.parts[1] if len(group.parts) > 1 else group.closing
         if not isinstance(name, Token) or not is_writable(name.text):
-            raise self._source.error(
-                name.first if isinstance(name, Group) else name, "expected the name of an action"
-            )
-        given = self._parts(group, _DURATIVE_KEYS if group.head == _DURATIVE else _KEYS)
+            raise self._source.error(name.first, "expected the name of an action")
+        is_durative = group.head == _DURATIVE_ACTION
+        parts = self._parts(group, _DURATIVE_ACTION_KEYS if is_durative else _ACTION_KEYS)
         parameters: tuple[Parameter, ...] = ()
-        if ":parameters" in given:
-            parameters = self.action_parameters(*given[":parameters"])
+        if ":parameters" in parts:
+            parameters = self.action_parameters(*parts[":parameters"])
         scope = {parameter.name: parameter.types for parameter in parameters}
         precondition: Formula = ALWAYS
-        if ":precondition" in given:
-            precondition = self._condition(given[":precondition"][1], scope)
+        if ":precondition" in parts:
+            precondition = self._condition(parts[":precondition"][1], scope)
         line = self._source.line_of(group.first)
         action = Action(name.text, parameters, precondition, NO_EFFECT, line=line)
-        if group.head == _DURATIVE:
-            return name, (self._durative(action, name, given, scope),)
-        if ":effect" not in given or not given[":effect"][1].parts:
+        if is_durative:
+            return name, (self._durative_action(action, name, parts, scope),)
+        if ":effect" not in parts or not parts[":effect"][1].parts:
             return name, (action,)
-        outcomes = self._outcomes(given[":effect"][1])
+        outcomes = self._outcomes(parts[":effect"][1])
         if len(outcomes) == 1:
             return name, (replace(action, effect=self._effect(outcomes[0], scope)),)
+        action = replace(action, outcome_of=name.text)
         return name, tuple(
-            replace(
-                action,
-                name=f"{name.text}--{n}",
-                effect=self._effect(outcome, scope),
-                outcome_of=name.text,
-            )
-            for n, outcome in enumerate(outcomes, start=1)
+            replace(action, name=f"{name.text}--{number}", effect=self._effect(outcome, scope))
+            for number, outcome in enumerate(outcomes, start=1)
         )
 
-    def _durative(
-        self, action: Action, name: Token, given: dict[str, tuple[Token, Group]], scope: Scope
+    def _durative_action(
+        self, action: Action, name: Token, parts: dict[str, tuple[Token, Group]], scope: Scope
     ) -> Action:
-        """Return a durative action as one that is done alone."""
-        if ":duration" not in given:
+        """Return a durative action with the condition and effect of its compression."""
+        if ":duration" not in parts:
             raise self._source.error(name, f"action '{name.text}' has no duration")
-        said = given[":duration"][1]
-        length = duration_of(self._source, said)
-        bounds = (length, said.first._replace(text="0"))
-        self.require(
-            said._replace(parts=(said.first._replace(text=">="), *bounds)), pddlParser.goalDesc
-        )
+        section = parts[":duration"][1]
+        length = find_duration(self._source, section)
+        sign = section.first._replace(text=">=")
+        zero = section.first._replace(text="0")
+        self.require(section._replace(parts=(sign, length, zero)), pddlParser.goalDesc)
         duration = self.expression(length, scope)
         if isinstance(duration, Number) and duration.value < 0.0:
             raise self._source.error(
                 length.first, f"the duration of '{name.text}' is below zero: {duration}"
             )
-        needs: dict[tuple[str, ...], list[Formula]] = {START: [], THROUGHOUT: [], END: []}
-        does: dict[tuple[str, ...], list[Effect]] = {START: [], END: []}
-        if ":condition" in given:
-            for when, part in timed_parts(self._source, given[":condition"][1]):
-                needs[when].append(self._condition(part, scope))
-        if ":effect" in given:
-            for when, part in timed_parts(self._source, given[":effect"][1]):
-                if when not in does:
+        conditions: dict[tuple[str, ...], list[Formula]] = {START: [], OVER_ALL: [], END: []}
+        effects: dict[tuple[str, ...], list[Effect]] = {START: [], END: []}
+        if ":condition" in parts:
+            for when, part in split_by_time(self._source, parts[":condition"][1]):
+                conditions[when].append(self._condition(part, scope))
+        if ":effect" in parts:
+            for when, part in split_by_time(self._source, parts[":effect"][1]):
+                if when not in effects:
                     raise self._source.error(
                         part.first, "an effect is (at start ...) or (at end ...)"
                     )
-                does[when].append(self._effect(part, scope))
-        conditions = [And(tuple(needs[when])) for when in (START, THROUGHOUT, END)]
-        effects = [EffectAnd(tuple(does[when])) for when in (START, END)]
-        timing = Timing(duration, *conditions, *effects)  # type: ignore[arg-type]  # mypy takes them for one kind
+                effects[when].append(self._effect(part, scope))
+        timing = Timing(
+            duration,
+            at_start=And(tuple(conditions[START])),
+            over_all=And(tuple(conditions[OVER_ALL])),
+            at_end=And(tuple(conditions[END])),
+            start=EffectAnd(tuple(effects[START])),
+            end=EffectAnd(tuple(effects[END])),
+        )
 
         def fault(reason: str) -> Exception:
             return self._source.error(
                 name, f"action '{name.text}': {reason}, which is not supported"
             )
 
-        precondition, effect = compressed(timing, self._derived, fault)
+        precondition, effect = compress_timing(timing, self._derived, fault)
         return replace(action, precondition=precondition, effect=effect, timing=timing)
 
     def _outcomes(self, group: Group) -> list[Group]:
-        """Return the effects that a list may mean: one for each choice where it says ``oneof``."""
+        """Return the deterministic effects of a list, one for each combination of outcomes."""
         if group.head == "probabilistic":
-            group = self._one_of(group)
+            group = self._convert_probabilistic(group)
         inner: list[list[Token | Group]] = [
             [*self._outcomes(part)] if isinstance(part, Group) else [part] for part in group.parts
         ]
-        if group.head == _ONE_OF:
+        if group.head == _ONEOF_KEYWORD:
             for part in group.parts[1:]:
                 if not isinstance(part, Group):
                     raise self._source.error(
@@ -292,26 +318,23 @@ class ActionReader(TreeBuilder):
                     )
             if len(inner) < 2:
                 raise self._source.error(group.closing, "expected the outcomes of 'oneof'")
-            found = cast(list[Group], [outcome for choices in inner[1:] for outcome in choices])
+            outcomes = cast(list[Group], [outcome for choices in inner[1:] for outcome in choices])
         else:
-            count = 1
-            for choices in inner:
-                count *= len(choices)
+            count = math.prod(map(len, inner))
             if count > 1 and group.head == "forall":
                 raise self._source.error(group.first, "outcomes inside 'forall' are not supported")
-            found = (
-                [group._replace(parts=parts) for parts in product(*inner)]
-                if count <= _MOST_OUTCOMES
-                else []
-            )
-        if not 0 < len(found) <= _MOST_OUTCOMES:
-            raise self._source.error(
-                group.first, f"an action has at most {_MOST_OUTCOMES} outcomes"
-            )
-        return found
+            outcomes = []
+            if count <= _MAX_OUTCOMES:
+                outcomes = [group._replace(parts=parts) for parts in product(*inner)]
+        if not 0 < len(outcomes) <= _MAX_OUTCOMES:
+            raise self._source.error(group.first, f"an action has at most {_MAX_OUTCOMES} outcomes")
+        return outcomes
 
-    def _one_of(self, group: Group) -> Group:
-        """Return ``(probabilistic CHANCE EFFECT...)`` as ``oneof``; what is left to 1 is that nothing happens."""
+    def _convert_probabilistic(self, group: Group) -> Group:
+        """Return ``(probabilistic CHANCE EFFECT...)`` as ``oneof``.
+
+        If the chances add up to less than 1, an outcome without effects is added.
+        """
         effects = group.parts[2::2]
         chances = [
             float(part.first.text) for part in group.parts[1::2] if is_number(part.first.text)
@@ -321,19 +344,19 @@ class ActionReader(TreeBuilder):
             or min(chances, default=-1.0) < 0.0
         ):
             raise self._source.error(group.first, "expected (probabilistic CHANCE EFFECT...)")
-        if sum(chances) > 1.0 + _CHANCE_ROUNDING:
+        if sum(chances) > 1.0 + _CHANCE_TOLERANCE:
             raise self._source.error(
                 group.first, f"chances add up to {sum(chances):g}; expected at most 1"
             )
         possible = [effect for chance, effect in zip(chances, effects, strict=True) if chance > 0.0]
-        if sum(chances) < 1.0 - _CHANCE_ROUNDING:
+        if sum(chances) < 1.0 - _CHANCE_TOLERANCE:
             possible.append(group._replace(parts=(group.first._replace(text="and"),)))
-        return group._replace(parts=(group.first._replace(text=_ONE_OF), *possible))
+        return group._replace(parts=(group.first._replace(text=_ONEOF_KEYWORD), *possible))
 
     def _parts(self, group: Group, keys: tuple[str, ...]) -> dict[str, tuple[Token, Group]]:
-        given: dict[str, tuple[Token, Group]] = {}
-        rest = iter(group.parts[2:])
-        for key in rest:
+        parts: dict[str, tuple[Token, Group]] = {}
+        remaining = iter(group.parts[2:])
+        for key in remaining:
             if not isinstance(key, Token) or key.text not in keys:
                 token = key.first if isinstance(key, Group) else key
                 if token.text == ":observe":
@@ -341,13 +364,13 @@ class ActionReader(TreeBuilder):
                 raise self._source.error(
                     token, f"unexpected '{token.text}'; expected {', '.join(keys)} or ')'"
                 )
-            if key.text in given:
+            if key.text in parts:
                 raise self._source.error(key, f"'{key.text}' is given twice")
-            value = next(rest, group.closing)
+            value = next(remaining, group.closing)
             if not isinstance(value, Group):
                 raise self._source.error(value, f"expected '(' after '{key.text}'")
-            given[key.text] = (key, value)
-        return given
+            parts[key.text] = (key, value)
+        return parts
 
     def _condition(self, group: Group, scope: Scope) -> Formula:
         return self.formula(group, scope) if group.parts else ALWAYS
@@ -356,7 +379,7 @@ class ActionReader(TreeBuilder):
         match group.head:
             case "and":
                 return EffectAnd(
-                    tuple(self._effect(part, scope) for part in self._dissolved(group))
+                    tuple(self._effect(part, scope) for part in self._flatten_and(group))
                 )
             case "when":
                 condition, inner = self._two_lists(group)
@@ -364,28 +387,28 @@ class ActionReader(TreeBuilder):
             case "forall":
                 variables, inner = self._two_lists(group)
                 parameters = self.action_parameters(group.first, variables)
-                return ForEach(parameters, self._effect(inner, extended(scope, parameters)))
+                return ForEach(parameters, self._effect(inner, extend_scope(scope, parameters)))
         return self._primitive_effect(group, scope)
 
-    def _dissolved(self, conjunction: Group) -> Iterator[Group]:
+    def _flatten_and(self, conjunction: Group) -> Iterator[Group]:
         for part in conjunction.parts[1:]:
             if not isinstance(part, Group):
                 raise self._source.error(part, f"unexpected '{part.text}'; expected '(' or ')'")
             if part.head == "and":
-                yield from self._dissolved(part)
+                yield from self._flatten_and(part)
             else:
                 yield part
 
     def _primitive_effect(self, group: Group, scope: Scope) -> Effect:
-        """Return the effect of a list: an atom that is added or deleted, or a cost."""
-        if (lifted := self.lifted(group, scope)) is not None:
-            value, call, rest = lifted
-            scope = extended(scope, (value,))
+        """Return the effect of a list: an added or deleted atom, a number or a cost."""
+        if (lift_call := self.lift_call(group, scope)) is not None:
+            value, call, remaining = lift_call
+            scope = extend_scope(scope, (value,))
             return ForEach(
-                (value,), When(self.formula(call, scope), self._primitive_effect(rest, scope))
+                (value,), When(self.formula(call, scope), self._primitive_effect(remaining, scope))
             )
         predicates = self._vocabulary.predicates
-        group = binary(function_first(group, predicates))
+        group = to_binary(move_function_first(group, predicates))
         if (
             group.head in ("assign", "=")
             and len(group.parts) == 3
@@ -401,21 +424,26 @@ class ActionReader(TreeBuilder):
             self.require(group, pddlParser.pEffect)
         inner = cast(Group, inner)
         atom = self.atom(inner, scope, rule=pddlParser.pEffect, whole=group)
-        self._check(derived_fault(atom.predicate, self._derived), inner.parts)
+        self._check(derived_predicate_fault(atom.predicate, self._derived), inner.parts)
         return Delete(atom) if is_deleted else Add(atom)
 
     def _object_effect(self, group: Group, scope: Scope) -> Effect:
-        """Return the effect of ``(assign (FUNCTION TERM...) TERM)``: the function has no other value."""
+        """Return the effect of ``(assign (FUNCTION TERM...) TERM)`` with an object as the value.
+
+        It deletes all other values of the function.
+        """
         call, value = cast(Group, group.parts[1]), group.parts[2]
-        other = fresh(self._vocabulary.predicates[call.head].parameters[-1].types, scope)
-        token, inner = group.first._replace(text=other.name), extended(scope, (other,))
-        lost = Delete(self.atom(with_value(call, token), inner, rule=pddlParser.pEffect))
+        other = fresh_variable(self._vocabulary.predicates[call.head].parameters[-1].types, scope)
+        token, inner = group.first._replace(text=other.name), extend_scope(scope, (other,))
+        delete_others = Delete(
+            self.atom(make_value_atom(call, token), inner, rule=pddlParser.pEffect)
+        )
         if not isinstance(value, Token):
             raise self._source.error(value.opening, "expected an object or a variable as the value")
         if value.text == UNDEFINED:
-            return ForEach((other,), lost)
-        gained = Add(self.atom(with_value(call, value), scope, rule=pddlParser.pEffect))
-        return EffectAnd((ForEach((other,), lost), gained))
+            return ForEach((other,), delete_others)
+        add = Add(self.atom(make_value_atom(call, value), scope, rule=pddlParser.pEffect))
+        return EffectAnd((ForEach((other,), delete_others), add))
 
     def _cost_effect(self, group: Group, scope: Scope) -> Effect:
         function = self._function_term(group.parts[1], scope)
@@ -427,7 +455,7 @@ class ActionReader(TreeBuilder):
         return IncreaseCost(amount)
 
     def _two_lists(self, group: Group) -> tuple[Group, Group]:
-        """Return the two lists that follow the first word of a list."""
+        """Return the two lists after the first word of a list."""
         parts = group.parts[1:]
         for part in (*parts[:2], *[group.closing][len(parts) // 2 :]):
             if not isinstance(part, Group):

@@ -1,18 +1,18 @@
-"""Reading PDDL domains, problems and goals.
+"""Parser of PDDL domains, problems and goals.
 
-The idea: the outer frame of a file, ``(define (domain NAME) SECTION...)``, is read here as nested
-lists. Each section is then given to pddlpy's grammar (:mod:`tmkit.pddl.parsing.grammar`), and its
-parse tree to a listener that collects what the section declares. So sections may stand in any order
-and an error in one is told in terms of that one.
+This module reads the outer list of a file, ``(define (domain NAME) SECTION...)``, as nested lists.
+The grammar of pddlpy checks each section separately (:mod:`tmkit.pddl.parsing.grammar`), and
+:mod:`tmkit.pddl.parsing.sections` collects its declarations. Sections may therefore have any order,
+and an error concerns one section only.
 
-The reader is strict: what it does not understand or support it refuses, with file, line, column and
-a caret, and it never guesses. In particular it refuses double and unknown names, wrong numbers and
-types of arguments, undeclared variables, a problem of another domain, and text after the end. It
-does *not* ask that ``:requirements`` lists every feature used, because most published domains would
-fail. Everything is lower-cased.
+The parser is strict. Unknown and unsupported input is rejected with file, line, column and a caret.
+This includes duplicate and unknown names, wrong numbers and types of arguments, undeclared
+variables, a problem of another domain, and text after the end. The parser does *not* require
+``:requirements`` to list every feature used, because most published domains do not. All words are
+lower-cased.
 
-``:derived`` sections, for which pddlpy's grammar rule is of no use, are read as an action with the
-rule's condition as precondition, and lifted out again.
+``:derived`` sections are checked as an action with the condition of the rule as its precondition,
+because the rule of pddlpy's grammar for them is too narrow.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from tmkit._support.limits import BYTE_ORDER_MARK, ReadingLimits, as_utf8, read_bytes
 from tmkit.errors import MissingFileError, TaskError, UnknownNameError, nearest_name
-from tmkit.pddl.formulas import And, Formula
+from tmkit.pddl.formulas import And, Fact, Formula
 from tmkit.pddl.model import Domain, Metric, Problem
-from tmkit.pddl.parsing.source import Group, Source, Token, as_functions, split_functions
+from tmkit.pddl.parsing.source import Group, Source, Token, mark_functions, split_functions
 from tmkit.pddl.state import State
 from tmkit.pddl.vocabulary import Types
 
@@ -97,8 +97,8 @@ def load_domain(path: str | Path) -> Domain:
     """Read a domain file.
 
     Raises:
-        MissingFileError: the file is not there.
-        TaskError: the file is not a domain; says where and why.
+        MissingFileError: if the file does not exist.
+        TaskError: if the file is not a domain. The error has the position and the reason.
     """
     return parse_domain(read_pddl(path), source=str(path))
 
@@ -109,19 +109,20 @@ def load_problem(
     """Read a problem file of a domain.
 
     Args:
-        path: the file.
-        domain: the domain that the problem must name.
+        path: path of the file.
+        domain: domain that the problem must name.
         objects: see :func:`parse_problem`.
 
     Raises:
-        MissingFileError: the file is not there.
-        TaskError: the file is not a problem of that domain; says where and why.
+        MissingFileError: if the file does not exist.
+        TaskError: if the file is not a problem of that domain. The error has the position and the
+            reason.
     """
     return parse_problem(read_pddl(path), domain, source=str(path), objects=objects)
 
 
-def _source(name: str, text: str) -> Source:
-    """Return a text without its byte order mark, as files are read."""
+def _make_source(name: str, text: str) -> Source:
+    """Return a source without the byte order mark of its text, as for a file."""
     return Source(name, text.removeprefix(BYTE_ORDER_MARK))
 
 
@@ -129,13 +130,13 @@ def parse_domain(text: str, *, source: str = "domain") -> Domain:
     """Read a domain from text.
 
     Args:
-        text: the text.
-        source: what to call the text in messages.
+        text: PDDL text.
+        source: name of the text in messages.
 
     Raises:
-        TaskError: the text is not a domain; says where and why.
+        TaskError: if the text is not a domain. The error has the position and the reason.
     """
-    return _Frame(_source(source, text), kind="domain", known=DOMAIN_SECTIONS).domain()
+    return _Frame(_make_source(source, text), kind="domain", names=DOMAIN_SECTIONS).domain()
 
 
 def parse_problem(
@@ -148,41 +149,42 @@ def parse_problem(
     """Read a problem from text.
 
     Args:
-        text: the text.
-        domain: the domain that the problem must name.
-        source: what to call the text in messages.
-        objects: objects that there are anyway, as those of a scene, with their types. Then the
-            problem need not declare them, and need not have an ``:init``, which is empty if
-            omitted.
+        text: PDDL text.
+        domain: domain that the problem must name.
+        source: name of the text in messages.
+        objects: types of objects that exist already, as those of a scene, by name. The problem then
+            need not declare them, and its ``:init`` is empty if omitted.
 
     Raises:
-        TaskError: the text is not a problem of that domain; says where and why.
+        TaskError: if the text is not a problem of that domain. The error has the position and the
+            reason.
     """
-    return _Frame(_source(source, text), kind="problem", known=PROBLEM_SECTIONS).problem(
-        domain, objects
-    )
+    frame = _Frame(_make_source(source, text), kind="problem", names=PROBLEM_SECTIONS)
+    return frame.problem(domain, objects)
 
 
 def parse_goal(
     text: str, domain: Domain, *, objects: Mapping[str, str | Types], source: str = "goal"
 ) -> Formula:
-    """Read a goal such as ``(on a b)`` or ``(and (on a b) (not (clear c)))``; several in a row are all meant.
+    """Read a goal such as ``(on a b)`` or ``(and (on a b) (not (clear c)))``.
 
     Args:
-        text: the text; upper and lower case are the same, also in the names of objects.
-        domain: the domain that declares the predicates.
-        objects: the objects that may be named, besides the constants, with their types.
-        source: what to call the text in messages.
+        text: one formula or several, which form a conjunction. Case is ignored, also in the names
+            of objects.
+        domain: domain that declares the predicates.
+        objects: types of the allowed objects by name, without the constants of the domain.
+        source: name of the text in messages.
 
     Returns:
         The formula, with objects spelled as in ``objects``.
 
     Raises:
-        TaskError: the text is not a goal over these names; says where and why.
+        TaskError: if the text is not a goal over these names. The error has the position and the
+            reason.
     """
     from tmkit.pddl.parsing import sections
 
-    origin = _source(source, text)
+    origin = _make_source(source, text)
     groups = origin.groups()
     if not groups:
         raise origin.error(origin.end, "expected a goal such as (on a b), but there is none")
@@ -191,21 +193,29 @@ def parse_goal(
         if spelling.setdefault(name.lower(), name) != name:
             reason = (
                 f"objects '{spelling[name.lower()]}' and '{name}' differ only in case, which PDDL"
-                " does not see"
+                " does not distinguish"
             )
             raise TaskError.at(source, reason)
-    lowered = {
-        n.lower(): (types,) if isinstance(types, str) else tuple(types)
-        for n, types in objects.items()
+    types_by_name = {
+        name.lower(): (types,) if isinstance(types, str) else tuple(types)
+        for name, types in objects.items()
     }
     reader = sections.SectionReader(origin, domain)
-    formulas = [reader.goal(group, domain.vocabulary_with(lowered)) for group in groups]
-    renamed = [sections.renamed(formula, spelling) for formula in formulas]
-    return renamed[0] if len(renamed) == 1 else And(tuple(renamed))
+    vocabulary = domain.vocabulary_with(types_by_name)
+    goals = [sections.rename_objects(reader.goal(group, vocabulary), spelling) for group in groups]
+    return goals[0] if len(goals) == 1 else And(tuple(goals))
 
 
 def read_pddl(path: str | Path) -> str:
-    """Return the text of a file that may be anything; a byte order mark is omitted."""
+    """Return the text of a file, without its byte order mark.
+
+    Args:
+        path: path of a file with any content.
+
+    Raises:
+        MissingFileError: if the file does not exist.
+        TaskError: if the file is unreadable, too large, or not UTF-8 text.
+    """
     limit = ReadingLimits().text_bytes
     try:
         data = read_bytes(
@@ -215,7 +225,7 @@ def read_pddl(path: str | Path) -> str:
         )
     except TaskError as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            raise _missing(Path(path)) from None
+            raise _missing_file_error(Path(path)) from None
         raise
     data = as_utf8(data, lambda reason: TaskError.at(str(path), f"the file {reason}"))
     try:
@@ -228,89 +238,90 @@ def read_pddl(path: str | Path) -> str:
         ) from None
 
 
-def _missing(path: Path) -> MissingFileError:
-    """Return the error that a file is not there, with the nearest name in its folder."""
-    near = None
+def _missing_file_error(path: Path) -> MissingFileError:
+    """Return the error of a missing file, with the nearest name in its folder."""
+    nearest = None
     with contextlib.suppress(OSError):
-        near = nearest_name(path.name, (entry.name for entry in path.parent.iterdir()))
-    hint = f"; did you mean '{path.parent / near}'?" if near else ""
-    return MissingFileError(f"no file '{path}'{hint}", path=str(path), nearest=near)
+        nearest = nearest_name(path.name, (entry.name for entry in path.parent.iterdir()))
+    hint = f"; did you mean '{path.parent / nearest}'?" if nearest else ""
+    return MissingFileError(f"no file '{path}'{hint}", path=str(path), nearest=nearest)
 
 
-def _is_chosen(group: Group) -> bool:
-    """Return whether a planner chooses an action: not one that is ``:uncontrollable t``, which the world does."""
+def _is_controllable(group: Group) -> bool:
+    """Return whether a planner may choose an action, which is not ``:uncontrollable t``."""
     words = [part.text if isinstance(part, Token) else "" for part in group.parts]
-    value = (
-        words[words.index(":uncontrollable") + 1 :][:1] if ":uncontrollable" in words else ["nil"]
-    )
-    return value == ["nil"]
+    if ":uncontrollable" not in words:
+        return True
+    position = words.index(":uncontrollable")
+    return words[position + 1 : position + 2] == ["nil"]
 
 
 class _Frame:
-    """The outermost list of a file and its sections by keyword."""
+    """Outermost list of a file, and its sections by keyword.
 
-    def __init__(self, source: Source, *, kind: str, known: tuple[str, ...]) -> None:
+    Args:
+        source: PDDL text.
+        kind: ``domain`` or ``problem``.
+        names: keywords of the allowed sections.
+    """
+
+    def __init__(self, source: Source, *, kind: str, names: tuple[str, ...]) -> None:
         self.source = source
         self.kind = kind
-        whole = source.groups()
-        if not whole:
+        groups = source.groups()
+        if not groups:
             raise source.error(
                 source.end, f"expected (define ({kind} NAME) ...), but the text is empty"
             )
-        for extra in whole[1:]:
+        for extra in groups[1:]:
             raise source.error(extra.opening, f"stray text after the end of the {kind}")
-        self.header, entries = self._split(whole[0])
-        self.sections = self._sections(entries, known)
+        self.header, entries = self._split_definition(groups[0])
+        self.sections = self._collect_sections(entries, names)
 
-    def _split(self, whole: Group) -> tuple[Group, tuple[Token | Group, ...]]:
-        if whole.head != "define":
-            raise self.source.error(whole.first, f"expected (define ({self.kind} NAME) ...)")
-        header = whole.parts[1] if len(whole.parts) > 1 else whole.closing
+    def _split_definition(self, definition: Group) -> tuple[Group, tuple[Token | Group, ...]]:
+        if definition.head != "define":
+            raise self.source.error(definition.first, f"expected (define ({self.kind} NAME) ...)")
+        header = definition.parts[1] if len(definition.parts) > 1 else definition.closing
         if not isinstance(header, Group) or header.head != self.kind:
-            where = header.first if isinstance(header, Group) else header
             head = header.head if isinstance(header, Group) else ""
-            is_other = head in {"domain", "problem"}
-            other = (
-                f"; this file is a {head}: give the domain first, then the problem"
-                if is_other
-                else ""
+            hint = ""
+            if head in {"domain", "problem"}:
+                hint = f"; this file is a {head}: give the domain first, then the problem"
+            raise self.source.error(
+                header.first, f"expected ({self.kind} NAME) after 'define'{hint}"
             )
-            raise self.source.error(where, f"expected ({self.kind} NAME) after 'define'{other}")
-        return header, whole.parts[2:]
+        return header, definition.parts[2:]
 
-    def _sections(
-        self, entries: Iterable[Token | Group], known: tuple[str, ...]
+    def _collect_sections(
+        self, entries: Iterable[Token | Group], names: tuple[str, ...]
     ) -> dict[str, list[Group]]:
-        found: dict[str, list[Group]] = {name: [] for name in known}
+        sections: dict[str, list[Group]] = {name: [] for name in names}
         for entry in entries:
             if not isinstance(entry, Group):
                 raise self.source.error(
-                    entry, f"stray '{entry.text}'; expected a section such as ({known[-1]} ...)"
+                    entry, f"stray '{entry.text}'; expected a section such as ({names[-1]} ...)"
                 )
             if entry.head in _UNSUPPORTED:
                 raise self.source.error(entry.first, _UNSUPPORTED[entry.head])
-            if entry.head not in found:
-                reason = UnknownNameError.of(f"section of a {self.kind}", entry.head, known).message
+            if entry.head not in sections:
+                reason = UnknownNameError.of(f"section of a {self.kind}", entry.head, names).message
                 raise self.source.error(entry.first, reason)
-            if found[entry.head] and entry.head not in _REPEATABLE:
+            if sections[entry.head] and entry.head not in _REPEATABLE:
                 raise self.source.error(entry.first, f"there is already a section '{entry.head}'")
-            found[entry.head].append(entry)
-        return found
+            sections[entry.head].append(entry)
+        return sections
 
-    def _required(self, name: str) -> Group:
+    def _require_section(self, name: str) -> Group:
         if not self.sections[name]:
             raise self.source.error(self.source.end, f"the {self.kind} has no section ({name} ...)")
         return self.sections[name][0]
 
-    def _optional(self, name: str, read: Callable[[Group], Any]) -> Any:
-        """Return what ``read`` makes of the section, or an empty tuple when it is omitted or empty."""
-        return (
-            read(self.sections[name][0])
-            if self.sections[name] and len(self.sections[name][0].parts) > 1
-            else ()
-        )
+    def _read_optional(self, name: str, read: Callable[[Group], Any]) -> Any:
+        """Return the content of a section, or an empty tuple if it is omitted or empty."""
+        groups = self.sections[name]
+        return read(groups[0]) if groups and len(groups[0].parts) > 1 else ()
 
-    def _requirements(self) -> tuple[str, ...]:
+    def _read_requirements(self) -> tuple[str, ...]:
         for group in self.sections[":requirements"]:
             for part in group.parts[1:]:
                 token = part.first if isinstance(part, Group) else part
@@ -318,99 +329,113 @@ class _Frame:
                     raise self.source.error(
                         token, UnknownNameError.of("requirement", token.text, REQUIREMENTS).message
                     )
-        found: tuple[str, ...] = self._optional(":requirements", self._reader().requirements)
-        return found
+        requirements: tuple[str, ...] = self._read_optional(
+            ":requirements", self._make_reader().requirements
+        )
+        return requirements
 
-    def _reader(self, domain: Domain | None = None) -> sections.SectionReader:
+    def _make_reader(self, domain: Domain | None = None) -> sections.SectionReader:
         from tmkit.pddl.parsing import sections
 
         return sections.SectionReader(self.source, domain)
 
     def domain(self) -> Domain:
-        reader = self._reader()
-        name, requirements = reader.header(self.header), self._requirements()
+        reader = self._make_reader()
+        name, requirements = reader.header(self.header), self._read_requirements()
         self._declare_derived()
-        moved = self._object_functions()
+        functions = self._move_object_functions()
         readers = (reader.types, reader.objects, reader.predicates, reader.functions)
-        # each may speak of those before
-        for kind, read in zip(reader.declared, readers, strict=True):
-            reader.declared[kind] = self._optional(f":{kind}", read)
-            if kind == "predicates" and moved:
-                reader.declared[kind] = as_functions(reader.declared[kind], moved)
+        # each section may contain names of those before it
+        for kind, read in zip(reader.declarations, readers, strict=True):
+            reader.declarations[kind] = self._read_optional(f":{kind}", read)
+            if kind == "predicates" and functions:
+                reader.declarations[kind] = mark_functions(reader.declarations[kind], functions)
         axioms = tuple(reader.axiom(group) for group in self.sections[":derived"])
         reader.check_axioms(axioms, self.sections[":derived"])
-        listed = [*filter(_is_chosen, self.sections[":action"]), *self.sections[":durative-action"]]
-        actions = reader.actions(sorted(listed, key=lambda group: group.opening.offset))
+        groups = [*filter(_is_controllable, self.sections[":action"])]
+        groups += self.sections[":durative-action"]
+        actions = reader.actions(sorted(groups, key=lambda group: group.opening.offset))
         return Domain(
             name,
             requirements=requirements,
-            **reader.declared,
+            **reader.declarations,
             actions=actions,
             axioms=axioms,
             source=self.source.name,
         )
 
     def _declare_derived(self) -> None:
-        """Declare predicates that only ``:derived`` names, as in the original TMKit, if that is no misspelling."""
-        given = self.sections[":predicates"]
-        known = {part.head for group in given for part in group.parts if isinstance(part, Group)}
-        heads = [group.parts[1] for group in self.sections[":derived"] if len(group.parts) == 3]
+        """Declare predicates that occur only in ``:derived``, as the original TMKit does.
+
+        A name similar to that of a declared predicate is not declared, because it is probably
+        misspelled.
+        """
+        sections, axioms = self.sections[":predicates"], self.sections[":derived"]
+        names = {part.head for group in sections for part in group.parts if isinstance(part, Group)}
+        heads = [group.parts[1] for group in axioms if len(group.parts) == 3]
         new = {
             head.head: head
             for head in heads
-            if isinstance(head, Group) and head.head and head.head not in known
+            if isinstance(head, Group) and head.head and head.head not in names
         }
-        new = {name: head for name, head in new.items() if nearest_name(name, known) is None}
+        new = {name: head for name, head in new.items() if nearest_name(name, names) is None}
         if new:
-            first = given[0] if given else next(iter(self.sections[":derived"]))._replace(parts=())
+            first = sections[0] if sections else axioms[0]._replace(parts=())
             keyword = first.opening._replace(text=":predicates")
             self.sections[":predicates"] = [
                 first._replace(parts=(*(first.parts or (keyword,)), *new.values()))
             ]
 
-    def _object_functions(self) -> frozenset[str]:
-        """Move functions whose values are objects to the predicates; return their names."""
+    def _move_object_functions(self) -> frozenset[str]:
+        """Move functions with objects as values to the predicates, and return their names."""
         if not self.sections[":functions"]:
             return frozenset()
-        functions, moved = split_functions(self.sections[":functions"][0])
-        if moved:
+        functions, predicates = split_functions(self.sections[":functions"][0])
+        if predicates:
             keyword = functions.parts[0].first._replace(text=":predicates")
-            declared = self.sections[":predicates"] or [functions._replace(parts=(keyword,))]
+            sections = self.sections[":predicates"] or [functions._replace(parts=(keyword,))]
             self.sections[":predicates"] = [
-                declared[0]._replace(parts=(*declared[0].parts, *moved))
+                sections[0]._replace(parts=(*sections[0].parts, *predicates))
             ]
             self.sections[":functions"] = [functions]
-        return frozenset(group.head for group in moved)
+        return frozenset(group.head for group in predicates)
 
-    def problem(self, domain: Domain, known: Mapping[str, str | Types] | None = None) -> Problem:
-        reader = self._reader(domain)
+    def problem(
+        self, domain: Domain, scene_objects: Mapping[str, str | Types] | None = None
+    ) -> Problem:
+        reader = self._make_reader(domain)
         name = reader.header(self.header)
-        reader.check_domain(self._required(":domain"))
-        self._requirements()
+        reader.check_domain(self._require_section(":domain"))
+        self._read_requirements()
         objects = {
             name: (types,) if isinstance(types, str) else tuple(types)
-            for name, types in (known or {}).items()
+            for name, types in (scene_objects or {}).items()
         }
-        objects |= {item.name: item.types for item in self._optional(":objects", reader.objects)}
-        words = domain.vocabulary_with(objects)
-        needs_init = known is None or self.sections[":init"]
-        state, values = reader.init(self._required(":init"), words) if needs_init else (State(), {})
-        goal_section = self._required(":goal")
+        declarations = self._read_optional(":objects", reader.objects)
+        objects |= {item.name: item.types for item in declarations}
+        vocabulary = domain.vocabulary_with(objects)
+        state, values = State(), dict[Fact, float]()
+        if scene_objects is None or self.sections[":init"]:
+            state, values = reader.init(self._require_section(":init"), vocabulary)
+        goal_section = self._require_section(":goal")
         if len(goal_section.parts) != 2 or not isinstance(goal_section.parts[1], Group):
             raise self.source.error(
                 goal_section.first, "expected exactly one formula in (:goal FORMULA)"
             )
         metrics = [group for group in self.sections[":metric"] if len(group.parts) > 1]
-        plain = reader.preferences(goal_section.parts[1], metrics[0] if metrics else None, words)
-        minimize = None if plain.metric is None else reader.metric(plain.metric)
-        domain = plain.domain if plain.metric is None else reader.timed(plain.metric, plain.domain)
-        return Problem(
-            name,
-            domain,
-            objects=objects,
-            init=state,
-            goal=reader.goal(plain.goal, domain.vocabulary_with(objects)),
-            metric=minimize or Metric.PLAN_LENGTH,
-            values=values,
-            source=self.source.name,
+        preferences = reader.preferences(
+            goal_section.parts[1], metrics[0] if metrics else None, vocabulary
         )
+        domain, metric = preferences.domain, Metric.PLAN_LENGTH
+        if preferences.metric is not None:
+            metric = reader.metric(preferences.metric)
+            domain = reader.apply_metric(preferences.metric, domain)
+        goal = reader.goal(preferences.goal, domain.vocabulary_with(objects))
+        try:
+            problem = Problem(
+                name, domain, objects=objects, init=state, goal=goal, metric=metric, values=values
+            )
+        except TaskError as error:
+            where = self.source.name or f"problem '{name}'"
+            raise TaskError.at(where, error.data["reason"]) from None
+        return problem.with_source(self.source.name)

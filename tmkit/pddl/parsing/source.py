@@ -1,21 +1,20 @@
-"""PDDL text as tokens and nested lists that remember where they stand.
+"""Tokens and nested lists of PDDL text, with their positions in the text.
 
-The idea: whatever is found wrong, even long after the text was taken apart, must be shown at its
-line and column. So every token keeps its offset in the original text, and :meth:`Source.error`
-turns any token into an error with the line and a caret under it. The text is read as the nested
-lists that PDDL is; their meaning is left to the grammar.
+Every token keeps its offset in the original text. :meth:`Source.error` converts it to an error with
+line, column and a caret, also in a later step of the parser. This module only reads nested lists;
+the grammar checks their content.
 
-Words are lower-cased, because PDDL does not distinguish case, comments disappear, and a ``?``
-begins a new word, so that ``(aircraft?a)`` is read as it is meant.
+Words are lower-cased, because PDDL does not distinguish case. Comments are dropped. A ``?`` begins
+a new word, so ``(aircraft?a)`` equals ``(aircraft ?a)``.
 
-Text may be hostile. Lists nested deeper than :data:`DEEPEST`, words longer than
-:data:`LONGEST_WORD` and more words than :data:`MOST_WORDS` are refused here: all later steps may
-recurse without counting. Taking a text apart needs O(length) time and memory.
+The text may be malicious. Lists deeper than :data:`MAX_DEPTH`, words longer than
+:data:`MAX_WORD_LENGTH` and texts of more than :data:`MAX_WORD_COUNT` words are rejected here. All
+later steps may therefore recurse without a limit. Reading takes O(length) time and memory.
 
-Functions whose values are objects, as ``(:functions (position ?x - block) - place)``. They are read
-as predicates whose last argument is the value: ``(= (position a) table)`` is ``(position a
+A function with an object as its value, as ``(:functions (position ?x - block) - place)``, is read
+as a predicate with the value as its last argument. ``(= (position a) table)`` is ``(position a
 table)``, and ``(assign (position a) table)`` deletes all other values. The value ``undefined`` is
-that there is none.
+the absence of a value.
 """
 
 from __future__ import annotations
@@ -34,41 +33,57 @@ from tmkit.errors import TaskError
 from tmkit.pddl.formulas import Parameter
 from tmkit.pddl.vocabulary import Predicate, Types
 
-DEEPEST = 100  # how deep lists may be nested; published domains stay below 20
-LONGEST_WORD = 1000  # how many characters a word may have
-MOST_WORDS = 3_000_000  # how many words and parentheses a text may have
+MAX_DEPTH = 100
+"""Largest depth of nested lists; published domains stay below 20."""
+
+MAX_WORD_LENGTH = 1000
+"""Largest number of characters of a word."""
+
+MAX_WORD_COUNT = 3_000_000
+"""Largest number of words and parentheses of a text."""
+
+UNDEFINED = "undefined"
+"""Value of an object function that has no value."""
+
 _BLANKS = str.maketrans("\t\n\r\f\v", "     ")
 _KEYS_IN_SECTIONS = frozenset({":parameters", ":precondition", ":effect"})
-_HOLDERS = frozenset({"and", "or", "not", "imply", "when", "forall", "exists", "define"})
-_HOLDERS |= {"=", "<", ">", "<=", ">=", "+", "-", "*", "/", "minimize", "maximize"}
-# lists that begin so may hold lists
-_HOLDERS |= {"increase", "decrease", "assign", "scale-up", "scale-down"}
+_NESTING_HEADS = frozenset(
+    {
+        *("and", "or", "not", "imply", "when", "forall", "exists", "define"),
+        *("=", "<", ">", "<=", ">=", "+", "-", "*", "/", "minimize", "maximize"),
+        *("increase", "decrease", "assign", "scale-up", "scale-down"),
+    }
+)
+"""First words of lists that may contain lists."""
+
 _LEXEME = re.compile(r"[()]|\??[^ \t\n\r\f\v();?]+|\?")
 _DASHED_NAME = re.compile(
     r"(?<![^ \t\n\r\f\v()])-(?!(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![^ \t\n\r\f\v();?]))[^"
     r" \t\n\r\f\v();?]+"
 )
-"""A dash and a name without a blank between."""
+"""A dash and a name without a blank between them."""
+
 _COMMENT = re.compile(r";[^\n\r]*")
 
 
-class Token(NamedTuple):  # quicker to make than a dataclass, and a text has many
-    """A parenthesis or a word, in lower case, and its offset in the original text."""
+class Token(NamedTuple):  # its construction is faster than that of a dataclass
+    """Parenthesis or word, in lower case, and its offset in the original text."""
 
     text: str
     offset: int
 
     @property
     def first(self) -> Token:
-        """The token itself: errors treat lists and words alike."""
+        """The token itself, as the counterpart of :attr:`Group.first`."""
         return self
 
 
-_token = functools.partial(tuple.__new__, Token)  # what Token(*pair) does, in half of the time
+_make_token = functools.partial(tuple.__new__, Token)
+"""Equivalent of ``Token(*pair)`` that takes half of the time."""
 
 
 class Group(NamedTuple):
-    """A parenthesised list: its parentheses and what stands between them."""
+    """Parenthesised list: its parentheses and its parts."""
 
     opening: Token
     parts: tuple[Token | Group, ...]
@@ -76,18 +91,18 @@ class Group(NamedTuple):
 
     @property
     def head(self) -> str:
-        """The first word, or an empty string when the list is empty or begins with a list."""
+        """The first word, or an empty string if the list is empty or begins with a list."""
         return self.parts[0].text if self.parts and isinstance(self.parts[0], Token) else ""
 
     @property
     def first(self) -> Token:
-        """The token at which to complain about the list: its first word, or else its parenthesis."""
+        """The token for errors of the list: its first word, or else its opening parenthesis."""
         return self.parts[0] if self.parts and isinstance(self.parts[0], Token) else self.opening
 
 
 @dataclass(frozen=True)
 class Source:
-    """A text and what to call it in messages, the name of its file or another."""
+    """Text and its name in messages, as that of its file."""
 
     name: str
     text: str = field(repr=False)
@@ -97,11 +112,11 @@ class Source:
         return [0, *(match.end() for match in re.finditer(r"\r\n|\n|\r", self.text))]
 
     def line_of(self, token: Token) -> int:
-        """Return the line, from 1, on which a token stands."""
+        """Return the line of a token, from 1."""
         return bisect_right(self._line_starts, token.offset)
 
     def column_of(self, token: Token) -> int:
-        """Return the column, from 1, in which a token stands."""
+        """Return the column of a token, from 1."""
         return token.offset - self._line_starts[self.line_of(token) - 1] + 1
 
     def error(self, token: Token, reason: str) -> TaskError:
@@ -115,38 +130,40 @@ class Source:
         )
 
     def tokens(self) -> list[Token]:
-        """Return parentheses and words in order; words of other characters, too long or too many are refused."""
-        text = (
-            _COMMENT.sub(lambda comment: " " * len(comment[0]), self.text)
-            if ";" in self.text
-            else self.text
-        )
+        """Return parentheses and words in order.
+
+        Raises:
+            TaskError: if a word is too long or has an unprintable character, or the text has too
+                many words.
+        """
+        text = self.text
+        if ";" in text:
+            text = _COMMENT.sub(lambda comment: " " * len(comment[0]), text)
         is_plain = text.isascii() and text.translate(_BLANKS).isprintable()
         matches = itertools.islice(
-            _LEXEME.finditer(text.lower() if is_plain else text), MOST_WORDS + 1
+            _LEXEME.finditer(text.lower() if is_plain else text), MAX_WORD_COUNT + 1
         )
-        tokens = [_token((match[0], match.start())) for match in matches]
-        if (dashed := _DASHED_NAME.search(text)) is not None:
+        tokens = [_make_token((match[0], match.start())) for match in matches]
+        if (match := _DASHED_NAME.search(text)) is not None:
             reason = (
-                f"'{dashed[0][:LONGEST_WORD]}' is no name; a type is written '-"
-                f" {dashed[0][1:LONGEST_WORD]}'"
+                f"'{match[0][:MAX_WORD_LENGTH]}' is no name; a type is written '-"
+                f" {match[0][1:MAX_WORD_LENGTH]}'"
             )
-            raise self.error(Token(dashed[0], dashed.start()), reason)
-        if len(tokens) > MOST_WORDS:
+            raise self.error(Token(match[0], match.start()), reason)
+        if len(tokens) > MAX_WORD_COUNT:
             raise self.error(
-                tokens[-1], f"the text has more than {MOST_WORDS:,} words; that is too much to read"
+                tokens[-1],
+                f"the text has more than {MAX_WORD_COUNT:,} words, the largest number allowed",
             )
-        if not is_plain or max(map(len, map(itemgetter(0), tokens)), default=0) > LONGEST_WORD:
+        if not is_plain or max(map(len, map(itemgetter(0), tokens)), default=0) > MAX_WORD_LENGTH:
             for token in tokens:
                 self._check_word(token.text, token.offset)
             tokens = [Token(token.text.lower(), token.offset) for token in tokens]
         return tokens
 
     def _check_word(self, word: str, offset: int) -> None:
-        if len(word) > LONGEST_WORD:
-            reason = (
-                f"a word of {len(word):,} characters, where at most {LONGEST_WORD:,} are allowed"
-            )
+        if len(word) > MAX_WORD_LENGTH:
+            reason = f"a word of {len(word):,} characters; at most {MAX_WORD_LENGTH:,} are allowed"
             raise self.error(Token(word, offset), reason)
         if not word.isprintable():
             place = next(i for i, character in enumerate(word) if not character.isprintable())
@@ -155,102 +172,121 @@ class Source:
 
     @property
     def end(self) -> Token:
-        """A token just after the last one of the text."""
+        """Empty token after the last one of the text."""
         return Token("", len(self.text.rstrip()))
 
     def groups(self) -> list[Group]:
-        """Return the parenthesised lists of which the text consists."""
-        # each list with what there is around it
-        opened: list[tuple[Token, list[Token | Group]]] = []
-        whole: list[Group] = []
+        """Return the parenthesised lists of the text.
+
+        Raises:
+            TaskError: if parentheses are not balanced or nested too deep.
+        """
+        # opening parentheses, each with the previous parts of the outer list
+        open_lists: list[tuple[Token, list[Token | Group]]] = []
+        groups: list[Group] = []
         parts: list[Token | Group] = []
         for token in self.tokens():
             text = token[0]
             if text == "(":
-                if len(opened) == DEEPEST:
-                    raise self._unbalanced() or self.error(
-                        token, f"lists are nested deeper than {DEEPEST}"
+                if len(open_lists) == MAX_DEPTH:
+                    raise self._find_imbalance() or self.error(
+                        token, f"lists are nested deeper than {MAX_DEPTH}"
                     )
-                opened.append((token, parts))
+                open_lists.append((token, parts))
                 parts = []
-            elif not opened:
+            elif not open_lists:
                 if text == ")":
-                    raise self._unbalanced() or self.error(
+                    raise self._find_imbalance() or self.error(
                         token, "this closing parenthesis has no opening one"
                     )
-                raise self._unbalanced() or self.error(token, f"stray '{text}'; expected '('")
+                raise self._find_imbalance() or self.error(token, f"stray '{text}'; expected '('")
             elif text == ")":
-                opening, around = opened.pop()
+                opening, outer = open_lists.pop()
                 group = Group(opening, tuple(parts), token)
-                parts = around
-                if opened:
+                parts = outer
+                if open_lists:
                     parts.append(group)
                 else:
-                    whole.append(group)
+                    groups.append(group)
             else:
                 parts.append(token)
-        if opened:
-            raise self._unbalanced() or self._never_closed([opening for opening, _ in opened])
-        return whole
+        if open_lists:
+            raise self._find_imbalance() or self._unclosed_error(
+                [opening for opening, _ in open_lists]
+            )
+        return groups
 
-    def _never_closed(self, opened: list[Token]) -> TaskError:
-        """Return the error for a text that ends before its lists do."""
+    def _unclosed_error(self, open_lists: list[Token]) -> TaskError:
+        """Return the error of a text that ends inside a list."""
         reason = "this parenthesis is never closed"
-        if len(opened) < 3:  # or else it is plain where the text breaks off
-            lacking = "a ')' is" if len(opened) == 1 else f"{len(opened)} ')' are"
-            reason += f": {lacking} missing up to the end in line {self.line_of(self.end)}"
-            return self._atom_not_closed(opened[0], self.end) or self.error(opened[-1], reason)
-        return self.error(opened[-1], reason)
+        if len(open_lists) < 3:  # more open lists mean a truncated text
+            number = "a ')' is" if len(open_lists) == 1 else f"{len(open_lists)} ')' are"
+            reason += f": {number} missing up to the end in line {self.line_of(self.end)}"
+            return self._find_unclosed_atom(open_lists[0], self.end) or self.error(
+                open_lists[-1], reason
+            )
+        return self.error(open_lists[-1], reason)
 
-    def _atom_not_closed(self, first: Token, last: Token) -> TaskError | None:
-        """Return the error that an atom holds a list, as ``(on a b (clear c)``, if one between two tokens does."""
-        # each list as its parenthesis and, when it was read, its first word
-        opened: list[list[Token]] = []
+    def _find_unclosed_atom(self, first: Token, last: Token) -> TaskError | None:
+        """Return the error of an atom that contains a list, as ``(on a b (clear c)``, if any.
+
+        Args:
+            first: first token of the searched part of the text.
+            last: token after that part.
+        """
+        # each open list as its parenthesis and, once it is read, its first word
+        open_lists: list[list[Token]] = []
         for token, following in itertools.pairwise(self.tokens()):
             if not first.offset <= token.offset < last.offset:
                 continue
             if token.text == "(":
-                # A list that begins with a plain word is an atom or the like, which holds no lists.
-                head = opened[-1][1].text if opened and opened[-1][1:] else ":"
-                if following.text != "either" and head not in _HOLDERS and head[0] not in ":?":
+                # A list that begins with a name is an atom or a term, which contains no lists.
+                head = open_lists[-1][1].text if open_lists and open_lists[-1][1:] else ":"
+                if (
+                    following.text != "either"
+                    and head not in _NESTING_HEADS
+                    and head[0] not in ":?"
+                ):
                     reason = (
                         "this parenthesis is not closed before the one in line"
                         f" {self.line_of(token)}"
                     )
-                    return self.error(opened[-1][0], f"{reason}, column {self.column_of(token)}")
-                opened.append([token])
+                    return self.error(
+                        open_lists[-1][0], f"{reason}, column {self.column_of(token)}"
+                    )
+                open_lists.append([token])
                 if following.text not in "()":
-                    opened[-1].append(following)
-            elif token.text == ")" and opened:
-                opened.pop()
+                    open_lists[-1].append(following)
+            elif token.text == ")" and open_lists:
+                open_lists.pop()
         return None
 
-    def _unbalanced(self) -> TaskError | None:
-        """Return the error where parentheses first go wrong, as far as the keywords tell; ``None`` when they do not.
+    def _find_imbalance(self) -> TaskError | None:
+        """Return the error at the first misplaced parenthesis that keywords show, if any.
 
-        A keyword such as ``:effect`` stands directly in a section, and a section directly in the
-        definition. One that stands deeper shows that the list around it was not closed. One that
-        stands outside shows that the section before it was closed too early. A section's keyword
-        directly in the definition lacks a parenthesis before it.
+        A keyword such as ``:effect`` belongs directly in a section, and a section directly in the
+        definition. A deeper keyword shows that the list around it is not closed. A keyword outside
+        shows that the section before it is closed too early. The keyword of a section directly in
+        the definition lacks a parenthesis before it.
         """
-        opened: list[Token] = []
+        open_lists: list[Token] = []
         closing: Token | None = None
-        before: Token | None = None
+        previous: Token | None = None
         for token in self.tokens():
             if token.text == "(":
-                opened.append(token)
+                open_lists.append(token)
             elif token.text == ")":
-                closing = token if len(opened) <= 2 else closing
-                if opened:
-                    opened.pop()
+                closing = token if len(open_lists) <= 2 else closing
+                if open_lists:
+                    open_lists.pop()
             elif token.text[0] == ":" and len(token.text) > 1:
-                is_head = before is not None and before.text == "("
-                depth = len(opened) - is_head
+                is_head = previous is not None and previous.text == "("
+                depth = len(open_lists) - is_head
                 line = self.line_of(token)
                 if depth > 2 or (depth == 2 and is_head):
-                    around = opened[-1 - is_head]
+                    outer = open_lists[-1 - is_head]
                     reason = f"this parenthesis is not closed before '{token.text}' in line {line}"
-                    return self._atom_not_closed(around, token) or self.error(around, reason)
+                    return self._find_unclosed_atom(outer, token) or self.error(outer, reason)
                 if depth <= 1 and not is_head and token.text not in _KEYS_IN_SECTIONS:
                     return (
                         None
@@ -263,50 +299,59 @@ class Source:
                         " outside of its list"
                     )
                     return self.error(closing, reason)
-            before = token
+            previous = token
         return None
 
 
-UNDEFINED = "undefined"
-
-
 def split_functions(section: Group) -> tuple[Group, list[Group]]:
-    """Return the section of functions without those of objects, and these as declarations of predicates."""
-    kept: list[Token | Group] = [section.parts[0]]
-    moved: list[Group] = []
-    waiting: list[Token | Group] = []
+    """Split the section of functions into numeric ones and declarations of predicates.
+
+    Args:
+        section: the ``(:functions ...)`` section.
+
+    Returns:
+        The section of the numeric functions, and a declaration of a predicate for each function
+        with an object as its value.
+    """
+    entries: list[Token | Group] = [section.parts[0]]
+    predicates: list[Group] = []
+    declarations: list[Token | Group] = []
     parts = iter(section.parts[1:])
     for part in parts:
         if not (isinstance(part, Token) and part.text == "-"):
-            waiting.append(part)
+            declarations.append(part)
             continue
         kind = next(parts, None)
-        lists = all(isinstance(one, Group) and one.parts for one in waiting)
+        lists = all(isinstance(item, Group) and item.parts for item in declarations)
         if kind is None or (isinstance(kind, Token) and kind.text == "number") or not lists:
-            kept += [*waiting, part, *([] if kind is None else [kind])]
+            entries += [*declarations, part, *([] if kind is None else [kind])]
         else:
             value = part._replace(text="?value")
-            moved += [
-                one._replace(parts=(*one.parts, value, part, kind))
-                for one in waiting
-                if isinstance(one, Group)
+            predicates += [
+                item._replace(parts=(*item.parts, value, part, kind))
+                for item in declarations
+                if isinstance(item, Group)
             ]
-        waiting = []
-    return section._replace(parts=(*kept, *waiting)), moved
+        declarations = []
+    return section._replace(parts=(*entries, *declarations)), predicates
 
 
-def as_functions(predicates: tuple[Predicate, ...], names: frozenset[str]) -> tuple[Predicate, ...]:
-    """Return predicates, of which those of these names are functions."""
-    return tuple(replace(one, is_function=True) if one.name in names else one for one in predicates)
+def mark_functions(
+    predicates: tuple[Predicate, ...], names: frozenset[str]
+) -> tuple[Predicate, ...]:
+    """Return predicates, with those of some names marked as functions."""
+    return tuple(
+        replace(item, is_function=True) if item.name in names else item for item in predicates
+    )
 
 
 def is_call(part: Token | Group, predicates: Mapping[str, Predicate]) -> bool:
-    """Return whether a part applies a function of objects."""
+    """Return whether a part is a call of a function with an object as its value."""
     return isinstance(part, Group) and part.head in predicates and predicates[part.head].is_function
 
 
-def function_first(group: Group, predicates: Mapping[str, Predicate]) -> Group:
-    """Return ``(= VALUE (FUNCTION TERM...))`` with the function before its value; other lists as they are."""
+def move_function_first(group: Group, predicates: Mapping[str, Predicate]) -> Group:
+    """Return ``(= VALUE (FUNCTION TERM...))`` with the function first, and other lists unchanged."""
     parts = group.parts
     if (
         group.head == "="
@@ -318,18 +363,18 @@ def function_first(group: Group, predicates: Mapping[str, Predicate]) -> Group:
     return group
 
 
-def with_value(call: Group, value: Token) -> Group:
-    """Return the atom that a function has a value.
+def make_value_atom(call: Group, value: Token) -> Group:
+    """Return the atom of the predicate that replaces a function.
 
     Args:
-        call: the function with its arguments.
-        value: the value.
+        call: function with its arguments.
+        value: value of the function.
     """
     return call._replace(parts=(*call.parts, value))
 
 
-def fresh(types: Types, scope: Mapping[str, Types]) -> Parameter:
-    """Return a variable of some types that a scope lacks."""
+def fresh_variable(types: Types, scope: Mapping[str, Types]) -> Parameter:
+    """Return a variable of some types whose name is not in a scope."""
     name = "?value"
     while name in scope:
         name += "-"

@@ -1,16 +1,16 @@
-"""From nested lists to formulas and effects, checked word by word.
+"""Conversion of nested lists to formulas, and compilation of preferences.
 
-The idea: the grammar is asked whether a list is well formed (:mod:`tmkit.pddl.parsing.grammar`),
-except for an atom of plain terms, of which there is nothing to ask. Then the list becomes a tree of
-:mod:`tmkit.pddl.formulas` of the same shape, nothing flattened. Each name is checked at the moment
-it is read, because only then is it known where in the file it stands.
+The grammar checks the syntax of each list (:mod:`tmkit.pddl.parsing.grammar`), except for an atom
+of plain terms, which has no syntax to check. The list is then converted to a tree of
+:mod:`tmkit.pddl.formulas` of the same structure. Each name is checked when it is read, because only
+its token has a position in the file.
 
-Preferences: parts of a goal that need not hold, at a price. The idea: ``(preference P F)`` in a
-goal is read as ``(or F (forgone--P))``, and the problem's domain gets an action ``forgo--P`` that
-makes it so and costs what the metric says of ``(is-violated P)``. The cheapest plan keeps what is
-worth its price (E. Keyder, H. Geffner, "Soft goals can be compiled away", JAIR 2009). A preference
-that the metric does not mention is worth nothing, and is left out. In ``forall``, each object's is
-forgone by itself.
+Preferences are parts of a goal that may be violated at a price (E. Keyder, H. Geffner, "Soft goals
+can be compiled away", JAIR 2009). ``(preference P F)`` in a goal becomes ``(or F (forgone--P))``.
+The domain gets an action ``forgo--P`` that adds ``(forgone--P)`` at the price of ``(is-violated
+P)`` in the metric. A cheapest plan violates exactly those preferences that cost more to satisfy. A
+preference that is not in the metric has no price, and is dropped. In ``forall``, the preference of
+each object is violated separately.
 """
 
 from __future__ import annotations
@@ -49,28 +49,29 @@ from tmkit.pddl.model import Domain
 from tmkit.pddl.parsing.grammar import (
     ASSIGNMENTS,
     LOGIC,
-    LONGEST_RUN,
+    MAX_RUN,
     Rule,
     Spelling,
     is_number,
     is_term,
 )
-from tmkit.pddl.parsing.source import Group, Source, Token, fresh, is_call, with_value
+from tmkit.pddl.parsing.source import Group, Source, Token, fresh_variable, is_call, make_value_atom
 from tmkit.pddl.vocabulary import TOTAL_COST, Fault, Predicate, Types, Vocabulary
 
 Scope = Mapping[str, Types]
 
 _COMPARISONS = frozenset({"=", "<", ">", "<=", ">="})
 _OPERATORS = frozenset("+-*/")
-# whose arguments are numbers
 _NUMERIC = (_COMPARISONS | _OPERATORS | ASSIGNMENTS) - {"=", "assign"}
+"""First words of lists whose arguments are numbers."""
+
 _CONNECTIVES = ("and", "or", "not", "imply", "exists", "forall")
 
 
-def typed_items(parts: Iterable[Token | Group]) -> list[tuple[Token, tuple[Token, ...]]]:
-    """Return the items of a typed list, which is well formed, each with its types (none if untyped)."""
+def read_typed_items(parts: Iterable[Token | Group]) -> list[tuple[Token, tuple[Token, ...]]]:
+    """Return the items of a well-formed typed list, each with its types (none if untyped)."""
     items: list[tuple[Token, tuple[Token, ...]]] = []
-    waiting: list[Token] = []
+    untyped: list[Token] = []
     remaining = iter(parts)
     for part in remaining:
         token = part.first
@@ -81,16 +82,22 @@ def typed_items(parts: Iterable[Token | Group]) -> list[tuple[Token, tuple[Token
                 if isinstance(kind, Group)
                 else (kind,)
             )
-            items.extend((item, types) for item in waiting)
-            waiting.clear()
+            items.extend((item, types) for item in untyped)
+            untyped.clear()
         else:
-            waiting.append(token)
-    items.extend((item, ()) for item in waiting)
+            untyped.append(token)
+    items.extend((item, ()) for item in untyped)
     return items
 
 
 class TreeBuilder:
-    """Turns lists into values; ``keywords`` are such at the head of a list."""
+    """Converter of lists to formulas and expressions.
+
+    Args:
+        source: PDDL text.
+        vocabulary: declared names.
+        keywords: reserved words at the head of a list.
+    """
 
     def __init__(
         self, source: Source, vocabulary: Vocabulary, *, keywords: frozenset[str] = LOGIC
@@ -99,8 +106,12 @@ class TreeBuilder:
         self._vocabulary = vocabulary
         self._keywords = keywords
         self._functions = frozenset({*vocabulary.functions, TOTAL_COST})
-        self._calls = {name: one for name, one in vocabulary.predicates.items() if one.is_function}
-        # a connective and how many lists: spares spelling it again
+        self._object_functions = {
+            name: predicate
+            for name, predicate in vocabulary.predicates.items()
+            if predicate.is_function
+        }
+        # accepted shapes: a connective and its number of lists
         self._accepted: set[tuple[str, int]] = set()
 
     def _check(self, fault: Fault | None, words: tuple[Token | Group, ...]) -> None:
@@ -108,66 +119,79 @@ class TreeBuilder:
             raise self._source.error(words[min(fault.word, len(words) - 1)].first, fault.reason)
 
     def spelling(self) -> Spelling:
-        """Return a spelling with nothing in it yet."""
+        """Return an empty spelling."""
         predicates = self._vocabulary.predicates
         return Spelling(
             self._source, keywords=self._keywords, functions=self._functions, predicates=predicates
         )
 
     def require(self, group: Group, rule: Rule) -> None:
-        """Check that a list follows a rule of the grammar."""
+        """Check that a list matches a rule of the grammar."""
         spelling = self.spelling()
         spelling.group(group)
         spelling.require(rule)
 
     def _require_connective(self, group: Group) -> None:
-        """Check that a list that begins with a connective is well formed, whatever is in the lists in it."""
+        """Check the syntax of a list with a connective, without that of its nested lists."""
         lists = sum([isinstance(part, Group) for part in group.parts])
-        shape = (group.head, min(lists, LONGEST_RUN))
+        shape = (group.head, min(lists, MAX_RUN))
         if shape not in self._accepted or lists + 1 < len(group.parts):
             spelling = self.spelling()
-            spelling.outline(group)
+            spelling.add_outline(group)
             spelling.require(pddlParser.goalDesc)
             self._accepted.add(shape)
 
     def type_name(self, token: Token) -> str:
-        """Return a type's name, which must be declared."""
+        """Return the name of a type.
+
+        Raises:
+            TaskError: if the type is not declared.
+        """
         self._check(self._vocabulary.type_fault(token.text), (token,))
         return token.text
 
     def parameters(
         self, parts: Iterable[Token | Group], *, distinct: bool = True
     ) -> tuple[Parameter, ...]:
-        """Return a list of typed variables, whose types are declared."""
-        found: dict[int | str, Parameter] = {}
-        for number, (token, types) in enumerate(typed_items(parts)):
+        """Return the parameters of a typed list.
+
+        Args:
+            parts: parts of the list.
+            distinct: whether a repeated name is an error.
+
+        Raises:
+            TaskError: if a type is not declared, or a name is repeated.
+        """
+        parameters: dict[int | str, Parameter] = {}
+        for number, (token, types) in enumerate(read_typed_items(parts)):
             name = token.text
-            if distinct and name in found:
+            if distinct and name in parameters:
                 raise self._source.error(token, f"parameter '{name}' is declared twice")
-            found[name if distinct else number] = Parameter(
-                name, tuple(map(self.type_name, types)) or ("object",)
-            )
-        return tuple(found.values())
+            type_names = tuple(map(self.type_name, types)) or ("object",)
+            parameters[name if distinct else number] = Parameter(name, type_names)
+        return tuple(parameters.values())
 
     def action_parameters(self, key: Token, variables: Group) -> tuple[Parameter, ...]:
-        """Return the parameters in a list behind a key word, read as those of an action."""
+        """Return the parameters of a list after a keyword, with the syntax of an action's."""
         spelling = self.spelling()
         for word in ("(", ":action", "name", ":parameters"):
-            spelling.verbatim(word, key)
-        spelling.verbatim("(", variables.opening)
-        spelling.typed(variables.parts)
+            spelling.add_verbatim(word, key)
+        spelling.add_verbatim("(", variables.opening)
+        spelling.add_typed_list(variables.parts)
         for word in (")", ")"):
-            spelling.verbatim(word, variables.closing)
+            spelling.add_verbatim(word, variables.closing)
         spelling.require(pddlParser.actionDef)
         return self.parameters(variables.parts)
 
     def formula(self, group: Group, scope: Scope) -> Formula:
         """Return the formula of a list."""
         head, parts = group.head, group.parts
-        if head not in _CONNECTIVES and (lifted := self.lifted(group, scope)) is not None:
-            value, call, rest = lifted
-            scope = extended(scope, (value,))
-            return Exists((value,), And((self.formula(call, scope), self.formula(rest, scope))))
+        if head not in _CONNECTIVES and (lift_call := self.lift_call(group, scope)) is not None:
+            value, call, remaining = lift_call
+            scope = extend_scope(scope, (value,))
+            return Exists(
+                (value,), And((self.formula(call, scope), self.formula(remaining, scope)))
+            )
         if head in _CONNECTIVES[:4]:
             self._require_connective(group)
             inner = tuple(self.formula(cast(Group, part), scope) for part in parts[1:])
@@ -180,61 +204,66 @@ class TreeBuilder:
                     return Not(*inner)
             return Imply(*inner)
         if head in _CONNECTIVES:
-            return self._quantified(group, scope)
+            return self._read_quantifier(group, scope)
         if head in _COMPARISONS:
             return self._comparison(group, scope)
         return self.atom(group, scope, rule=pddlParser.goalDesc)
 
-    def lifted(self, group: Group, scope: Scope) -> tuple[Parameter, Group, Group] | None:
-        """Return a variable, the atom that it is the value of a function of objects, and the list with it instead.
+    def lift_call(self, group: Group, scope: Scope) -> tuple[Parameter, Group, Group] | None:
+        """Replace the first call of an object function in a list by a new variable.
 
-        The innermost function is lifted first, and none of which ``=`` or ``assign`` gives the
-        value as a plain term.
+        The innermost call is replaced first. A call whose value ``=`` or ``assign`` gives as a
+        plain term is not replaced.
+
+        Returns:
+            The variable, the atom of the function with the variable as its value, and the list with
+            the variable in place of the call. ``None`` if the list has no such call.
         """
-        if not self._calls:
+        if not self._object_functions:
             return None
         for position, part in enumerate(group.parts):
             if isinstance(part, Token):
                 continue
-            found = self.lifted(part, scope)
+            result = self.lift_call(part, scope)
+            if result is not None:
+                value, atom, inner = result
+                return value, atom, _replace_part(group, position, inner)
             is_side = group.head in ("=", "assign") and (
                 position == 1 or isinstance(group.parts[1], Token)
             )
-            if found is None and not is_side and group.head not in _NUMERIC and self._is_call(part):
-                value = fresh(self._calls[part.head].parameters[-1].types, scope)
+            if not is_side and group.head not in _NUMERIC and self._is_call(part):
+                types = self._object_functions[part.head].parameters[-1].types
+                value = fresh_variable(types, scope)
                 token = part.first._replace(text=value.name)
-                return value, with_value(part, token), _with(group, position, token)
-            if found is not None:
-                return *found[:2], _with(group, position, found[2])
+                return value, make_value_atom(part, token), _replace_part(group, position, token)
         return None
 
     def _is_call(self, group: Group) -> bool:
-        return group.head in self._calls and len(group.parts) == len(
-            self._calls[group.head].parameters
-        )
+        function = self._object_functions.get(group.head)
+        return function is not None and len(group.parts) == len(function.parameters)
 
-    def _quantified(self, group: Group, scope: Scope) -> Formula:
+    def _read_quantifier(self, group: Group, scope: Scope) -> Formula:
         spelling = self.spelling()
-        spelling.verbatim("(", group.opening)
-        spelling.verbatim(group.head, group.first)
-        rest = group.parts[1:]
-        if rest and isinstance(rest[0], Group):
-            spelling.verbatim("(", rest[0].opening)
-            spelling.typed(rest[0].parts)
-            spelling.verbatim(")", rest[0].closing)
-            rest = rest[1:]
-        spelling.outlined(rest)
-        spelling.verbatim(")", group.closing)
+        spelling.add_verbatim("(", group.opening)
+        spelling.add_verbatim(group.head, group.first)
+        remaining = group.parts[1:]
+        if remaining and isinstance(remaining[0], Group):
+            spelling.add_verbatim("(", remaining[0].opening)
+            spelling.add_typed_list(remaining[0].parts)
+            spelling.add_verbatim(")", remaining[0].closing)
+            remaining = remaining[1:]
+        spelling.add_outline_parts(remaining)
+        spelling.add_verbatim(")", group.closing)
         spelling.require(pddlParser.goalDesc)
         variables, body = cast(tuple[Group, Group], group.parts[1:])
         parameters = self.parameters(variables.parts)
-        formula = self.formula(body, extended(scope, parameters))
+        formula = self.formula(body, extend_scope(scope, parameters))
         return (
             Exists(parameters, formula) if group.head == "exists" else Forall(parameters, formula)
         )
 
     def _object_value(self, group: Group, scope: Scope) -> Formula | None:
-        """Return the formula of ``(= (FUNCTION TERM...) TERM)`` where the value is an object, ``None`` for others."""
+        """Return the formula of ``(= (FUNCTION TERM...) TERM)`` of an object function, if it is."""
         predicates = self._vocabulary.predicates
         calls = [
             part
@@ -244,12 +273,12 @@ class TreeBuilder:
         values = [part for part in group.parts[1:] if isinstance(part, Token)]
         if group.head != "=" or len(calls) != 1 or len(values) != 1 or len(group.parts) != 3:
             return None
-        return self.atom(with_value(calls[0], values[0]), scope, rule=pddlParser.goalDesc)
+        return self.atom(make_value_atom(calls[0], values[0]), scope, rule=pddlParser.goalDesc)
 
     def _comparison(self, group: Group, scope: Scope) -> Formula:
-        if (found := self._object_value(group, scope)) is not None:
-            return found
-        group = binary(group)
+        if (result := self._object_value(group, scope)) is not None:
+            return result
+        group = to_binary(group)
         self.require(group, pddlParser.goalDesc)
         _, left, right = group.parts
         numeric = self.spelling().calculates(group)
@@ -260,7 +289,14 @@ class TreeBuilder:
         return Comparison(group.head, self.expression(left, scope), self.expression(right, scope))
 
     def atom(self, group: Group, scope: Scope, *, rule: Rule, whole: Group | None = None) -> Atom:
-        """Return the atom of a list, which, if it is not simple, or the whole list around it, must follow a rule."""
+        """Return the atom of a list.
+
+        Args:
+            group: list of the atom.
+            scope: types of the variables.
+            rule: grammar rule for an atom that is more than plain terms.
+            whole: list for the grammar rule. Defaults to ``group``.
+        """
         words = tuple(
             [part.text for part in group.parts if isinstance(part, Token) and is_term(part.text)]
         )
@@ -297,28 +333,42 @@ class TreeBuilder:
         return FunctionTerm(name, tuple(terms))
 
 
-def binary(group: Group) -> Group:
-    """Return a list in which sums and products have two terms, of which the first may be one again."""
-    parts = [binary(part) if isinstance(part, Group) else part for part in group.parts]
+def to_binary(group: Group) -> Group:
+    """Return a list whose sums and products have two terms each, nested on the left."""
+    parts = [to_binary(part) if isinstance(part, Group) else part for part in group.parts]
     while group.head in ("+", "*") and len(parts) > 3:
         parts[1:3] = [group._replace(parts=tuple(parts[:3]))]
     return group._replace(parts=tuple(parts))
 
 
-def _with(group: Group, position: int, part: Token | Group) -> Group:
+def _replace_part(group: Group, position: int, part: Token | Group) -> Group:
     return group._replace(parts=(*group.parts[:position], part, *group.parts[position + 1 :]))
 
 
-def extended(scope: Scope, parameters: tuple[Parameter, ...]) -> Scope:
-    """Return a scope with parameters, which hide variables of the same name."""
+def extend_scope(scope: Scope, parameters: tuple[Parameter, ...]) -> Scope:
+    """Return a scope with more parameters, which hide variables of the same name."""
     return {**scope, **{parameter.name: parameter.types for parameter in parameters}}
 
 
-_PREFERENCE, _VIOLATED = "preference", "is-violated"
+_PREFERENCE_KEYWORD = "preference"
+_VIOLATION_KEYWORD = "is-violated"
 
 
 class PreferenceReader:
-    """Reads preferences; goal, metric and domain are without them, or such that they can be forgone."""
+    """Compiler of the preferences of a problem.
+
+    Args:
+        source: PDDL text.
+        domain: domain of the problem.
+        builder: converter with the names of the problem.
+        goal: goal with preferences.
+        metric: section of the metric, if any.
+
+    Attributes:
+        goal: goal without preferences.
+        metric: metric without preferences, ``None`` without a metric.
+        domain: domain with an action that violates each preference.
+    """
 
     def __init__(
         self,
@@ -328,37 +378,40 @@ class PreferenceReader:
         goal: Group,
         metric: Group | None,
     ) -> None:
-        self._source, self._builder, self._prices = source, builder, dict[str, float]()
-        self._forgone: dict[str, tuple[tuple[Parameter, ...], float]] = {}
+        self._source = source
+        self._builder = builder
+        self._prices: dict[str, float] = {}
+        self._violable: dict[str, tuple[tuple[Parameter, ...], float]] = {}
         self.metric = metric
-        if metric is not None and any(word.text == _VIOLATED for word in words_of(metric)):
+        if metric is not None and any(word.text == _VIOLATION_KEYWORD for word in words_of(metric)):
             costs = (part for action in domain.actions for part in simple_effects(action.effect))
             has_costs = any(isinstance(part, IncreaseCost) for part in costs)
             self.metric = self._plain_metric(metric, dict.fromkeys(_names(goal)), has_costs)
         self.goal = self._plain_goal(goal, ())
-        predicates = tuple(
-            Predicate(f"forgone--{name}", given) for name, (given, _) in self._forgone.items()
-        )
-        actions = tuple(self._action(name, *forgone) for name, forgone in self._forgone.items())
         self.domain = domain
-        if actions:
-            predicates, actions = (*domain.predicates, *predicates), (*domain.actions, *actions)
-            self.domain = replace(domain, predicates=predicates, actions=actions)
+        if self._violable:
+            predicates, actions = list(domain.predicates), list(domain.actions)
+            for name, (parameters, price) in self._violable.items():
+                predicates.append(Predicate(f"forgone--{name}", parameters))
+                actions.append(self._violation_action(name, parameters, price))
+            self.domain = replace(domain, predicates=tuple(predicates), actions=tuple(actions))
 
-    def _action(self, name: str, parameters: tuple[Parameter, ...], price: float) -> Action:
+    def _violation_action(
+        self, name: str, parameters: tuple[Parameter, ...], price: float
+    ) -> Action:
         atom = Atom(f"forgone--{name}", tuple(parameter.name for parameter in parameters))
         return Action(
             f"forgo--{name}", parameters, effect=EffectAnd((Add(atom), IncreaseCost(Number(price))))
         )
 
     def _plain_metric(self, metric: Group, names: dict[str, None], has_costs: bool) -> Group:
-        """Read the prices; return the metric of costs."""
-        wanted, measure = metric.parts[1].first, metric.parts[-1]
-        if len(metric.parts) != 3 or wanted.text != "minimize" or not isinstance(measure, Group):
+        """Read the prices, and return the metric of the total cost alone."""
+        objective, total = metric.parts[1].first, metric.parts[-1]
+        if len(metric.parts) != 3 or objective.text != "minimize" or not isinstance(total, Group):
             raise self._source.error(
-                wanted, "a metric of preferences is (:metric minimize (+ TERM...))"
+                objective, "a metric of preferences is (:metric minimize (+ TERM...))"
             )
-        terms = measure.parts[1:] if measure.head == "+" else (measure,)
+        terms = total.parts[1:] if total.head == "+" else (total,)
         costs = [
             term
             for term in terms
@@ -366,31 +419,29 @@ class PreferenceReader:
         ]
         for term in terms:
             if term not in costs:
-                self._price(term, names)
+                self._read_price(term, names)
         if has_costs and len(costs) != 1:
             raise self._source.error(
-                wanted, "the domain has costs, so the metric has to add (total-cost)"
+                objective, "the domain has costs, so the metric has to add (total-cost)"
             )
-        return metric._replace(parts=(metric.parts[0], wanted, _list(measure, TOTAL_COST)))
+        return metric._replace(parts=(metric.parts[0], objective, _make_list(total, TOTAL_COST)))
 
-    def _price(self, term: Token | Group, names: dict[str, None]) -> None:
-        words = (
-            [word for word in words_of(term) if word.text != "*"]
-            if isinstance(term, Group)
-            else [term]
-        )
+    def _read_price(self, term: Token | Group, names: dict[str, None]) -> None:
+        words = list(words_of(term)) if isinstance(term, Group) else [term]
+        words = [word for word in words if word.text != "*"]
         numbers = [float(word.text) for word in words if is_number(word.text)]
-        rest = [word for word in words if not is_number(word.text)]
-        if len(rest) != 2 or rest[0].text != _VIOLATED or len(numbers) > 1:
+        names_in_term = [word for word in words if not is_number(word.text)]
+        keyword = names_in_term[0].text if names_in_term else ""
+        if len(names_in_term) != 2 or keyword != _VIOLATION_KEYWORD or len(numbers) > 1:
             reason = (
                 "expected (total-cost), (is-violated PREFERENCE) or (* NUMBER (is-violated"
                 " PREFERENCE))"
             )
             raise self._source.error(term.first, reason)
-        name = rest[1].text
+        name = names_in_term[1].text
         if name not in names:
             raise self._source.error(
-                rest[1], f"unknown preference '{name}'{did_you_mean(name, names)}"
+                names_in_term[1], f"unknown preference '{name}'{did_you_mean(name, names)}"
             )
         self._prices[name] = self._prices.get(name, 0.0) + sum(numbers or [1.0])
         if self._prices[name] < 0.0:
@@ -414,35 +465,40 @@ class PreferenceReader:
         return group._replace(parts=tuple(parts))
 
     def _plain_preference(self, group: Group, variables: tuple[Parameter, ...]) -> Group:
-        named, inner = group.parts[1:-1], group.parts[-1]
+        names, inner = group.parts[1:-1], group.parts[-1]
         if (
-            len(named) > 1
+            len(names) > 1
             or not isinstance(inner, Group)
-            or any(isinstance(part, Group) for part in named)
+            or any(isinstance(part, Group) for part in names)
         ):
             raise self._source.error(group.first, "expected (preference NAME FORMULA)")
         if _is_preference(inner) or _has_preference(inner):
             raise self._source.error(
                 group.first, "a preference inside a preference is not supported"
             )
-        name = named[0].first.text if named else ""
+        name = names[0].first.text if names else ""
         if not self._prices.get(name):
-            return _list(group, "and")
+            return _make_list(group, "and")
         # preferences may share a name
-        numbered = (f"{name}--{number}" for number in itertools.count(2))
-        own = next(own for own in itertools.chain((name,), numbered) if own not in self._forgone)
-        self._forgone[own] = variables, self._prices[name]
-        forgone = _list(group, f"forgone--{own}", *(variable.name for variable in variables))
-        return group._replace(parts=(group.first._replace(text="or"), inner, forgone))
+        alternatives = (f"{name}--{number}" for number in itertools.count(2))
+        candidates = itertools.chain((name,), alternatives)
+        unique_name = next(each for each in candidates if each not in self._violable)
+        self._violable[unique_name] = variables, self._prices[name]
+        violation = _make_list(
+            group, f"forgone--{unique_name}", *(variable.name for variable in variables)
+        )
+        return group._replace(parts=(group.first._replace(text="or"), inner, violation))
 
 
-def _list(group: Group, *words: str) -> Group:
+def _make_list(group: Group, *words: str) -> Group:
     return group._replace(parts=tuple(group.first._replace(text=word) for word in words))
 
 
 def _is_preference(group: Group) -> bool:
-    """Whether a list is a preference, not an atom of a predicate of that name."""
-    return group.head == _PREFERENCE and any(isinstance(part, Group) for part in group.parts)
+    """Return whether a list is a preference, and not an atom of a predicate of that name."""
+    return group.head == _PREFERENCE_KEYWORD and any(
+        isinstance(part, Group) for part in group.parts
+    )
 
 
 def _has_preference(group: Group) -> bool:
@@ -460,7 +516,7 @@ def _names(group: Group) -> Iterator[str]:
 
 
 def words_of(group: Group) -> Iterator[Token]:
-    """Yield the words of a list and of those in it."""
+    """Yield the words of a list and of all nested lists."""
     for part in group.parts:
         if isinstance(part, Group):
             yield from words_of(part)

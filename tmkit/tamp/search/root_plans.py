@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tmkit._support.elementary import norm
 from tmkit.manipulation.actions.timing_breakdown import PlanningStage
 from tmkit.pddl import GroundAction, Problem, State
-from tmkit.pddl.validation import by_turns, shared
+from tmkit.pddl.validation import balance_loads, interleave_agents
 from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.search.arrangements import Arrangements
@@ -148,14 +148,16 @@ class RootPlanner:
         if context.options.arms_at_once:
             arms = [pddl_name(arm.name) for arm in context.manipulators]
             if iteration < _DISTRIBUTION_ITERATIONS:
-                actions = shared(
+                actions = balance_loads(
                     self._problem,
                     tuple(actions),
                     arms,
                     is_allowed=self._is_allowed,
                     effort=self._distance,
                 )
-            actions = by_turns(self._problem, tuple(actions), arms, is_allowed=self._is_allowed)
+            actions = interleave_agents(
+                self._problem, tuple(actions), arms, is_allowed=self._is_allowed
+            )
         operators: list[int] = []
         for action in actions:
             operator = next(

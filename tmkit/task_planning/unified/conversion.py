@@ -45,10 +45,10 @@ from tmkit.pddl.formulas import (
     Parameter,
     Timing,
     When,
-    typed_list,
+    format_typed_list,
 )
 from tmkit.pddl.model import Domain, Metric, Problem
-from tmkit.pddl.parsing.actions import compressed, with_durations_as_costs
+from tmkit.pddl.parsing.actions import compress_timing, use_durations_as_costs
 from tmkit.pddl.state import State
 from tmkit.pddl.vocabulary import TOTAL_COST, Function, Predicate, Type
 from tmkit.pddl.writer import is_writable
@@ -158,7 +158,7 @@ class _Import:
             actions=actions,
         )
         if any(metric.is_minimize_makespan() for metric in given.quality_metrics):
-            domain = with_durations_as_costs(domain)
+            domain = use_durations_as_costs(domain)
         goal = _all([self.formula(part) for part in given.goals])
         facts, values = [], {}
         for term, value in given.initial_values.items():
@@ -224,7 +224,7 @@ class _Import:
         def fault(reason: str) -> Exception:
             return TaskError.at(self.where, f"tmkit has no action such as '{made.name}': {reason}")
 
-        precondition, effect = compressed(timing, frozenset(), fault)
+        precondition, effect = compress_timing(timing, frozenset(), fault)
         return replace(made, precondition=precondition, effect=effect, timing=timing)
 
     def effect(self, effect: Any) -> Effect:
@@ -575,11 +575,11 @@ def _conjuncts(formula: Formula) -> tuple[Formula, ...]:
 def _names_root(problem: Problem) -> bool:
     """Return whether anything is of the root type, which unified-planning has only if it is declared."""
     domain = problem.domain
-    lists = [typed_list(predicate.parameters) for predicate in domain.predicates]
-    lists += [typed_list(function.parameters) for function in domain.functions]
-    lists += [typed_list(action.parameters) for action in domain.actions]
+    lists = [format_typed_list(predicate.parameters) for predicate in domain.predicates]
+    lists += [format_typed_list(function.parameters) for function in domain.functions]
+    lists += [format_typed_list(action.parameters) for action in domain.actions]
     formulas = [f"{action.precondition} {action.effect}" for action in domain.actions]
-    text = "\n".join([*lists, typed_list(domain.constants), *formulas, str(problem.goal)])
+    text = "\n".join([*lists, format_typed_list(domain.constants), *formulas, str(problem.goal)])
     return (
         re.search(r"- object($|[ )])", text, re.M) is not None
         or ("object",) in problem.objects.values()

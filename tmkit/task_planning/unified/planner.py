@@ -20,7 +20,7 @@ from tmkit.errors import TaskPlannerError
 from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import Problem
 from tmkit.pddl.validation import TimedAction, schedule_fault, validate_task_plan
-from tmkit.pddl.vocabulary import derived_fault
+from tmkit.pddl.vocabulary import derived_predicate_fault
 from tmkit.task_planning.fast_downward_process import environment
 from tmkit.task_planning.protocol import TaskPlanner, TaskPlanResult, TaskPlanStatus
 from tmkit.task_planning.schedule import makespan
@@ -62,7 +62,7 @@ class UnifiedTask:
         facts = tuple(sorted(context))
         for fact in facts:
             derived, words = self.problem.domain.derived_predicates, self.problem.vocabulary
-            fault = derived_fault(fact.predicate, derived) or words.atom_fault(
+            fault = derived_predicate_fault(fact.predicate, derived) or words.atom_fault(
                 fact.predicate, fact.arguments, {}
             )
             if fault is not None:
@@ -186,9 +186,9 @@ def _unified(problem: Problem) -> Any:
     actions = tuple(
         replace(action, name=f"{_ACTION}{action.name}") for action in problem.domain.actions
     )
-    return problem_to_unified(
-        replace(problem, domain=replace(problem.domain, actions=actions)), environment
-    )
+    domain = replace(problem.domain, actions=actions)
+    renamed = replace(problem, domain=domain).with_source(problem.source)
+    return problem_to_unified(renamed, environment)
 
 
 def _engine(name: str, problem: Any) -> Any:
