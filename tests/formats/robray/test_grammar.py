@@ -38,7 +38,7 @@ def test_names_may_contain_dashes_and_be_quoted() -> None:
     assert isinstance(first, FrameBlock)
     assert first.name == Name("left-arm_2", (1, 7))
     assert isinstance(second, FrameBlock)
-    assert second.name == Name("my frame {", (1, 27), quoted=True)
+    assert second.name == Name("my frame {", (1, 27), is_quoted=True)
     assert isinstance(allow, AllowCollision)
     assert (allow.first.text, allow.second.text) == ("frame-a", "b c")
 

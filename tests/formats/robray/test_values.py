@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from tmkit.errors import FileFormatError
 from tmkit.formats.robray.grammar import Definition, SourceText, parse_robray
-from tmkit.formats.robray.values import CONSTANTS, number_of
+from tmkit.formats.robray.values import CONSTANTS, evaluate_number
 
 
 def value(expression: str, **constants: float) -> float:
@@ -19,7 +19,7 @@ def value(expression: str, **constants: float) -> float:
     source = SourceText(Path("x.robray"), tuple(text.split("\n")))
     (statement,) = parse_robray(source, text)
     assert isinstance(statement, Definition)
-    return number_of(statement.value, source=source, constants={**CONSTANTS, **constants})
+    return evaluate_number(statement.value, source=source, constants={**CONSTANTS, **constants})
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""robray: the scene language of the original, read and written."""
+"""Reader and writer of robray, the scene language of the original TMKit."""

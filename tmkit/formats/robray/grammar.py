@@ -1,15 +1,18 @@
-"""The grammar of the robray scene language, and the tree of a parsed file.
+"""Grammar of the robray scene language, and the syntax tree of a file.
 
-The idea: lark's LALR parser reads the text and builds the nodes below while it reduces, without a
-second walk over a generic tree. Nodes know only line and column; :class:`SourceText` turns those
-into a :class:`~tmkit._support.source_location.SourceLocation` for errors about them. The semantics
-(constants, classes, frames) is in :mod:`tmkit.formats.robray.reader`; this module has only the
-syntax.
+The LALR parser of lark builds the nodes below during its reductions, without a second walk over a
+generic tree. Nodes store only line and column. :class:`SourceText` converts these into a
+:class:`~tmkit._support.source_location.SourceLocation` for error messages. This module contains
+only the syntax. The semantics (constants, classes, frames) is in
+:mod:`tmkit.formats.robray.reader`.
 
-Some points of the language deserve a warning. Names may contain dashes, so ``a-b`` is one name and
-a difference is written ``a - b``; and a minus sign binds tighter than a power, so ``-2^2`` is 4.
-Numbers take an exponent after ``e``, ``d`` or ``s``, without a plus sign, and are read as 64-bit
-floats. Commas too many in an array are no matter.
+Four points of the language are unusual:
+
+- Names may contain dashes, so ``a-b`` is one name. A difference is written ``a - b``.
+- A minus sign binds tighter than a power, so ``-2^2`` is 4.
+- The exponent of a number follows ``e``, ``d`` or ``s``, without a plus sign. Numbers are read as
+  64-bit floats.
+- Extra commas in an array are ignored.
 """
 
 from __future__ import annotations
@@ -69,7 +72,6 @@ WHITESPACE: /\s+/
 %ignore WHITESPACE
 """
 
-# What a terminal is called in a message.
 TERMINAL_NAMES = {
     "ALLOW": "'allow_collision'",
     "CARET": "an operator",
@@ -96,6 +98,8 @@ TERMINAL_NAMES = {
     "TIMES": "an operator",
     "$END": "the end of the file",
 }
+"""Names of the terminals in error messages."""
+
 KEYWORDS = {
     "ALLOW": "allow_collision",
     "CLASS": "class",
@@ -103,8 +107,10 @@ KEYWORDS = {
     "FRAME": "frame",
     "INCLUDE": "include",
 }
+"""Keywords that begin a statement, by terminal."""
 
 Position = tuple[int, int]
+"""Line and column in a text, both counted from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +118,19 @@ class Number:
     """A literal number."""
 
     value: float
-    at: Position
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name, of a constant or of a frame, class or file as the context says; a quoted one is never a constant."""
+    """A name of a constant, frame, class or file, depending on the context.
+
+    A quoted name never refers to a constant.
+    """
 
     text: str
-    at: Position
-    quoted: bool = False
+    position: Position
+    is_quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +138,17 @@ class Negation:
     """A minus sign before a value."""
 
     operand: Expression
-    at: Position
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """Two values and one of ``+ - * / ^``; ``at`` is the operator."""
+    """Two values and one of ``+ - * / ^``, whose position is that of the operator."""
 
     operator: str
     left: Expression
     right: Expression
-    at: Position
+    position: Position
 
 
 Expression = Number | Name | Negation | Binary
@@ -147,10 +156,10 @@ Expression = Number | Name | Negation | Binary
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Values in brackets; ``at`` is the opening bracket."""
+    """Values in brackets, whose position is that of the opening bracket."""
 
     items: tuple[Expression, ...]
-    at: Position
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,15 +172,15 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class GeometryBlock:
-    """A shape of the frame around it; ``at`` is the word ``geometry``."""
+    """A shape of the enclosing frame, whose position is that of the keyword ``geometry``."""
 
     attributes: tuple[Attribute, ...]
-    at: Position
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
 class FrameBlock:
-    """A frame with its attributes, shapes and child frames in the order of writing."""
+    """A frame with its attributes, shapes and child frames, in the order of the file."""
 
     name: Name
     members: tuple[Attribute | GeometryBlock | FrameBlock, ...]
@@ -195,18 +204,18 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Include:
-    """Another file, to be read here."""
+    """Another file, whose statements replace the include."""
 
     file: Name
 
 
 @dataclass(frozen=True, slots=True)
 class AllowCollision:
-    """Two frames that may touch."""
+    """Two frames that may be in contact."""
 
     first: Name
     second: Name
-    at: Position
+    position: Position
 
 
 Statement = Include | Definition | ClassBlock | FrameBlock | AllowCollision
@@ -214,7 +223,13 @@ Statement = Include | Definition | ClassBlock | FrameBlock | AllowCollision
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """The text of one file, for messages; ``folders`` are those of the files that include it, the nearest first."""
+    """Text of one file, for error messages.
+
+    Attributes:
+        path: path of the file.
+        lines: lines of the text, without line breaks.
+        folders: folders of the files that include this one, innermost first.
+    """
 
     path: Path
     lines: tuple[str, ...]
@@ -227,19 +242,34 @@ class SourceText:
         *,
         folders: tuple[Path, ...] = (),
         limit: int | None = None,
-        before: int = 0,
+        n_bytes_before: int = 0,
         unsaved: Mapping[Path, str] | None = None,
     ) -> tuple[SourceText, str]:
-        """Return a file as a source of places and as one text, of at most ``limit`` bytes with those ``before``."""
+        """Read a file and return its source text, and the text as one string.
+
+        Args:
+            path: path of the file.
+            folders: folders of the files that include this one, innermost first.
+            limit: largest size together with the preceding files [byte].
+            n_bytes_before: size of the files read before [byte].
+            unsaved: texts that replace the contents of files, by real path.
+
+        Raises:
+            FileFormatError: if the file is unreadable, too large or not UTF-8.
+        """
         try:
-            most = limit if limit is not None else ReadingLimits().robray_bytes
+            max_bytes = limit if limit is not None else ReadingLimits().robray_bytes
             text = unsaved.get(real_path(path)) if unsaved else None
-            data = read_bytes(path, limit=most) if text is None else text.encode("utf-8", "replace")
+            data = (
+                read_bytes(path, limit=max_bytes)
+                if text is None
+                else text.encode("utf-8", "replace")
+            )
             data = as_utf8(data, partial(FileFormatError.at, path))
-            if len(data) + before > most:
+            if len(data) + n_bytes_before > max_bytes:
                 reason = (
-                    f"with the files read before it, it has more than {most / 1e6:.6g} MB, expected"
-                    " at most that"
+                    "with the files read before it, it has more than"
+                    f" {max_bytes / 1e6:.6g} MB, expected at most that"
                 )
                 raise FileFormatError.at(path, reason)
             text = data.decode("utf-8")
@@ -251,66 +281,69 @@ class SourceText:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         return cls(path, tuple(text.split("\n")), folders), text
 
-    def place(self, at: Position) -> SourceLocation:
-        """Return the place of a node."""
-        line, column = at
-        return SourceLocation(
-            str(self.path), line, column, self.lines[line - 1] if line <= len(self.lines) else ""
-        )
+    def place(self, position: Position) -> SourceLocation:
+        """Return the source location of a node."""
+        line, column = position
+        line_text = self.lines[line - 1] if line <= len(self.lines) else ""
+        return SourceLocation(str(self.path), line, column, line_text)
 
 
-def _at(token: lark.Token) -> Position:
+def _position_of(token: lark.Token) -> Position:
     return token.line or 1, token.column or 1
 
 
 def _name(token: lark.Token) -> Name:
-    """Return the name that an ID or a STRING token stands for."""
+    """Return the name of an ID or STRING token."""
     if token.type == "STRING":
-        return Name(token[1:-1], _at(token), quoted=True)
-    return Name(str(token), _at(token))
+        return Name(token[1:-1], _position_of(token), is_quoted=True)
+    return Name(str(token), _position_of(token))
 
 
 def _number(token: lark.Token) -> Number:
-    """Return a number, whose exponent may be written by other letters."""
-    return Number(float(re.sub("[dDsS]", "e", token)), _at(token))
+    """Return a number, whose exponent may also follow ``d`` or ``s``."""
+    return Number(float(re.sub("[dDsS]", "e", token)), _position_of(token))
 
 
 def _binary(left: Expression, operator: lark.Token, right: Expression) -> Binary:
-    return Binary("^" if operator == "**" else str(operator), left, right, _at(operator))
+    return Binary("^" if operator == "**" else str(operator), left, right, _position_of(operator))
 
 
-# Makes the nodes while the parser reduces: for each rule a function of the rule's children.
-_NODES = SimpleNamespace(
+_NODE_BUILDERS = SimpleNamespace(
     start=tuple,
     include=lambda parts: Include(_name(parts[0])),
     definition=lambda parts: Definition(_name(parts[0]), parts[1]),
     class_block=lambda parts: ClassBlock(parts[0], tuple(parts[1:])),
     frame_block=lambda parts: FrameBlock(parts[0], tuple(parts[1:])),
-    geometry_block=lambda parts: GeometryBlock(tuple(parts[1:]), _at(parts[0])),
-    allow_collision=lambda parts: AllowCollision(parts[1], parts[2], _at(parts[0])),
+    geometry_block=lambda parts: GeometryBlock(tuple(parts[1:]), _position_of(parts[0])),
+    allow_collision=lambda parts: AllowCollision(parts[1], parts[2], _position_of(parts[0])),
     attribute=lambda parts: Attribute(_name(parts[0]), parts[1]),
-    array=lambda parts: Array(tuple(parts[1:]), _at(parts[0])),
+    array=lambda parts: Array(tuple(parts[1:]), _position_of(parts[0])),
     name=lambda parts: _name(parts[0]),
     quoted_name=lambda parts: _name(parts[0]),
     plain_name=lambda parts: _name(parts[0]),
     number=lambda parts: _number(parts[0]),
-    negation=lambda parts: Negation(parts[1], _at(parts[0])),
+    negation=lambda parts: Negation(parts[1], _position_of(parts[0])),
     binary=lambda parts: _binary(*parts),
 )
+"""Functions that build a node from the children of a grammar rule, by rule."""
 
 
 @functools.cache
 def _parser() -> lark.Lark:
-    """Return the parser, which holds no state between files; making it takes some 20 ms."""
+    """Return the parser, which is stateless between files and takes about 20 ms to build."""
     import lark
 
     return lark.Lark(
-        GRAMMAR, parser="lalr", transformer=cast(Any, _NODES), maybe_placeholders=False
+        GRAMMAR, parser="lalr", transformer=cast(Any, _NODE_BUILDERS), maybe_placeholders=False
     )
 
 
 def parse_robray(source: SourceText, text: str) -> tuple[Statement, ...]:
-    """Parse the text of a robray file; an error shows where, what stands there and what may stand there."""
+    """Parse the text of a robray file.
+
+    Raises:
+        FileFormatError: if the syntax is wrong, with the position, the token and the alternatives.
+    """
     import lark
 
     try:
@@ -319,17 +352,18 @@ def parse_robray(source: SourceText, text: str) -> tuple[Statement, ...]:
         place = source.place((error.line, error.column))
         if text.startswith('"', error.pos_in_stream or 0):
             raise place.error("this quoted text is not closed on its line") from None
-        shown = error.char if error.char.isprintable() else f"U+{ord(error.char):04X}"
-        raise place.error(f"unexpected character '{shown}'") from None
+        character = error.char if error.char.isprintable() else f"U+{ord(error.char):04X}"
+        raise place.error(f"unexpected character '{character}'") from None
     except lark.exceptions.UnexpectedToken as error:
-        raise _unexpected(source, text, error) from None
+        raise _syntax_error(source, text, error) from None
 
 
-def _unexpected(
+def _syntax_error(
     source: SourceText, text: str, error: lark.exceptions.UnexpectedToken
 ) -> FileFormatError:
+    """Return the error for a token that the grammar does not accept at its position."""
     token = error.token
-    line, column = _at(token)
+    line, column = _position_of(token)
     if text.startswith("/*", token.start_pos or 0):
         return source.place((line, column)).error("this comment is never closed")
     if token == "*" and text.startswith("/*", (token.start_pos or 0) - 1):
@@ -338,34 +372,32 @@ def _unexpected(
     expected = sorted({TERMINAL_NAMES.get(name, name) for name in accepted})
     if "NUMBER" in accepted:  # a value may begin here, so the only operator is a sign
         expected = sorted({"'-'" if word == "an operator" else word for word in expected})
-    wanted = f"expected {' or '.join(expected)}"
+    expectation = f"expected {' or '.join(expected)}"
     if token.type == "$END":
         stripped = text.rstrip()
         line = stripped.count("\n") + 1
         column = len(stripped) - (stripped.rfind("\n") + 1) + 1
-        return source.place((line, column)).error(f"the file ends too early: {wanted}")
-    near = (
+        return source.place((line, column)).error(f"the file ends too early: {expectation}")
+    hint = (
         did_you_mean(token, [word for name, word in KEYWORDS.items() if name in accepted])
         if token.type == "ID"
         else ""
     )
-    reason = f"unexpected '{token}', {wanted}{near}"
+    reason = f"unexpected '{token}', {expectation}{hint}"
     block = re.search(
         r"\b(class|frame)\s+[^\s{};]+\s*$|\bgeometry\s*$", text[: token.start_pos or 0]
     )
     if token == "{" and block is not None:
         return source.place((line, column)).error(f"a {block[1] or 'geometry'} cannot stand here")
     start = token.start_pos or 0
-    mantissa, exponent = (
-        re.search(r"[0-9.]+$", text[:start]),
-        re.match(r"([eEdDsS])\+([0-9]+)", text[start:]),
-    )
+    mantissa = re.search(r"[0-9.]+$", text[:start])
+    exponent = re.match(r"([eEdDsS])\+([0-9]+)", text[start:])
     if mantissa is not None and exponent is not None:
-        wanted = f"{mantissa[0]}{exponent[1]}{exponent[2]}"
+        number = f"{mantissa[0]}{exponent[1]}{exponent[2]}"
         return source.place((line, column)).error(
-            f"the exponent of a number has no plus sign; write '{wanted}'"
+            f"the exponent of a number has no plus sign; write '{number}'"
         )
-    before = text[:start].split()
-    if before and "-" in before[-1][1:] and before[-1][:1].isalpha():
+    words = text[:start].split()
+    if words and "-" in words[-1][1:] and words[-1][:1].isalpha():
         reason += "; names may contain dashes, write spaces around a minus sign"
     return source.place((line, column)).error(reason)

@@ -1,13 +1,13 @@
-"""Scene files in the robray language of the original TMKit (docs/reference/robray.md).
+"""Reader of robray scene files, the language of the original TMKit (docs/reference/robray.md).
 
-This module interprets the statements; :mod:`~tmkit.formats.robray.grammar` has the syntax, and
-:mod:`~tmkit.formats.robray.values` what each attribute accepts and what a shape is.
+This module interprets the statements. :mod:`~tmkit.formats.robray.grammar` contains the syntax, and
+:mod:`~tmkit.formats.robray.values` the rules of the attributes and the shapes.
 
-Statements are carried out in order, includes in their place, as if they were one text. A definition
-or class is valid from its own line on; frames become specifications, whose parents are looked up
-when all files of a load are read. Only what the original would refuse as a duplicate, a file that
-is included again, is carried out again as far as its definitions go. Everything wrong is refused
-with file, line, column and a caret.
+Statements are executed in order, as one text in which each include is replaced by its file. A
+definition or class is valid from its own line on. Frames become specifications, whose parents are
+resolved after all files of a load are read. The original rejects the duplicates of a file that is
+included twice. Here, only its definitions are executed again. Every error has a file, a line, a
+column and a caret.
 """
 
 from __future__ import annotations
@@ -41,27 +41,31 @@ from tmkit.formats.robray.values import (
     Rule,
     Value,
     evaluate,
+    evaluate_number,
     geometry_of,
-    number_of,
 )
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
 from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MimicSpec, PoseSpec
 from tmkit.formats.spec.values import extend_frame, mesh_specification, pose_of, spec_of_pose
 
-# Classes that tmkit itself uses; a file need not define them.
 KNOWN_CLASSES = ("surface", "movable", "upright", "filled")
+"""Classes with a meaning in tmkit, which a file need not define."""
 
-# The original writes these two with a dash in some places and an underscore in others.
 SPELLINGS: Mapping[str, str] = {
     "start-radius": "start_radius",
     "end-radius": "end_radius",
     "no_shadow": "no-shadow",
 }
+"""Standard spellings of attributes that the original spells with a dash or an underscore."""
 
-OTHER_FORMATS = (".urdf", ".sdf", ".json", ".srdf")  # that may be included
+OTHER_FORMATS = (".urdf", ".sdf", ".json", ".srdf")
+"""Suffixes of the other scene formats that a file may include."""
 
-# Includes within includes: far above what is written by hand.
-DEEPEST_INCLUDE = 64
+MAX_INCLUDE_DEPTH = 64
+"""Largest depth of nested includes, far above that of handwritten files."""
+
+MAX_FRAME_DEPTH = 200
+"""Largest depth of nested frame blocks."""
 
 Values = dict[str, Value]
 
@@ -69,7 +73,13 @@ Values = dict[str, Value]
 def read_robray(
     path: Path, *, packages: PackageResolver, read_other: Callable[[Path], SceneSpecification]
 ) -> SceneSpecification:
-    """Read a robray file and everything it includes; ``read_other`` reads an included file of another format."""
+    """Read a robray file with all its includes.
+
+    Args:
+        path: path of the file.
+        packages: resolver of file names and ``package://`` URIs, with the size limits.
+        read_other: reader of included files in another format.
+    """
     reader = _Reader(packages, read_other)
     reader.read(path, ())
     return SceneSpecification(tuple(reader.frames), tuple(reader.allowed))
@@ -77,7 +87,7 @@ def read_robray(
 
 @dataclass(frozen=True, slots=True)
 class _Class:
-    """A class with everything it inherits: its attributes, and the names of itself and of the classes behind it."""
+    """A class with its inherited attributes, its own name and the names of its base classes."""
 
     values: Mapping[str, Value]
     tags: tuple[str, ...]
@@ -85,7 +95,7 @@ class _Class:
 
 @dataclass(frozen=True, slots=True)
 class _Solid:
-    """A shape of a frame with the names of its classes and all its attributes."""
+    """A shape of a frame, the names of its classes and all its attributes."""
 
     spec: GeometrySpec
     tags: tuple[str, ...]
@@ -94,7 +104,7 @@ class _Solid:
 
 @dataclass(slots=True)
 class _Reader:
-    """One file with its includes, which share constants and classes."""
+    """Reader of one file and its includes, with shared constants and classes."""
 
     packages: PackageResolver
     read_other: Callable[[Path], SceneSpecification]
@@ -102,30 +112,35 @@ class _Reader:
     classes: dict[str, _Class] = field(default_factory=dict)
     class_places: dict[str, SourceLocation] = field(default_factory=dict)
     variables: dict[str, FrameSpec] = field(default_factory=dict)
-    # frames of other formats, by their places in ``frames``
+    # Indices in ``frames`` of the frames from files of other formats, by name.
     other: dict[str, int] = field(default_factory=dict)
     seen: set[Path] = field(default_factory=set)
     bytes: int = 0
     frames: list[FrameSpec] = field(default_factory=list)
     allowed: list[AllowedPairSpec] = field(default_factory=list)
 
-    def read(self, path: Path, including: tuple[Path, ...]) -> None:
-        """Read a file that is reached through the files ``including``; of one read before, its definitions only."""
+    def read(self, path: Path, includers: tuple[Path, ...]) -> None:
+        """Read a file, or only its definitions if it was read before.
+
+        Args:
+            path: path of the file.
+            includers: files of the include chain to this one, outermost first.
+        """
         limits = self.packages.limits
         source, text = SourceText.read(
             path,
-            folders=tuple(earlier.parent for earlier in reversed(including)),
+            folders=tuple(earlier.parent for earlier in reversed(includers)),
             limit=limits.robray_bytes,
-            before=self.bytes,
+            n_bytes_before=self.bytes,
             unsaved=self.packages.unsaved,
         )
         self.bytes += len(text)
         is_new = real_path(path) not in self.seen
         self.seen.add(real_path(path))
-        chain = (*including, path)
+        include_chain = (*includers, path)
         for statement in parse_robray(source, text):
             if isinstance(statement, Include):
-                self.include(statement, source, chain)
+                self.include(statement, source, include_chain)
             elif isinstance(statement, Definition):
                 self.define(statement, source)
             elif not is_new:
@@ -137,19 +152,21 @@ class _Reader:
             else:
                 self.allow(statement, source)
 
-    def include(self, statement: Include, source: SourceText, chain: tuple[Path, ...]) -> None:
-        place = source.place(statement.file.at)
+    def include(
+        self, statement: Include, source: SourceText, include_chain: tuple[Path, ...]
+    ) -> None:
+        place = source.place(statement.file.position)
         path = self.packages.resolve(statement.file.text, folder=source.path.parent, place=place)
-        cycle = [str(earlier) for earlier in chain if real_path(earlier) == real_path(path)]
+        cycle = [str(earlier) for earlier in include_chain if real_path(earlier) == real_path(path)]
         if cycle:
-            names = [str(earlier) for earlier in chain]
-            around = " -> ".join([*names[names.index(cycle[0]) :], str(path)])
-            raise place.error(f"the includes form a cycle: {around}")
+            names = [str(earlier) for earlier in include_chain]
+            loop = " -> ".join([*names[names.index(cycle[0]) :], str(path)])
+            raise place.error(f"the includes form a cycle: {loop}")
         if path.suffix == ".robray":
-            if len(chain) > DEEPEST_INCLUDE:
-                raise place.error(f"includes are nested more than {DEEPEST_INCLUDE} deep")
+            if len(include_chain) > MAX_INCLUDE_DEPTH:
+                raise place.error(f"includes are nested more than {MAX_INCLUDE_DEPTH} deep")
             self.packages.count_include(place, is_slow=True)
-            self.read(path, chain)
+            self.read(path, include_chain)
             return
         if real_path(path) in self.seen:
             return
@@ -169,18 +186,18 @@ class _Reader:
 
     def define(self, statement: Definition, source: SourceText) -> None:
         if statement.name.text in CONSTANTS:
-            raise source.place(statement.name.at).error(
+            raise source.place(statement.name.position).error(
                 f"the constant '{statement.name.text}' cannot be redefined"
             )
-        number = number_of(statement.value, source=source, constants=self.constants)
+        number = evaluate_number(statement.value, source=source, constants=self.constants)
         self.constants[statement.name.text] = number
 
     def add_class(self, block: ClassBlock, source: SourceText) -> None:
-        name, place = block.name.text, source.place(block.name.at)
+        name, place = block.name.text, source.place(block.name.position)
         if name in self.class_places:
             raise place.error(f"the class '{name}' is already defined at {self.class_places[name]}")
         own, parents = self.attributes(block.attributes, CLASS_RULES, f"class '{name}'", source)
-        values = _merged(own, reversed(parents))
+        values = _with_class_values(own, reversed(parents))
         tags = [name, *(tag for parent in parents for tag in parent.tags)]
         self.classes[name] = _Class(values, tuple(dict.fromkeys(tags)))
         self.class_places[name] = place
@@ -192,7 +209,7 @@ class _Reader:
         block: str,
         source: SourceText,
     ) -> tuple[Values, list[_Class]]:
-        """Return a block's own values, and the classes it names by ``isa`` in order."""
+        """Return the own values of a block, and the classes of its ``isa`` attributes in order."""
         values: Values = {}
         parents: list[_Class] = []
         for attribute in attributes:
@@ -204,15 +221,15 @@ class _Reader:
                     rules[name], attribute.value, source=source, constants=self.constants
                 )
             else:
-                known = sorted({*rules, "isa"})
-                raise source.place(attribute.name.at).error(
-                    f"unknown attribute '{name}' in {block}{did_you_mean(name, known)} (known:"
-                    f" {', '.join(known)})"
+                candidates = sorted({*rules, "isa"})
+                raise source.place(attribute.name.position).error(
+                    f"unknown attribute '{name}' in {block}{did_you_mean(name, candidates)} (known:"
+                    f" {', '.join(candidates)})"
                 )
         return values, parents
 
     def find_class(self, attribute: Attribute, source: SourceText) -> _Class:
-        place = source.place(attribute.value.at)
+        place = source.place(attribute.value.position)
         if not isinstance(attribute.value, Name):
             raise place.error("expected the name of a class")
         name = attribute.value.text
@@ -225,21 +242,23 @@ class _Reader:
 
     def allow(self, statement: AllowCollision, source: SourceText) -> None:
         first, second = statement.first.text, statement.second.text
-        places = source.place(statement.first.at), source.place(statement.second.at)
+        places = source.place(statement.first.position), source.place(statement.second.position)
         self.allowed.append(AllowedPairSpec(first, second, "user", *places))
 
     def add_frame(
         self, block: FrameBlock, source: SourceText, outer: str | None, depth: int = 0
     ) -> None:
-        place = source.place(block.name.at)
+        place = source.place(block.name.position)
         if not block.name.text:
             raise place.error("a frame needs a name")
-        if depth > 200:
-            raise place.error("frames are nested more than 200 deep")
+        if depth > MAX_FRAME_DEPTH:
+            raise place.error(f"frames are nested more than {MAX_FRAME_DEPTH} deep")
         self.packages.limits.refuse_frames(len(self.frames) + 1, place.error)
-        written = [member for member in block.members if isinstance(member, Attribute)]
-        own, parents = self.attributes(written, FRAME_RULES, f"frame '{block.name.text}'", source)
-        values = _merged(own, parents)
+        attributes = [member for member in block.members if isinstance(member, Attribute)]
+        own, parents = self.attributes(
+            attributes, FRAME_RULES, f"frame '{block.name.text}'", source
+        )
+        values = _with_class_values(own, parents)
         blocks = [member for member in block.members if isinstance(member, GeometryBlock)]
         solids = [self.add_geometry(geometry, block.name.text, source) for geometry in blocks]
         tags = [tag for parent in parents for tag in parent.tags]
@@ -250,15 +269,15 @@ class _Reader:
                 values,
                 tags,
                 place,
-                has_more=len(written) < len(block.members),
+                has_more=len(attributes) < len(block.members),
             )
             return
-        inertia, geometry = _inertia_in(values, solids, place=place)
+        inertia, geometry = _inertia_from_values(values, solids, place=place)
         if "level" in values:
             geometry = tuple(
                 replace(part, level=part.level or values["level"].text) for part in geometry
             )
-        parent, parent_place = _parent(own, values, outer)
+        parent, parent_place = _parent_name(own, values, outer)
         spec = FrameSpec(
             name=block.name.text,
             parent=(
@@ -267,15 +286,15 @@ class _Reader:
                 else parent
             ),
             place=place,
-            pose=_pose_in(values),
-            joint=_joint_in(values, frame=block.name.text, place=place),
+            pose=_pose_from_values(values),
+            joint=_joint_from_values(values, frame=block.name.text, place=place),
             classes=tuple(dict.fromkeys(tags)),
             geometry=geometry,
             inertia=inertia,
-            friction=_friction_in(values, solids),
+            friction=_friction_from_values(values, solids),
             parent_place=parent_place,
         )
-        self.frames.append(self.following(spec))
+        self.frames.append(self.couple_to_leader(spec))
         for member in block.members:
             if isinstance(member, FrameBlock):
                 self.add_frame(member, source, block.name.text, depth + 1)
@@ -289,7 +308,10 @@ class _Reader:
         *,
         has_more: bool,
     ) -> None:
-        """Give a frame of an included file of another format another place, and what it is; its shapes stay."""
+        """Change parent, pose, classes or mass of a frame from a file of another format.
+
+        The shapes of the frame do not change.
+        """
         spec = self.frames[index]
         joints = [
             name
@@ -306,7 +328,7 @@ class _Reader:
                 spec, parent=values["parent"].text or "world", parent_place=values["parent"].place
             )
         if any(word in values for word in POSE_WORDS):
-            spec = replace(spec, pose=_pose_in(values))
+            spec = replace(spec, pose=_pose_from_values(values))
         number = {
             key: values[key].number if key in values else None for key in ("mass", "friction")
         }
@@ -318,8 +340,8 @@ class _Reader:
             mass_place=values["mass"].place if "mass" in values else place,
         )
 
-    def following(self, spec: FrameSpec) -> FrameSpec:
-        """Return the frame; if an earlier one has the same variable, its joint follows that one's."""
+    def couple_to_leader(self, spec: FrameSpec) -> FrameSpec:
+        """Return the frame, with a mimic joint if an earlier frame has the same variable."""
         if spec.joint.type == "fixed":
             return spec
         variable = spec.joint.name
@@ -332,22 +354,22 @@ class _Reader:
         return replace(spec, joint=replace(spec.joint, name=name, mimic=rule))
 
     def add_geometry(self, block: GeometryBlock, frame: str, source: SourceText) -> _Solid:
-        where = f"the geometry of frame '{frame}'"
-        own, parents = self.attributes(block.attributes, GEOMETRY_RULES, where, source)
-        values = _merged(own, reversed(parents))
-        geometry = geometry_of(values, place=source.place(block.at), packages=self.packages)
+        description = f"the geometry of frame '{frame}'"
+        own, parents = self.attributes(block.attributes, GEOMETRY_RULES, description, source)
+        values = _with_class_values(own, reversed(parents))
+        geometry = geometry_of(values, place=source.place(block.position), packages=self.packages)
         if "level" in values:
             geometry = replace(geometry, level=values["level"].text)
-        if any(word in own for word in POSE_WORDS):  # those of a class are meant for frames
-            pose = _pose_in(own)
+        if any(word in own for word in POSE_WORDS):  # a pose of a class applies to frames only
+            pose = _pose_from_values(own)
             if geometry.pose != PoseSpec():
                 pose = spec_of_pose(pose_of(pose) @ pose_of(geometry.pose))
             geometry = replace(geometry, pose=pose)
         return _Solid(geometry, tuple(tag for parent in parents for tag in parent.tags), values)
 
 
-def _merged(own: Values, classes: Iterable[_Class]) -> Values:
-    """Return one's own values, completed by those of the classes; earlier classes win."""
+def _with_class_values(own: Values, classes: Iterable[_Class]) -> Values:
+    """Return the own values, completed from the classes, of which earlier ones have priority."""
     values = dict(own)
     for parent in classes:
         for name, value in parent.values.items():
@@ -355,8 +377,13 @@ def _merged(own: Values, classes: Iterable[_Class]) -> Values:
     return values
 
 
-def _parent(own: Values, values: Values, outer: str | None) -> tuple[str, SourceLocation | None]:
-    """Return the name of a frame's parent, and where it is written if it is; the empty name is that of the root."""
+def _parent_name(
+    own: Values, values: Values, outer: str | None
+) -> tuple[str, SourceLocation | None]:
+    """Return the parent of a frame, and its location in the file or None.
+
+    An empty name denotes the root.
+    """
     if outer is not None and "parent" in own:
         raise own["parent"].place.error(
             f"a frame inside the frame '{outer}' is its child; it cannot name a parent"
@@ -367,15 +394,15 @@ def _parent(own: Values, values: Values, outer: str | None) -> tuple[str, Source
 
 
 def _triple(value: Value | None) -> tuple[float, float, float]:
-    """Return the three numbers of a value, zeros when there is none."""
+    """Return the three numbers of a value, or zeros without a value."""
     if value is None:
         return 0.0, 0.0, 0.0
     x, y, z = value.numbers
     return x, y, z
 
 
-def _pose_in(values: Values) -> PoseSpec:
-    """Return the pose of a frame; a quaternion beats angles."""
+def _pose_from_values(values: Values) -> PoseSpec:
+    """Return the pose of a frame, in which a quaternion has priority over angles."""
     translation = _triple(values.get("translation"))
     if "quaternion" in values:
         x, y, z, w = values["quaternion"].numbers
@@ -383,7 +410,7 @@ def _pose_in(values: Values) -> PoseSpec:
     return PoseSpec(translation, rpy=_triple(values["rpy"]) if "rpy" in values else None)
 
 
-def _joint_in(values: Values, *, frame: str, place: SourceLocation) -> JointSpec:
+def _joint_from_values(values: Values, *, frame: str, place: SourceLocation) -> JointSpec:
     kind = values["type"].text if "type" in values else "fixed"
     if kind == "fixed":
         for name in ("lower", "upper"):
@@ -412,10 +439,10 @@ def _joint_in(values: Values, *, frame: str, place: SourceLocation) -> JointSpec
     )
 
 
-def _inertia_in(
+def _inertia_from_values(
     values: Values, solids: Sequence[_Solid], *, place: SourceLocation
 ) -> tuple[InertiaSpec | None, tuple[GeometrySpec, ...]]:
-    """Return the mass of a frame and its shapes; either the frame or its shapes have masses."""
+    """Return the mass of a frame and its shapes, where only one of the two has masses."""
     geometry = tuple(solid.spec for solid in solids)
     masses = [solid.values["mass"] for solid in solids if "mass" in solid.values]
     if "mass" not in values:
@@ -436,13 +463,13 @@ def _inertia_in(
     )
 
 
-def _friction_in(values: Values, solids: Sequence[_Solid]) -> float | None:
-    """Return the friction of a frame: its own, or else that of its geometry, which must agree."""
+def _friction_from_values(values: Values, solids: Sequence[_Solid]) -> float | None:
+    """Return the friction of a frame, by default the common friction of its shapes."""
     if "friction" in values:
         return values["friction"].number
-    found = [solid.values["friction"] for solid in solids if "friction" in solid.values]
-    if len({value.number for value in found}) > 1:
-        raise found[-1].place.error(
+    frictions = [solid.values["friction"] for solid in solids if "friction" in solid.values]
+    if len({value.number for value in frictions}) > 1:
+        raise frictions[-1].place.error(
             "two shapes of one frame have different friction; give it for the frame"
         )
-    return found[0].number if found else None
+    return frictions[0].number if frictions else None

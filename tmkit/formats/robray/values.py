@@ -1,20 +1,23 @@
-"""Values of the robray language: expressions, what each attribute accepts, and the shapes that attributes make.
+"""Values of the robray language: expressions, rules of attributes, and shapes.
 
-An attribute is declared once, in a table, by a :class:`Rule` (its kind, its length, its range).
-:func:`evaluate` turns what was written into a Python value of that kind or says, at the value, what
-was expected. A value keeps its location, because a class may carry it far from where it was written
-before it is found not to fit. Arithmetic is in 64-bit floats; whatever is not a finite real number
-is refused where it arises.
+One table declares each attribute by a :class:`Rule` with kind, length and range. :func:`evaluate`
+converts an expression into a Python value of that kind, or raises an error at its location. A value
+stores its location, because a class may be used far from its definition. Arithmetic uses 64-bit
+floats. A result that is not a finite real number is an error at its expression.
 
-The language puts the origin of a cylinder or cone at the centre of its *base*, where tmkit's shapes
-are centred, so those are moved up by half their height. A cone runs from ``start_radius`` at the
-base to ``end_radius`` (0 if omitted) at the top; two equal radii make a cylinder, two different
-ones a frustum. Of a negative height, either points down from its base, towards -z. A ``grid`` is a
-floor pattern for the eye: it becomes a thin box in the x-y plane that does not collide unless
-``collision 1`` is written. ``scale`` multiplies the coordinates of a mesh, which is looked for
-beside the file that names it and beside those that include that one. A shape uses the sizes that
-concern it and ignores the others, since classes are combined freely; a shape takes precedence over
-a mesh, as in the original.
+Conventions of the shapes:
+
+- The origin of a cylinder or cone is the centre of its *base*. Shapes of tmkit are centred, so
+  these are moved up by half their height.
+- A cone extends from ``start_radius`` at the base to ``end_radius`` (default 0) at the top. Two
+  equal radii give a cylinder, two different ones a frustum.
+- A cylinder or cone of negative height extends from its base towards -z.
+- A ``grid`` is a visual floor pattern. It becomes a thin box in the x-y plane, which collides only
+  with ``collision 1``.
+- ``scale`` multiplies the coordinates of a mesh. The mesh file is searched in the folder of the
+  file that names it, then in those of the including files.
+- A shape ignores sizes of other shapes, since classes combine freely. A shape has priority over a
+  mesh, as in the original.
 """
 
 from __future__ import annotations
@@ -40,8 +43,8 @@ from tmkit.formats.robray.grammar import (
 )
 from tmkit.formats.spec.parts import PIECES, GeometrySpec, MeshSpec, PoseSpec, PrimitiveSpec
 
-# Known without a definition; they cannot be redefined.
 CONSTANTS: Mapping[str, float] = {"pi": math.pi, "π": math.pi, "deg": math.pi / 180.0}
+"""Predefined constants, which a file cannot redefine."""
 
 _OPERATIONS: Mapping[str, Callable[[float, float], float | complex]] = {
     "+": operator.add,
@@ -54,24 +57,40 @@ _OPERATIONS: Mapping[str, Callable[[float, float], float | complex]] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What an attribute accepts."""
+    """Accepted values of an attribute.
 
-    kind: str  # number, array, name, text, choice or switch
-    # the lengths an array may have; with a kind of number, an array of these lengths is accepted as
-    # well
+    Attributes:
+        kind: ``number``, ``array``, ``name``, ``text``, ``choice`` or ``switch``.
+        lengths: accepted lengths of an array. A number also accepts arrays of these lengths.
+        choices: accepted words of a choice.
+        lowest: lower bound of every number, inclusive.
+        highest: upper bound of every number, inclusive.
+        positive: True if every number must be above zero.
+        nonzero: True if no number may be zero.
+        direction: True if the numbers may not all be zero.
+        may_be_empty: True if a name may be empty.
+    """
+
+    kind: str
     lengths: tuple[int, ...] = ()
-    choices: tuple[str, ...] = ()  # the words of a choice
-    lowest: float = -math.inf  # every number is at least this
-    highest: float = math.inf  # at most this
-    positive: bool = False  # every number is above zero
-    nonzero: bool = False  # no number is zero
-    direction: bool = False  # the numbers are not all zero
-    may_be_empty: bool = False  # a name may be the empty text
+    choices: tuple[str, ...] = ()
+    lowest: float = -math.inf
+    highest: float = math.inf
+    positive: bool = False
+    nonzero: bool = False
+    direction: bool = False
+    may_be_empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An evaluated attribute and where it was written; ``folders`` are where a file of this name is looked for."""
+    """Value of an attribute.
+
+    Attributes:
+        content: number, numbers, text or truth value.
+        place: location of the value.
+        folders: folders in which a file of this name is searched, in order.
+    """
 
     content: float | tuple[float, ...] | str | bool
     place: SourceLocation
@@ -79,21 +98,21 @@ class Value:
 
     @property
     def number(self) -> float:
-        """The value of an attribute that is a number."""
+        """Number of the attribute, in its unit."""
         if isinstance(self.content, float):
             return self.content
         raise self.place.error("expected a number")
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """The values of an attribute that is an array, or of a number as an array of one."""
+        """Numbers of an array attribute, or one number as a tuple of length 1."""
         if isinstance(self.content, tuple):
             return self.content
         return (self.number,)
 
     @property
     def text(self) -> str:
-        """The value of an attribute that is a name or a text."""
+        """Name or text of the attribute."""
         if isinstance(self.content, str):
             return self.content
         raise self.place.error("expected a name")
@@ -141,73 +160,85 @@ CLASS_RULES: Mapping[str, Rule] = {**FRAME_RULES, **GEOMETRY_RULES}
 
 
 def evaluate(
-    rule: Rule, written: Expression | Array, *, source: SourceText, constants: Mapping[str, float]
+    rule: Rule,
+    expression: Expression | Array,
+    *,
+    source: SourceText,
+    constants: Mapping[str, float],
 ) -> Value:
-    """Return the value of an attribute; one of the wrong kind, length or range is refused."""
-    place = source.place(written.at)
+    """Return the value of an attribute.
+
+    Raises:
+        FileFormatError: if the value has the wrong kind, length or range.
+    """
+    place = source.place(expression.position)
     content: float | tuple[float, ...] | str | bool
     if rule.kind in ("name", "text", "choice"):
-        content = _word(rule, written, place)
+        content = _evaluate_text(rule, expression, place)
     elif rule.kind == "switch":
-        content = _switch(written, source=source, constants=constants)
-    elif isinstance(written, Array) and rule.lengths:
-        content = _array(rule, written, source=source, constants=constants)
-    elif rule.kind == "array" or isinstance(written, Array):
-        wanted = " or ".join(str(length) for length in rule.lengths)
+        content = _evaluate_switch(expression, source=source, constants=constants)
+    elif isinstance(expression, Array) and rule.lengths:
+        content = _evaluate_array(rule, expression, source=source, constants=constants)
+    elif rule.kind == "array" or isinstance(expression, Array):
+        expectation = " or ".join(str(length) for length in rule.lengths)
         raise place.error(
             "expected"
-            f" {f'an array of {wanted} numbers' if rule.lengths else 'a number, not an array'}"
+            f" {f'an array of {expectation} numbers' if rule.lengths else 'a number, not an array'}"
         )
     else:
-        content = number_of(written, source=source, constants=constants)
+        content = evaluate_number(expression, source=source, constants=constants)
         _check_range(rule, content, place)
     return Value(content, place, (source.path.parent, *source.folders))
 
 
-def _word(rule: Rule, written: Expression | Array, place: SourceLocation) -> str:
-    """Return the name, text or choice that was written."""
-    if not isinstance(written, Name):
-        wanted = {"name": "a name", "text": "a quoted text"}.get(
+def _evaluate_text(rule: Rule, expression: Expression | Array, place: SourceLocation) -> str:
+    """Return the name, text or choice of an expression."""
+    if not isinstance(expression, Name):
+        expectation = {"name": "a name", "text": "a quoted text"}.get(
             rule.kind
         ) or f"one of {', '.join(rule.choices)}"
-        raise place.error(f"expected {wanted}")
-    if rule.kind == "choice" and written.text not in rule.choices:
-        near = did_you_mean(written.text, rule.choices)
-        raise place.error(f"unknown word '{written.text}'{near} (known: {', '.join(rule.choices)})")
-    if not written.text and not rule.may_be_empty:
+        raise place.error(f"expected {expectation}")
+    if rule.kind == "choice" and expression.text not in rule.choices:
+        hint = did_you_mean(expression.text, rule.choices)
+        raise place.error(
+            f"unknown word '{expression.text}'{hint} (known: {', '.join(rule.choices)})"
+        )
+    if not expression.text and not rule.may_be_empty:
         raise place.error("a name cannot be empty")
-    return written.text
+    return expression.text
 
 
-def _switch(
-    written: Expression | Array, *, source: SourceText, constants: Mapping[str, float]
+def _evaluate_switch(
+    expression: Expression | Array, *, source: SourceText, constants: Mapping[str, float]
 ) -> bool:
-    """Return a truth value, written as a number (0 is false) or as one of the words true and false."""
-    if isinstance(written, Array):
-        raise source.place(written.at).error("expected 0, 1, true or false")
-    if isinstance(written, Name) and written.text not in constants:
-        if written.text not in ("true", "false"):
-            raise source.place(written.at).error(
-                f"expected 0, 1, true or false, not '{written.text}'"
+    """Return the truth value of a number (0 is false) or of the word ``true`` or ``false``."""
+    if isinstance(expression, Array):
+        raise source.place(expression.position).error("expected 0, 1, true or false")
+    if isinstance(expression, Name) and expression.text not in constants:
+        if expression.text not in ("true", "false"):
+            raise source.place(expression.position).error(
+                f"expected 0, 1, true or false, not '{expression.text}'"
             )
-        return written.text == "true"
-    return number_of(written, source=source, constants=constants) != 0.0
+        return expression.text == "true"
+    return evaluate_number(expression, source=source, constants=constants) != 0.0
 
 
-def _array(
-    rule: Rule, written: Array, *, source: SourceText, constants: Mapping[str, float]
+def _evaluate_array(
+    rule: Rule, expression: Array, *, source: SourceText, constants: Mapping[str, float]
 ) -> tuple[float, ...]:
     """Return the numbers of an array after checking its length and its range."""
-    if len(written.items) not in rule.lengths:
-        wanted = " or ".join(str(length) for length in rule.lengths)
-        raise source.place(written.at).error(
-            f"expected an array of {wanted} numbers, received {len(written.items)}"
+    if len(expression.items) not in rule.lengths:
+        expectation = " or ".join(str(length) for length in rule.lengths)
+        raise source.place(expression.position).error(
+            f"expected an array of {expectation} numbers, received {len(expression.items)}"
         )
-    numbers = tuple(number_of(item, source=source, constants=constants) for item in written.items)
-    for item, number in zip(written.items, numbers, strict=True):
-        _check_range(rule, number, source.place(item.at))
-    if rule.direction and math.hypot(*numbers) < 1e-9:
-        raise source.place(written.at).error("expected numbers that are not all zero")
+    numbers = tuple(
+        evaluate_number(item, source=source, constants=constants) for item in expression.items
+    )
+    for item, number in zip(expression.items, numbers, strict=True):
+        _check_range(rule, number, source.place(item.position))
+    if rule.direction and math.hypot(*numbers) < MIN_DIRECTION_NORM:
+        raise source.place(expression.position).error("expected numbers that are not all zero")
     return numbers
 
 
@@ -225,29 +256,35 @@ def _check_range(rule: Rule, number: float, place: SourceLocation) -> None:
         raise place.error(f"expected a number {bounds}, received {number:g}")
 
 
-def number_of(
+def evaluate_number(
     expression: Expression, *, source: SourceText, constants: Mapping[str, float]
 ) -> float:
-    """Evaluate an expression; unknown constants and results that are no finite real number are refused."""
+    """Return the number of an expression.
+
+    Raises:
+        FileFormatError: if a constant is unknown, or a result is not a finite real number.
+    """
     try:
         return _number(expression, source, constants)
     except RecursionError:
-        raise source.place(expression.at).error("the expression is nested too deeply") from None
+        raise source.place(expression.position).error(
+            "the expression is nested too deeply"
+        ) from None
 
 
 def _number(expression: Expression, source: SourceText, constants: Mapping[str, float]) -> float:
     if isinstance(expression, Number):
-        return _finite(expression.value, expression, source)
+        return _require_finite(expression.value, expression, source)
     if isinstance(expression, Name):
-        return _constant(expression, source, constants)
+        return _constant_value(expression, source, constants)
     if isinstance(expression, Negation):
         return -_number(expression.operand, source, constants)
     return _binary(expression, source, constants)
 
 
-def _constant(name: Name, source: SourceText, constants: Mapping[str, float]) -> float:
-    if name.quoted:
-        raise source.place(name.at).error("expected a number, not a quoted text")
+def _constant_value(name: Name, source: SourceText, constants: Mapping[str, float]) -> float:
+    if name.is_quoted:
+        raise source.place(name.position).error("expected a number, not a quoted text")
     if name.text in constants:
         return constants[name.text]
     pieces = name.text.split("-")
@@ -255,7 +292,7 @@ def _constant(name: Name, source: SourceText, constants: Mapping[str, float]) ->
         reason = f"unknown constant '{name.text}'; for a difference write '{' - '.join(pieces)}'"
     else:
         reason = f"unknown constant '{name.text}'{did_you_mean(name.text, constants)}"
-    raise source.place(name.at).error(reason)
+    raise source.place(name.position).error(reason)
 
 
 def _binary(expression: Binary, source: SourceText, constants: Mapping[str, float]) -> float:
@@ -264,52 +301,58 @@ def _binary(expression: Binary, source: SourceText, constants: Mapping[str, floa
     try:
         result = _OPERATIONS[expression.operator](left, right)
     except ZeroDivisionError:
-        raise source.place(expression.at).error("division by zero") from None
+        raise source.place(expression.position).error("division by zero") from None
     except OverflowError:
         result = math.inf
     if isinstance(result, complex):
-        raise source.place(expression.at).error(f"{left:g} ^ {right:g} is not a real number")
-    return _finite(result, expression, source)
+        raise source.place(expression.position).error(f"{left:g} ^ {right:g} is not a real number")
+    return _require_finite(result, expression, source)
 
 
-def _finite(number: float, expression: Expression, source: SourceText) -> float:
-    """Return the number unless it is infinite or none at all."""
+def _require_finite(number: float, expression: Expression, source: SourceText) -> float:
+    """Return the number, or raise an error if it is infinite or NaN."""
     if not math.isfinite(number):
-        raise source.place(expression.at).error("the number is too large: it is not finite")
+        raise source.place(expression.position).error("the number is too large: it is not finite")
     return number
 
 
-GRID_THICKNESS = 0.001  # metres, when none is written
-DEFAULT_GREY = (0.7, 0.7, 0.7)  # of a shape that has an alpha and no colour
+GRID_THICKNESS = 0.001
+"""Default thickness of a grid [m]."""
+
+DEFAULT_GREY = (0.7, 0.7, 0.7)
+"""Red, green and blue, in [0, 1], of a shape with an alpha and without a colour."""
+
+MIN_DIRECTION_NORM = 1e-9
+"""Norm below which the numbers of a direction count as all zero."""
 
 
 def geometry_of(
     values: Mapping[str, Value], *, place: SourceLocation, packages: PackageResolver
 ) -> GeometrySpec:
-    """Return the shape that a geometry block, completed by its classes, describes."""
-    kind = _kind(values, place)
+    """Return the shape of a geometry block with the attributes of its classes."""
+    kind = _shape_kind(values, place)
     pose = PoseSpec()
     shape: PrimitiveSpec | MeshSpec
     if kind == "mesh":
-        shape = _mesh(values, packages)
+        shape = _mesh_spec(values, packages)
     elif kind in ("cylinder", "cone"):
-        shape, pose = _standing(kind, values, place)
+        shape, pose = _shape_on_base(kind, values, place)
     else:
-        shape = _centred(kind, values, place)
+        shape = _centered_shape(kind, values, place)
     mass = values.get("mass")
     return GeometrySpec(
         shape=shape,
         place=place,
         pose=pose,
         color=_color(values),
-        visual=_is_on(values, "visual", otherwise=True),
-        collision=_is_on(values, "collision", otherwise=kind != "grid"),
+        visual=_flag(values, "visual", default=True),
+        collision=_flag(values, "collision", default=kind != "grid"),
         mass=mass.number if mass is not None else None,
     )
 
 
-def _kind(values: Mapping[str, Value], place: SourceLocation) -> str:
-    """Return the shape, ``"mesh"`` for a mesh; a shape beats a mesh."""
+def _shape_kind(values: Mapping[str, Value], place: SourceLocation) -> str:
+    """Return the kind of shape, or ``"mesh"`` for a mesh without a shape."""
     if "shape" in values:
         return values["shape"].text
     if "mesh" not in values:
@@ -317,26 +360,26 @@ def _kind(values: Mapping[str, Value], place: SourceLocation) -> str:
     return "mesh"
 
 
-def _plain_number(
+def _required_size(
     kind: str, name: str, values: Mapping[str, Value], place: SourceLocation
 ) -> float:
-    """Return a size that the shape cannot do without."""
+    """Return a required size of the shape [m]."""
     if name not in values:
         raise place.error(f"a {kind} needs '{name}'")
     return values[name].number
 
 
-def _centred(kind: str, values: Mapping[str, Value], place: SourceLocation) -> PrimitiveSpec:
+def _centered_shape(kind: str, values: Mapping[str, Value], place: SourceLocation) -> PrimitiveSpec:
     """Return a box, a sphere or a grid."""
     if kind == "sphere":
-        return PrimitiveSpec("sphere", (_plain_number(kind, "radius", values, place),))
+        return PrimitiveSpec("sphere", (_required_size(kind, "radius", values, place),))
     if "dimension" not in values:
         raise place.error(f"a {kind} needs 'dimension'")
     size = values["dimension"].numbers
-    wanted = 3 if kind == "box" else 2
-    if len(size) != wanted:
+    expectation = 3 if kind == "box" else 2
+    if len(size) != expectation:
         raise values["dimension"].place.error(
-            f"a {kind} has {wanted} dimensions, received {len(size)}"
+            f"a {kind} has {expectation} dimensions, received {len(size)}"
         )
     if kind == "grid":
         thickness = values["thickness"].number if "thickness" in values else GRID_THICKNESS
@@ -344,18 +387,18 @@ def _centred(kind: str, values: Mapping[str, Value], place: SourceLocation) -> P
     return PrimitiveSpec("box", size)
 
 
-def _standing(
+def _shape_on_base(
     kind: str, values: Mapping[str, Value], place: SourceLocation
 ) -> tuple[PrimitiveSpec, PoseSpec]:
-    """Return a cylinder or cone, and the pose that puts its base at the origin."""
-    height = _plain_number(kind, "height", values, place)
+    """Return a cylinder or cone, and the pose of its centre relative to its base."""
+    height = _required_size(kind, "height", values, place)
     pose = PoseSpec((0.0, 0.0, 0.5 * height))
     if kind == "cylinder":
         return (
-            PrimitiveSpec("cylinder", (_plain_number(kind, "radius", values, place), abs(height))),
+            PrimitiveSpec("cylinder", (_required_size(kind, "radius", values, place), abs(height))),
             pose,
         )
-    start = _plain_number(kind, "start_radius", values, place)
+    start = _required_size(kind, "start_radius", values, place)
     end = values["end_radius"].number if "end_radius" in values else 0.0
     if start == end == 0.0:
         raise values["start_radius"].place.error("a cone needs a radius above 0 at one end")
@@ -371,23 +414,23 @@ def _standing(
     return PrimitiveSpec("frustum", (start, end, height)), pose
 
 
-def _mesh(values: Mapping[str, Value], packages: PackageResolver) -> MeshSpec:
+def _mesh_spec(values: Mapping[str, Value], packages: PackageResolver) -> MeshSpec:
     mesh = values["mesh"]
-    beside = [folder for folder in mesh.folders if mesh.text and is_file(folder / mesh.text)]
-    path = packages.resolve_mesh(mesh.text, folder=(beside or mesh.folders)[0], place=mesh.place)
+    matches = [folder for folder in mesh.folders if mesh.text and is_file(folder / mesh.text)]
+    path = packages.resolve_mesh(mesh.text, folder=(matches or mesh.folders)[0], place=mesh.place)
     factors = values["scale"].numbers if "scale" in values else (1.0,)
     x, y, z = factors * 3 if len(factors) == 1 else factors
     return MeshSpec(path, (x, y, z))
 
 
 def _color(values: Mapping[str, Value]) -> tuple[float, float, float, float] | None:
-    """Return the colour with its alpha, ``None`` when neither is written."""
+    """Return red, green, blue and alpha, or None without a colour and an alpha."""
     if "color" not in values and "alpha" not in values:
         return None
     red, green, blue = values["color"].numbers if "color" in values else DEFAULT_GREY
     return red, green, blue, values["alpha"].number if "alpha" in values else 1.0
 
 
-def _is_on(values: Mapping[str, Value], name: str, *, otherwise: bool) -> bool:
-    """Return a truth value, ``otherwise`` when it is not written."""
-    return bool(values[name].content) if name in values else otherwise
+def _flag(values: Mapping[str, Value], name: str, *, default: bool) -> bool:
+    """Return the truth value of an attribute, or ``default`` if it is absent."""
+    return bool(values[name].content) if name in values else default

@@ -1,11 +1,11 @@
-"""Scenes in the robray language.
+"""Writer of scenes in the robray language.
 
-The language says less than a scene does: a joint has no largest speed, a mass is spread over the
-shapes. So the text is only half of the work; :func:`tmkit.formats.convert_scene` proves that it
-reads back to the same scene, and refuses to write what does not. This module writes what can be
-said, frame by frame, every number with the shortest digits that give the same bits.
+The language expresses less than a scene. For example, a joint has no velocity limit, and a mass is
+distributed over the shapes. This module writes the expressible part, frame by frame, each number
+with the shortest digits that give the same bits. :func:`tmkit.formats.convert_scene` reads the text
+back, and raises an error if the scene differs.
 
-Meshes become OBJ files beside the text, one for each content.
+Meshes become OBJ files in the folder of the text, one for each content.
 """
 
 from __future__ import annotations
@@ -21,51 +21,47 @@ from tmkit.spatial import Pose
 
 
 def robray_from_scene(scene: SceneGraph) -> tuple[str, Mapping[str, str]]:
-    """Return what the robray language can say of a scene, and the texts of the OBJ files beside it by their names."""
+    """Return the expressible part of a scene as text, and the texts of its OBJ files by name."""
     meshes: dict[str, str] = {}
     classes = dict.fromkeys(word for name in scene.frame_names for word in scene.classes(name))
-    lines = [f"class {_quoted(word)} {{}}" for word in classes if word not in KNOWN_CLASSES]
+    lines = [f"class {_quote(word)} {{}}" for word in classes if word not in KNOWN_CLASSES]
     for name in scene.frame_names:
-        body = list(_frame(scene, name, meshes))
+        body = list(_frame_lines(scene, name, meshes))
         if body or scene.parent(name) is not None or name != "world":
-            lines += [f"frame {_quoted(name)} {{", *(f"    {line}" for line in body), "}"]
+            lines += [f"frame {_quote(name)} {{", *(f"    {line}" for line in body), "}"]
     lines += [
-        f"allow_collision {_quoted(first)} {_quoted(second)};"
+        f"allow_collision {_quote(first)} {_quote(second)};"
         for first, second, _ in scene.allowed_pairs
     ]
     return "".join(f"{line}\n" for line in lines), meshes
 
 
-def _frame(scene: SceneGraph, name: str, meshes: dict[str, str]) -> Iterable[str]:
-    parent, joint, pose, inertia = (
-        scene.parent(name),
-        scene.joint(name),
-        scene.local_pose(name),
-        scene.inertia(name),
-    )
+def _frame_lines(scene: SceneGraph, name: str, meshes: dict[str, str]) -> Iterable[str]:
+    parent, joint = scene.parent(name), scene.joint(name)
+    pose, inertia = scene.local_pose(name), scene.inertia(name)
     if parent not in (None, "world"):
-        yield f"parent {_quoted(str(parent))};"
-    yield from _pose(pose)
+        yield f"parent {_quote(str(parent))};"
+    yield from _pose_statements(pose)
     if joint.is_actuated:
         yield f"type {joint.type};"
-        yield f"axis {_array(joint.axis)};"
+        yield f"axis {_array_text(joint.axis)};"
         if joint.name != name:
-            yield f"variable {_quoted(joint.name)};"
+            yield f"variable {_quote(joint.name)};"
         for word, value in (("lower", joint.lower), ("upper", joint.upper)):
             if math.isfinite(value):
-                yield f"{word} {_number(value)};"
+                yield f"{word} {_number_text(value)};"
     for word in scene.classes(name):
-        yield f"isa {_quoted(word)};"
+        yield f"isa {_quote(word)};"
     if inertia is not None:
-        yield f"mass {_number(inertia.mass)};"
+        yield f"mass {_number_text(inertia.mass)};"
     frictions = {part.friction for part in scene.shapes(name) if part.friction is not None}
     if len(frictions) == 1:
-        yield f"friction {_number(frictions.pop())};"
+        yield f"friction {_number_text(frictions.pop())};"
     for part in scene.shapes(name):
-        yield f"geometry {{ {' '.join(_geometry(part, meshes))} }}"
+        yield f"geometry {{ {' '.join(_geometry_statements(part, meshes))} }}"
 
 
-def _geometry(part: AttachedShape, meshes: dict[str, str]) -> Iterable[str]:
+def _geometry_statements(part: AttachedShape, meshes: dict[str, str]) -> Iterable[str]:
     shape = part.shape
     if shape.kind == "mesh":
         file = f"mesh_{shape.digest}.obj"
@@ -73,7 +69,7 @@ def _geometry(part: AttachedShape, meshes: dict[str, str]) -> Iterable[str]:
         yield f'mesh "{file}";'
     else:
         yield f"shape {shape.kind};"
-        sizes = [_number(value) for value in shape.dimensions]
+        sizes = [_number_text(value) for value in shape.dimensions]
         if shape.kind == "box":
             yield f"dimension [{', '.join(sizes)}];"
         elif shape.kind == "cone":
@@ -82,37 +78,43 @@ def _geometry(part: AttachedShape, meshes: dict[str, str]) -> Iterable[str]:
             yield from (
                 f"{word} {size};" for word, size in zip(("radius", "height"), sizes, strict=False)
             )
-    # others have their origin at the base, which may cost a last digit
+    # Other shapes have their origin at the base. Their pose may lose its last digit.
     if shape.kind in ("box", "sphere", "mesh"):
-        yield from _pose(part.pose)
+        yield from _pose_statements(part.pose)
     if part.color is not None:
         *color, alpha = (float(value) for value in part.color)
-        yield f"color {_array(color)}; alpha {_number(alpha)};"
+        yield f"color {_array_text(color)}; alpha {_number_text(alpha)};"
     if part.level is not None:
         yield f"level {part.level};"
     yield f"visual {int(part.visual)}; collision {int(part.collision)};"
 
 
-def _pose(pose: Pose) -> Iterable[str]:
-    """Yield the statements of a pose; none for the identity."""
+def _pose_statements(pose: Pose) -> Iterable[str]:
+    """Yield the statements of a pose, of which the identity has none."""
     if any(pose.translation):
-        yield f"translation {_array(pose.translation)};"
+        yield f"translation {_array_text(pose.translation)};"
     if tuple(pose.quat_xyzw) != tuple(Pose.identity().quat_xyzw):
-        yield f"quaternion {_array(pose.quat_xyzw)};"
+        yield f"quaternion {_array_text(pose.quat_xyzw)};"
 
 
-def _array(values: Iterable[float]) -> str:
-    return f"[{', '.join(_number(value) for value in values)}]"
+def _array_text(values: Iterable[float]) -> str:
+    return f"[{', '.join(_number_text(value) for value in values)}]"
 
 
-def _number(value: float) -> str:
-    """Return the shortest digits that read back to the same bits, without the plus sign that the language lacks."""
+def _number_text(value: float) -> str:
+    """Return the shortest digits with the same bits, without a plus sign in the exponent."""
     return repr(float(value)).replace("e+", "e")
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
+    """Return a name in quotes.
+
+    Raises:
+        SceneError: if the name is empty or contains a quote or a line break.
+    """
     if '"' in name or "\n" in name or not name:
         raise SceneError(
-            f"the name {name!r} cannot be written in a robray file, whose quotes it would end"
+            f"the name {name!r} cannot be written in a robray file: it is empty, or contains a"
+            " quote or a line break"
         )
     return f'"{name}"'

@@ -67,7 +67,7 @@ class Declarations:
         self.seen[real_path(path)] = None
         packages = self.loader.packages
         source, text = SourceText.read(
-            path, limit=packages.limits.text_bytes, before=self.bytes, unsaved=packages.unsaved
+            path, limit=packages.limits.text_bytes, n_bytes_before=self.bytes, unsaved=packages.unsaved
         )
         self.bytes += len(text)
         known = RsgText(source, text)
