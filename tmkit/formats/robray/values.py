@@ -338,7 +338,7 @@ def geometry_of(
     elif kind in ("cylinder", "cone"):
         shape, pose = _shape_on_base(kind, values, place)
     else:
-        shape = _centered_shape(kind, values, place)
+        shape = _shape_at_centre(kind, values, place)
     mass = values.get("mass")
     return GeometrySpec(
         shape=shape,
@@ -360,7 +360,7 @@ def _shape_kind(values: Mapping[str, Value], place: SourceLocation) -> str:
     return "mesh"
 
 
-def _required_size(
+def _require_size(
     kind: str, name: str, values: Mapping[str, Value], place: SourceLocation
 ) -> float:
     """Return a required size of the shape [m]."""
@@ -369,10 +369,12 @@ def _required_size(
     return values[name].number
 
 
-def _centered_shape(kind: str, values: Mapping[str, Value], place: SourceLocation) -> PrimitiveSpec:
+def _shape_at_centre(
+    kind: str, values: Mapping[str, Value], place: SourceLocation
+) -> PrimitiveSpec:
     """Return a box, a sphere or a grid."""
     if kind == "sphere":
-        return PrimitiveSpec("sphere", (_required_size(kind, "radius", values, place),))
+        return PrimitiveSpec("sphere", (_require_size(kind, "radius", values, place),))
     if "dimension" not in values:
         raise place.error(f"a {kind} needs 'dimension'")
     size = values["dimension"].numbers
@@ -391,14 +393,14 @@ def _shape_on_base(
     kind: str, values: Mapping[str, Value], place: SourceLocation
 ) -> tuple[PrimitiveSpec, PoseSpec]:
     """Return a cylinder or cone, and the pose of its centre relative to its base."""
-    height = _required_size(kind, "height", values, place)
+    height = _require_size(kind, "height", values, place)
     pose = PoseSpec((0.0, 0.0, 0.5 * height))
     if kind == "cylinder":
         return (
-            PrimitiveSpec("cylinder", (_required_size(kind, "radius", values, place), abs(height))),
+            PrimitiveSpec("cylinder", (_require_size(kind, "radius", values, place), abs(height))),
             pose,
         )
-    start = _required_size(kind, "start_radius", values, place)
+    start = _require_size(kind, "start_radius", values, place)
     end = values["end_radius"].number if "end_radius" in values else 0.0
     if start == end == 0.0:
         raise values["start_radius"].place.error("a cone needs a radius above 0 at one end")

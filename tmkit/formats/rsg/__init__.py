@@ -1,1 +1,1 @@
-"""Scenes in RSG-DSL, the robot scene graph language (docs/reference/rsg.md)."""
+"""Reader and writer of RSG-DSL, the robot scene graph language (docs/reference/rsg.md)."""

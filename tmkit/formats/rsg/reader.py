@@ -1,9 +1,9 @@
-"""Scenes in RSG-DSL, the language of the robot scene graph (docs/reference/rsg.md).
+"""Reader of scenes in RSG-DSL, the language of the robot scene graph (docs/reference/rsg.md).
 
-Declarations are read and linked (:mod:`tmkit.formats.rsg.declarations`), and their nodes become
-frames and groups (:mod:`tmkit.formats.rsg.nodes`). A node is a frame unless it is a group that is
-no root. A frame below several others is a child of the first, and each of them has an *observation*
-of it.
+Declarations are read and linked (:mod:`tmkit.formats.rsg.declarations`). Their nodes become frames
+and groups (:mod:`tmkit.formats.rsg.nodes`). A node is a frame unless it is a group other than a
+root. A frame below several others is a child of the first, and each of them has an *observation* of
+it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tmkit.formats.json.frames import sources_from_dict
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.package_uris import real_path
-from tmkit.formats.rsg.declarations import place_of, refuse_all
+from tmkit.formats.rsg.declarations import name_place, raise_errors
 from tmkit.formats.rsg.grammar import Declaration, Member, RsgText
-from tmkit.formats.rsg.nodes import NodeReader, placed
+from tmkit.formats.rsg.nodes import NodeReader, read_at
 from tmkit.formats.rsg.values import si_quantity
 from tmkit.formats.spec.build import build_scene
 from tmkit.formats.spec.model import (
@@ -42,162 +42,224 @@ ReadOther = Callable[[Path], SceneSpecification]
 def read_rsg(
     path: Path, *, loader: MeshLoader, read_other: ReadOther, note: Note
 ) -> SceneSpecification:
-    """Read a file in RSG-DSL with all that it imports; an error has up to 20 of declarations as ``errors``."""
+    """Read a file in RSG-DSL with its imports.
+
+    Args:
+        path: path of the file.
+        loader: loader of meshes, with the resolver of file names.
+        read_other: reader of imported files in other formats.
+        note: receives the notes about the file.
+
+    Raises:
+        FileFormatError: if the file is invalid. Its message lists up to 20 errors, and its data has
+            all of them as ``errors``.
+    """
     reader = _Reader(loader, note, read_other=read_other)
     reader.read(path, ())
-    refuse_all(reader.errors)  # what is missing after an error of syntax would be named wrongly
+    # After a syntax error, later errors about undeclared names would be misleading.
+    raise_errors(reader.errors)
     specification = reader.specification()
-    refuse_all(reader.errors)
+    raise_errors(reader.errors)
     return specification
 
 
 @dataclass(slots=True)
 class _Reader(NodeReader):
-    """The scene that declarations make."""
+    """Reader of the scene of all declarations."""
 
     read_other: ReadOther = field(kw_only=True)
 
     def specification(self) -> SceneSpecification:
-        others: list[SceneSpecification] = []
+        imports: list[SceneSpecification] = []
         allowed, bodies, facts = [], [], []
         for statement, text in self.statements:
             if statement.keyword == "NoiseSources":
-                with self.collected():
+                with self.collect_error():
                     node = JsonNode(statement.values[0], str(text.source.path), "NoiseSources")
-                    self.sources += placed(
-                        text.place(statement.at), partial(sources_from_dict, node)
+                    self.sources += read_at(
+                        text.place(statement.offset), partial(sources_from_dict, node)
                     )
-        for name in [name for name, made in self.nodes.items() if made.kind == "Instance"]:
-            with self.collected():
+        for name in [name for name, node in self.nodes.items() if node.kind == "Instance"]:
+            with self.collect_error():
                 self.expand(name, ())
         self.link()
-        refuse_all(self.errors)
-        reached = self.reached()
+        raise_errors(self.errors)
+        scene_nodes = self.scene_nodes()
         for statement, text in self.statements:
-            place = text.place(statement.at)
-            with self.collected():
+            place = text.place(statement.offset)
+            with self.collect_error():
                 if statement.keyword == "AllowCollision":
                     first, second, reason = statement.values
-                    one, other = self.scene_name(first.text), self.scene_name(second.text)
-                    at = text.place(second.at)
+                    first_name, second_name = (
+                        self.scene_name(first.text),
+                        self.scene_name(second.text),
+                    )
+                    second_place = text.place(second.offset)
                     allowed.append(
-                        AllowedPairSpec(one, other, reason or "", text.place(first.at), at)
+                        AllowedPairSpec(
+                            first_name,
+                            second_name,
+                            reason or "",
+                            text.place(first.offset),
+                            second_place,
+                        )
                     )
                 elif statement.keyword == "Body":
                     bodies.append(statement.values[0])
                 elif statement.keyword == "Relation":
                     kind, notation, values = statement.values
                     count = {"Pose": 7, "Position": 3, "Orientation": 4, "Twist": 6}[kind]
-                    numbers = placed(
+                    numbers = read_at(
                         place, partial(JsonNode(values, place.path, kind).numbers, count)
                     )
                     facts.append(FactSpec(kind, tuple(notation), tuple(numbers), place))
                 elif statement.keyword == "import":
-                    others.extend(self._imported(statement, text))
+                    imports.extend(self._import_specifications(statement, text))
         frames: list[FrameSpec] = []
         groups: list[GroupSpec] = []
-        for name in reached:
-            with self.collected():
+        for name in scene_nodes:
+            with self.collect_error():
                 if self.is_frame(name):
-                    made = self.frame(name)
-                    above = self.above[name] if len(self.above[name]) > 1 else ()
-                    seen = [_observed(made, self.scene_name(other)) for other in above]
-                    frames += [made, *seen]
+                    frame = self.frame(name)
+                    frames_above = (
+                        self.frames_above[name] if len(self.frames_above[name]) > 1 else ()
+                    )
+                    observations = [
+                        _observation_of(frame, self.scene_name(observer))
+                        for observer in frames_above
+                    ]
+                    frames += [frame, *observations]
                     groups += [
-                        GroupSpec(one.name, (made.name, one.name), (), one.place) for one in seen
+                        GroupSpec(
+                            observation.name, (frame.name, observation.name), (), observation.place
+                        )
+                        for observation in observations
                     ]
                 else:
                     groups.append(self.group(name))
         self._check_stamps(frames)
-        blocks = [made for block in self.blocks.values() for made in self._block(block, reached)]
+        blocks = [
+            specification
+            for block in self.blocks.values()
+            for specification in self._block(block, scene_nodes)
+        ]
         return SceneSpecification(
-            frames=(*frames, *(frame for other in others for frame in other.frames)),
-            allowed=(*allowed, *(pair for other in others for pair in other.allowed)),
-            groups=(*groups, *(group for other in others for group in other.groups)),
+            frames=(
+                *frames,
+                *(frame for specification in imports for frame in specification.frames),
+            ),
+            allowed=(
+                *allowed,
+                *(pair for specification in imports for pair in specification.allowed),
+            ),
+            groups=(
+                *groups,
+                *(group for specification in imports for group in specification.groups),
+            ),
             bodies_without_frames=(
                 *bodies,
-                *(body for other in others for body in other.bodies_without_frames),
+                *(
+                    body
+                    for specification in imports
+                    for body in specification.bodies_without_frames
+                ),
             ),
             facts=tuple(facts),
             function_blocks=(
                 *blocks,
-                *(block for other in others for block in other.function_blocks),
+                *(block for specification in imports for block in specification.function_blocks),
             ),
             is_whole=bool(self.roots) or not any(map(self.is_frame, self.nodes)),
         )
 
-    def _imported(self, statement: Member, text: RsgText) -> Iterator[SceneSpecification]:
-        """Yield what an import of another language, with a prefix or below a node, adds."""
-        file, prefix, under = statement.values
-        place = text.place(file.at)
-        if file.text.endswith(".rsg") and prefix is None and under is None:
+    def _import_specifications(
+        self, statement: Member, text: RsgText
+    ) -> Iterator[SceneSpecification]:
+        """Yield the scene of an import in another format, with a prefix or below a node."""
+        file, prefix, parent_node = statement.values
+        place = text.place(file.offset)
+        if file.text.endswith(".rsg") and prefix is None and parent_node is None:
             return
-        path = self.found(file, text)
+        path = self.resolve_file(file, text)
         if real_path(path) in self.seen:
             raise place.error(f"'{file.text}' imports itself")
         packages = self.loader.packages
         packages.count_include(place, is_slow=True)
         with packages.includes.reading(real_path(path), place.error):
-            other = self.read_other(path)
-        if under is not None:
-            self.known(self.nodes, under, text, "the node")
-        top = "world" if under is None else self.scene_name(under.text)
-        if prefix is None and under is None:
-            yield other
+            specification = self.read_other(path)
+        if parent_node is not None:
+            self.lookup(self.nodes, parent_node, text, "the node")
+        top = "world" if parent_node is None else self.scene_name(parent_node.text)
+        if prefix is None and parent_node is None:
+            yield specification
             return
         with reported(place):
             scene = SceneGraph(top).mount(
-                build_scene([other], loader=self.loader),
+                build_scene([specification], loader=self.loader),
                 top,
                 prefix=f"{prefix.text}/" if prefix is not None else "",
             )
-        made = specification_of_scene(scene, path=str(place))
-        yield replace(made, frames=made.frames[1:], function_blocks=other.function_blocks)
+        mounted = specification_of_scene(scene, path=str(place))
+        yield replace(
+            mounted, frames=mounted.frames[1:], function_blocks=specification.function_blocks
+        )
 
-    def _block(self, made: Declaration, reached: Sequence[str]) -> Iterator[FunctionBlockSpec]:
-        given = {
+    def _block(
+        self, declaration: Declaration, scene_nodes: Sequence[str]
+    ) -> Iterator[FunctionBlockSpec]:
+        references = {
             member.keyword: member.values[0]
-            for member in made.members
+            for member in declaration.members
             if member.keyword.endswith(("Hook", "Structure"))
         }
         hooks = {}
-        with self.collected():
+        with self.collect_error():
             for key in ("inputHook", "outputHook"):
-                hook = given.get(key)
+                hook = references.get(key)
                 hooks[key] = None if hook is None else self.scene_name(hook.text)
                 if hook is not None and hook.text not in self.nodes:
                     hint = did_you_mean(hook.text, self.nodes)
                     self.note(
-                        made.text.place(hook.at),
+                        declaration.text.place(hook.offset),
                         f"the hook '{hook.text}' is declared nowhere{hint}; it may come at run"
                         " time",
                     )
-                elif hook is not None and hook.text not in reached:
-                    self.note(made.text.place(hook.at), f"the hook '{hook.text}' is below no root")
+                elif hook is not None and hook.text not in scene_nodes:
+                    self.note(
+                        declaration.text.place(hook.offset),
+                        f"the hook '{hook.text}' is below no root",
+                    )
             structures = {
                 key: self._structure(
-                    self.known(self.nodes, given[key], made.text, "the structure").name.text, ()
+                    self.lookup(
+                        self.nodes, references[key], declaration.text, "the structure"
+                    ).name.text,
+                    (),
                 )
                 for key in ("inputStructure", "outputStructure")
-                if key in given
+                if key in references
             }
-            triggers = tuple(self._trigger(made, member) for member in made.get("trigger"))
+            triggers = tuple(
+                self._trigger(declaration, member) for member in declaration.get("trigger")
+            )
             yield FunctionBlockSpec(
-                made.name.text,
-                place_of(made),
+                declaration.name.text,
+                name_place(declaration),
                 structures.get("inputStructure"),
                 hooks["inputHook"],
                 structures.get("outputStructure"),
                 hooks["outputHook"],
                 triggers,
-                self.attributes(made),
+                self.attributes(declaration),
             )
 
-    def _trigger(self, made: Declaration, member: Member) -> tuple[str, str | float]:
+    def _trigger(self, declaration: Declaration, member: Member) -> tuple[str, str | float]:
         word, value = member.values
-        place = made.text.place(member.at)
+        place = declaration.text.place(member.offset)
         if word == "after":
-            return word, self.known(self.blocks, value, made.text, "the function block").name.text
+            return word, self.lookup(
+                self.blocks, value, declaration.text, "the function block"
+            ).name.text
         if word == "onChange":
             return word, self.scene_name(value.text)
         if value.unit.text.endswith(("Hz", "Hertz")):
@@ -209,35 +271,39 @@ class _Reader(NodeReader):
             raise place.error("a rate is above 0")
         return word, seconds
 
-    def _structure(self, name: str, above: tuple[str, ...]) -> StructureSpec:
-        made = self.nodes[name]
-        if len(above) > 100:
-            raise place_of(made).error("the structure of a function block is deeper than 100 nodes")
+    def _structure(self, name: str, structures_above: tuple[str, ...]) -> StructureSpec:
+        declaration = self.nodes[name]
+        if len(structures_above) > 100:
+            raise name_place(declaration).error(
+                "the structure of a function block is deeper than 100 nodes"
+            )
         content = kind = None
-        for member in made.get("geometry"):
-            found = self.known(self.contents, member.values[0], made.text, "the geometry")
-            content = {"PointCloud": "point_cloud"}.get(found.kind, found.kind.lower())
-            kind = next((one.values[0].text for one in found.get("type")), None)
-        cardinality = made.get("cardinality")
+        for member in declaration.get("geometry"):
+            geometry = self.lookup(
+                self.contents, member.values[0], declaration.text, "the geometry"
+            )
+            content = {"PointCloud": "point_cloud"}.get(geometry.kind, geometry.kind.lower())
+            kind = next((type_member.values[0].text for type_member in geometry.get("type")), None)
+        cardinality = declaration.get("cardinality")
         children = [
             child.text
-            for member in made.get("child")
+            for member in declaration.get("child")
             for child in member.values
             if child.text in self.nodes
         ]
         return StructureSpec(
             self.scene_name(name),
-            made.kind,
-            place_of(made),
+            declaration.kind,
+            name_place(declaration),
             content,
             kind,
             cardinality[-1].values[0] if cardinality else "1",
-            self.attributes(made),
-            tuple(self._structure(child, (*above, name)) for child in children),
+            self.attributes(declaration),
+            tuple(self._structure(child, (*structures_above, name)) for child in children),
         )
 
     def _check_stamps(self, frames: Sequence[FrameSpec]) -> None:
-        """Note that no time is known of all edges."""
+        """Add a note if no time stamp is within the histories of all edges."""
         moving = [frame for frame in frames if frame.stamps is not None and len(frame.stamps)]
         if moving:
             latest = max(moving, key=lambda frame: frame.stamps.stamps[0])  # type: ignore[union-attr]
@@ -250,17 +316,17 @@ class _Reader(NodeReader):
                 self.note(latest.place, f"{text}'{latest.name}' from {begin:g} s")
 
 
-def _observed(frame: FrameSpec, observer: str) -> FrameSpec:
-    """Return the observation of a frame by another that is above it too."""
+def _observation_of(frame: FrameSpec, observer: str) -> FrameSpec:
+    """Return the observation of a frame by another frame above it."""
     times = [] if frame.stamps is None else frame.stamps.stamps.tolist()
     stamp = times[-1] if times else None
-    given: dict[str, object] = {"kind": "pose", "stamp": stamp, "tags": []}
+    record: dict[str, object] = {"kind": "pose", "stamp": stamp, "tags": []}
     return FrameSpec(
         f"{frame.name} seen from {observer}",
         observer,
         frame.place,
         frame.pose,
         classes=("observation",),
-        attributes={"observation": given},
+        attributes={"observation": record},
         noise=frame.noise,
     )

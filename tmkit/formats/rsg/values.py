@@ -1,4 +1,4 @@
-"""The values of RSG-DSL: quantities in SI units, time stamps, poses."""
+"""Values of RSG-DSL: quantities in SI units, time stamps, poses."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from tmkit.spatial.converters import nearest_rotation
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_SLIP = 0.01  # how far a matrix may be from a rotation
+_MAX_ROTATION_ERROR = 0.01
+"""Largest distance of a matrix to the nearest rotation."""
 
-# Factor and divisor, so that 5 cm are exactly 0.05 m. Long names are those of the original's units.
+# Factor and divisor are separate, so 5 cm is exactly 0.05 m. The long names are from the original.
 UNITS: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "length": {
         "nm": (1, 1e9),
@@ -54,32 +55,46 @@ UNITS: Mapping[str, Mapping[str, tuple[float, float]]] = {
 }
 
 
-def in_si(value: float, unit: str, dimension: str, place: SourceLocation) -> float:
-    """Return a value in the SI unit of a dimension: ``length``, ``time`` or ``frequency``; other units are refused."""
-    known = UNITS[dimension]
-    if unit not in known:
-        other = next((kind for kind, units in UNITS.items() if unit in units), None)
-        what = f"'{unit}' is a unit of {other}" if other else f"unknown unit '{unit}'"
-        raise place.error(f"{what}, expected one of {dimension}{did_you_mean(unit, known)}")
-    factor, divisor = known[unit]
+def convert_to_si(value: float, unit: str, dimension: str, place: SourceLocation) -> float:
+    """Return a value in the SI unit of its dimension [m], [s] or [Hz].
+
+    Args:
+        value: value in ``unit``.
+        unit: name of the unit.
+        dimension: ``length``, ``time`` or ``frequency``.
+        place: location for errors.
+
+    Raises:
+        FileFormatError: if the unit is unknown or of another dimension.
+    """
+    factors = UNITS[dimension]
+    if unit not in factors:
+        other_dimension = next((kind for kind, units in UNITS.items() if unit in units), None)
+        fault = (
+            f"'{unit}' is a unit of {other_dimension}"
+            if other_dimension
+            else f"unknown unit '{unit}'"
+        )
+        raise place.error(f"{fault}, expected one of {dimension}{did_you_mean(unit, factors)}")
+    factor, divisor = factors[unit]
     return value * factor / divisor
 
 
 def si_quantity(quantity: Quantity, dimension: str, place: SourceLocation) -> float:
-    """Return a number with its unit in the SI unit of a dimension."""
-    return in_si(quantity.value, quantity.unit.text, dimension, place)
+    """Return a quantity in the SI unit of a dimension."""
+    return convert_to_si(quantity.value, quantity.unit.text, dimension, place)
 
 
-def stamp_of(value: Name, place: SourceLocation) -> float:
-    """Return the seconds of ``TimeStamp ( number unit )``."""
+def stamp_in_seconds(value: Name, place: SourceLocation) -> float:
+    """Return the time of ``TimeStamp ( number unit )`` [s]."""
     numbers = numbers_in(value.text)
     if len(numbers) != 1 or not value.text.startswith("TimeStamp"):
         raise place.error(f"expected 'TimeStamp ( number unit )', received '{value.text[:40]}'")
     ((number, unit),) = numbers
-    return in_si(number, unit or "s", "time", place)
+    return convert_to_si(number, unit or "s", "time", place)
 
 
-def pose_of_value(value: Name, place: SourceLocation, *, note: Note) -> Pose:
+def pose_from_value(value: Name, place: SourceLocation, *, note: Note) -> Pose:
     """Return the pose of a matrix or of ``Pose ( position, quaternion )``."""
     rows = [
         numbers_in(row) for row in re.findall(r"\[([^\]]*)\]", re.sub(r"//[^\n]*", "", value.text))
@@ -90,7 +105,7 @@ def pose_of_value(value: Name, place: SourceLocation, *, note: Note) -> Pose:
         unit = rows[0][2][1] or "m"
         with reported(place):
             return Pose(
-                [in_si(number, unit, "length", place) for number, _ in rows[0]],
+                [convert_to_si(number, unit, "length", place) for number, _ in rows[0]],
                 [n for n, _ in rows[1]],
             )
     if not value.text.startswith("Homogeneous") or [len(row) for row in rows] != [4] * 4:
@@ -103,13 +118,13 @@ def pose_of_value(value: Name, place: SourceLocation, *, note: Note) -> Pose:
         note(place, "the last row of the matrix is [0, 0, 0, 0], and is read as [0, 0, 0, 1]")
     elif last != [0.0, 0.0, 0.0, 1.0]:
         raise place.error(f"the last row of the matrix must be [0, 0, 0, 1], not {last}")
-    translation = [in_si(row[3][0], row[3][1] or "m", "length", place) for row in rows[:3]]
+    translation = [convert_to_si(row[3][0], row[3][1] or "m", "length", place) for row in rows[:3]]
     rotation = [[number for number, _ in row[:3]] for row in rows[:3]]
     try:
         return Pose.from_rotation_matrix(translation, rotation)
-    except SceneError:  # not within the rounding of six digits
+    except SceneError:  # not a rotation within the rounding of six digits
         with reported(place):
-            nearest = nearest_rotation(rotation, tolerance=_SLIP)
+            nearest = nearest_rotation(rotation, tolerance=_MAX_ROTATION_ERROR)
             note(
                 place,
                 f"the matrix differs from a rotation by {nearest.distance:.2g}; the nearest is"

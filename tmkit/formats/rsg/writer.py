@@ -1,12 +1,11 @@
-"""Scenes in RSG-DSL: everything that a scene is; what the language cannot say, its extensions do.
+"""Writer of complete scenes in RSG-DSL with its extensions.
 
-Frames are written in the order of the scene, groups and shapes behind them. A frame without a pose,
-joint or child of its own is a geometric node or a node, every other a transform. Its parent names
-it as a child, unless a group does that is below its parent; a group that is elsewhere names it as a
-``member``.
+Frames are written in the order of the scene, then groups and shapes. A frame without a pose, joint
+or child is a geometric node or a node, and every other frame is a transform. A parent lists a frame
+as a ``child``, unless a group below the parent lists it. Any other group lists it as a ``member``.
 
-Invariant: what is written reads back to an equal scene; every number has the shortest digits that
-    give the same bits.
+Invariant: the text reads back to an equal scene. Every number has the shortest digits with the same
+bits.
 """
 
 from __future__ import annotations
@@ -31,10 +30,17 @@ _SIZES = {
     "cone": ("radius", "height"),
     "capsule": ("radius", "height"),
 }
+"""Keywords of the sizes of a primitive shape, by kind."""
 
 
 def rsg_from_scene(scene: SceneGraph, *, loader: MeshLoader | None = None) -> str:
-    """Return a scene as text in RSG-DSL; arrays are written unless the loader finds the same in a mesh's source."""
+    """Return a scene as text in RSG-DSL.
+
+    Args:
+        scene: scene to write.
+        loader: loader that compares meshes with their source files. The text contains the arrays of
+            a mesh that differs from its source.
+    """
     return "".join(f"{line}\n" for line in _Writer(scene, loader or MeshLoader()).lines())
 
 
@@ -43,90 +49,102 @@ class _Writer:
         self.scene = scene
         self.loader = loader
         self.groups = {name: scene.group(name) for name in scene.group_names}
-        self.nodes = _distinct(scene, self.groups)
-        self.shapes: dict[str, str] = {}  # names by digest
+        self.nodes = _distinct_names(scene, self.groups)
+        # Names of shapes by digest.
+        self.shapes: dict[str, str] = {}
         self.contents: list[str] = []
         self.sources = SourceList()
-        self.above = self._frames_above()
-        # groups below frames
-        self.below: dict[str, list[str]] = {name: [] for name in scene.frame_names}
+        self.frames_above = self._frames_above()
+        # Groups below each frame.
+        self.groups_below: dict[str, list[str]] = {name: [] for name in scene.frame_names}
         for group in self.groups.values():
             for parent in group.parents:
-                self.below[parent].append(group.name)
-        self.in_groups = {
+                self.groups_below[parent].append(group.name)
+        self.frames_in_groups = {
             frame
             for group in self.groups.values()
             for frame in group.frames
-            if self.above[group.name] == {scene.parent(frame)}
+            if self.frames_above[group.name] == {scene.parent(frame)}
         }
 
     def lines(self) -> Iterator[str]:
         scene = self.scene
-        yield from (f"root {_name(name)}" for name in scene.root_names)
+        yield from (f"root {_quote_if_needed(name)}" for name in scene.root_names)
         for name in scene.frame_names:
             yield from self.frame(scene.specification(name))
         for group in self.groups.values():
             yield from self.group(group)
         yield from self.contents
         yield from (
-            f"AllowCollision {_name(a)} {_name(b)} {_json(reason)}"
+            f"AllowCollision {_quote_if_needed(a)} {_quote_if_needed(b)} {_json_text(reason)}"
             for a, b, reason in scene.allowed_pairs
         )
-        yield from (f"Body {_json(body)}" for body in scene.bodies_without_frames)
+        yield from (f"Body {_json_text(body)}" for body in scene.bodies_without_frames)
         if self.sources:
-            yield f"NoiseSources {_json(self.sources.to_list())}"
+            yield f"NoiseSources {_json_text(self.sources.to_list())}"
 
     def frame(self, frame: FrameSpecification) -> Iterator[str]:
         name = frame.name
-        children = [child for child in self.scene.children(name) if child not in self.in_groups]
+        children = [
+            child for child in self.scene.children(name) if child not in self.frames_in_groups
+        ]
         has_motion = (
             frame.pose != Pose.identity() or frame.joint != Fixed() or frame.stamps is not None
         )
         is_leaf = not (
-            has_motion or frame.noise is not None or self.scene.children(name) or self.below[name]
+            has_motion
+            or frame.noise is not None
+            or self.scene.children(name)
+            or self.groups_below[name]
         )
-        kind = "Group" if frame.parent is None else "Transform" if not is_leaf else "GeometricNode"
-        kind = "Node" if kind == "GeometricNode" and not frame.shapes else kind
-        yield f"{kind} {_name(name)} {{"
+        if frame.parent is None:
+            kind = "Group"
+        elif not is_leaf:
+            kind = "Transform"
+        else:
+            kind = "GeometricNode" if frame.shapes else "Node"
+        yield f"{kind} {_quote_if_needed(name)} {{"
         document = frame_to_dict(frame, self.sources)
-        yield from _attributes(frame)
-        yield from (f"  isa {_json(word)}" for word in frame.classes)
+        yield from _attribute_lines(frame)
+        yield from (f"  isa {_json_text(word)}" for word in frame.classes)
         if frame.body != name:
-            yield f"  body {_json(frame.body)}"
-        yield from (f"  child {_name(child)}" for child in children)
-        yield from (f"  child {_name(self.nodes[group])}" for group in self.below[name])
+            yield f"  body {_json_text(frame.body)}"
+        yield from (f"  child {_quote_if_needed(child)}" for child in children)
+        yield from (
+            f"  child {_quote_if_needed(self.nodes[group])}" for group in self.groups_below[name]
+        )
         if frame.joint != Fixed():
-            yield f"  joint {_json(document['joint'])}"
+            yield f"  joint {_json_text(document['joint'])}"
         for key in ("inertia", "twist", "noise"):
             if document.get(key) is not None:
-                yield f"  {key} {_json(document[key])}"
-        yield from _motion(frame)
+                yield f"  {key} {_json_text(document[key])}"
+        yield from _motion_lines(frame)
         for part in frame.shapes:
-            yield f"  geometry {_name(self.shape(part.shape))}{_options(part)}"
+            yield f"  geometry {_quote_if_needed(self.shape(part.shape))}{_options_text(part)}"
         yield "}"
 
     def group(self, group: Group) -> Iterator[str]:
-        above = self.above[group.name]
+        frames_above = self.frames_above[group.name]
         node = self.nodes[group.name]
-        yield f"Group {_name(node)} {{"
+        yield f"Group {_quote_if_needed(node)} {{"
         if node != group.name:
-            yield f"  called {_json(group.name)}"
+            yield f"  called {_json_text(group.name)}"
         if not group.parents and not any(
             group.name in other.groups for other in self.groups.values()
         ):
             yield "  unplaced"
-        yield from _attributes(group)
+        yield from _attribute_lines(group)
         for frame in group.frames:
             parent = self.scene.parent(frame)
             yield (
-                f"  {'child' if parent is not None and above <= {parent} else 'member'}"
-                f" {_name(frame)}"
+                f"  {'child' if parent is not None and frames_above <= {parent} else 'member'}"
+                f" {_quote_if_needed(frame)}"
             )
-        yield from (f"  child {_name(self.nodes[one])}" for one in group.groups)
+        yield from (f"  child {_quote_if_needed(self.nodes[child])}" for child in group.groups)
         yield "}"
 
     def shape(self, shape: Shape) -> str:
-        """Return the name of a shape, which is declared once."""
+        """Return the name of a shape, and declare it at its first use."""
         if shape.digest not in self.shapes:
             kind = shape.kind.title().replace("_", "")
             name = self.shapes[shape.digest] = f"{shape.kind}_{len(self.shapes) + 1}"
@@ -138,62 +156,62 @@ class _Writer:
             else:
                 kind = kind if kind in ("Mesh", "PointCloud") else "Shape"
                 self.contents.append(
-                    f"{kind} {name} data {_json(shape_to_dict(shape, self.loader))}"
+                    f"{kind} {name} data {_json_text(shape_to_dict(shape, self.loader))}"
                 )
         return self.shapes[shape.digest]
 
     def _frames_above(self) -> dict[str, set[str]]:
-        """Return the frames that each group is below, as the reader finds them."""
+        """Return the frames above each group, as in the reader."""
         holders: dict[str, list[str]] = {name: [] for name in self.groups}
         for group in self.groups.values():
-            for one in group.groups:
-                holders[one].append(group.name)
-        above: dict[str, set[str]] = {}
+            for child in group.groups:
+                holders[child].append(group.name)
+        frames_above: dict[str, set[str]] = {}
         for start in self.groups:
-            waiting = [start]
-            while waiting:
-                name = waiting[-1]
-                missing = [holder for holder in holders[name] if holder not in above]
+            stack = [start]
+            while stack:
+                name = stack[-1]
+                missing = [holder for holder in holders[name] if holder not in frames_above]
                 if missing:
-                    waiting += missing
+                    stack += missing
                     continue
-                above[name] = {*self.groups[name].parents}.union(
-                    *(above[holder] for holder in holders[name])
+                frames_above[name] = {*self.groups[name].parents}.union(
+                    *(frames_above[holder] for holder in holders[name])
                 )
-                waiting.pop()
-        return above
+                stack.pop()
+        return frames_above
 
 
-def _distinct(scene: SceneGraph, groups: Iterable[str]) -> dict[str, str]:
-    """Return for each group a name that no frame and no other group has."""
+def _distinct_names(scene: SceneGraph, groups: Iterable[str]) -> dict[str, str]:
+    """Return a node name for each group, distinct from those of frames and other groups."""
     taken = {*scene.frame_names, *groups}
-    found = {}
+    names = {}
     for group in groups:
         name, number = group, 1
         while name in scene or (number > 1 and name in taken):
             number += 1
             name = f"{group} ({number})"
         taken.add(name)
-        found[group] = name
-    return found
+        names[group] = name
+    return names
 
 
-def _attributes(owner: FrameSpecification | Group) -> Iterator[str]:
+def _attribute_lines(owner: FrameSpecification | Group) -> Iterator[str]:
     document = attributes_to_dict(owner)
     stamps = document.get("attribute_stamps", {})
     for key, value in document.get("attributes", {}).items():
-        several = (
+        is_list = (
             isinstance(value, list)
             and len(value) > 1
-            and all(isinstance(one, str) for one in value)
+            and all(isinstance(item, str) for item in value)
         )
         stamp = f", TimeStamp ( {stamps[key]!r} s )" if key in stamps else ""
-        for one in value if several else [value]:
-            yield f"  Attribute ({_json(key)}, {_json(one)}{stamp})"
+        for item in value if is_list else [value]:
+            yield f"  Attribute ({_json_text(key)}, {_json_text(item)}{stamp})"
 
 
-def _motion(frame: FrameSpecification) -> Iterator[str]:
-    """Yield where a frame is, and was."""
+def _motion_lines(frame: FrameSpecification) -> Iterator[str]:
+    """Yield the lines of the pose and the history of a frame."""
     rigid = []
     stamps = frame.stamps
     times = [] if stamps is None else numbers_to_list(stamps.stamps)
@@ -201,25 +219,25 @@ def _motion(frame: FrameSpecification) -> Iterator[str]:
         window = None if stamps.window == float("inf") else stamps.window
         default = max(HISTORY_WINDOW, times[-1] - times[0]) if times else None
         if (stamps.capacity, window) != (max(HISTORY_CAPACITY, len(times)), default):
-            yield f"  history {_json({'capacity': stamps.capacity, 'window': window})}"
+            yield f"  history {_json_text({'capacity': stamps.capacity, 'window': window})}"
         for number, (time, pose) in enumerate(zip(times, stamps.poses, strict=True), 1):
             rigid.append(
                 f"    RigidTransform t{number} {{ stamp TimeStamp ( {time!r} s ) value"
-                f" {_pose(pose)} }}"
+                f" {_pose_text(pose)} }}"
             )
     newest = stamps.poses[-1] if stamps is not None and times else Pose.identity()
     if frame.pose != newest:
-        rigid.append(f"    RigidTransform t0 {{ value {_pose(frame.pose)} }}")
+        rigid.append(f"    RigidTransform t0 {{ value {_pose_text(frame.pose)} }}")
     if rigid:
         yield from ("  transforms {", *rigid, "  }")
 
 
-def _pose(pose: Pose) -> str:
-    """Return a matrix where its rotation is of ones and zeros, else position and quaternion."""
+def _pose_text(pose: Pose) -> str:
+    """Return a matrix for an axis-aligned rotation, else position and quaternion."""
     rows = pose.rotation.tolist()
     x = numbers_to_list(pose.translation)
-    plain = all(value in (0.0, 1.0, -1.0) for row in rows for value in row)
-    if plain and Pose.from_rotation_matrix(x, rows) == pose:
+    is_axis_aligned = all(value in (0.0, 1.0, -1.0) for row in rows for value in row)
+    if is_axis_aligned and Pose.from_rotation_matrix(x, rows) == pose:
         lines = [
             f"[{', '.join(map(repr, row))}, {end!r} m]" for row, end in zip(rows, x, strict=True)
         ]
@@ -228,29 +246,27 @@ def _pose(pose: Pose) -> str:
     return f"Pose ([{', '.join(map(repr, x))} m], [{quaternion}])"
 
 
-def _options(part: AttachedShape) -> str:
-    """Return what is said of a shape on a frame beside its content."""
-    given: dict[str, Any] = {}
+def _options_text(part: AttachedShape) -> str:
+    """Return the options of a shape on a frame."""
+    options: dict[str, Any] = {}
     if part.pose != Pose.identity():
-        given["pose"] = numbers_to_list(part.pose.as_array())
+        options["pose"] = numbers_to_list(part.pose.as_array())
     if part.color is not None:
-        given["color"] = numbers_to_list(part.color)
-    given |= {key: False for key in ("visual", "collision") if not getattr(part, key)}
-    given |= {
+        options["color"] = numbers_to_list(part.color)
+    options |= {key: False for key in ("visual", "collision") if not getattr(part, key)}
+    options |= {
         key: value
         for key in ("level", "friction", "stamp")
         if (value := getattr(part, key)) is not None
     }
-    return (
-        f" {{ {' '.join(f'{key} {_json(value)}' for key, value in given.items())} }}"
-        if given
-        else ""
-    )
+    if not options:
+        return ""
+    return f" {{ {' '.join(f'{key} {_json_text(value)}' for key, value in options.items())} }}"
 
 
-def _json(value: object) -> str:
+def _json_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True)
 
 
-def _name(name: str) -> str:
-    return name if re.fullmatch(r"[^\W\d]\w*", name) else _json(name)
+def _quote_if_needed(name: str) -> str:
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else _json_text(name)
