@@ -80,7 +80,7 @@ def test_goals_of_all_kinds(tmp_path: Path) -> None:
         ArmAt({"panda_joint1": 0.5}),
     ]
     assert isinstance(shown, GoalScene)
-    assert set(shown.stated) == {"a", "b"}
+    assert set(shown.goal_frames) == {"a", "b"}
     nested = tmp_path / "deeper"
     nested.mkdir()
     file, _ = load_planning_problem(write(nested, PROBLEM.replace('"(on a b)"', '"goals/p.pddl"')))

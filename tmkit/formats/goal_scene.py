@@ -37,12 +37,12 @@ class GoalScene:
     """A scene that defines a goal.
 
     Attributes:
-        scene: start scene with the stated objects at their goals.
-        stated: movable frames of the start with a goal, in the order of the files.
+        scene: start scene with the goal frames at their goals.
+        goal_frames: movable frames of the start with a goal, in the order of the files.
     """
 
     scene: SceneGraph
-    stated: tuple[str, ...]
+    goal_frames: tuple[str, ...]
 
 
 def load_goal_scene(
@@ -67,23 +67,23 @@ def load_goal_scene(
     """
     contents = read_specifications(files, reading=reading, on_note=on_note)
     goal = frames_by_name(frame for spec in contents.specifications for frame in spec.frames)
-    stated = tuple(
+    goal_frames = tuple(
         name for name, frame in goal.items() if name in start and _is_movable(name, start, frame)
     )
     for name, frame in goal.items():
-        if name in start and name not in stated:
+        if name in start and name not in goal_frames:
             _require_unmoved(frame, start)
         _require_parent(frame, start, goal)
     with start.edit() as edit:
-        _detach_objects(edit, start, stated)
-        _place_objects(edit, goal, stated, contents.loader)
+        _detach_objects(edit, start, goal_frames)
+        _place_objects(edit, goal, goal_frames, contents.loader)
         add_allowed(edit, contents.specifications)
     scene = edit.finish()
     if contents.semantics:
         from tmkit.formats.srdf.values import allow_disabled_pairs
 
         scene = allow_disabled_pairs(scene, contents.semantics, note=contents.note)
-    return GoalScene(scene, stated)
+    return GoalScene(scene, goal_frames)
 
 
 def _is_movable(name: str, start: SceneGraph, frame: FrameSpec) -> bool:
@@ -116,24 +116,26 @@ def _require_parent(frame: FrameSpec, start: SceneGraph, goal: dict[str, FrameSp
     raise (frame.parent_place or frame.place).error(reason)
 
 
-def _detach_objects(edit: SceneEdit, start: SceneGraph, stated: tuple[str, ...]) -> None:
-    """Make stated objects, and movable objects on them, children of their root."""
+def _detach_objects(edit: SceneEdit, start: SceneGraph, goal_frames: tuple[str, ...]) -> None:
+    """Make goal frames, and movable frames on them, children of their root."""
     children = [
         frame
         for frame in start.frame_names
-        if start.parent(frame) in stated
-        and frame not in stated
+        if start.parent(frame) in goal_frames
+        and frame not in goal_frames
         and _MOVABLE & {*start.classes(frame)}
     ]
-    for frame in (*stated, *children):
+    for frame in (*goal_frames, *children):
         edit.reparent(frame, start.root(frame), pose=Pose.identity())
 
 
 def _place_objects(
-    edit: SceneEdit, goal: dict[str, FrameSpec], stated: tuple[str, ...], loader: MeshLoader
+    edit: SceneEdit, goal: dict[str, FrameSpec], goal_frames: tuple[str, ...], loader: MeshLoader
 ) -> None:
-    """Add new frames, parents first, and move stated objects to their goals."""
-    pending = [frame for name, frame in goal.items() if name in stated or name not in edit.scene]
+    """Add new frames, parents first, and move goal frames to their goals."""
+    pending = [
+        frame for name, frame in goal.items() if name in goal_frames or name not in edit.scene
+    ]
     while pending:
         ready = [frame for frame in pending if frame.parent is None or frame.parent in edit.scene]
         for frame in ready:
@@ -142,7 +144,7 @@ def _place_objects(
         if not ready:  # all parents are declared, so a cycle is the only cause
             raise pending[0].place.error(f"the parents of '{pending[0].name}' form a cycle")
         pending = [frame for frame in pending if frame not in ready]
-    for name in stated:
+    for name in goal_frames:
         frame = goal[name]
         with reported(frame.place):
             edit.reparent(name, frame.parent or edit.scene.root(name), pose=zero_pose_of(frame))

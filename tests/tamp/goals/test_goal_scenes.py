@@ -50,7 +50,7 @@ def test_a_goal_that_turns_a_tower_over(tmp_path: Path, domain: PlanningDomain) 
     goal = load_goal_scene(
         start(), write(tmp_path / "goal.robray", frame("a", "b"), frame("b", "c"))
     )
-    assert goal.stated == ("a", "b")
+    assert goal.goal_frames == ("a", "b")
     assert goal_of_scene(goal, start(), domain=domain) == "(and (on a b) (on b c))"
     result = tk.plan(start(), goal=goal, robot=GANTRY)
     assert result.plan is not None, result.explanation
@@ -103,7 +103,7 @@ def test_a_goal_file_may_repeat_the_furniture(tmp_path: Path, domain: PlanningDo
     """An object at its start place is no contradiction, and is not stated."""
     table = "frame table { translation [0, 0, -0.05]; }\n"
     goal = load_goal_scene(start(), write(tmp_path / "goal.robray", table, frame("b", "a")))
-    assert goal.stated == ("b",)
+    assert goal.goal_frames == ("b",)
 
 
 def test_semantics_without_a_word_on_goals_give_all_facts_of_what_is_stated() -> None:
@@ -233,10 +233,10 @@ def test_pairs_that_the_goal_lets_touch(tmp_path: Path) -> None:
     goal.write_text(f'include "pairs.srdf"\n{goal.read_text()}', encoding="utf-8")
     included = load_goal_scene(start(), goal)
     goal.write_text(f"{CLASSES}{frame('a', 'b')}allow_collision a c;\n", encoding="utf-8")
-    stated = load_goal_scene(start(), goal)
-    for read in (named, included, stated):
+    goal_frames = load_goal_scene(start(), goal)
+    for read in (named, included, goal_frames):
         assert read.scene.is_allowed("a", "c")
-        assert read.stated == ("a",)
+        assert read.goal_frames == ("a",)
     assert not start().is_allowed("a", "c")
     goal.write_text(f"{CLASSES}{frame('a', 'b')}allow_collision a x;\n", encoding="utf-8")
     with pytest.raises(
@@ -256,4 +256,4 @@ def test_a_goal_may_read_in_folders_that_are_allowed(tmp_path: Path) -> None:
         load_goal_scene(start(), goal)
     assert load_goal_scene(
         start(), goal, reading=ReadingOptions(allow_folders=[tmp_path])
-    ).stated == ("a",)
+    ).goal_frames == ("a",)

@@ -128,7 +128,7 @@ class JsonNode:
         return [item.number() for item in items]
 
     def one_of(self, choices: Sequence[str]) -> str:
-        """Return the value as one of the choices."""
+        """Return the value, which must be one of the choices."""
         word = self.text()
         if word not in choices:
             raise self.error(

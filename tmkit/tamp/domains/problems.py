@@ -241,15 +241,15 @@ def goal_of_scene(
     if isinstance(goal, SceneGraph):
         goal = GoalScene(goal, tuple(frame for frame in movable_frames(goal) if frame in scene))
     stored = _stored_goal_facts(goal.scene, scene, domain)
-    if not goal.stated and not stored:
+    if not goal.goal_frames and not stored:
         movable = ", ".join(movable_frames(scene)) or "none"
         raise SceneError(
             f"the goal scene states no movable object of the start (movable there: {movable})"
         )
     objects = domain.semantics.objects(scene)
     facts = (
-        (*domain.semantics.goal_facts(goal.scene, objects, goal.stated), *stored)
-        if goal.stated
+        (*domain.semantics.goal_facts(goal.scene, objects, goal.goal_frames), *stored)
+        if goal.goal_frames
         else stored
     )
     if not facts:
