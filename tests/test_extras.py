@@ -10,7 +10,7 @@ import pytest
 from support.absent_libraries import COMMAND, EXTRAS, optional_modules, run_without
 
 import tmkit
-from tmkit._support.named_code import named_module
+from tmkit._support.named_code import import_named_module
 from tmkit.errors import MissingExtraError, TaskError
 from tmkit.robots import load_manipulator
 from tmkit.tamp import load_planning_domain
@@ -252,7 +252,7 @@ def test_code_of_users_that_needs_an_extra_names_it(tmp_path: Path) -> None:
         lambda: load_planning_domain(
             tmp_path / "mine.pddl", manipulator=arm, semantics=tmp_path / "mine.py"
         ),
-        lambda: named_module(f"{tmp_path / 'mine.py'}:blocks"),
+        lambda: import_named_module(f"{tmp_path / 'mine.py'}:blocks"),
         lambda: tmkit.plan(
             scene,
             goal="(holding a)",

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from tmkit._support import output, signals as interrupts
-from tmkit._support.output import in_new_folder, write_files
-from tmkit._support.signals import interrupts_kept, temporary_folder
+from tmkit._support.output import fill_new_folder, write_files
+from tmkit._support.signals import defer_interrupts, temporary_folder
 
 SOURCES = {interrupts.__file__, output.__file__}
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -77,12 +77,12 @@ def replace_files() -> None:
 def fill_folder() -> None:
     """Write a folder that must not be there half."""
     target = Path(tempfile.gettempdir()) / "kept" / "folder"
-    in_new_folder(target, lambda folder: (folder / "file").write_bytes(b"x") and None)
+    fill_new_folder(target, lambda folder: (folder / "file").write_bytes(b"x") and None)
 
 
 def defer() -> None:
     """Keep signals for a while."""
-    with interrupts_kept():
+    with defer_interrupts():
         pass
 
 

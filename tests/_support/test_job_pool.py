@@ -29,7 +29,7 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give temporary folders a place of their own."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    interrupts._remove_left_behind.cache_clear()
+    interrupts._remove_abandoned_folders.cache_clear()
     return tmp_path
 
 
@@ -108,7 +108,7 @@ def test_later_jobs_end_when_an_earlier_one_decides(folder: Path) -> None:
 @LINUX
 def test_a_job_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Who does not answer polite requests is killed after a while."""
-    monkeypatch.setattr(worker_processes, "_PATIENCE", 1.0)
+    monkeypatch.setattr(worker_processes, "_TERMINATION_TIMEOUT", 1.0)
     told: list[Any] = []
     sign = tmp_path / "sign"
 

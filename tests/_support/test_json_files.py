@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from tmkit._support.json_files import _repeated_key, read_json
+from tmkit._support.json_files import _find_repeated_key, read_json
 from tmkit.errors import FileFormatError
 
 CASES = {
@@ -41,4 +41,4 @@ def test_a_key_that_is_given_twice(tmp_path: Path, text: str) -> None:
 def test_other_documents_are_read(members: list[tuple[str, bool]]) -> None:
     """Keys that differ are no repetition, whatever marks are in them and in values."""
     document = {key: {key: key} if nested else [key, key] for key, nested in members}
-    assert _repeated_key(json.dumps(document)) == ("", 0)
+    assert _find_repeated_key(json.dumps(document)) == ("", 0)

@@ -17,7 +17,7 @@ import pytest
 from support.processes import Process
 
 from tmkit._support import signals as interrupts
-from tmkit._support.signals import interrupts_kept, temporary_folder
+from tmkit._support.signals import defer_interrupts, temporary_folder
 from tmkit.cli.signals import EndingSignals, Interrupted
 
 
@@ -30,7 +30,7 @@ def interrupt() -> None:
 
 def swallow(done: list[str]) -> None:
     """Catch everything, as some libraries do, and go on."""
-    with interrupts_kept():
+    with defer_interrupts():
         with suppress(BaseException):
             interrupt()
         done.append("all of it")
@@ -49,9 +49,9 @@ def test_a_swallowed_interrupt_is_delivered_at_the_end() -> None:
 def test_without_an_interrupt_nothing_happens() -> None:
     """The handler is the one that was there, also after an exception."""
     handler = signal.getsignal(signal.SIGINT)
-    with interrupts_kept():
+    with defer_interrupts():
         pass
-    with pytest.raises(ZeroDivisionError), interrupts_kept():
+    with pytest.raises(ZeroDivisionError), defer_interrupts():
         raise ZeroDivisionError
     assert signal.getsignal(signal.SIGINT) is handler
 
@@ -104,7 +104,7 @@ def test_another_thread_may_enter() -> None:
 
     def enter() -> None:
         try:
-            with interrupts_kept():
+            with defer_interrupts():
                 pass
         except BaseException as error:
             failed.append(error)
@@ -119,7 +119,7 @@ def test_an_ignored_interrupt_stays_ignored() -> None:
     """Where the process ignores interrupts, the block does too."""
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with interrupts_kept():
+        with defer_interrupts():
             interrupt()
     finally:
         signal.signal(signal.SIGINT, handler)
@@ -143,7 +143,7 @@ with temporary_folder("held") as folder:
 def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give temporary folders a place of their own."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    interrupts._remove_left_behind.cache_clear()
+    interrupts._remove_abandoned_folders.cache_clear()
     return tmp_path
 
 

@@ -37,7 +37,7 @@ def run():
         code = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
         command = [sys.executable, "-c", code]
         with processes.Program(command, folder=folder, environment={}, time_limit=600.0) as program:
-            program.finished(seconds=600.0)
+            program.wait(seconds=600.0)
 
 for task in (work, run):
     threading.Thread(target=task, daemon=True).start()
@@ -93,7 +93,7 @@ def test_a_program_dies_with_the_process_that_started_it(tmp_path: Path, way: st
 
 @LINUX
 @pytest.mark.parametrize(
-    "way", [processes._TIED_BY_SHELL, processes._TIED_BY_PYTHON], ids=["shell", "python"]
+    "way", [processes._SHELL_LAUNCHER, processes._PYTHON_LAUNCHER], ids=["shell", "python"]
 )
 def test_a_program_does_not_begin_when_its_starter_is_dead(tmp_path: Path, way: str) -> None:
     """Should the starter die before the signal is asked for, the program is not run."""
@@ -114,15 +114,15 @@ def test_words_and_codes_arrive_as_they_are(
     if not found:
         monkeypatch.setattr(processes.shutil, "which", lambda _: None)
     words = ["a b", "'", '"', "*", "$PPID", "-x", "", "\n"]
-    processes._tie.cache_clear()
+    processes._launcher.cache_clear()
     try:
         command = [sys.executable, "-c", "import sys; print(sys.argv[1:]); sys.exit(7)", *words]
         with processes.Program(
             command, folder=tmp_path, environment={"A": "b"}, time_limit=600.0
         ) as program:
-            finished = program.finished(seconds=600.0)
+            finished = program.wait(seconds=600.0)
     finally:
-        processes._tie.cache_clear()
+        processes._launcher.cache_clear()
     assert (finished.code, finished.output) == (7, f"{words}\n")
 
 
@@ -136,7 +136,7 @@ def test_a_program_is_killed_upon_what_it_writes(tmp_path: Path) -> None:
     with processes.Program(
         command, folder=tmp_path, environment={}, time_limit=600.0, stop_at="enough"
     ) as program:
-        finished = program.finished(seconds=600.0)
+        finished = program.wait(seconds=600.0)
     assert (finished.code, finished.output) == (-signal.SIGKILL, "begun\nenough\n")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from support.processes import Process
 from tmkit._support.signals import temporary_folder
-from tmkit._support.subprocesses import tied
+from tmkit._support.subprocesses import tie_to_parent
 from tmkit.motion import PathQuery, PathResult
 
 __all__ = ["Lost", "Unfit", "UnfitError", "do"]
@@ -61,7 +61,7 @@ def do(job: Job, tell: Callable[[Any], None]) -> Any:
     # with a folder and a program of its own, which ends with it, until it is ended
     if word == "sleep":
         with temporary_folder("nap"):
-            program = Process(tied([sys.executable, "-c", "import time; time.sleep(600)"]))
+            program = Process(tie_to_parent([sys.executable, "-c", "import time; time.sleep(600)"]))
             try:
                 tell((os.getpid(), program.pid))
                 time.sleep(600)

@@ -1,4 +1,4 @@
-"""Helpers without a subject of their own: source locations, import notes, XML, limits, atomic output, processes.
+"""General helpers: source locations, import notes, XML, limits, atomic output, processes.
 
 These modules do not depend on scenes or formats; all packages above use them.
 """
@@ -9,7 +9,7 @@ import sys
 if getattr(sys.modules[__name__.partition(".")[0]], "_DISTRIBUTION", None) != "tmkit-robotics":
     from tmkit._support.other_distribution import explain_damage
 
-    raise ImportError(explain_damage())  # or the core would be used without its exceptions
+    raise ImportError(explain_damage())  # before the core is used without its exceptions
 
-# silent unless the user configures logging
+# Without a configuration of logging, the package writes no records.
 logging.getLogger(__name__).addHandler(logging.NullHandler())

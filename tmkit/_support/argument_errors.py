@@ -1,8 +1,8 @@
-"""Arguments of a wrong type: which one, what was expected, what to write instead.
+"""Errors for arguments of a wrong type, with the argument, the expected type and a correction.
 
-The compiled core passes each call that fits no signature to :func:`argument_error`; public
-functions written in Python check what they are given with :func:`check_argument`. Signatures are
-read from the binding itself, so a new function of the core needs nothing here.
+The compiled core passes each call that fits no signature to :func:`argument_error`. Public
+functions written in Python check their arguments with :func:`check_argument`. Signatures are read
+from the binding, so a new function of the core needs no entry here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Any
 
 from tmkit.errors import ArgumentError, nearest_name
 
-_LONGEST_VALUE = 60  # characters of a received value that are shown
+_MAX_VALUE_LENGTH = 60
+"""Largest length of a received value that a message shows [characters]."""
 
 
 def check_argument(
@@ -29,7 +30,16 @@ def check_argument(
     hint: str = "",
     words: str = "",
 ) -> None:
-    """Raise an ``ArgumentError`` unless ``value`` is an instance of ``expected``, or of what ``words`` say."""
+    """Raise an ``ArgumentError`` unless ``value`` is an instance of ``expected``.
+
+    Args:
+        value: argument.
+        expected: accepted type, or several.
+        name: name of the parameter.
+        function: name of the function, for the message.
+        hint: correction, appended to the message.
+        words: description of the accepted types in the message. Defaults to their names.
+    """
     if isinstance(value, expected):
         return
     types = expected if isinstance(expected, tuple) else (expected,)
@@ -39,14 +49,14 @@ def check_argument(
 
 def callable_name(function: object) -> str:
     """Return the name of a function, or of the class of another callable or object."""
-    named = function if hasattr(function, "__qualname__") else type(function)
-    return str(named.__qualname__)
+    definition = function if hasattr(function, "__qualname__") else type(function)
+    return str(definition.__qualname__)
 
 
 def plan_hint(value: object) -> str:
-    """Return what to give in place of something that is not a plan."""
+    """Return a correction for an argument that is not a plan."""
     if value is None:
-        return "planning found none; see result.explanation"
+        return "planning failed; see result.explanation"
     return (
         "give its plan: result.plan"
         if hasattr(value, "plan")
@@ -55,7 +65,7 @@ def plan_hint(value: object) -> str:
 
 
 def degrees_hint(value: float) -> str:
-    """Return a hint that joint values are radians, for one that is more than a full turn."""
+    """Return a hint on the unit of joint values for a value of more than a full turn [rad]."""
     return (
         f"; joint values are in radians: {value:g} degrees are {math.radians(value):.4g}"
         if abs(value) > 7.0
@@ -67,86 +77,85 @@ def argument_error(
     function: Any, positional: Sequence[Any], keywords: Mapping[str, Any]
 ) -> ArgumentError:
     """Return the error for a call of a bound function that fits none of its ``__nb_signature__``."""
-    # as users write it: the class for a constructor
+    # A constructor has the name of its class.
     parts: list[str] = function.__qualname__.split(".")
     name = parts[-2] if parts[-1] == "__init__" and len(parts) > 1 else parts[-1]
     failures = [
         _failure(signature, name, positional, keywords) for signature in _signatures(function)
     ]
-    # Of several overloads, the one that most of the arguments fit is the one that was meant.
+    # Of several overloads, the one that fits the most arguments is reported.
     return max(failures, key=lambda failure: failure[0])[1]
 
 
 def _failure(
     signature: inspect.Signature, name: str, positional: Sequence[Any], keywords: Mapping[str, Any]
 ) -> tuple[int, ArgumentError]:
-    """Return how many arguments fit a signature, and the error for the first that does not."""
+    """Return the number of arguments that fit a signature, and the error for the first mismatch."""
     try:
         bound = signature.bind(*positional, **keywords).arguments
     except TypeError as error:
         unknown = next((key for key in keywords if key not in signature.parameters), None)
-        near = nearest_name(unknown, signature.parameters) if unknown is not None else None
-        hint = f"; did you mean '{near}'?" if near else _spelling(name, signature)
-        # a wrong keyword is often the one that is missing, so it is named first
+        nearest = nearest_name(unknown, signature.parameters) if unknown is not None else None
+        hint = f"; did you mean '{nearest}'?" if nearest else _correct_call(name, signature)
+        # An unknown keyword is often a misspelt required one, so the message names it first.
         reason = error if unknown is None else f"got an unexpected keyword argument '{unknown}'"
-        unfit = sum(key not in signature.parameters for key in keywords)
-        return -1 - unfit, ArgumentError(f"{name}(): {reason}{hint}", function=name)
-    fitting = 0
+        n_unknown = sum(key not in signature.parameters for key in keywords)
+        return -1 - n_unknown, ArgumentError(f"{name}(): {reason}{hint}", function=name)
+    n_matches = 0
     for parameter, value in bound.items():
         annotation = signature.parameters[parameter].annotation
-        if parameter != "self" and not _fits(value, annotation):
-            return fitting, _mismatch(
-                name, parameter, _words(annotation), value, _hint(value, annotation, bound)
-            )
-        fitting += 1
-    message = f"{name}(): the arguments do not fit the signature {_readable(name, signature)}"
-    return fitting, ArgumentError(message, function=name)
+        if parameter != "self" and not _is_match(value, annotation):
+            hint = _hint(value, annotation, bound)
+            return n_matches, _mismatch(name, parameter, _describe(annotation), value, hint)
+        n_matches += 1
+    message = f"{name}(): the arguments do not fit the signature {_format_call(name, signature)}"
+    return n_matches, ArgumentError(message, function=name)
 
 
-def _spelling(name: str, signature: inspect.Signature) -> str:
-    """Return how to call a function; of one with a reference, the call that states it, since its order is a trap."""
+def _correct_call(name: str, signature: inspect.Signature) -> str:
+    """Return a hint with the signature, or with a call that names the reference frame, if any.
+
+    The order of a frame and its reference is a frequent mistake, so the call names the latter.
+    """
     names = [key for key in signature.parameters if key != "self"]
     reference = next((key for key in names if key.startswith("relative_to")), None)
     if reference is None:
-        return f"; the signature is {_readable(name, signature)}"
-    by_name = [
+        return f"; the signature is {_format_call(name, signature)}"
+    keyword_only = [
         key for key in names if signature.parameters[key].kind is inspect.Parameter.KEYWORD_ONLY
     ]
-    needed = [
-        key for key in by_name if signature.parameters[key].default is inspect.Parameter.empty
+    required = [
+        key for key in keyword_only if signature.parameters[key].default is inspect.Parameter.empty
     ]
-    words = [key for key in names if key not in by_name]
-    words += [f"{key}=..." for key in dict.fromkeys((*needed, reference))]
-    return f"; write {name}({', '.join(words)})"
+    arguments = [key for key in names if key not in keyword_only]
+    arguments += [f"{key}=..." for key in dict.fromkeys((*required, reference))]
+    return f"; write {name}({', '.join(arguments)})"
 
 
 def _mismatch(function: str, name: str, expected: str, value: object, hint: str) -> ArgumentError:
-    shown = repr(value)
-    shown = shown if len(shown) <= _LONGEST_VALUE and "\n" not in shown else ""
-    received = (
-        "None"
-        if value is None
-        else _with_article(type(value).__name__) + (f" ({shown})" if shown else "")
-    )
-    message = f"{function}(): '{name}' must be {expected}, not {received}" + (
-        f"; {hint}" if hint else ""
-    )
+    received = "None"
+    if value is not None:
+        text = repr(value)
+        is_short = len(text) <= _MAX_VALUE_LENGTH and "\n" not in text
+        received = _with_article(type(value).__name__) + (f" ({text})" if is_short else "")
+    correction = f"; {hint}" if hint else ""
+    message = f"{function}(): '{name}' must be {expected}, not {received}{correction}"
     return ArgumentError(
         message, function=function, argument=name, expected=expected, received=type(value).__name__
     )
 
 
 def _signatures(function: Any) -> Iterator[inspect.Signature]:
-    """Yield the overloads of a bound function, annotations as expressions of the ``ast`` module."""
+    """Yield the overloads of a bound function, with annotations as ``ast`` expressions."""
     for text, _, defaults in function.__nb_signature__:
         head = re.sub(r"\\\d+", "...", text).rsplit(" -> ", 1)[0]
         arguments = ast.parse(head + ": ...").body[0].args  # type: ignore[attr-defined]
         values = iter(defaults or ())
-        placed = [*arguments.posonlyargs, *arguments.args]
-        required = len(placed) - len(arguments.defaults)
+        positional = [*arguments.posonlyargs, *arguments.args]
+        n_required = len(positional) - len(arguments.defaults)
         parameters = [
-            _parameter(a, inspect.Parameter.POSITIONAL_OR_KEYWORD, i >= required, values)
-            for i, a in enumerate(placed)
+            _parameter(a, inspect.Parameter.POSITIONAL_OR_KEYWORD, i >= n_required, values)
+            for i, a in enumerate(positional)
         ]
         if arguments.vararg:
             parameters.append(
@@ -166,11 +175,11 @@ def _parameter(
     return inspect.Parameter(argument.arg, kind, default=default, annotation=argument.annotation)
 
 
-def _fits(value: Any, annotation: ast.expr | None) -> bool:
-    """Whether a value matches an annotation; True where that cannot be decided from its type."""
+def _is_match(value: Any, annotation: ast.expr | None) -> bool:
+    """Return whether a value matches an annotation; True if its type does not decide that."""
     match annotation:
         case ast.BinOp(left=left, right=right):
-            return _fits(value, left) or _fits(value, right)
+            return _is_match(value, left) or _is_match(value, right)
         case ast.Constant(value=None):
             return value is None
         case ast.Name(id="str"):
@@ -184,35 +193,34 @@ def _fits(value: Any, annotation: ast.expr | None) -> bool:
                 hasattr(value, "__float__") or hasattr(value, "__index__")
             )
         case ast.Subscript(value=container, slice=inner):
-            return _contains(value, ast.unparse(container).rsplit(".", 1)[-1], inner)
+            return _is_container_match(value, ast.unparse(container).rsplit(".", 1)[-1], inner)
         case ast.Attribute(value=module, attr=name) if ast.unparse(module) == "tmkit._core":
             expected = getattr(sys.modules["tmkit._core"], name, object)
             return isinstance(value, expected) if isinstance(expected, type) else True
     return True
 
 
-def _contains(value: Any, container: str, inner: ast.expr) -> bool:
-    """Whether a container and all that is in it fit ``container[inner]``."""
+def _is_container_match(value: Any, container: str, inner: ast.expr) -> bool:
+    """Return whether a container and all its elements match ``container[inner]``."""
     if container == "Mapping" and isinstance(inner, ast.Tuple):
         key, item = inner.elts
         return isinstance(value, Mapping) and all(
-            _fits(k, key) and _fits(v, item) for k, v in value.items()
+            _is_match(k, key) and _is_match(v, item) for k, v in value.items()
         )
     if container in ("Sequence", "Iterable"):
         sequence = Sequence if container == "Sequence" else Iterable
-        fits = isinstance(value, sequence) or hasattr(value, "__array__")
-        return (
-            fits
-            and not isinstance(value, str)
-            and (isinstance(value, Iterator) or all(_fits(v, inner) for v in value))
-        )
+        if isinstance(value, str) or not (
+            isinstance(value, sequence) or hasattr(value, "__array__")
+        ):
+            return False
+        return isinstance(value, Iterator) or all(_is_match(v, inner) for v in value)
     if container == "tuple" and isinstance(inner, ast.Tuple):
-        fits = isinstance(value, tuple | list) and len(value) == len(inner.elts)
-        return fits and all(_fits(v, each) for v, each in zip(value, inner.elts, strict=True))
+        has_length = isinstance(value, tuple | list) and len(value) == len(inner.elts)
+        return has_length and all(map(_is_match, value, inner.elts))
     return True
 
 
-_BUILTIN_WORDS = {
+_BUILTIN_DESCRIPTIONS = {
     "str": "a string",
     "float": "a number",
     "int": "an integer",
@@ -221,30 +229,27 @@ _BUILTIN_WORDS = {
 }
 
 
-def _words(annotation: ast.expr | None) -> str:
+def _describe(annotation: ast.expr | None) -> str:
     match annotation:
         case ast.BinOp(left=left, right=right):
-            return f"{_words(left)} or {_words(right)}"
+            return f"{_describe(left)} or {_describe(right)}"
         case ast.Subscript(value=container, slice=ast.Tuple(elts=elements)):
             name = ast.unparse(container).rsplit(".", 1)[-1].lower()
             if name == "mapping":
                 return f"a mapping of {' to '.join(map(_plural, elements))}"
-            return f"{_with_article(name)} of " + ", ".join(map(_words, elements))
+            return f"{_with_article(name)} of " + ", ".join(map(_describe, elements))
         case ast.Subscript(value=container, slice=inner):
-            return (
-                f"{_with_article(ast.unparse(container).rsplit('.', 1)[-1].lower())} of"
-                f" {_plural(inner)}"
-            )
+            name = ast.unparse(container).rsplit(".", 1)[-1].lower()
+            return f"{_with_article(name)} of {_plural(inner)}"
         case None:
             return "anything"
     text = ast.unparse(annotation)
-    return _BUILTIN_WORDS.get(text) or _with_article(
-        "array" if text.endswith("ArrayLike") else text.rsplit(".", 1)[-1]
-    )
+    noun = "array" if text.endswith("ArrayLike") else text.rsplit(".", 1)[-1]
+    return _BUILTIN_DESCRIPTIONS.get(text) or _with_article(noun)
 
 
 def _plural(annotation: ast.expr) -> str:
-    """Return the elements of a container in words: ``strings``, ``AttachedShape or Shape objects``."""
+    """Return the description of elements, as ``strings`` or ``AttachedShape or Shape objects``."""
     plurals = {
         "str": "strings",
         "float": "numbers",
@@ -257,7 +262,7 @@ def _plural(annotation: ast.expr) -> str:
 
 
 def _hint(value: Any, annotation: ast.expr | None, bound: Mapping[str, Any]) -> str:
-    """Return what to write instead, where the value shows what was meant, or "" otherwise."""
+    """Return a correction if the intention is clear from the value, else an empty string."""
     text = ast.unparse(annotation) if annotation is not None else ""
     core = sys.modules["tmkit._core"]
     if not getattr(value, "dimensionless", True):
@@ -266,10 +271,9 @@ def _hint(value: Any, annotation: ast.expr | None, bound: Mapping[str, Any]) -> 
         return f"write [{value!r}]" if isinstance(value, str) else "write it in brackets: [shape]"
     if text.endswith("Mapping[str, float]") and len(_shape_of(value)) == 1:
         names = bound["self"].joint_names
-        as_names = f"write the joint's name for each number, as in {dict.fromkeys(names[:1], 0.1)}"
-        return (
-            "it is a configuration already: give it as q" if len(value) == len(names) else as_names
-        )
+        if len(value) == len(names):
+            return "it is a configuration already: give it as q"
+        return f"write the joint's name for each number, as in {dict.fromkeys(names[:1], 0.1)}"
     if "_core.Pose" in text and not isinstance(value, str):
         shape = _shape_of(value)
         if shape == (3,):
@@ -292,7 +296,7 @@ def _shape_of(value: Any) -> tuple[int, ...]:
     return ()
 
 
-def _readable(name: str, signature: inspect.Signature) -> str:
+def _format_call(name: str, signature: inspect.Signature) -> str:
     """Return a signature with parameter names and defaults only."""
     parts: list[str] = []
     for parameter in signature.parameters.values():

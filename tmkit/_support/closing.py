@@ -7,11 +7,11 @@ from typing import Self
 
 
 class Closing(ABC):
-    """A context that closes itself at its end."""
+    """Context manager that calls :meth:`close` at the end of its block."""
 
     @abstractmethod
     def close(self) -> None:
-        """Release what is held."""
+        """Release the resources."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,13 +1,13 @@
 """Paths of the domains and scenes in the package.
 
 In a checkout (also an editable install) the folders ``domains/`` and ``scenes/`` lie beside the
-package; in a wheel they lie inside it, under ``data_files/``. :func:`data_path` looks in the
-checkout first, and then in every folder that Python searches for the modules of this package, which
-an editable install may make two. :func:`resolve_name` is the one place that tells a bare name
-(``"blocks"``), which is a built-in one, from a path of the user's own: anything with a separator or
-a suffix, and any ``pathlib.Path``.
+package; in a wheel they lie inside it, under ``data_files/``. :func:`data_path` searches the
+checkout first, then every folder that Python searches for the modules of this package. An editable
+install may have two such folders. :func:`resolve_name` distinguishes a bare name of built-in data
+(``"blocks"``) from a path of the user. A path has a separator or a suffix, or is a
+``pathlib.Path``.
 
-Invariants: nothing here depends on the working directory except a user's own relative path; a
+Invariants: results do not depend on the working directory, except for a user's relative path; a
     returned path exists.
 """
 
@@ -24,13 +24,17 @@ __all__ = ["BUILT_IN_SCENES", "data_path", "data_roots", "is_bare", "is_built_in
 
 
 BUILT_IN_SCENES = (".robray", ".json")
-"""Suffixes of the scenes that travel with tmkit."""
+"""Suffixes of the scenes that are distributed with tmkit."""
 
-_KINDS = {"scenes": BUILT_IN_SCENES, "scenes/robots": (".toml",), "domains": ()}
+_SUFFIXES_BY_FOLDER = {"scenes": BUILT_IN_SCENES, "scenes/robots": (".toml",), "domains": ()}
+"""Suffixes of built-in data, by folder; empty for folders of folders."""
+
+_MAX_NAMES_IN_MESSAGE = 12
+"""Number of built-in names up to which an error message lists them."""
 
 
 def data_roots() -> tuple[Path, ...]:
-    """Return the folders that may hold ``domains/`` and ``scenes/``, in the order in which they are searched."""
+    """Return the folders that may hold ``domains/`` and ``scenes/``, in order of the search."""
     package = Path(__file__).resolve().parents[1]
     roots = [package.parent] if (package.parent / "pyproject.toml").is_file() else []
     spec = importlib.util.find_spec(__name__.partition(".")[0])
@@ -45,15 +49,14 @@ def data_roots() -> tuple[Path, ...]:
 
 
 def data_path(name: str) -> Path:
-    """Return the absolute path, which exists, of a file or folder that travels with tmkit.
+    """Return the absolute path of a file or folder that is distributed with tmkit.
 
     Args:
-        name: the name with forward slashes, as ``"domains/blocks"`` or
+        name: name with forward slashes, as ``"domains/blocks"`` or
             ``"scenes/panda_table.robray"``.
 
     Raises:
-        MissingFileError: nothing of that name travels with tmkit; the message names the nearest
-            that does.
+        MissingFileError: if tmkit has no data of that name; the message has the nearest name.
     """
     parts = PurePosixPath(name).parts
     if parts and ".." not in parts and not PurePosixPath(name).is_absolute():
@@ -61,70 +64,66 @@ def data_path(name: str) -> Path:
             candidate = root.joinpath(*parts)
             if os.path.exists(candidate):
                 return candidate
-    found = {
+    entries = {
         f"{kind}/{entry}"
         for root in data_roots()
         for kind in ("domains", "scenes")
         for entry in _names_in(root / kind)
     }
-    near = nearest_name(name, sorted(entry for entry in found if "/." not in entry))
-    hint = f"; did you mean '{near}'?" if near is not None else ""
-    raise MissingFileError(f"tmkit has no data named '{name}'{hint}", path=name, nearest=near)
+    nearest = nearest_name(name, sorted(entry for entry in entries if "/." not in entry))
+    hint = f"; did you mean '{nearest}'?" if nearest is not None else ""
+    raise MissingFileError(f"tmkit has no data named '{name}'{hint}", path=name, nearest=nearest)
 
 
 def resolve_name(
     name: str | os.PathLike[str], kind_folder: str, *, suffixes: Sequence[str] = ()
 ) -> Path:
-    """Return the existing path that a user's name of a domain, scene or robot stands for; a path as it was given.
+    """Return the existing path of a domain, scene or robot; a path is returned unchanged.
 
     Args:
-        name: a bare name, which is a built-in one, or a path: anything with a separator or suffix,
-            or a ``pathlib.Path``.
-        kind_folder: the built-in folder that is searched for a bare name, as ``"scenes"``.
-        suffixes: what to append to a bare name, the first that exists wins; empty means a folder of
-            that very name.
+        name: bare name of built-in data, or a path: a text with a separator or suffix, or a
+            ``pathlib.Path``.
+        kind_folder: built-in folder that is searched for a bare name, as ``"scenes"``.
+        suffixes: suffixes of a bare name; the first existing file is returned. If empty, the name
+            is that of a folder.
 
     Raises:
-        MissingFileError: there is no such file; the message gives the most similar name of a
+        MissingFileError: if there is no such file; the message has the most similar name of a
             readable format.
     """
     if isinstance(name, str) and is_bare(name):
-        return _ours(name, kind_folder, suffixes)
+        return _built_in_path(name, kind_folder, suffixes)
     path = Path(name)
     if os.path.exists(path):
         return path
     readable = suffixes or (path.suffix,)
-    near = nearest_name(
+    nearest = nearest_name(
         path.name,
         [name for name in _names_in(path.parent) if Path(name).suffix.lower() in readable],
     )
-    hint = f"; did you mean '{path.parent / near}'?" if near is not None else ""
-    raise MissingFileError(f"there is no file '{path}'{hint}", path=str(path), nearest=near)
+    hint = f"; did you mean '{path.parent / nearest}'?" if nearest is not None else ""
+    raise MissingFileError(f"there is no file '{path}'{hint}", path=str(path), nearest=nearest)
 
 
 def is_built_in(name: str, kind_folder: str, *, suffix: str = "") -> bool:
-    """Return whether a name is that of a built-in domain or scene; no path is, wherever it leads.
+    """Return whether a name is that of a built-in domain or scene; False for a path.
 
     Args:
-        name: the name, from anybody.
+        name: name, which may come from an untrusted source.
         kind_folder: as for :func:`resolve_name`.
-        suffix: of the files; by default only names of folders count.
+        suffix: suffix of the files. By default, only folders match.
     """
-    return is_bare(name) and name in _known(kind_folder, (suffix,))
+    return is_bare(name) and name in _built_in_names(kind_folder, (suffix,))
 
 
 def is_bare(name: str) -> bool:
-    """Whether the text is a plain name: no separator and no suffix."""
+    """Return whether a text is a bare name, without separator and suffix."""
     separators = {"/", os.sep, os.altsep or "/"}
-    return (
-        bool(name)
-        and not any(mark in name for mark in separators)
-        and not Path(name).suffix
-        and name not in ".."
-    )
+    has_separator = any(mark in name for mark in separators)
+    return bool(name) and not has_separator and not Path(name).suffix and name not in ".."
 
 
-def _ours(name: str, kind_folder: str, suffixes: Sequence[str]) -> Path:
+def _built_in_path(name: str, kind_folder: str, suffixes: Sequence[str]) -> Path:
     """Return the path of the built-in file or folder ``name``."""
     endings = tuple(suffixes) or ("",)
     for root in data_roots():
@@ -132,28 +131,27 @@ def _ours(name: str, kind_folder: str, suffixes: Sequence[str]) -> Path:
             candidate = root / kind_folder / f"{name}{ending}"
             if os.path.exists(candidate):
                 return candidate
-    known = sorted(set(_known(kind_folder, endings)))
-    near = nearest_name(name, known)
+    names = sorted(set(_built_in_names(kind_folder, endings)))
+    nearest = nearest_name(name, names)
+    folders = (
+        folder
+        for folder, folder_suffixes in _SUFFIXES_BY_FOLDER.items()
+        if name in _built_in_names(folder, folder_suffixes or ("",))
+    )
     message = f"tmkit has no '{name}' in {kind_folder}"
-    if (
-        other := next(
-            (kind for kind in _KINDS if name in _known(kind, _KINDS[kind] or ("",))), None
-        )
-    ) is not None:
-        message += f", only in {other}"
-    elif near is not None:
-        message += f"; did you mean '{near}'?"
-    if known:
-        message += (
-            f" (known: {', '.join(known)})"
-            if len(known) <= 12
-            else f" (all: tmkit list {kind_folder})"
-        )
+    if (folder := next(folders, None)) is not None:
+        message += f", only in {folder}"
+    elif nearest is not None:
+        message += f"; did you mean '{nearest}'?"
+    if len(names) > _MAX_NAMES_IN_MESSAGE:
+        message += f" (all: tmkit list {kind_folder})"
+    elif names:
+        message += f" (known: {', '.join(names)})"
     message += f"; for a file of your own give a path with a separator or suffix, as './{name}'"
-    raise MissingFileError(message, path=name, nearest=near)
+    raise MissingFileError(message, path=name, nearest=nearest)
 
 
-def _known(kind_folder: str, endings: Sequence[str]) -> Iterator[str]:
+def _built_in_names(kind_folder: str, endings: Sequence[str]) -> Iterator[str]:
     """Yield the bare names of all built-in entries of a folder."""
     for root in data_roots():
         for entry in _names_in(root / kind_folder):
@@ -164,7 +162,7 @@ def _known(kind_folder: str, endings: Sequence[str]) -> Iterator[str]:
 
 
 def _names_in(folder: Path) -> list[str]:
-    """Return the sorted names in a folder, none when it cannot be read."""
+    """Return the sorted names in a folder; empty if it cannot be read."""
     try:
         return sorted(entry.name for entry in folder.iterdir())
     except OSError:

@@ -1,4 +1,4 @@
-"""Libraries of extras: where one is missing, the error names its extra."""
+"""Imports of optional libraries, whose errors name the extra to install."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def importing(library: str, extra: str, need: str) -> Iterator[None]:
     """Import a library of an extra inside the block.
 
     Args:
-        library: name by which the library is imported.
+        library: import name of the library.
         extra: extra of ``pyproject.toml``.
-        need: what needs the library, with the verb, as in ``the language server needs``.
+        need: subject and verb of the message, as in ``the language server needs``.
 
     Raises:
         MissingExtraError: if the block raises an ImportError.
@@ -28,12 +28,12 @@ def importing(library: str, extra: str, need: str) -> Iterator[None]:
 
 
 def require(library: str, extra: str, need: str, *, hint: str = "") -> None:
-    """Prove, without importing it, that a library of an extra is installed.
+    """Require, without an import, that a library of an extra is installed.
 
     Args:
-        library: name by which the library is imported.
+        library: import name of the library.
         extra: extra of ``pyproject.toml``.
-        need: what needs the library, with the verb, as in ``the language server needs``.
+        need: subject and verb of the message, as in ``the language server needs``.
         hint: alternative without the library, appended to the message.
 
     Raises:
@@ -44,7 +44,7 @@ def require(library: str, extra: str, need: str, *, hint: str = "") -> None:
 
 
 def is_installed(library: str) -> bool:
-    """Return whether a library can be found."""
+    """Return whether a library is installed."""
     try:
         return importlib.util.find_spec(library) is not None
     except (ImportError, ValueError):  # an import hook, or an entry of sys.modules, hides it

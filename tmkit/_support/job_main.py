@@ -1,11 +1,11 @@
-"""Worker process: one pickled job from the standard input, its result on the standard output.
+"""Worker process that reads one pickled job from stdin and writes its result to stdout.
 
-Messages are pickles, each behind its length in eight bytes: ``("told", value)`` and ``("log",
-record)`` any number of times, then ``("result", value)`` or ``("error", (exception, traceback))``.
-Whatever else is printed goes to the standard error.
+Each message is a pickle behind its length in eight bytes. ``("message", value)`` and ``("log",
+record)`` occur any number of times, then ``("result", value)`` or ``("error", (exception,
+traceback))``. All other output of the job goes to stderr.
 
-Invariants: SIGTERM ends the job as Ctrl-C does: it cleans up. A job whose starter is gone ends at
-    its next message.
+Invariants: SIGTERM ends the job like Ctrl-C, with its cleanup; a job without its parent process
+    ends at its next message.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import BinaryIO
 from tmkit.errors import WorkerError
 
 LENGTH_BYTES = 8
-"""Size of the length before each message."""
+"""Size of the length before each message [B]."""
 
 
 def main() -> None:
-    """Do the job on the standard input."""
+    """Do the job on stdin."""
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     results = os.fdopen(os.dup(1), "wb")
@@ -38,13 +38,13 @@ def main() -> None:
         sys.exit(1)
 
 
-def _do(given: BinaryIO, results: BinaryIO) -> None:
+def _do(source: BinaryIO, results: BinaryIO) -> None:
     try:
-        level, work, job = pickle.loads(given.read())
+        level, work, job = pickle.loads(source.read())
         logger = logging.getLogger("tmkit")
         logger.setLevel(level)
         logger.addHandler(_Sender(results))
-        result = work(job, lambda message: _send(results, "told", message))
+        result = work(job, lambda message: _send(results, "message", message))
     except (KeyboardInterrupt, BrokenPipeError):
         raise
     except Exception as error:
@@ -54,10 +54,11 @@ def _do(given: BinaryIO, results: BinaryIO) -> None:
 
 
 class _Sender(logging.handlers.QueueHandler):
-    """Sends log records instead of putting them into a queue; what cannot be pickled is made text."""
+    """Log handler that writes records to a stream; values without a pickle become text."""
 
     def __init__(self, results: BinaryIO) -> None:
-        super().__init__(None)  # type: ignore[arg-type]  # the queue, which is only used in what is overridden
+        # The queue is used only by the overridden method.
+        super().__init__(None)  # type: ignore[arg-type]
         self._results = results
 
     def enqueue(self, record: logging.LogRecord) -> None:
@@ -71,11 +72,11 @@ def _send(results: BinaryIO, kind: str, value: object) -> None:
 
 
 def _portable(error: Exception) -> tuple[Exception, str]:
-    """Return an error that can be pickled and read back, and its traceback."""
+    """Return an error that survives a round trip through pickle, and its traceback."""
     trace = "".join(traceback.format_exception(error))
     try:
         copy: Exception = pickle.loads(pickle.dumps(error))
-    except Exception:  # pickle raises what it likes
+    except Exception:  # pickle raises errors of any type
         return WorkerError(f"{type(error).__name__}: {error}", output=trace), trace
     return copy, trace
 

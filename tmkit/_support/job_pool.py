@@ -1,16 +1,15 @@
-"""Jobs over several processes, of which the first good result *in order* counts.
+"""Process pool that returns the first decisive result in the order of the jobs.
 
-Job *i* decides if and only if all jobs before it have ended without deciding: exactly what trying
-one after the other would give. The jobs that follow are begun early, and ended as soon as a job
-before them decides. Each job has a process of its own, a new Python that is handed the pickled job:
-nothing is forked, and the caller's main module is not run again. What a job returns, tells
-meanwhile and logs comes back through a pipe.
+Job *i* decides if and only if all jobs before it have ended without a decision, as in a sequential
+run. Later jobs start early, and end as soon as a job before them decides. Each job runs in a new
+Python process, which reads the pickled job. No process is forked, and the caller's main module is
+not run again. Results, messages and log records return through a pipe.
 
-A process that is not needed any more gets SIGTERM, again and again, and SIGKILL after some seconds,
-on every way out of :func:`first_in_order`. Should this process be killed itself, Linux kills its
-workers (:mod:`tmkit._support.subprocesses`). Temporary folders of workers are made inside one of
-this process, which goes with it, or, should it be killed, with the next run. Workers have a process
-group of their own: Ctrl-C reaches only the process that waits for them.
+On every exit of :func:`first_in_order`, superfluous processes receive SIGTERM repeatedly, and
+SIGKILL after some seconds. If this process is killed, Linux kills its workers
+(:mod:`tmkit._support.subprocesses`). Workers create temporary folders inside one of this process,
+which is removed at its end, or by the next run if it is killed. Workers have a separate process
+group, so Ctrl-C reaches only the process that waits for them.
 
 Invariants: the results do not depend on the number of processes; no worker outlives the call.
 """
@@ -32,23 +31,33 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 from tmkit._support.job_main import LENGTH_BYTES
-from tmkit._support.signals import interrupts_kept, temporary_folder
-from tmkit._support.subprocesses import tied
+from tmkit._support.signals import defer_interrupts, temporary_folder
+from tmkit._support.subprocesses import tie_to_parent
 from tmkit.errors import ConfigurationError, WorkerError
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
-Tell = Callable[[Any], None]
+SendMessage = Callable[[Any], None]
+"""Function that passes a message of a job to the calling process."""
 
 _MAIN = "from tmkit._support.job_main import main; main()"
-_CHUNK = 1 << 16
-_ASK_SECONDS = 0.5  # between two polite requests to end
-_PATIENCE = 6.0  # seconds after which a worker that does not end is killed
+"""Program of a worker."""
+
+_CHUNK_BYTES = 1 << 16
+"""Largest number of bytes that one read from a worker returns."""
+
+_TERMINATION_INTERVAL = 0.5
+"""Time between two SIGTERM to a worker [s]."""
+
+_TERMINATION_TIMEOUT = 6.0
+"""Time after the first SIGTERM at which a worker is killed [s]."""
+
 _TAIL_LINES = 8
+"""Number of the last lines of a failed worker's output in the error."""
 
 
 def first_in_order(
-    work: Callable[[Job, Tell], Result],
+    work: Callable[[Job, SendMessage], Result],
     jobs: Sequence[Job],
     *,
     decides: Callable[[Result], bool],
@@ -56,12 +65,20 @@ def first_in_order(
     on_message: Callable[[int, Any], None],
     name: Callable[[int], str],
 ) -> tuple[Result, ...]:
-    """Do jobs until one decides, several at a time; return the results up to that one, in order, or all.
+    """Do jobs in parallel until one decides, and return the results up to that one, in order.
 
-    Jobs, results and ``work``, which is a function of a module, are pickled. ``work`` passes
-    messages to its second argument; ``on_message`` gets them in this thread with the number of the
-    job. What a job raises is raised when none before it decides; a worker that is killed is a
-    :class:`WorkerError`.
+    Args:
+        work: function of a module that does a job and passes messages to its second argument.
+        jobs: jobs, which are pickled, like their results.
+        decides: returns whether a result ends the search.
+        processes: number of jobs at a time.
+        on_message: called in this thread with the number of a job and its message.
+        name: returns the name of a job by its number, for errors.
+
+    Raises:
+        ConfigurationError: if a job cannot be pickled, or ``processes`` is below 1.
+        WorkerError: if a worker is killed, and no job before it decides.
+        Exception: if a job raises it, and no job before it decides.
     """
     if processes < 1:
         raise ConfigurationError(f"processes must be at least 1, not {processes}")
@@ -77,25 +94,32 @@ def first_in_order(
         try:
             return race.run(processes)
         finally:
-            with interrupts_kept():
+            with defer_interrupts():
                 race.end_all()
 
 
-def _packed(work: Callable[..., Any], job: object, name: str) -> bytes:
+def _pickle_job(work: Callable[..., Any], job: object, name: str) -> bytes:
     level = logging.getLogger("tmkit").getEffectiveLevel()
     try:
         return pickle.dumps((level, work, job))
-    except Exception as error:  # pickle raises what it likes
-        what = (
+    except Exception as error:  # pickle raises errors of any type
+        raise ConfigurationError(
             f"{name} cannot be sent to another process: {error}; functions and classes must be"
-            " those of a module"
-        )
-        raise ConfigurationError(f"{what}, or use one process") from error
+            " those of a module, or use one process"
+        ) from error
 
 
 @dataclass
 class _Worker:
-    """A process that does one job, and what it has said so far."""
+    """Process that does one job.
+
+    Attributes:
+        number: number of the job.
+        process: process.
+        log: file of the output of the process.
+        buffer: bytes of an incomplete message.
+        outcome: kind and value of the last message, once it is received.
+    """
 
     number: int
     process: subprocess.Popen[bytes]
@@ -104,20 +128,20 @@ class _Worker:
     outcome: tuple[str, Any] | None = None
 
     def receive(self) -> tuple[bool, list[Any]]:
-        """Read what there is; return whether more may come, and what was told meanwhile."""
+        """Read available output; return whether the pipe is open, and the messages."""
         assert self.process.stdout is not None
-        data = os.read(self.process.stdout.fileno(), _CHUNK)
+        data = os.read(self.process.stdout.fileno(), _CHUNK_BYTES)
         self.buffer += data
-        told: list[Any] = []
+        messages: list[Any] = []
         while (message := self._next()) is not None:
             kind, value = message
-            if kind == "told":
-                told.append(value)
+            if kind == "message":
+                messages.append(value)
             elif kind == "log":
                 logging.getLogger(value.name).handle(value)
             else:
                 self.outcome = message
-        return bool(data), told
+        return bool(data), messages
 
     def _next(self) -> tuple[str, Any] | None:
         if len(self.buffer) < LENGTH_BYTES:
@@ -129,29 +153,35 @@ class _Worker:
         del self.buffer[:end]
         return message
 
-    def ask(self) -> None:
+    def terminate(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
 
-    def end(self, *, is_asked: bool = False) -> None:
-        """Ask it to end, unless it has just been asked: a second request would reach it while it cleans up."""
-        if not is_asked:
-            self.ask()
-        asked = time.monotonic()
+    def end(self, *, is_terminated: bool = False) -> None:
+        """End the process with SIGTERM, and SIGKILL after a timeout.
+
+        ``is_terminated`` skips the first SIGTERM, which would interrupt the cleanup after an
+        earlier one.
+        """
+        if not is_terminated:
+            self.terminate()
+        start = time.monotonic()
         while self.process.poll() is None:
             try:
-                self.process.wait(_ASK_SECONDS)
+                self.process.wait(_TERMINATION_INTERVAL)
             except subprocess.TimeoutExpired:
-                is_patient = time.monotonic() - asked < _PATIENCE
-                self.process.send_signal(signal.SIGTERM if is_patient else signal.SIGKILL)
+                is_late = time.monotonic() - start >= _TERMINATION_TIMEOUT
+                self.process.send_signal(signal.SIGKILL if is_late else signal.SIGTERM)
         if self.process.stdout is not None:
             self.process.stdout.close()
 
 
 class _Race(Generic[Job, Result]):
+    """Parallel run of jobs, for the arguments of :func:`first_in_order`."""
+
     def __init__(
         self,
-        work: Callable[[Job, Tell], Result],
+        work: Callable[[Job, SendMessage], Result],
         jobs: Sequence[Job],
         folder: Path,
         decides: Callable[[Result], bool],
@@ -163,27 +193,27 @@ class _Race(Generic[Job, Result]):
         self.running: dict[int, _Worker] = {}
         self.ended: dict[int, _Worker] = {}
         self.selector = selectors.DefaultSelector()
-        # jobs from here on are not needed, since one before them has decided
+        # Jobs from this number on are superfluous, since an earlier job has decided.
         self.bound = len(jobs)
 
     def run(self, processes: int) -> tuple[Result, ...]:
-        begun = 0
+        n_started = 0
         results: list[Result] = []
         while True:
-            while len(results) in self.ended:  # the next in order has ended
+            while len(results) in self.ended:  # the next job in order has ended
                 results.append(self._result(self.ended[len(results)]))
                 if len(results) == len(self.jobs) or self.decides(results[-1]):
                     return tuple(results)
-            while begun < self.bound and len(self.running) < processes:
-                self._begin(begun)
-                begun += 1
+            while n_started < self.bound and len(self.running) < processes:
+                self._start(n_started)
+                n_started += 1
             for key, _ in self.selector.select():
-                if key.data.number in self.running:  # another may have ended it in this very turn
+                if key.data.number in self.running:  # not ended by another job of this iteration
                     self._receive(key.data)
 
-    def _begin(self, number: int) -> None:
+    def _start(self, number: int) -> None:
         job, log = self.folder / f"job-{number}", self.folder / f"log-{number}"
-        job.write_bytes(_packed(self.work, self.jobs[number], self.name(number)))
+        job.write_bytes(_pickle_job(self.work, self.jobs[number], self.name(number)))
         paths = [str(Path(path or ".").resolve()) for path in sys.path]
         environment = {
             **os.environ,
@@ -191,12 +221,12 @@ class _Race(Generic[Job, Result]):
             "PYTHONHASHSEED": "0",
             "TMPDIR": str(self.folder),
         }
-        with interrupts_kept(), job.open("rb") as given, log.open("wb") as errors:
+        with defer_interrupts(), job.open("rb") as source, log.open("wb") as errors:
             try:
                 process = subprocess.Popen(
-                    tied([sys.executable, "-P", "-c", _MAIN]),
+                    tie_to_parent([sys.executable, "-P", "-c", _MAIN]),
                     env=environment,
-                    stdin=given,
+                    stdin=source,
                     stdout=subprocess.PIPE,
                     stderr=errors,
                     process_group=0,
@@ -206,15 +236,16 @@ class _Race(Generic[Job, Result]):
                     f"no process could be started for {self.name(number)}: {error}", output=""
                 ) from error
             worker = self.running[number] = _Worker(number, process, log)
-            self.selector.register(process.stdout, selectors.EVENT_READ, worker)  # type: ignore[arg-type]  # it is a pipe
+            assert process.stdout is not None
+            self.selector.register(process.stdout, selectors.EVENT_READ, worker)
 
     def _receive(self, worker: _Worker) -> None:
-        is_open, told = worker.receive()
-        for message in told:
+        is_open, messages = worker.receive()
+        for message in messages:
             self.on_message(worker.number, message)
         if is_open and worker.outcome is None:
             return
-        self.selector.unregister(worker.process.stdout)  # type: ignore[arg-type]  # it is a pipe
+        self._unregister(worker)
         if worker.outcome is not None:
             worker.process.wait()
         worker.end()
@@ -223,14 +254,18 @@ class _Race(Generic[Job, Result]):
         if kind != "result" or self.decides(cast(Result, value)):
             self._drop_after(worker.number)
 
+    def _unregister(self, worker: _Worker) -> None:
+        assert worker.process.stdout is not None
+        self.selector.unregister(worker.process.stdout)
+
     def _drop_after(self, number: int) -> None:
-        """End the jobs after one that decides, or would raise."""
+        """End the jobs after one that decides or raises."""
         self.bound = min(self.bound, number + 1)
-        for other in [other for other in self.running if other > number]:
-            worker = self.running[other]
-            self.selector.unregister(worker.process.stdout)  # type: ignore[arg-type]  # it is a pipe
+        for later in [running for running in self.running if running > number]:
+            worker = self.running[later]
+            self._unregister(worker)
             worker.end()
-            del self.running[other]
+            del self.running[later]
 
     def _result(self, worker: _Worker) -> Result:
         if worker.outcome is not None:
@@ -240,21 +275,21 @@ class _Race(Generic[Job, Result]):
             error, trace = value
             error.add_note(f"in a process of its own:\n{trace}")
             raise error
-        written = worker.log.read_text(encoding="utf-8", errors="replace").strip()
-        tail = "\n".join(written.splitlines()[-_TAIL_LINES:])
-        said = f"; it wrote:\n{tail}" if tail else ""
+        output = worker.log.read_text(encoding="utf-8", errors="replace").strip()
+        tail = "\n".join(output.splitlines()[-_TAIL_LINES:])
+        last_lines = f"; it wrote:\n{tail}" if tail else ""
         code = worker.process.returncode
         ending = f"ended with exit code {code} without a result"
         if code < 0:
             ending = f"was killed by {signal.Signals(-code).name}"
         raise WorkerError(
-            f"the process for {self.name(worker.number)} {ending}{said}", output=written
+            f"the process for {self.name(worker.number)} {ending}{last_lines}", output=output
         )
 
     def end_all(self) -> None:
         for worker in self.running.values():
-            worker.ask()
+            worker.terminate()
         for worker in self.running.values():
-            worker.end(is_asked=True)
+            worker.end(is_terminated=True)
         self.running.clear()
         self.selector.close()

@@ -1,4 +1,4 @@
-"""Packages that import their names on first use: ``import tmkit`` stays cheap, whatever the package contains.
+"""Packages that import their names on first use, which keeps ``import tmkit`` fast.
 
 A package lists its names once, in the stub ``__init__.pyi`` beside its ``__init__.py``, which type
 checkers and editors read; ``A as A`` marks a name as exported (PEP 484). :func:`lazy_names` reads
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from importlib.abc import ResourceLoader
 
-# As ``ruff format`` writes an import; parsing the stub as Python takes ten times as long.
 _IMPORT = re.compile(r"^from (\S+) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
+"""Import in the format of ``ruff format``; parsing the stub as Python takes ten times as long."""
 
 
 class _LazyPackage(ModuleType):
-    """A package whose names stay when Python sets a submodule of the same name as an attribute."""
+    """Package whose names are not replaced by submodules of the same name."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (isinstance(value, ModuleType) and name in self.__dict__["_lazy_modules"]()):
@@ -29,7 +29,10 @@ class _LazyPackage(ModuleType):
 
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a package that imports its names, then submodules, on first use."""
+    """Return ``__getattr__`` and ``__dir__`` of a package that imports its names on first use.
+
+    Submodules are imported on first use too, unless a name of the package hides them.
+    """
     modules: dict[str, str] = {}
 
     def names_and_modules() -> dict[str, str]:
@@ -64,13 +67,13 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
 
 
 def _modules_of_names(package: ModuleType) -> dict[str, str]:
-    """Return the modules that the stub of a package imports its names from."""
+    """Return the modules from which the stub of a package imports its names, by name."""
     assert package.__spec__ is not None
     assert package.__spec__.origin is not None
     loader = cast("ResourceLoader", package.__spec__.loader)
     stub = loader.get_data(f"{package.__spec__.origin}i").decode()
     return {
         name: module
-        for module, several, one in _IMPORT.findall(stub)
-        for name in re.findall(r"\w+ as (\w+)", several or one)
+        for module, parenthesized, single_line in _IMPORT.findall(stub)
+        for name in re.findall(r"\w+ as (\w+)", parenthesized or single_line)
     }

@@ -1,4 +1,4 @@
-"""Code that a command line names: ``MODULE:NAME`` or ``FILE.py:NAME``."""
+"""Imports of objects by ``MODULE:NAME`` or ``FILE.py:NAME``, as on a command line."""
 
 from __future__ import annotations
 
@@ -12,48 +12,50 @@ from typing import Any
 from tmkit.errors import ConfigurationError, MissingExtraError, UnknownNameError
 
 
-def named_module(target: str) -> tuple[ModuleType, str]:
-    """Return the module of ``MODULE:NAME`` or ``FILE.py:NAME``, which is run, and the name."""
-    where, _, name = target.rpartition(":")
-    if not where:
+def import_named_module(target: str) -> tuple[ModuleType, str]:
+    """Import the module of ``MODULE:NAME`` or ``FILE.py:NAME``; return it and the name.
+
+    Raises:
+        ConfigurationError: if the text is of another form, or the module cannot be imported.
+    """
+    source, _, name = target.rpartition(":")
+    if not source:
         raise ConfigurationError(f"expected MODULE:NAME or FILE.py:NAME, not '{target}'")
     try:
-        module = (
-            _file_module(Path(where)) if where.endswith(".py") else importlib.import_module(where)
-        )
+        is_path = source.endswith(".py")
+        module = _import_file(Path(source)) if is_path else importlib.import_module(source)
     except MissingExtraError:
         raise
-    except (Exception, SystemExit) as error:  # of the module's own code, too
+    except (Exception, SystemExit) as error:  # includes errors of the module's code
         raise ConfigurationError(
             f"the module cannot be imported: {type(error).__name__}: {error}"
         ) from error
     return module, name
 
 
-def named_object(target: str, *, kind: str) -> Any:
-    """Return the object of ``MODULE:NAME`` or ``FILE.py:NAME``, whose module is run.
+def import_named_object(target: str, *, kind: str) -> Any:
+    """Import the object of ``MODULE:NAME`` or ``FILE.py:NAME``.
 
     Args:
-        target: the name.
-        kind: what is expected, for messages.
+        target: name of the module or file, and of the object.
+        kind: noun for the object in messages.
 
     Raises:
         ConfigurationError: if the text is of another form, or the module cannot be imported.
-        UnknownNameError: if the module has no such name; the message has the nearest.
+        UnknownNameError: if the module has no such name; the message has the nearest name.
     """
-    module, name = named_module(target)
+    module, name = import_named_module(target)
     if not hasattr(module, name):
-        raise UnknownNameError.of(
-            kind, name, [known for known in dir(module) if not known.startswith("_")]
-        )
+        public_names = [entry for entry in dir(module) if not entry.startswith("_")]
+        raise UnknownNameError.of(kind, name, public_names)
     return getattr(module, name)
 
 
-def _file_module(path: Path) -> ModuleType:
+def _import_file(path: Path) -> ModuleType:
     spec = spec_from_file_location(path.stem, path)
-    assert spec is not None, "it is called .py"
-    assert spec.loader is not None, "as a file has"
-    # where dataclasses look for their names
+    assert spec is not None, "the suffix .py has a loader"
+    assert spec.loader is not None, "the spec of a file has a loader"
+    # Dataclasses resolve their annotations in sys.modules.
     module = sys.modules[path.stem] = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -1,15 +1,15 @@
-"""Options of a frozen dataclass: each declared once, with its range, its unit and its help.
+"""Options of a frozen dataclass, each declared once with its range, unit and help text.
 
-A field made by :func:`option` describes itself: :class:`CheckedOptions` validates it at
-construction, a file reader and a command line derive their keys and flags from it, so no list of
-options is written twice.
+A field made by :func:`option` contains its own description. :class:`CheckedOptions` validates it at
+construction. File readers and command lines derive their keys and flags from it, so every list of
+options exists once.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeAlias
 
@@ -22,24 +22,35 @@ OptionType: TypeAlias = type[int] | type[float] | type[bool] | type[str]
 
 @dataclass(frozen=True, slots=True)
 class OptionKind:
-    """The values that an option takes."""
+    """Type and valid values of an option.
 
-    type: OptionType  # int, float, bool, or str for one of choices or a name that is found
-    help: str  # one sentence for the command line and the documentation
-    unit: str = ""  # unit of the number, in the plural; empty for counts
-    least: float = 0  # smallest number; of a float, numbers must be above it unless includes_least
-    includes_least: bool = True  # whether the smallest number is allowed
-    below: float = math.inf  # number that the value must be below
-    # word for None in a file and on the command line; empty if None stands for the default only
+    Attributes:
+        type: int, float, bool, or str for one of ``choices`` or a name for ``find``.
+        help: one sentence for the command line and the documentation.
+        unit: unit of the number, in the plural; empty for counts.
+        least: lower bound of the number.
+        includes_least: whether the lower bound is valid.
+        below: exclusive upper bound of the number.
+        unlimited: word for None in a file and on the command line; empty if None stands for the
+            default only.
+        choices: valid names; in Python, a function is valid too.
+        find: returns the object of a name, which may be that of a plug-in; None if the option
+            takes no names of objects.
+    """
+
+    type: OptionType
+    help: str
+    unit: str = ""
+    least: float = 0
+    includes_least: bool = True
+    below: float = math.inf
     unlimited: str = ""
-    choices: tuple[str, ...] = ()  # the names that are valid; in Python, a function is too
-    # returns the object of a name, which may be that of a plug-in; None if the option takes no
-    # names of objects
+    choices: tuple[str, ...] = ()
     find: Callable[[str], Any] | None = None
 
     @property
     def range(self) -> str:
-        """The valid values in words."""
+        """Description of the valid values."""
         if self.choices:
             return f"{', '.join(map(repr, self.choices))} or a function"
         if self.type is bool:
@@ -48,8 +59,12 @@ class OptionKind:
         low = f"at least {self.least:g}{unit}" if self.includes_least else f"positive{unit}"
         return f"{low} and below {self.below:g}" if self.below < math.inf else low
 
-    def checked(self, name: str, value: Any) -> Any:
-        """Return a value as the option's type; an error has the attributes ``option`` and ``value``."""
+    def validate(self, name: str, value: Any) -> Any:
+        """Return a value converted to the option's type.
+
+        Raises:
+            ConfigurationError: if the value is invalid; it has attributes ``option`` and ``value``.
+        """
         if self.choices:
             if not callable(value) and not (isinstance(value, str) and value in self.choices):
                 hint = did_you_mean(value, self.choices) if isinstance(value, str) else ""
@@ -61,28 +76,33 @@ class OptionKind:
                 return self.find(value) if isinstance(value, str) else value
             except UnknownNameError as error:
                 raise ConfigurationError(str(error), option=name, value=value) from error
+        noun = ""
         try:
             if isinstance(value, bool) != (self.type is bool):
                 raise TypeError
             number: Any = operator.index(value) if self.type is int else self.type(value)
-            in_range = self.type is bool or (
+            is_valid = self.type is bool or (
                 (number >= self.least if self.includes_least else number > self.least)
                 and (number < self.below or self.below == math.inf)
             )
-            noun = ""
         except (TypeError, ValueError, OverflowError):
-            in_range, noun = (
-                False,
-                {int: "a whole number, ", float: "a number, "}.get(self.type, ""),
-            )
-        if not in_range:
+            is_valid = False
+            noun = {int: "a whole number, ", float: "a number, "}.get(self.type, "")
+        if not is_valid:
             reason = f"{name} must be {noun}{self.range}, not {repr(value)[:60]}"
             raise ConfigurationError(reason, option=name, value=value)
         return number
 
 
 def option(default: Any, help: str, *, type: OptionType = int, **range: Any) -> Any:
-    """Return a dataclass field with a default, which may be None, and a range as :class:`OptionKind` has it."""
+    """Return a dataclass field that is an option.
+
+    Args:
+        default: default value, which may be None.
+        help: sentence for the command line and the documentation.
+        type: type of the value.
+        **range: other attributes of :class:`OptionKind`.
+    """
     return field(default=default, metadata={"kind": OptionKind(type, help, **range)})
 
 
@@ -93,22 +113,22 @@ def option_kinds(options: type) -> dict[str, OptionKind]:
     }
 
 
-def unknown_option(name: str, known: Iterator[str] | Any) -> str:
-    """Return the reason that names an unknown option and the nearest valid name."""
-    names = list(known)
-    return f"unknown option '{name}'" + (
-        did_you_mean(name, names) or f" (known: {', '.join(names)})"
-    )
+def unknown_option(name: str, valid_names: Iterable[str]) -> str:
+    """Return a message with the name of an unknown option and the nearest valid name."""
+    names = list(valid_names)
+    hint = did_you_mean(name, names) or f" (known: {', '.join(names)})"
+    return f"unknown option '{name}'{hint}"
 
 
 class CheckedOptions:
-    """Base of frozen dataclasses of options: unknown names, types and ranges are refused at construction.
+    """Base of frozen dataclasses of options that are validated at construction.
 
-    The representation has the fields that differ from their defaults.
+    Unknown names, wrong types and values out of range are rejected. ``repr`` shows the fields that
+    differ from their defaults.
     """
 
     def __new__(cls, *_: Any, **kwargs: Any) -> Self:
-        """Refuse names that are no field."""
+        """Reject names of unknown fields."""
         names = [entry.name for entry in fields(cls)]  # type: ignore[arg-type]  # each subclass is a dataclass
         for name in kwargs:
             if name not in names:
@@ -122,21 +142,20 @@ class CheckedOptions:
         for entry in fields(self):  # type: ignore[arg-type]  # each subclass is a dataclass
             kind: OptionKind | None = entry.metadata.get("kind")
             value = getattr(self, entry.name)
-            if kind is not None and not (
-                value is None and (entry.default is None or kind.unlimited)
-            ):
-                initialize(self, **{entry.name: kind.checked(entry.name, value)})
+            if kind is None or (value is None and (entry.default is None or kind.unlimited)):
+                continue
+            initialize(self, **{entry.name: kind.validate(entry.name, value)})
 
     def __repr__(self) -> str:
         values = ((entry, getattr(self, entry.name)) for entry in fields(self))  # type: ignore[arg-type]  # as above
-        shown = (
+        arguments = (
             f"{entry.name}={value!r}"
             for entry, value in values
-            if not _is_same(value, entry.default)
+            if not _is_default(value, entry.default)
         )
-        return f"{type(self).__name__}({', '.join(shown)})"
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
 
-def _is_same(value: Any, default: Any) -> bool:
+def _is_default(value: Any, default: Any) -> bool:
     """Return whether a value is the default, or equal and of the same type."""
     return value is default or (type(value) is type(default) and bool(value == default))

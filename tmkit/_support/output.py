@@ -1,17 +1,16 @@
-"""Writing files: completely or not at all.
+"""Atomic writing of files.
 
-A file is written beside its place under another name, synchronised with the disk, and then takes
-its place at once. An interrupted process removes what is half written; that of a process that was
-killed is removed by the next one that writes the same output, which finds that no process locks it
-any more.
+A temporary file beside the target is written, synchronised with the disk, and renamed. An
+interrupted process removes its temporary files. Those of a killed process are removed by the next
+process that writes the same output, since no process locks them.
 
-Symbolic links are followed, and a file that is replaced hands its mode and, where the system
-permits that, its owner on. What is no regular file (a device, a pipe, ``/dev/stdout``) is opened
-and written. Files that belong together are all written to temporary files before the first is
-renamed: a full disk leaves all the old ones.
+Symbolic links are followed. A replaced file passes on its mode and, if the system permits that, its
+owner. Other targets (a device, a pipe, ``/dev/stdout``) are opened and written. Files that belong
+together are all written to temporary files before the first is renamed, so a full disk keeps all
+old files.
 
-Invariants: no reader ever sees half a regular file under its name; only files are removed that were
-    written here.
+Invariants: a reader never reads a part of a regular file under its name; only temporary files of
+    this module are removed.
 """
 
 from __future__ import annotations
@@ -30,59 +29,74 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from tmkit._support.signals import interrupts_kept
+from tmkit._support.signals import defer_interrupts
 from tmkit.errors import OutputError
 
-_UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # of a file system that cannot
-_NAME_BYTES = 200  # bytes of a name that a temporary name repeats; file systems take 255
+_NO_SYNC_ERRORS = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
+"""Errors of a file system without synchronisation."""
+
+_MAX_NAME_BYTES = 200
+"""Length of a name up to which a temporary name repeats it [B]; file systems allow 255."""
+
 _NAME_ATTEMPTS = 8
+"""Number of temporary names that are tried."""
 
 
 def write_text(path: Path, text: str) -> None:
     """Write one text file as UTF-8; see :func:`write_files`.
 
     Args:
-        path: the file; replaced if it exists.
-        text: its content.
+        path: file; an existing file is replaced.
+        text: content of the file.
     """
     write_files({path: text})
 
 
 def write_files(files: Mapping[Path, str | bytes]) -> None:
-    """Write files, each completely or not at all; the last one takes its place last.
+    """Write files, each completely or not at all, and rename them in order.
 
-    A regular file is replaced, a symbolic link followed, anything else opened and written. If
-    writing fails (``OutputError``), whatever was there before is still there.
+    A regular file is replaced, and a symbolic link is followed. Any other entry is opened and
+    written.
+
+    Raises:
+        OutputError: if writing fails; the earlier content is unchanged.
     """
-    with contextlib.ExitStack() as unplaced:
-        waiting = []
+    with contextlib.ExitStack() as temporary_files:
+        renames = []
         for path, content in files.items():
-            with _named(path):
+            with _name_file_in_errors(path):
                 data = content.encode() if isinstance(content, str) else content
-                target = _replaced(path)
+                target = _rename_target(path)
                 if target is None:
                     _write_directly(path, data)
                 else:
-                    waiting.append(
-                        (path, target, unplaced.enter_context(_written_beside(target, data)))
-                    )
-        for path, target, temporary in waiting:
-            with _named(path):
+                    temporary = temporary_files.enter_context(_temporary_file(target, data))
+                    renames.append((path, target, temporary))
+        for path, target, temporary in renames:
+            with _name_file_in_errors(path):
                 os.replace(temporary, target)
                 _synchronise_folder(target.parent)
 
 
-def in_new_folder(target: Path, write: Callable[[Path], None]) -> None:
-    """Let a function fill a folder, which takes its place ``target``, where none is, when all is written."""
+def fill_new_folder(target: Path, write: Callable[[Path], None]) -> None:
+    """Create a folder atomically.
+
+    Args:
+        target: path of the folder.
+        write: function that writes the files of the folder into a temporary folder.
+
+    Raises:
+        OutputError: if ``target`` exists or cannot be written.
+    """
     if os.path.lexists(target):
         raise OutputError(
             f"{target}: is there already", path=str(target), reason="is there already"
         )
-    beside: list[str] = []
+    temporary_folders: list[str] = []
     try:
-        with interrupts_kept():
-            beside.append(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-        folder = Path(beside[0]) / target.name
+        with defer_interrupts():
+            temporary_folders.append(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        folder = Path(temporary_folders[0]) / target.name
         folder.mkdir()
         write(folder)
         os.rename(folder, target)
@@ -93,9 +107,9 @@ def in_new_folder(target: Path, write: Callable[[Path], None]) -> None:
         ) from error
     finally:
         try:
-            _remove_folders(beside)
+            _remove_folders(temporary_folders)
         except BaseException:  # a signal
-            _remove_folders(beside)
+            _remove_folders(temporary_folders)
             raise
 
 
@@ -105,24 +119,25 @@ def _remove_folders(paths: Iterable[str]) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse an output, by an :class:`OutputError`, before the work is done, without touching it."""
-    if (reason := _refusal(path)) is not None:
+    """Check before the work that an output can be written, without a change on the disk.
+
+    Raises:
+        OutputError: if it cannot be written.
+    """
+    if (reason := _obstacle(path)) is not None:
         raise OutputError(f"{path}: cannot be written: {reason}", path=str(path), reason=reason)
 
 
-def _refusal(path: Path) -> str | None:
-    """Return why a file could not be written, ``None`` if nothing is known against it."""
+def _obstacle(path: Path) -> str | None:
+    """Return a reason why a file cannot be written; None if no obstacle is found."""
     try:
         if os.path.isdir(path):
             return "it is a folder"
-        target = _replaced(path)
+        target = _rename_target(path)
         if target is not None and not os.path.isdir(target.parent):
             return f"there is no folder '{target.parent}'"
-        return (
-            None
-            if os.access(path if target is None else target.parent, os.W_OK)
-            else "permission denied"
-        )
+        is_writable = os.access(path if target is None else target.parent, os.W_OK)
+        return None if is_writable else "permission denied"
     except (OSError, ValueError) as error:
         return _reason(error)
 
@@ -133,8 +148,8 @@ def _reason(error: OSError | ValueError) -> str:
 
 
 @contextlib.contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Raise what the system refuses as an error that names the file as the user does."""
+def _name_file_in_errors(path: Path) -> Iterator[None]:
+    """Convert errors of the system to an OutputError with the user's name of the file."""
     try:
         yield
     except OutputError:
@@ -146,8 +161,8 @@ def _named(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _replaced(path: Path) -> Path | None:
-    """Return the regular file that is replaced, None for what is written directly, such as links to no path."""
+def _rename_target(path: Path) -> Path | None:
+    """Return the regular file to replace; None for an entry that is written directly."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -164,7 +179,7 @@ def _replaced(path: Path) -> Path | None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the open file of this process that a path such as ``/dev/fd/1`` stands for."""
+    """Return the file descriptor of a path such as ``/dev/fd/1``, if it is one of this process."""
     folder = os.path.realpath(path.parent)
     is_own = folder in (f"/proc/{os.getpid()}/fd", "/dev/fd")
     return int(path.name) if is_own and path.name.isdecimal() else None
@@ -175,23 +190,23 @@ def _write_directly(path: Path, data: bytes) -> None:
     while (number := _descriptor(path)) is None and os.path.islink(path):
         path = path.parent / os.readlink(path)
     if number is not None:
-        for stream in (sys.stdout, sys.stderr):  # what was printed before comes before
+        for stream in (sys.stdout, sys.stderr):  # keeps the order of earlier output
             if stream is not None:
                 stream.flush()
-    opened = os.dup(number) if number is not None else os.open(path, os.O_WRONLY)
-    with os.fdopen(opened, "wb") as file:
+    descriptor = os.dup(number) if number is not None else os.open(path, os.O_WRONLY)
+    with os.fdopen(descriptor, "wb") as file:
         file.write(data)
 
 
 @contextlib.contextmanager
-def _written_beside(target: Path, data: bytes) -> Iterator[Path]:
-    """Write a temporary file, give its path, and remove it at the end unless it has got another name."""
-    _remove_left_behind(target)
-    made: list[tuple[Path, BinaryIO]] = []
+def _temporary_file(target: Path, data: bytes) -> Iterator[Path]:
+    """Write a temporary file beside its target, and remove it at the end unless it was renamed."""
+    _remove_abandoned_files(target)
+    files: list[tuple[Path, BinaryIO]] = []
     try:
-        with interrupts_kept():
-            made.append(_new_file(target))
-        temporary, file = made[0]
+        with defer_interrupts():
+            files.append(_new_file(target))
+        temporary, file = files[0]
         with file:
             file.write(data)
             file.flush()
@@ -201,15 +216,15 @@ def _written_beside(target: Path, data: bytes) -> Iterator[Path]:
             yield temporary
     finally:
         try:
-            _discard(made)
+            _discard(files)
         except BaseException:  # a signal
-            _discard(made)
+            _discard(files)
             raise
 
 
-def _discard(made: list[tuple[Path, BinaryIO]]) -> None:
-    """Close temporary files and remove them, unless they have got another name."""
-    for path, file in made:
+def _discard(files: list[tuple[Path, BinaryIO]]) -> None:
+    """Close temporary files, and remove those that were not renamed."""
+    for path, file in files:
         with contextlib.suppress(OSError):
             file.close()
         with contextlib.suppress(OSError):
@@ -217,7 +232,7 @@ def _discard(made: list[tuple[Path, BinaryIO]]) -> None:
 
 
 def _new_file(target: Path) -> tuple[Path, BinaryIO]:
-    """Return a new file in the folder of another, locked: no process takes it for an abandoned one."""
+    """Return a new file beside another, locked so that no process removes it as abandoned."""
     for _ in range(_NAME_ATTEMPTS):
         temporary = target.with_name(_prefix(target) + secrets.token_hex(8))
         file = temporary.open("xb")
@@ -228,12 +243,12 @@ def _new_file(target: Path) -> tuple[Path, BinaryIO]:
 
 
 def _prefix(target: Path) -> str:
-    """Return how the temporary names of a file begin."""
-    return f".{os.fsdecode(os.fsencode(target.name)[:_NAME_BYTES])}."
+    """Return the prefix of the temporary names of a file."""
+    return f".{os.fsdecode(os.fsencode(target.name)[:_MAX_NAME_BYTES])}."
 
 
 def _keep_owner_and_mode(file: BinaryIO, old: os.stat_result) -> None:
-    """Give a new file what the old one has; a user who may not give files away keeps the new one."""
+    """Copy owner and mode of an old file to a new one; a user without the right keeps the owner."""
     for owner, group in ((old.st_uid, -1), (-1, old.st_gid)):
         with contextlib.suppress(PermissionError):
             os.fchown(file.fileno(), owner, group)
@@ -241,18 +256,18 @@ def _keep_owner_and_mode(file: BinaryIO, old: os.stat_result) -> None:
 
 
 def _synchronise(number: int) -> None:
-    """Wait until the disk has what was written, where the file system can say so."""
+    """Wait until the data are on the disk, if the file system supports that."""
     try:
         os.fsync(number)
     except OSError as error:
-        if error.errno not in _UNSYNCED:
+        if error.errno not in _NO_SYNC_ERRORS:
             raise
 
 
 def _synchronise_folder(folder: Path) -> None:
     try:
         number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except PermissionError:  # files may be made in it, but it may not be read
+    except PermissionError:  # a folder in which files can be created, but that cannot be read
         return
     try:
         _synchronise(number)
@@ -261,7 +276,10 @@ def _synchronise_folder(folder: Path) -> None:
 
 
 def _lock(number: int) -> bool:
-    """Lock an open file; return whether no other process holds it, also True if the file system has no locks."""
+    """Lock an open file; return False if another process has the lock.
+
+    Without locks in the file system, the result is True.
+    """
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -271,17 +289,17 @@ def _lock(number: int) -> bool:
     return True
 
 
-def _remove_left_behind(path: Path) -> None:
-    """Remove what dead processes have half written of a file."""
-    ours = re.compile(re.escape(_prefix(path)) + r"[0-9a-f]{16}")
+def _remove_abandoned_files(path: Path) -> None:
+    """Remove temporary files of dead processes that were writing a file."""
+    pattern = re.compile(re.escape(_prefix(path)) + r"[0-9a-f]{16}")
     with contextlib.suppress(OSError):
-        for name in filter(ours.fullmatch, os.listdir(path.parent)):
+        for name in filter(pattern.fullmatch, os.listdir(path.parent)):
             with contextlib.suppress(OSError):
                 _remove_unlocked(path.with_name(name))
 
 
 def _remove_unlocked(path: Path) -> None:
-    """Remove a file that no process has locked, or raise an OSError."""
+    """Remove a file without a lock, or raise an OSError."""
     number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if stat.S_ISREG(os.fstat(number).st_mode):

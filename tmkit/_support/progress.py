@@ -1,14 +1,14 @@
-"""Progress of long calls, for people and programs.
+"""Progress of long calls.
 
-Functions that may run for seconds take ``on_progress``, a callable that is handed one value now and
-then: a :class:`Progress` or a child of it that says more. All have the same four attributes, and
-``str(progress)`` is one line for people, so one callback serves every function::
+Functions that may run for seconds take ``on_progress``, a callback that receives a
+:class:`Progress` or a subclass with more attributes at intervals. All have the same four
+attributes, and ``str(progress)`` is one line of text, so one callback serves every function::
 
     tmkit.plan(scene, goal="(on a b)", on_progress=print)
 
-Invariants: the callback is called in the thread of the call. What it raises ends the call and
-reaches the caller, so a callback may stop the work. What it does otherwise changes no result.
-``seconds`` is the one thing here that a clock says.
+Invariants: the callback runs in the thread of the call. An error of the callback ends the call and
+reaches the caller, so a callback may stop the work. Otherwise, the callback does not change the
+result. Only ``seconds`` depends on a clock.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ __all__ = ["Progress"]
 
 @dataclass(frozen=True)
 class Progress:
-    """What is being done.
+    """Progress of a call.
 
     Attributes:
-        phase: what, in one word.
-        step: how many steps are done.
-        steps: how many there are; 0 while that is not known.
-        seconds: since the call began.
+        phase: name of the current phase, one word.
+        step: number of completed steps.
+        steps: number of all steps; 0 if unknown.
+        seconds: time since the start of the call [s].
     """
 
     phase: str

@@ -1,8 +1,8 @@
-"""Base of all results, those of the core included: no truth value, a display for notebooks, plain values.
+"""Base of all results, including those of the core, with a display and plain values.
 
-A result is a value with an enum ``status``. ``if result:`` would be true of a failure too, so a
-result has no truth value: the error says what to write. :meth:`Result.to_dict` has what
-:func:`json.dumps` takes.
+A result is a value with an enum ``status``. ``if result:`` would be true for a failure too, so a
+result has no truth value, and the error has the correct expression. :meth:`Result.to_dict` returns
+values for :func:`json.dumps`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum, StrEnum
 from typing import Any
 
-_SUCCESS = (
+_SUCCESS_FLAGS = (
     "is_solved",
     "is_valid",
     "is_successful",
@@ -22,11 +22,16 @@ _SUCCESS = (
     "is_consistent",
     "is_ok",
 )
-"""Booleans that say of a result what its name promises."""
+"""Attributes of results that are true after a success."""
 
-_MOST_ROWS = 12
-_MOST_LETTERS = 200
-_MOST_ITEMS = 5
+_MAX_ROWS = 12
+"""Number of rows that a table for notebooks has at most."""
+
+_MAX_TEXT_LENGTH = 200
+"""Length of a text in a table at which it is cut [characters]."""
+
+_MAX_ITEMS = 5
+"""Number of list elements that a row shows at most."""
 
 
 class ValidationStatus(StrEnum):
@@ -74,9 +79,9 @@ class Result(Displayed):
     __slots__ = ()
 
     def __bool__(self) -> bool:
-        """Refuse a truth value by a TypeError that has what to write."""
+        """Raise a TypeError with the correct expression."""
         status: Any = type(self.status)  # type: ignore[attr-defined]  # each subclass has one
-        flags = [f" or 'result.{name}'" for name in _SUCCESS if hasattr(self, name)]
+        flags = [f" or 'result.{name}'" for name in _SUCCESS_FLAGS if hasattr(self, name)]
         first = f"'result.status is {status.__name__}.{next(iter(status)).name}'"
         raise TypeError(f"{type(self).__name__} has no truth value; write {first}{''.join(flags)}")
 
@@ -86,33 +91,33 @@ class Result(Displayed):
 
 
 class IteratedEstimate(Result):
-    """Base of estimates that iterations converge to."""
+    """Base of estimates from iterations that converge."""
 
     __slots__ = ()
     is_converged: bool
 
     @property
     def status(self) -> ConvergenceStatus:
-        """Whether the iterations converged."""
+        """Convergence of the iterations."""
         return (
             ConvergenceStatus.CONVERGED if self.is_converged else ConvergenceStatus.ITERATION_LIMIT
         )
 
 
 class Report(Result):
-    """Base of results that list problems in words: valid without any."""
+    """Base of results that list problems as texts; valid if the list is empty."""
 
     __slots__ = ()
     problems: tuple[str, ...]
 
     @property
     def status(self) -> ValidationStatus:
-        """Whether there is no problem."""
+        """Validity of the result."""
         return ValidationStatus.of(not self.problems)
 
     @property
     def is_valid(self) -> bool:
-        """Whether there is no problem."""
+        """True if there is no problem."""
         return not self.problems
 
     @property
@@ -122,12 +127,12 @@ class Report(Result):
         return f"{count} problem{'s' if count > 1 else ''}" if count else "valid"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return status, validity (``ok``) and all fields as plain values, which :func:`json.dumps` takes."""
+        """Return status, validity (``ok``) and all fields as values for :func:`json.dumps`."""
         return {"ok": self.is_valid, **super().to_dict()}
 
 
 def _members(value: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass, or the properties of what the core made, as plain values."""
+    """Return the fields of a dataclass, or the properties of a value of the core, as plain values."""
     if is_dataclass(value):
         names = [entry.name for entry in fields(value)]
     else:
@@ -136,7 +141,11 @@ def _members(value: Any) -> dict[str, Any]:
 
 
 def plain_values(value: Any) -> Any:
-    """Return a value as JSON has it: enums as values, arrays as lists, what has ``to_dict`` as that, else a text."""
+    """Return a value as JSON types.
+
+    Enums become their values, arrays lists, and objects with ``to_dict`` its result. All other
+    values become texts.
+    """
     if isinstance(value, Enum):
         return value.value if isinstance(value.value, str) else value.name.lower()
     if value is None or isinstance(value, bool | int | str):
@@ -161,23 +170,24 @@ def plain_values(value: Any) -> Any:
 
 
 def to_html(title: str, values: Mapping[str, Any]) -> str:
-    """Return a short table for notebooks, without tables within and what is empty; all texts are escaped and cut."""
+    """Return a short table for notebooks, without mappings and empty values.
+
+    All texts are escaped and cut to a maximum length.
+    """
     from html import escape
 
-    rows = [(name, shown) for name, value in values.items() if (shown := _shown(value))]
+    rows = [(name, text) for name, value in values.items() if (text := _format_value(value))]
     cells = (
-        f"<tr><th>{escape(name)}</th><td>{escape(_cut(shown))}</td></tr>"
-        for name, shown in rows[:_MOST_ROWS]
+        f"<tr><th>{escape(name)}</th><td>{escape(_cut(text))}</td></tr>"
+        for name, text in rows[:_MAX_ROWS]
     )
     return f"<table><caption>{escape(_cut(title))}</caption>{''.join(cells)}</table>"
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, list):
-        texts = [shown for item in value[:_MOST_ITEMS] if (shown := _shown(item))]
-        more = (
-            f", and {len(value) - _MOST_ITEMS} more" if len(value) > _MOST_ITEMS and texts else ""
-        )
+        texts = [text for item in value[:_MAX_ITEMS] if (text := _format_value(item))]
+        more = f", and {len(value) - _MAX_ITEMS} more" if len(value) > _MAX_ITEMS and texts else ""
         return "; ".join(texts) + more
     if value is None or isinstance(value, Mapping):
         return ""
@@ -185,5 +195,5 @@ def _shown(value: Any) -> str:
 
 
 def _cut(text: str) -> str:
-    shown = text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in shown)
+    short = text if len(text) <= _MAX_TEXT_LENGTH else f"{text[: _MAX_TEXT_LENGTH - 3]}..."
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in short)

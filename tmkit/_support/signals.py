@@ -1,18 +1,18 @@
-"""Signals that end a program, while a library runs that would swallow them, and folders that are gone afterwards.
+"""Deferred delivery of signals, and temporary folders that are always removed.
 
-Some libraries catch everything where they try optional parts or several readers, Ctrl-C included.
-:func:`interrupts_kept` keeps an interrupt until they are done, and delivers it then; likewise the
-other signals that a program may answer by an exception, as the ``tmkit`` command does. A signal
-without a handler ends the process at once.
+Some libraries catch all exceptions, including Ctrl-C, while they try optional parts or several
+readers. :func:`defer_interrupts` defers an interrupt to the end of a block. It also defers the other
+signals that a program may convert to an exception, as the ``tmkit`` command does. A signal without
+a handler ends the process at once.
 
-:func:`temporary_folder` is made under that protection. What a process that is killed outright
-leaves, the next one removes: each folder has a file in it that its process holds locked. The
-operating system lets go of the lock when the process dies. (Numbers of processes would not do: they
-are given again, and processes in containers share a folder for temporary files, but not their
-numbers.) A folder gets its name when it is locked already.
+:func:`temporary_folder` creates a folder under that protection. The next process removes the
+folders of a killed one: each contains a file that its process locks, and the operating system
+releases the lock when the process dies. Process identifiers do not suffice: they are reused, and
+processes in containers share a folder for temporary files, but not their identifiers. A folder is
+locked before it receives its name.
 
-Invariants: outside the block everything is as before; in a thread other than the main one, which
-gets no signals, the block changes nothing; no folder is removed that a living process works in.
+Invariants: the handlers after a block are those before it; in a thread other than the main one,
+which receives no signals, the block has no effect; the folder of a living process is not removed.
 """
 
 from __future__ import annotations
@@ -32,23 +32,30 @@ from types import FrameType
 
 from tmkit.errors import OutputError, TmkitError
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_OURS = "tmkit-"  # how the names of our folders begin
-_LOCK = ".tmkit-lock"
+_ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that are deferred."""
+
+_FOLDER_PREFIX = "tmkit-"
+"""Prefix of the names of temporary folders."""
+
+_LOCK_NAME = ".tmkit-lock"
+"""Name of the locked file in a temporary folder."""
 
 
 @contextmanager
-def interrupts_kept() -> Iterator[None]:
-    """Deliver a signal that arrives within the block (SIGINT, SIGTERM, SIGHUP) at its end, the first of several."""
+def defer_interrupts() -> Iterator[None]:
+    """Deliver the first SIGINT, SIGTERM or SIGHUP of a block at its end."""
     previous = {
-        number: handler for number in _ENDING if callable(handler := signal.getsignal(number))
+        number: handler
+        for number in _ENDING_SIGNALS
+        if callable(handler := signal.getsignal(number))
     }
     if threading.current_thread() is not threading.main_thread():
         previous = {}
-    kept: list[tuple[int, FrameType | None]] = []
+    deferred: list[tuple[int, FrameType | None]] = []
     try:
         for number in previous:
-            signal.signal(number, lambda number, frame: kept.append((number, frame)))
+            signal.signal(number, lambda number, frame: deferred.append((number, frame)))
         yield
     finally:
         try:
@@ -56,8 +63,8 @@ def interrupts_kept() -> Iterator[None]:
         except BaseException:  # another signal
             _restore(previous)
             raise
-        if kept:
-            first, frame = kept[0]
+        if deferred:
+            first, frame = deferred[0]
             previous[signal.Signals(first)](first, frame)
 
 
@@ -68,92 +75,100 @@ def _restore(handlers: Mapping[signal.Signals, Callable[[int, FrameType | None],
 
 @contextmanager
 def temporary_folder(purpose: str) -> Iterator[Path]:
-    """Make a folder that is removed with the block; once a process, so is what dead processes have left of such."""
-    made: list[tuple[Path, int]] = []
+    """Create a folder that is removed at the end of the block.
+
+    The first call in a process also removes the folders of dead processes.
+
+    Args:
+        purpose: part of the name of the folder.
+
+    Raises:
+        OutputError: if the folder for temporary files cannot be used.
+    """
+    folders: list[tuple[Path, int]] = []
     try:
-        with interrupts_kept():
+        with defer_interrupts():
             parent = Path(tempfile.gettempdir())
-            _remove_left_behind(parent)
-            made.append(_locked_folder(parent, purpose))
-        yield made[0][0]
+            _remove_abandoned_folders(parent)
+            folders.append(_create_locked_folder(parent, purpose))
+        yield folders[0][0]
     except OSError as error:
-        if made and (isinstance(error, TmkitError) or not _is_about(error, made[0][0])):
+        if folders and (isinstance(error, TmkitError) or not _concerns(error, folders[0][0])):
             raise
-        raise _unusable(error) from error
+        raise _output_error(error) from error
     finally:
         try:
-            _remove(made)
-        except BaseException:  # a signal before its interrupts were kept
-            _remove(made)
+            _remove(folders)
+        except BaseException:  # a signal before _remove deferred signals
+            _remove(folders)
             raise
 
 
-def _remove(made: list[tuple[Path, int]]) -> None:
-    """Remove folders, and let go of their locks."""
-    with interrupts_kept():
-        while made:
-            folder, lock = made.pop()
+def _remove(folders: list[tuple[Path, int]]) -> None:
+    """Remove folders, and release their locks."""
+    with defer_interrupts():
+        while folders:
+            folder, lock = folders.pop()
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
 
 
-def _is_about(error: OSError, folder: Path) -> bool:
-    """Whether an error speaks of a file in a folder, or of none, as those of writing and reading do."""
-    named = error.filename
+def _concerns(error: OSError, folder: Path) -> bool:
+    """Return whether an error has the name of a file in a folder, or none, as in reads and writes."""
+    name = error.filename
     return error.errno is not None and (
-        named is None or (isinstance(named, str | Path) and folder in Path(named).parents)
+        name is None or (isinstance(name, str | Path) and folder in Path(name).parents)
     )
 
 
-def _unusable(error: OSError) -> OutputError:
-    where = os.environ.get("TMPDIR") or "the folder for temporary files"
+def _output_error(error: OSError) -> OutputError:
+    parent = os.environ.get("TMPDIR") or "the folder for temporary files"
     reason = error.strerror or str(error)
-    return OutputError(
-        f"{where}: cannot be used for temporary files: {reason} (TMPDIR)", path=where, reason=reason
-    )
+    message = f"{parent}: cannot be used for temporary files: {reason} (TMPDIR)"
+    return OutputError(message, path=parent, reason=reason)
 
 
-def _locked_folder(parent: Path, purpose: str) -> tuple[Path, int]:
-    """Return a new folder and the open file in it that is locked."""
+def _create_locked_folder(parent: Path, purpose: str) -> tuple[Path, int]:
+    """Return a new folder, and the descriptor of the locked file in it."""
     new = Path(tempfile.mkdtemp(prefix=".tmkit-new-", dir=parent))
     lock = -1
     try:
-        lock = os.open(new / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        # a file system without locks: no process can take the folder for an abandoned one
+        lock = os.open(new / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        # Without locks in the file system, no process removes the folder as abandoned.
         with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        named = parent / f"{_OURS}{purpose}-{secrets.token_hex(8)}"
-        new.rename(named)
+        folder = parent / f"{_FOLDER_PREFIX}{purpose}-{secrets.token_hex(8)}"
+        new.rename(folder)
     except BaseException:
         if lock >= 0:
             os.close(lock)
         shutil.rmtree(new, ignore_errors=True)
         raise
-    return named, lock
+    return folder, lock
 
 
 @cache
-def _remove_left_behind(parent: Path) -> None:
-    """Remove tmkit's folders in ``parent`` that no process uses any more."""
+def _remove_abandoned_folders(parent: Path) -> None:
+    """Remove tmkit's folders in ``parent`` that no process uses."""
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
-            if entry.name.startswith(_OURS):
+            if entry.name.startswith(_FOLDER_PREFIX):
                 with suppress(OSError):
-                    _remove_if_left_behind(Path(entry.path))
+                    _remove_if_abandoned(Path(entry.path))
 
 
-def _remove_if_left_behind(folder: Path) -> None:
+def _remove_if_abandoned(folder: Path) -> None:
     """Remove a folder of this user whose lock is free, or raise an OSError."""
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
-    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        if os.fstat(place).st_uid != os.getuid():
+        if os.fstat(descriptor).st_uid != os.getuid():
             return
-        lock = os.open(_LOCK, flags, dir_fd=place)
+        lock = os.open(_LOCK_NAME, flags, dir_fd=descriptor)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder, ignore_errors=True)
         finally:
             os.close(lock)
     finally:
-        os.close(place)
+        os.close(descriptor)

@@ -1,13 +1,12 @@
-"""Locations in files: every value that is read from a file keeps its :class:`SourceLocation`.
+"""Locations in files, and notes about corrected or omitted content.
 
-Its :meth:`SourceLocation.error` makes the error with a caret under the spot. Notes are what a
-reader mended or omitted, instead of refusing the file. Descriptions of robots in the wild are full
-of small slips that every tool forgives. Each becomes a :class:`ImportNote` with its place in the
-file, is logged as a warning, and given to the program that asked for it (``load_scene(...,
-on_note=...)``), which may print, count or raise.
+Every value that is read from a file has a :class:`SourceLocation`, whose
+:meth:`~SourceLocation.error` returns an error with a caret under the location. A reader corrects or
+omits small faults, which are common in robot descriptions and tolerated by other tools, with a
+note. Each :class:`ImportNote` has its location in the file and is logged as a warning. The callback
+of the caller (``load_scene(..., on_note=...)``) receives it, and may print, count or raise.
 
-Invariant: one load says the same thing about the same line once, in the order in which the readers
-    meet it.
+Invariant: one load emits equal notes about a line once, in the order of the reader.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from tmkit.errors import FileFormatError, MeshError, TmkitError, nearest_name
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """A spot in a file.
+    """Location in a file.
 
     Attributes:
-        path: the file, as the user named it or as an include led to it.
-        line: 1-based, ``None`` when the format has no lines to speak of.
-        column: 1-based, ``None`` when only the line is known.
-        text: the whole line, without its end.
+        path: path of the file, from the user or an include.
+        line: 1-based line; None for a format without lines.
+        column: 1-based column; None if unknown.
+        text: text of the line, without its end.
     """
 
     path: str
@@ -38,7 +37,7 @@ class SourceLocation:
     text: str | None = None
 
     def error(self, reason: str) -> FileFormatError:
-        """Return the error that says ``reason`` and points here."""
+        """Return an error with a reason and this location."""
         return FileFormatError.at(
             self.path, reason, line=self.line, column=self.column, source_line=self.text
         )
@@ -47,8 +46,8 @@ class SourceLocation:
         """Return the error of a mesh file that is referenced at this location.
 
         Args:
-            reason: what is wrong.
-            mesh: the file, as the attribute ``mesh`` of the error.
+            reason: fault of the mesh.
+            mesh: mesh file, stored as ``mesh`` in the error.
         """
         data = {"mesh": mesh}
         return MeshError.at(
@@ -61,13 +60,13 @@ class SourceLocation:
         return f"{self.path}:{self.line}" + (f":{self.column}" if self.column is not None else "")
 
 
-class _Place(Protocol):
+class _Location(Protocol):
     def error(self, reason: str) -> FileFormatError: ...
 
 
 @contextmanager
-def reported(place: _Place) -> Iterator[None]:
-    """Report whatever the core refuses at a place of a file, as a :class:`FileFormatError`."""
+def locate_errors(place: _Location) -> Iterator[None]:
+    """Convert errors of a block to a :class:`FileFormatError` with a location."""
     try:
         yield
     except FileFormatError:
@@ -80,20 +79,20 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """Return ``"; did you mean 'table'?"``, or an empty string if no candidate is similar.
 
     Args:
-        name: the unknown name.
-        candidates: the valid names.
+        name: unknown name.
+        candidates: valid names.
     """
-    near = nearest_name(name, candidates)
-    return f"; did you mean '{near}'?" if near is not None else ""
+    nearest = nearest_name(name, candidates)
+    return f"; did you mean '{nearest}'?" if nearest is not None else ""
 
 
 def first_repeated(names: Iterable[str]) -> str | None:
-    """Return the first name that is the same as an earlier one, or ``None`` if all differ."""
-    seen = set()
+    """Return the first name that is equal to an earlier one; None if all differ."""
+    earlier_names = set()
     for name in names:
-        if name in seen:
+        if name in earlier_names:
             return name
-        seen.add(name)
+        earlier_names.add(name)
     return None
 
 
@@ -102,12 +101,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ImportNote:
-    """Something in a file that was mended or omitted.
+    """Note about content of a file that was corrected or omitted.
 
     Attributes:
-        path: the file.
-        line: 1-based, ``None`` when the format has no lines to speak of.
-        text: what was found and what became of it, for a person.
+        path: path of the file.
+        line: 1-based line; None for a format without lines.
+        text: description of the content and its correction.
     """
 
     path: str
@@ -118,41 +117,41 @@ class ImportNote:
         return f"{SourceLocation(self.path, self.line)}: {self.text}"
 
 
-# What a reader calls to make a note: where, and what.
 Note = Callable[[SourceLocation, str], None]
+"""Function that records a note, from a location and a text."""
 
 
 @dataclass
 class ImportLog:
-    """Takes the notes of one load: logs each and hands it on.
+    """Record of the notes of one load, which logs each note and passes it to a callback.
 
     Attributes:
-        on_note: is called with every note; what it raises ends the load.
+        on_note: called with every note; an error of it ends the load.
     """
 
     on_note: Callable[[ImportNote], None] | None = None
-    _seen: dict[ImportNote, None] = field(default_factory=dict)
+    _notes: dict[ImportNote, None] = field(default_factory=dict)
 
     @property
     def notes(self) -> list[ImportNote]:
-        """The notes so far, in order."""
-        return list(self._seen)
+        """The recorded notes in order."""
+        return list(self._notes)
 
     def note(self, place: SourceLocation, text: str) -> None:
-        """Record and log a note, unless this load has recorded the same one.
+        """Record and log a note, unless an equal note exists.
 
         Args:
-            place: the location that it concerns.
-            text: the note.
+            place: location in the file.
+            text: text of the note.
         """
         note = ImportNote(place.path, place.line, text)
-        if note in self._seen:
+        if note in self._notes:
             return
-        self._seen[note] = None
+        self._notes[note] = None
         logger.warning("%s", note)
         if self.on_note is not None:
             self.on_note(note)
 
 
-def unheard(_place: SourceLocation, _text: str) -> None:
+def ignore_note(_place: SourceLocation, _text: str) -> None:
     """Ignore a note."""

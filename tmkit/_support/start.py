@@ -1,9 +1,9 @@
-"""The start of the package: it loads the compiled core and registers what the core calls in Python."""
+"""Start of the package, which loads the compiled core and registers its Python callbacks."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,30 +14,30 @@ from tmkit._support.other_distribution import explain_other_distribution
 from tmkit._support.results import Result
 
 _ROOT = Path(__file__).resolve().parents[2]
-"""Folder that holds the package."""
+"""Folder of the package."""
 
 
 def start() -> None:
     """Load the core and register the errors, results and functions that it uses.
 
     Raises:
-        ImportError: if the core is not compiled or cannot be loaded; the message says how to
-            install it.
+        ImportError: if the core is not compiled or cannot be loaded; the message has the
+            installation command.
     """
-    core = _loaded_core()
+    core = _load_core()
     core._register(
         errors=vars(errors),
         argument_error=argument_error,
         result=Result,
-        tree_html=_imported_when_called(core, "tmkit.graph.display.html", "tree_html"),
-        attribute_map=_imported_when_called(core, "tmkit.graph.attributes", "attribute_map"),
-        attribute_text=_imported_when_called(core, "tmkit.graph.attributes", "attribute_text"),
+        tree_html=_LazyFunction(core, "tmkit.graph.display.html", "tree_html"),
+        attribute_map=_LazyFunction(core, "tmkit.graph.attributes", "attribute_map"),
+        attribute_text=_LazyFunction(core, "tmkit.graph.attributes", "attribute_text"),
     )
-    # silent unless the user configures logging
+    # Without a configuration of logging, the package writes no records.
     logging.getLogger("tmkit").addHandler(logging.NullHandler())
 
 
-def _loaded_core() -> Any:
+def _load_core() -> Any:
     try:
         return import_module("tmkit._core")
     except ImportError as error:
@@ -46,15 +46,26 @@ def _loaded_core() -> Any:
                 "this is tmkit's source folder, whose compiled core is not installed: run 'pip"
                 " install -e .' in it first, or import from another folder"
             ) from None
-        if other := explain_other_distribution():
-            raise ImportError(f"{error}{other}") from None
+        if cause := explain_other_distribution():
+            raise ImportError(f"{error}{cause}") from None
         raise
 
 
-def _imported_when_called(core: Any, module: str, name: str) -> Callable[..., Any]:
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        function = getattr(import_module(module), name)
-        core._register(**{name: function})  # the next call goes there directly
-        return function(*arguments, **keywords)
+@dataclass(frozen=True)
+class _LazyFunction:
+    """Callback of the core whose module is imported by the first call.
 
-    return call
+    Attributes:
+        core: compiled core.
+        module: name of the module.
+        name: name of the function, and of the callback.
+    """
+
+    core: Any
+    module: str
+    name: str
+
+    def __call__(self, *arguments: object, **keywords: object) -> object:
+        function = getattr(import_module(self.module), self.name)
+        self.core._register(**{self.name: function})  # later calls of the core are direct
+        return function(*arguments, **keywords)

@@ -1,13 +1,13 @@
-"""Running a program to its end, or ending it: it is killed on every way out of the call but the ordinary one.
+"""Subprocesses that never outlive the calling process.
 
-In case the calling process itself is killed, Linux is asked to kill the program too (its
-parent-death signal). That can only be asked from within the new process, and code of Python's
-between fork and exec is not safe where there are threads. So a small program requests the signal,
-and then becomes the wanted one: ``setpriv`` and ``sh``, which take a millisecond; or Python, which
-takes twenty, where there is no ``setpriv`` that can. The program then checks that its parent is
-still the one that started it, in case it died before. Linux sends the signal when the *thread* dies
-that started the program, which is the one that waits for it here. On other systems, and should all
-this fail, the program ends after a little more than the time limit of processor time.
+:class:`Program` kills its program on every exit of a block. If the calling process is killed, Linux
+kills the program too, by its parent-death signal. Only the new process itself can request that
+signal, and Python code between fork and exec is unsafe with threads. A small launcher therefore
+requests the signal, and then executes the program. The launcher is ``setpriv`` with ``sh``, which
+takes 1 ms, or Python, which takes 20 ms, if no suitable ``setpriv`` exists. It also checks that its
+parent has not died before the request. Linux sends the signal when the *thread* that started the
+program dies, which is the thread that waits for it. On other systems, and if the launcher fails,
+the program ends some seconds of processor time after its time limit.
 """
 
 from __future__ import annotations
@@ -30,19 +30,27 @@ from functools import cache
 from pathlib import Path
 from typing import Self
 
-from tmkit._support.signals import interrupts_kept
+from tmkit._support.signals import defer_interrupts
 from tmkit.errors import TaskPlannerError
 
 _logger = logging.getLogger(__name__)
 
 GRACE_SECONDS = 5
-"""Time that a program has beyond its limit before the system ends it [s]."""
-_LONGEST_WAIT = 2**31 - 1  # milliseconds
-# between looks at what a program wrote, and whether it has ended where the system does not tell
-_LOOK_SECONDS = 0.002
+"""Processor time beyond the time limit after which the system ends a program [s]."""
 
-_TIED_BY_SHELL = 'test "$PPID" = "$1" || exit 1; shift; exec "$@"'
-_TIED_BY_PYTHON = """\
+_MAX_WAIT_MILLISECONDS = 2**31 - 1
+"""Longest wait that the system accepts [ms]."""
+
+_POLL_INTERVAL = 0.002
+"""Time between two readings of a program's output, or of its state without notification [s]."""
+
+_TAIL_LINES = 12
+"""Number of the last lines of output in an error."""
+
+_SHELL_LAUNCHER = 'test "$PPID" = "$1" || exit 1; shift; exec "$@"'
+"""Script that executes a command unless its parent has died."""
+
+_PYTHON_LAUNCHER = """\
 import os, sys
 try:
     import ctypes
@@ -53,10 +61,17 @@ if os.getppid() != int(sys.argv[1]):
     sys.exit(1)
 os.execv(sys.argv[2], sys.argv[2:])
 """
+"""Program that requests the parent-death signal, and executes a command unless its parent died."""
 
 
 def end_with_parent(parent: int) -> None:
-    """In a process that was just forked: end when the parent does, on Linux; at once if it has ended."""
+    """End the calling process, which was just forked, with its parent.
+
+    On Linux, it ends when the parent dies; on other systems, only if the parent has died already.
+
+    Args:
+        parent: process identifier of the parent.
+    """
     import ctypes
 
     with contextlib.suppress(OSError, AttributeError):
@@ -66,8 +81,15 @@ def end_with_parent(parent: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """How a program ended: its exit code, below zero by a signal, ``None`` when time was up; and wall clock seconds."""
+class ProgramResult:
+    """Outcome of a program.
+
+    Attributes:
+        command: program and arguments.
+        code: exit code; negative after a signal, None if the time was up.
+        output: standard output and error.
+        seconds: wall-clock time of the run [s].
+    """
 
     command: tuple[str, ...]
     code: int | None
@@ -75,33 +97,35 @@ class Finished:
     seconds: float
 
     def error(self, what: str) -> TaskPlannerError:
-        """Return the error that the program failed, with the end of what it wrote."""
-        refused = re.search(r"^OSError: \[Errno \d+\] (.*)", self.output, re.MULTILINE)
-        if refused is not None:  # what the system says is all there is to know
-            return TaskPlannerError(
-                f"{what}: {refused[1]}", command=self.command, output=self.output
-            )
-        tail = "\n".join(self.output.strip().splitlines()[-12:])
-        return TaskPlannerError(
-            f"{what}; it wrote:\n{tail}", command=self.command, output=self.output
-        )
+        """Return the error of a failed program, with the end of its output.
+
+        Args:
+            what: start of the message.
+        """
+        match = re.search(r"^OSError: \[Errno \d+\] (.*)", self.output, re.MULTILINE)
+        if match is not None:  # the reason of the system is complete
+            message = f"{what}: {match[1]}"
+        else:
+            tail = "\n".join(self.output.strip().splitlines()[-_TAIL_LINES:])
+            message = f"{what}; it wrote:\n{tail}"
+        return TaskPlannerError(message, command=self.command, output=self.output)
 
 
 class Program:
-    """A program that runs within a block, at the end of which it is killed, should it still run.
+    """Program that runs during a block, and is killed at its end if it still runs.
 
     Args:
-        command: the program, by an absolute path, and its arguments.
-        folder: where it runs, and where what it writes is kept until it has ended.
-        environment: all its environment variables.
-        time_limit: seconds that it is expected to run at most; processor time is limited to a
-            little more.
-        standard_input: a file that it reads, or nothing.
-        memory_limit: bytes that it may have, or as many as there are.
-        stop_at: a text that it writes, upon which it is killed; none by default.
+        command: absolute path of the program, and its arguments.
+        folder: working directory, which also stores the output.
+        environment: all environment variables.
+        time_limit: expected longest run time [s]. Processor time is limited to
+            :data:`GRACE_SECONDS` more.
+        standard_input: file for stdin. By default, stdin is empty.
+        memory_limit: largest address space [B]. By default, it is not limited.
+        stop_at: text in the output at which the program is killed. By default, there is none.
 
     Raises:
-        TaskPlannerError: the program could not be started; when the block is entered.
+        TaskPlannerError: if the program cannot be started, at the beginning of the block.
     """
 
     def __init__(
@@ -115,32 +139,32 @@ class Program:
         memory_limit: int | None = None,
         stop_at: str = "",
     ) -> None:
-        self._command, self._folder, self._environment = tuple(command), folder, dict(environment)
-        self._time_limit, self._standard_input, self._memory_limit = (
-            time_limit,
-            standard_input,
-            memory_limit,
-        )
+        self._command = tuple(command)
+        self._folder = folder
+        self._environment = dict(environment)
+        self._time_limit = time_limit
+        self._standard_input = standard_input
+        self._memory_limit = memory_limit
         self._stop_at = stop_at
         self._process: subprocess.Popen[bytes] | None = None
-        self._started = 0.0
+        self._start_time = 0.0
 
     def __enter__(self) -> Self:
         command = self._command
         _logger.debug("running %s", " ".join(command))
         if not os.access(command[0], os.X_OK):
             raise self._cannot_run("it is no program that may be run")
-        self._started = time.monotonic()
-        log_path, given_path = self._folder / "output.log", self._standard_input or "/dev/null"
-        with log_path.open("wb") as log, open(given_path, "rb") as given:
+        self._start_time = time.monotonic()
+        log_path = self._folder / "output.log"
+        with log_path.open("wb") as log, open(self._standard_input or "/dev/null", "rb") as source:
             try:
-                # an interrupt while the program starts would leave it running
-                with interrupts_kept():
+                # An interrupt during the start would leave the program running.
+                with defer_interrupts():
                     self._process = subprocess.Popen(
-                        tied(command),
+                        tie_to_parent(command),
                         cwd=self._folder,
                         env=self._environment,
-                        stdin=given,
+                        stdin=source,
                         stdout=log,
                         stderr=subprocess.STDOUT,
                     )
@@ -156,10 +180,9 @@ class Program:
     def __exit__(self, *_: object) -> None:
         self._kill()
 
-    def _cannot_run(self, why: str) -> TaskPlannerError:
-        return TaskPlannerError(
-            f"cannot run {self._command[0]}: {why}", command=self._command, output=""
-        )
+    def _cannot_run(self, reason: str) -> TaskPlannerError:
+        message = f"cannot run {self._command[0]}: {reason}"
+        return TaskPlannerError(message, command=self._command, output="")
 
     def _kill(self) -> None:
         if self._process is not None and self._process.poll() is None:
@@ -174,89 +197,111 @@ class Program:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it runs no more; it is killed once it wrote the text at which it is stopped."""
+        """True after the end of the program, which ``stop_at`` in the output causes too."""
         if self._stop_at and self._running.poll() is None and self._stop_at in self.output():
             self._kill()
         return self._running.poll() is not None
 
     def output(self) -> str:
-        """Return what it has written so far."""
+        """Return the output up to now."""
         return (self._folder / "output.log").read_text(encoding="utf-8", errors="replace")
 
-    def finished(self, *, seconds: float) -> Finished:
-        """Wait for it, kill it when the time is up, and tell how it ended."""
+    def wait(self, *, seconds: float) -> ProgramResult:
+        """Wait for the end of the program, kill it when the time is up, and return its outcome.
+
+        Args:
+            seconds: longest time to wait [s].
+        """
         wait_for_any([self], seconds=seconds)
         code = self._running.poll()
         self._kill()
-        finished = Finished(self._command, code, self.output(), time.monotonic() - self._started)
+        duration = time.monotonic() - self._start_time
         ending = "was stopped" if code is None else f"ended with {code}"
-        _logger.debug("%s %s after %.2f s", Path(self._command[0]).name, ending, finished.seconds)
-        return finished
+        _logger.debug("%s %s after %.2f s", Path(self._command[0]).name, ending, duration)
+        return ProgramResult(self._command, code, self.output(), duration)
 
 
 def wait_for_any(programs: Sequence[Program], *, seconds: float) -> Program | None:
-    """Wait until one of some programs has ended; return the first that has, ``None`` when the time is up."""
+    """Wait until one of several programs has ended, and return it; None if the time is up.
+
+    Args:
+        programs: running programs.
+        seconds: longest time to wait [s].
+    """
     deadline = time.monotonic() + seconds
     while True:
         for program in programs:
             if program.has_ended:
                 return program
-        left = deadline - time.monotonic()
-        if left <= 0.0:
+        wait = deadline - time.monotonic()
+        if wait <= 0.0:
             return None
-        wait = min(left, _LOOK_SECONDS) if any(program._stop_at for program in programs) else left
+        if any(program._stop_at for program in programs):
+            wait = min(wait, _POLL_INTERVAL)
         _sleep_until_any_ends([program._running.pid for program in programs], wait)
 
 
 def _sleep_until_any_ends(identifiers: Sequence[int], seconds: float) -> None:
-    """Sleep until the system says that a program ended, which :mod:`subprocess` sees late; else a little."""
+    """Sleep until the system signals the end of a program, or for a polling interval.
+
+    The notification of the system is faster than that of :mod:`subprocess`.
+    """
     descriptors: list[int] = []
     try:
-        waiting = select.poll()
+        poller = select.poll()
         for identifier in identifiers:
             descriptors.append(os.pidfd_open(identifier))
-            waiting.register(descriptors[-1], select.POLLIN)
-        waiting.poll(min(1000.0 * seconds, _LONGEST_WAIT))
+            poller.register(descriptors[-1], select.POLLIN)
+        poller.poll(min(1000.0 * seconds, _MAX_WAIT_MILLISECONDS))
     except (AttributeError, OSError):  # another system, or a sandbox forbids it
-        time.sleep(min(seconds, _LOOK_SECONDS))
+        time.sleep(min(seconds, _POLL_INTERVAL))
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def tied(command: Sequence[str]) -> list[str]:
-    """Return the command by which a program runs that is killed when this process dies, where that can be had."""
+def tie_to_parent(command: Sequence[str]) -> list[str]:
+    """Return a command that runs a program and ends it with this process.
+
+    On systems other than Linux, it is the command itself.
+
+    Args:
+        command: absolute path of the program, and its arguments.
+    """
     if sys.platform != "linux":
         return list(command)
-    return [*_tie(), str(os.getpid()), *command]
+    return [*_launcher(), str(os.getpid()), *command]
 
 
 @cache
-def _tie() -> tuple[str, ...]:
-    """Return the program that requests the parent-death signal; the parent's number and the wanted program follow."""
-    found = shutil.which("setpriv")
-    by_shell = (found or "", "--pdeathsig", "KILL", "--", "/bin/sh", "-c", _TIED_BY_SHELL, "sh")
-    if found is not None and os.access("/bin/sh", os.X_OK):
-        try:  # that of busybox cannot, and a sandbox may forbid it
-            tried = subprocess.run(
+def _launcher() -> tuple[str, ...]:
+    """Return the program that requests the parent-death signal.
+
+    Its arguments are the process identifier of the parent, and the command to execute.
+    """
+    setpriv = shutil.which("setpriv")
+    if setpriv is not None and os.access("/bin/sh", os.X_OK):
+        by_shell = (setpriv, "--pdeathsig", "KILL", "--", "/bin/sh", "-c", _SHELL_LAUNCHER, "sh")
+        try:  # the setpriv of busybox lacks the option, and a sandbox may forbid it
+            trial = subprocess.run(
                 [*by_shell, str(os.getpid()), "/bin/sh", "-c", ":"], capture_output=True, timeout=5
             )
         except (OSError, subprocess.TimeoutExpired):
-            tried = None
-        if tried is not None and tried.returncode == 0:
+            trial = None
+        if trial is not None and trial.returncode == 0:
             return by_shell
-    return (sys.executable, "-I", "-S", "-c", _TIED_BY_PYTHON)
+    return (sys.executable, "-I", "-S", "-c", _PYTHON_LAUNCHER)
 
 
 def _limit(identifier: int, time_limit: float, memory_limit: int | None) -> None:
-    """Limit the processor time and the memory of a program, by the limits that it has already if they are narrower."""
+    """Limit the processor time and memory of a program, without an increase of existing limits."""
     seconds = math.ceil(min(max(0.0, time_limit), 1e6)) + GRACE_SECONDS
     try:
-        for kind, wanted in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, memory_limit)):
-            if wanted is not None:
+        for kind, limit in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, memory_limit)):
+            if limit is not None:
                 hard = resource.prlimit(identifier, kind)[1]
-                allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-                resource.prlimit(identifier, kind, (allowed, hard))
+                soft = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+                resource.prlimit(identifier, kind, (soft, hard))
     except (ProcessLookupError, PermissionError):
-        # it has ended already, or a sandbox forbids limits
+        # The program has ended already, or a sandbox forbids limits.
         return

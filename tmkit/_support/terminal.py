@@ -1,18 +1,22 @@
-"""Texts as a terminal may show them.
+"""Texts that are safe to print on a terminal.
 
-Names of frames, joints and objects come from files, and a terminal executes the escape sequences in
-a text: they move the cursor, change colours and titles, reverse the direction of writing. So what
-is printed goes through :func:`printable`.
+Names of frames, joints and objects come from files. A terminal executes the escape sequences in a
+text, which move the cursor, change colours and titles, and reverse the direction of writing.
+Programs therefore print texts with :func:`printable`.
 """
 
 from __future__ import annotations
 
 
 def printable(text: str, *, keep: str = "\n\t") -> str:
-    r"""Return a text with every character that is not printable (:meth:`str.isprintable`) written as ``\x1b``.
+    r"""Return a text with every unprintable character (:meth:`str.isprintable`) escaped as ``\x1b``.
 
-    These are control characters, marks of writing direction, separators other than the blank, and
-    lone surrogates. Those in ``keep`` stay; none for a name, which is to stay on its line.
+    Unprintable are control characters, marks of writing direction, separators other than the
+    blank, and lone surrogates.
+
+    Args:
+        text: text to print.
+        keep: characters that stay. For a name on one line, it is empty.
     """
     if text.isprintable():
         return text

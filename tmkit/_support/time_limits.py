@@ -1,12 +1,11 @@
-"""Bounds of the time that work in Python takes.
+"""Time limits for computations in Python.
 
-How long it takes to evaluate a formula or to parse a task is not known before. So whatever can grow
-calls :func:`check_time` now and then, and a caller with a time limit does the work within a block
-of :func:`time_limit`. Outside of all blocks the check does nothing.
+The time to evaluate a formula or to parse a task cannot be predicted. Functions whose time can grow
+call :func:`check_time` at intervals, and a caller with a time limit runs them in a block of
+:func:`time_limit`. Outside of all blocks the check has no effect.
 
-Invariants: a time limit only stops work, by an error, and changes no result; blocks may be nested,
-and the earliest end counts. A block holds for its thread and what is called in it, not for threads
-that are begun in it.
+Invariants: a time limit ends a computation by an error, and changes no result; in nested blocks,
+the earliest end counts. A block applies to its thread, not to threads that are started in it.
 """
 
 from __future__ import annotations
@@ -19,16 +18,22 @@ from contextvars import ContextVar
 
 from tmkit.errors import TimeLimitError
 
-# When the time is up, and by what clock.
 _limit: ContextVar[tuple[float, Callable[[], float]] | None] = ContextVar("limit", default=None)
+"""End of the innermost block [s], and its clock."""
 
 
 @contextmanager
 def time_limit(seconds: float, *, clock: Callable[[], float] | None = None) -> Iterator[None]:
-    """Let :func:`check_time` raise after so many seconds of the clock, by default that of the block around."""
-    end_around, clock_around = _limit.get() or (math.inf, time.monotonic)
-    clock = clock or clock_around
-    token = _limit.set((min(clock() + seconds, end_around), clock))
+    """Limit the time of a block, in which :func:`check_time` raises after the limit.
+
+    Args:
+        seconds: time limit [s].
+        clock: returns the time [s]. Defaults to that of the enclosing block, or the monotonic
+            clock.
+    """
+    outer_end, outer_clock = _limit.get() or (math.inf, time.monotonic)
+    clock = clock or outer_clock
+    token = _limit.set((min(clock() + seconds, outer_end), clock))
     try:
         yield
     finally:
@@ -36,7 +41,11 @@ def time_limit(seconds: float, *, clock: Callable[[], float] | None = None) -> I
 
 
 def check_time() -> None:
-    """Raise a :class:`TimeLimitError` if the time of a block around the call is up. Takes a tenth of a microsecond."""
+    """Check the time limit of the enclosing blocks, in about 0.1 us.
+
+    Raises:
+        TimeLimitError: if the time is up.
+    """
     limit = _limit.get()
     if limit is not None and limit[1]() > limit[0]:
         raise TimeLimitError("the time is up")

@@ -1,4 +1,4 @@
-"""Reading TOML files that may be wrong: each error has the file, the line and what was expected."""
+"""Reader of TOML files, whose errors have the file, the line and the expected content."""
 
 from __future__ import annotations
 
@@ -12,13 +12,23 @@ from typing import Any
 from tmkit._support.limits import ReadingLimits, as_utf8, read_bytes
 from tmkit.errors import FileFormatError
 
-_MOST_CANDIDATES = 64  # lines with the name of a key that are tried
+_MAX_CANDIDATES = 64
+"""Number of lines with the name of a key that are tried at most."""
 
 
 def read_toml(
     path: Path, kind: str, *, error: type[FileFormatError] = FileFormatError
 ) -> tuple[dict[str, Any], str]:
-    """Return the document of a TOML file and its text; ``kind`` says for messages what the file should be."""
+    """Return the document of a TOML file and its text.
+
+    Args:
+        path: file.
+        kind: noun with article for the content of the file, in messages.
+        error: type of the errors.
+
+    Raises:
+        FileFormatError: if the file cannot be read, or is not TOML.
+    """
     data = read_bytes(
         path, limit=ReadingLimits().toml_bytes, error=lambda reason: error.at(path, reason)
     )
@@ -41,31 +51,35 @@ def read_toml(
 def _syntax_error(
     path: Path, text: str, reason: str, error: type[FileFormatError]
 ) -> FileFormatError:
-    """Return the error for a text that is not TOML; the parser names the place at the end of its message."""
-    found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", reason)
-    if found is None:
+    """Return the error for a text that is not TOML.
+
+    The message of the parser ends with the location.
+    """
+    match = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", reason)
+    if match is None:
         return error.at(path, f"is not TOML: {reason}")
     lines = text.split("\n")
-    ends = found[1] is None
-    line, column = (len(lines), len(lines[-1]) + 1) if ends else (int(found[1]), int(found[2]))
-    said = reason[: found.start()] + (" at the end of the file" if ends else "")
+    fault = reason[: match.start()]
+    if match[1] is None:
+        line, column = len(lines), len(lines[-1]) + 1
+        fault += " at the end of the file"
+    else:
+        line, column = int(match[1]), int(match[2])
     source_line = lines[line - 1].rstrip("\r")[:200]
-    return error.at(path, f"is not TOML: {said}", line=line, column=column, source_line=source_line)
+    reason = f"is not TOML: {fault}"
+    return error.at(path, reason, line=line, column=column, source_line=source_line)
 
 
 def line_of_key(text: str, keys: Sequence[str | int]) -> int | None:
-    """Return the 1-based line of a TOML text on which a key, or the nearest key around it, is defined.
+    """Return the 1-based line of a TOML text that defines a key, or its innermost parent.
 
-    A line that has the name defines the key if the text before it is TOML without the key; of such
-    lines, the last.
+    The line is the last one that contains the name and is preceded by a TOML text without the key.
     """
     lines = text.split("\n")
     for length in range(len(keys), 0, -1):
         name = next((key for key in reversed(keys[:length]) if isinstance(key, str)), "")
-        candidates = [number for number, line in enumerate(lines) if name in line][
-            :_MOST_CANDIDATES
-        ]
-        for number in reversed(candidates):
+        candidates = [number for number, line in enumerate(lines) if name in line]
+        for number in reversed(candidates[:_MAX_CANDIDATES]):
             if _lacks("\n".join(lines[:number]), keys[:length]):
                 return number + 1
     return None

@@ -1,4 +1,4 @@
-"""The version of the installed distribution; reading it takes some 20 ms, and ``import tmkit`` does not."""
+"""Version of the installed distribution; importing this module takes about 20 ms."""
 
 from importlib.metadata import version
 

@@ -34,8 +34,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from tmkit._support.job_main import LENGTH_BYTES
-from tmkit._support.signals import interrupts_kept
-from tmkit._support.subprocesses import end_with_parent, tied
+from tmkit._support.signals import defer_interrupts
+from tmkit._support.subprocesses import end_with_parent, tie_to_parent
 from tmkit.batch.problems import BatchOptions, ProblemSource
 from tmkit.plans import Plan
 from tmkit.plans.plan_file import plan_to_dict
@@ -91,9 +91,9 @@ class AttemptServer:
                 "PYTHONHASHSEED": "0",
                 **dict.fromkeys(_ONE_THREAD, "1"),
             }
-            with interrupts_kept():
+            with defer_interrupts():
                 self._process = subprocess.Popen(
-                    tied([sys.executable, "-P", "-c", _MAIN]),
+                    tie_to_parent([sys.executable, "-P", "-c", _MAIN]),
                     env=environment,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.output import in_new_folder
+from tmkit._support.output import fill_new_folder
 from tmkit._support.progress import Progress
 from tmkit.batch.results import BatchRow, BatchTable, arrow, open_results
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, UnknownNameError
@@ -121,11 +121,13 @@ def write_dataset(
                 on_progress(Progress("writing the dataset", number, len(rows), 0.0))
 
     if options.layout == "parquet":
-        in_new_folder(
+        fill_new_folder(
             Path(folder), lambda made: _Tables(made, view, domain, semantics).write(rows, told())
         )
     else:
-        in_new_folder(Path(folder), lambda made: _write_episodes(told(), made, options.rate, view))
+        fill_new_folder(
+            Path(folder), lambda made: _write_episodes(told(), made, options.rate, view)
+        )
 
 
 class Dataset:

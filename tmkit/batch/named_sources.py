@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeGuard
 
-from tmkit._support.named_code import named_object
+from tmkit._support.named_code import import_named_object
 from tmkit.batch.problems import ProblemSource
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.tamp.options import PlanningOptions
@@ -52,7 +52,7 @@ def import_source(name: str, allowed: Collection[str]) -> Callable[..., Any]:
             f" by --allow-source {name} on the command line, or allow_sources=['{name}'] of"
             " load_batch"
         )
-    found = named_object(name, kind="problem source")
+    found = import_named_object(name, kind="problem source")
     if not callable(found):
         raise ConfigurationError(
             f"'{name}' is no problem source: expected a class or a function, received {found!r}"

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeGuard
 import typer
 
 from tmkit._support.extras import importing
-from tmkit._support.named_code import named_module
+from tmkit._support.named_code import import_named_module
 from tmkit._support.toml_files import read_toml
 from tmkit.cli.common import SceneFileOptions, load, note
 from tmkit.cli.completion import complete_scenes
@@ -198,7 +198,7 @@ def make_block_runner(world: LiveScene, options: Sequence[str]) -> BlockRunner:
 
 def _find_block_class(target: str) -> type[FunctionBlock]:
     """Return the class of function blocks that ``MODULE:CLASS`` names."""
-    module, name = named_module(target)
+    module, name = import_named_module(target)
     value = getattr(module, name, None)
     if _is_block_class(value):
         return value

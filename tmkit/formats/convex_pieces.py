@@ -32,7 +32,7 @@ import numpy.typing as npt
 from tmkit._core import CollisionWorld
 from tmkit._support.extras import require
 from tmkit._support.signals import temporary_folder
-from tmkit._support.subprocesses import tied
+from tmkit._support.subprocesses import tie_to_parent
 from tmkit.errors import ShapeError
 from tmkit.formats.mesh.solids import thicken_flat_mesh
 from tmkit.formats.scene_cache import SceneCache, entry_key
@@ -290,7 +290,9 @@ def _run_coacd(meshes: list[Any], duration: float) -> list[Any]:
             str(_COACD_THRESHOLD),
             str(math.ceil(max(duration, 1.0))),
         ]
-        if subprocess.run(tied(command), cwd=folder, capture_output=True, check=False).returncode:
+        if subprocess.run(
+            tie_to_parent(command), cwd=folder, capture_output=True, check=False
+        ).returncode:
             return [hull for mesh in meshes if (hull := _hull_of(mesh)) is not None]
         # A flat hull has no centre, as in _hull_of.
         with np.load(folder / "parts.npz") as parts, np.errstate(divide="ignore", invalid="ignore"):

@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tmkit._support.source_location import ImportNote, did_you_mean, reported
+from tmkit._support.source_location import ImportNote, did_you_mean, locate_errors
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.reading import read_specifications
 from tmkit.formats.reading_options import ReadingOptions
@@ -146,5 +146,5 @@ def _place_objects(
         pending = [frame for frame in pending if frame not in ready]
     for name in goal_frames:
         frame = goal[name]
-        with reported(frame.place):
+        with locate_errors(frame.place):
             edit.reparent(name, frame.parent or edit.scene.root(name), pose=zero_pose_of(frame))

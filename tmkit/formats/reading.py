@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tmkit._support.source_location import ImportLog, ImportNote, Note, did_you_mean, unheard
+from tmkit._support.source_location import ImportLog, ImportNote, Note, did_you_mean, ignore_note
 from tmkit.errors import (
     ConfigurationError,
     FileFormatError,
@@ -237,7 +237,7 @@ def read_function_blocks(
         return ()
     paths, resolver = locate_files(rsg_files, replace(reading or ReadingOptions(), meshes="skip"))
     loader = MeshLoader(resolver)
-    specs = [_read(path, loader, unheard, []) for path in paths]
+    specs = [_read(path, loader, ignore_note, []) for path in paths]
     return tuple(block for spec in specs for block in spec.function_blocks)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.extras import importing
-from tmkit._support.output import in_new_folder, write_text
+from tmkit._support.output import fill_new_folder, write_text
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.plans.execution import Executor, TimedMotion, execute
@@ -311,11 +311,11 @@ def export_plan(
         ]
         write_text(target, json.dumps(messages, indent=1) + "\n")
     elif format == "ros2":
-        in_new_folder(
+        fill_new_folder(
             target, lambda folder: _write_bag(folder, _record_plan(plan, rate, gripper_seconds))
         )
     else:
-        in_new_folder(target, lambda folder: _write_dataset(folder, plan, rate, gripper_seconds))
+        fill_new_folder(target, lambda folder: _write_dataset(folder, plan, rate, gripper_seconds))
 
 
 def _write_dataset(folder: Path, plan: Plan, rate: float, gripper_seconds: float) -> None:

@@ -41,8 +41,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tmkit._support.signals import interrupts_kept, temporary_folder
-from tmkit._support.subprocesses import GRACE_SECONDS, Finished, Program, tied, wait_for_any
+from tmkit._support.signals import defer_interrupts, temporary_folder
+from tmkit._support.subprocesses import (
+    GRACE_SECONDS,
+    Program,
+    ProgramResult,
+    tie_to_parent,
+    wait_for_any,
+)
 from tmkit.errors import MissingExtraError, TaskPlannerError, TmkitError
 from tmkit.pddl.formulas import GroundAction
 from tmkit.pddl.validation import validate_task_plan
@@ -74,7 +80,7 @@ class Outcome:
     """What came of a chain of searches; ``phases`` as far as they came."""
 
     task: TranslatedTask
-    finished: Finished
+    finished: ProgramResult
     phases: tuple[Phase, ...]
 
     @property
@@ -163,7 +169,7 @@ class RunningSearch:
 
     def outcome(self) -> Outcome:
         """Wait until it ends or the deadline is there, and tell what came of it."""
-        finished = self._program.finished(seconds=self._searches.seconds_left)
+        finished = self._program.wait(seconds=self._searches.seconds_left)
         if finished.code not in _SOLVED_CODES | _UNSOLVABLE_CODES | LIMIT_CODES:
             raise finished.error(f"Fast Downward's search ended with exit code {finished.code}")
         phases = tuple(self._phases(finished))
@@ -171,7 +177,7 @@ class RunningSearch:
             raise finished.error("Fast Downward found a plan and could not write it")
         return Outcome(self._searches.task, finished, phases)
 
-    def _phases(self, finished: Finished) -> Iterator[Phase]:
+    def _phases(self, finished: ProgramResult) -> Iterator[Phase]:
         plans = iter(sorted(self._folder.glob("plan*"), key=lambda path: int(path.suffix[1:] or 0)))
         parts = finished.output.split(_PHASE)[1:]
         # a search of its own; when it was killed, a plan may be cut off, or what it did not be
@@ -341,7 +347,7 @@ def _environment() -> dict[str, str]:
     )
 
 
-def _by_program(folder: Path, time_limit: float) -> Finished:
+def _by_program(folder: Path, time_limit: float) -> ProgramResult:
     command = [sys.executable, "-S", "-m", "fast_downward.translate", *_ARGUMENTS]
     with Program(
         command,
@@ -350,7 +356,7 @@ def _by_program(folder: Path, time_limit: float) -> Finished:
         time_limit=time_limit,
         memory_limit=_MEMORY,
     ) as program:
-        return program.finished(seconds=time_limit)
+        return program.wait(seconds=time_limit)
 
 
 class _Server:
@@ -361,7 +367,7 @@ class _Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = 0
 
-    def translate(self, folder: Path, time_limit: float) -> Finished | None:
+    def translate(self, folder: Path, time_limit: float) -> ProgramResult | None:
         """Translate the files in a folder; None where the server is busy or cannot be had."""
         if sys.platform != "linux" or not self.lock.acquire(blocking=False):
             return None
@@ -377,7 +383,7 @@ class _Server:
         finally:
             self.lock.release()
 
-    def _translate(self, folder: Path, time_limit: float) -> Finished | None:
+    def _translate(self, folder: Path, time_limit: float) -> ProgramResult | None:
         began = time.monotonic()
         process = self.started()
         assert process.stdin is not None
@@ -398,7 +404,7 @@ class _Server:
             code = int(answer)
         log = folder / "output.log"
         output = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-        return Finished(
+        return ProgramResult(
             ("fast_downward.translate", *_ARGUMENTS), code, output, time.monotonic() - began
         )
 
@@ -408,9 +414,9 @@ class _Server:
             self._process = None
         if self._process is None or self._process.poll() is not None:
             self.close()
-            with interrupts_kept():
+            with defer_interrupts():
                 self._process = subprocess.Popen(
-                    tied([sys.executable, "-S", "-P", str(_SERVER), *_ARGUMENTS]),
+                    tie_to_parent([sys.executable, "-S", "-P", str(_SERVER), *_ARGUMENTS]),
                     env=_environment(),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,

@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.comparison.pddlstream import ALGORITHMS, PddlStream
 
 from tmkit._support.data import is_bare
-from tmkit._support.named_code import named_module
+from tmkit._support.named_code import import_named_module
 from tmkit._support.output import write_text
 from tmkit._support.results import Displayed
 from tmkit.batch.batch_files import load_batch
@@ -85,7 +85,7 @@ def find_planner(name: str) -> Planner:
     if stream := re.fullmatch(r"pddlstream(?:-(\w+))?:(.+)", name):
         return PddlStream(stream[2], stream[1] or ALGORITHMS[0])
     try:
-        module, attribute = named_module(name)
+        module, attribute = import_named_module(name)
         found: Any = getattr(module, attribute)
     except (ConfigurationError, AttributeError) as error:
         raise ConfigurationError(f"there is no planner '{name}': {error}") from error

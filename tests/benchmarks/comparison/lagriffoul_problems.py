@@ -51,15 +51,15 @@ def read_lagriffoul_problem(path: str | Path, goal: str | Path | None = None) ->
     """
     file = Path(path)
     top = read_xml(file, root="problem")
-    objects = {_text(node, "name"): node for node in top.needed("objects").children("obj")}
+    objects = {_text(node, "name"): node for node in top.required_child("objects").children("obj")}
     movable = {name for name, node in objects.items() if _text(node, "moveable") == "true"}
-    base = _pose(top.needed("robots").needed("robot").needed("basepose"))
+    base = _pose(top.required_child("robots").required_child("robot").required_child("basepose"))
     source, atoms = _goal_of(file, goal, [*objects], movable)
     scene = empty_scene()
     tables: list[str] = []
     points: dict[str, Pose] = {}
     for name in sorted(objects, key=lambda name: name in movable):
-        node, pose = objects[name], _pose(objects[name].needed("pose"))
+        node, pose = objects[name], _pose(objects[name].required_child("pose"))
         bounds = _bounds(node, file)
         surface = None if name in movable else node.child("sssp")
         if surface is not None:
@@ -229,7 +229,7 @@ def _bounds(node: XmlElement, file: Path) -> Bounds:
 
 
 def _text(node: XmlElement, tag: str) -> str:
-    return (node.needed(tag).element.text or "").strip()
+    return (node.required_child(tag).element.text or "").strip()
 
 
 def _number(node: XmlElement, tag: str) -> float:

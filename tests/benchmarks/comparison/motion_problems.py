@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tmkit._support.elementary import norms
 from tmkit._support.extras import importing
-from tmkit._support.named_code import named_module
+from tmkit._support.named_code import import_named_module
 from tmkit._support.source_location import first_repeated
 from tmkit.batch.attempts import Row
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError
@@ -153,7 +153,7 @@ class MotionSource:
     def _planner(self) -> MotionPlanner:
         if self.planner == "tmkit":
             return RrtConnect()
-        module, name = named_module(self.planner)
+        module, name = import_named_module(self.planner)
         found: Any = getattr(module, name, None)
         made: Any = found() if isinstance(found, type) else found
         if not callable(getattr(made, "search", None)):

@@ -143,7 +143,7 @@ class _Reader:
             node: the node.
         """
         place = SourceLocation(str(self.file.path))
-        self.loader.packages.limits.refuse_frames(number, place.error)
+        self.loader.packages.limits.check_frame_count(number, place.error)
         pose, scale = _split_transform(node, self.scales[above])
         self.scales[number] = scale
         self.count_triangles(node)

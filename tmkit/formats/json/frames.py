@@ -24,7 +24,7 @@ import numpy as np
 from tmkit import graph
 from tmkit._core import EdgeNoise, Group, StampedPoses
 from tmkit._support.limits import MAX_SOURCE_DIMENSION
-from tmkit._support.source_location import Note, SourceLocation, reported
+from tmkit._support.source_location import Note, SourceLocation, locate_errors
 from tmkit.errors import SceneError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.spec.build import inertia_or_point_mass, split_mesh
@@ -218,7 +218,7 @@ def joint_from_dict(node: JsonNode) -> graph.Joint:
     }
     numbers |= {key: node.get(key).number() for key in _DYNAMICS}
     spec = replace(JointSpec(kind, node.get("name").text(), (x, y, z)), **numbers)
-    with reported(node):
+    with locate_errors(node):
         return joint_of(spec, mimic=mimic)
 
 
@@ -247,7 +247,7 @@ def inertia_from_dict(node: JsonNode, frame: str, note: Note) -> graph.Inertia |
     matrix = np.reshape(node.get("matrix").numbers(9), (3, 3))
     mass, center = node.get("mass").number(), node.get("center").numbers(3)
     place = SourceLocation(node.path)
-    with reported(node):
+    with locate_errors(node):
         return inertia_or_point_mass(mass, center, matrix, frame=frame, place=place, note=note)
 
 
@@ -281,7 +281,7 @@ def _attached_from_dict(
     level = node.get("level").one_of(levels) if "level" in node.table() else None
     stamp = node.get("stamp").number() if "stamp" in node.table() else None
     pose = pose_from_dict(node.get("pose"))
-    with reported(node):
+    with locate_errors(node):
         part = graph.AttachedShape(
             shapes[digest],
             pose,
@@ -302,7 +302,7 @@ def numbers_to_list(values: Any) -> list[float]:
 def pose_from_dict(node: JsonNode) -> Pose:
     """Return the pose of a list of seven numbers."""
     numbers = node.numbers(7)
-    with reported(node):
+    with locate_errors(node):
         pose = Pose.from_array(numbers)
     length = math.hypot(*numbers[3:])
     if abs(length - 1.0) > _UNIT_TOLERANCE:
@@ -333,7 +333,7 @@ def _stamps_from_dict(node: JsonNode) -> StampedPoses:
         raise node.get("capacity").error(f"expected a whole number above 0, received {capacity:g}")
     times = [row.get("stamp").number() for row in rows]
     poses = [pose_from_dict(row.get("pose")) for row in rows]
-    with reported(node):
+    with locate_errors(node):
         return StampedPoses(
             times, poses, capacity=int(capacity), window=node.get("window").limit(math.inf)
         )
@@ -394,5 +394,5 @@ def noise_from_dict(node: JsonNode, sources: Sequence[graph.NoiseSource]) -> Edg
         dimension = sources[number].dimension
         maps[sources[number]] = np.reshape(term.get("map").numbers(6 * dimension), (6, dimension))
     covariance = np.reshape(node.get("covariance").numbers(36), (6, 6))
-    with reported(node):
+    with locate_errors(node):
         return EdgeNoise(maps, covariance=covariance)

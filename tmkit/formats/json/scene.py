@@ -17,7 +17,7 @@ from typing import Any
 from tmkit._core import Group
 from tmkit._support.json_files import read_json
 from tmkit._support.output import write_files
-from tmkit._support.source_location import SourceLocation, reported
+from tmkit._support.source_location import SourceLocation, locate_errors
 from tmkit.errors import (
     CycleError,
     DuplicateNameError,
@@ -140,7 +140,7 @@ def scene_from_dict(
     entries = top.get("shapes")
     shapes = {key: shape_from_dict(key, entries, loader, folder=folder) for key in entries.table()}
     nodes = list(top.get("frames").items())
-    loader.packages.limits.refuse_frames(len(nodes), top.get("frames").error)
+    loader.packages.limits.check_frame_count(len(nodes), top.get("frames").error)
     sources = sources_from_dict(top.get("noise_sources")) if "noise_sources" in document else []
     frames = [
         frame_from_dict(node, shapes, sources, in_file=folder is not None, note=loader.note)
@@ -388,13 +388,13 @@ def _with_groups(scene: SceneGraph, node: JsonNode) -> SceneGraph:
         node.get(name).require_keys_among(
             "attribute_stamps", "attributes", "frames", "groups", "parents"
         )
-        with reported(node):
+        with locate_errors(node):
             edit.set_group(name)
     for name in node.table():
         group = node.get(name)
         kinds = ["frames", "groups", *(["parents"] if "parents" in group.table() else [])]
         members = {kind: [item.text() for item in group.get(kind).items()] for kind in kinds}
         attributes = attributes_from_dict(group)
-        with reported(group):
+        with locate_errors(group):
             edit.set_group(name, **members, attributes=attributes)
     return edit.finish()

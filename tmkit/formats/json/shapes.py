@@ -43,8 +43,8 @@ import numpy.typing as npt
 
 from tmkit._support.extras import importing
 from tmkit._support.limits import ReadingLimits, read_bytes, sha256_of
-from tmkit._support.signals import interrupts_kept
-from tmkit._support.source_location import SourceLocation, reported
+from tmkit._support.signals import defer_interrupts
+from tmkit._support.source_location import SourceLocation, locate_errors
 from tmkit.errors import FileFormatError, MeshError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.mesh.meshes import MeshLoader, MeshSpec, checksums_of_text, mesh_of_source
@@ -226,7 +226,7 @@ def _read_xyz(path: Path, data: bytes, limits: ReadingLimits) -> Array:
 
 def _read_ply(path: Path, data: bytes) -> Array:
     """Return the vertices of a PLY file."""
-    with interrupts_kept():  # trimesh catches all exceptions, including interrupts
+    with defer_interrupts():  # trimesh catches all exceptions, including interrupts
         import trimesh
 
         try:
@@ -344,7 +344,7 @@ def shape_from_dict(
     """
     node = shapes.get(key)
     kind = node.get("kind").one_of(_KINDS)
-    with reported(node):
+    with locate_errors(node):
         shape = _shape_of_kind(kind, node, loader, folder)
     if not _DIGEST.fullmatch(key):
         return shape

@@ -38,8 +38,8 @@ from tmkit._support.limits import (
     read_bytes,
     sha256_of,
 )
-from tmkit._support.signals import interrupts_kept
-from tmkit._support.source_location import Note, SourceLocation, unheard
+from tmkit._support.signals import defer_interrupts
+from tmkit._support.source_location import Note, SourceLocation, ignore_note
 from tmkit.errors import MeshError, ShapeError
 from tmkit.formats.mesh.gltf import Part, read_gltf
 from tmkit.formats.mesh.materials import (
@@ -152,7 +152,7 @@ class MeshLoader:
     """
 
     packages: PackageResolver = field(default_factory=PackageResolver)
-    note: Note = unheard
+    note: Note = ignore_note
     _arrays: dict[tuple[Path, str, bool], MeshArrays] = field(default_factory=dict)
     _shapes: dict[MeshSpec, Shape] = field(default_factory=dict)
     # SHA-256 of the files of each loaded mesh, by path.
@@ -283,7 +283,7 @@ def checksums_of_text(text: str) -> dict[str, str]:
 
 
 def read_mesh(
-    path: Path, *, limits: ReadingLimits | None = None, submesh: str = "", note: Note = unheard
+    path: Path, *, limits: ReadingLimits | None = None, submesh: str = "", note: Note = ignore_note
 ) -> MeshArrays:
     """Read one mesh from a file.
 
@@ -396,7 +396,7 @@ def _parts(path: Path, data: bytes, limits: ReadingLimits, submesh: str) -> list
         parts, unit = read_gltf(path, data, limits, submesh), 1.0
     else:
         # trimesh catches all exceptions, including interrupts, while it is imported and reads.
-        with interrupts_kept():
+        with defer_interrupts():
             parts, unit = _parts_by_trimesh(path, data, limits, submesh)
     # The limit is checked before the transforms copy the meshes.
     triangles = sum(len(faces) for _, faces, _, _ in parts)

@@ -32,8 +32,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from tmkit._support.data import data_roots
-from tmkit._support.limits import IncludeStack, ReadingLimits, is_file, other_kind, see
-from tmkit._support.source_location import Note, SourceLocation, did_you_mean, unheard
+from tmkit._support.limits import IncludeStack, ReadingLimits, is_file, other_kind, record_access
+from tmkit._support.source_location import Note, SourceLocation, did_you_mean, ignore_note
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
 from tmkit.formats.reading_options import ReadingOptions
 
@@ -85,7 +85,7 @@ def is_public(path: Path) -> bool:
     package = _folder_with_entry(path.parent, "package.xml")
     if package is None or is_beyond_project(package):
         return False
-    see(package / "package.xml")
+    record_access(package / "package.xml")
     return True
 
 
@@ -233,7 +233,7 @@ class PackageResolver:
             unquote(uri.removeprefix("file://").removeprefix("localhost")) if colon else uri
         )
         if not colon and not is_file(path) and (file := self._find_above(uri, folder)) is not None:
-            (note or unheard)(place, f"'{uri}' is not beside the file; {file} is taken")
+            (note or ignore_note)(place, f"'{uri}' is not beside the file; {file} is taken")
             path = file
         if not uri or not is_file(path):
             # An error must not describe folders that the scene must not read.
@@ -396,7 +396,7 @@ class PackageResolver:
             )
             searched_folders.append(root)
         for root in searched_folders:
-            see(root)
+            record_access(root)
         has_package = any(os.path.isdir(root) for root in searched_folders)
         if note and not has_package and (file := self._find_nearby(rest, folder)) is not None:
             note(place, f"the package '{name}' was not found; {file} is taken")

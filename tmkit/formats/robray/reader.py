@@ -253,7 +253,7 @@ class _Reader:
             raise place.error("a frame needs a name")
         if depth > MAX_FRAME_DEPTH:
             raise place.error(f"frames are nested more than {MAX_FRAME_DEPTH} deep")
-        self.packages.limits.refuse_frames(len(self.frames) + 1, place.error)
+        self.packages.limits.check_frame_count(len(self.frames) + 1, place.error)
         attributes = [member for member in block.members if isinstance(member, Attribute)]
         own, parents = self.attributes(
             attributes, FRAME_RULES, f"frame '{block.name.text}'", source

@@ -169,7 +169,9 @@ class Declarations:
                 child.text for member in self.nodes[node].get("child") for child in member.values
             ]
             stack += [child for child in reversed(children) if child in self.nodes]
-            self.loader.packages.limits.refuse_frames(len(self.nodes) + len(copies), place.error)
+            self.loader.packages.limits.check_frame_count(
+                len(self.nodes) + len(copies), place.error
+            )
         for old, new in copies.items():
             if new in self.nodes and new != name:
                 raise place.error(f"the instance needs the name '{new}', which is taken")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tmkit._core import EdgeNoise, StampedPoses
-from tmkit._support.source_location import SourceLocation, reported
+from tmkit._support.source_location import SourceLocation, locate_errors
 from tmkit.errors import FileFormatError
 from tmkit.formats.json.frames import (
     inertia_from_dict,
@@ -203,7 +203,7 @@ class NodeReader(Declarations):
             if history_settings
             else (max(HISTORY_CAPACITY, len(times)), HISTORY_WINDOW)
         )
-        with reported(name_place(declaration)):
+        with locate_errors(name_place(declaration)):
             window = (
                 max(limits[1], times[-1] - times[0])
                 if times and not history_settings
@@ -226,7 +226,7 @@ class NodeReader(Declarations):
             elif part.keyword == "value":
                 pose = pose_from_value(part.values[0], part_place, note=self.note)
             else:
-                with reported(part_place):
+                with locate_errors(part_place):
                     scene = SceneGraph().add_frame(
                         "a",
                         "world",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from tmkit._support.source_location import Note, did_you_mean, reported
+from tmkit._support.source_location import Note, did_you_mean, locate_errors
 from tmkit.formats.json.frames import sources_from_dict
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.mesh.meshes import MeshLoader
@@ -193,7 +193,7 @@ class _Reader(NodeReader):
         if prefix is None and parent_node is None:
             yield specification
             return
-        with reported(place):
+        with locate_errors(place):
             scene = SceneGraph(top).mount(
                 build_scene([specification], loader=self.loader),
                 top,

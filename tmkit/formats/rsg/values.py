@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tmkit._support.source_location import Note, SourceLocation, did_you_mean, reported
+from tmkit._support.source_location import Note, SourceLocation, did_you_mean, locate_errors
 from tmkit.errors import SceneError
 from tmkit.formats.rsg.grammar import Name, Quantity, numbers_in
 from tmkit.spatial import Pose
@@ -103,7 +103,7 @@ def pose_from_value(value: Name, place: SourceLocation, *, note: Note) -> Pose:
         if [len(row) for row in rows] != [3, 4]:
             raise place.error("expected 'Pose ( [x, y, z unit], [qx, qy, qz, qw] )'")
         unit = rows[0][2][1] or "m"
-        with reported(place):
+        with locate_errors(place):
             return Pose(
                 [convert_to_si(number, unit, "length", place) for number, _ in rows[0]],
                 [n for n, _ in rows[1]],
@@ -123,7 +123,7 @@ def pose_from_value(value: Name, place: SourceLocation, *, note: Note) -> Pose:
     try:
         return Pose.from_rotation_matrix(translation, rotation)
     except SceneError:  # not a rotation within the rounding of six digits
-        with reported(place):
+        with locate_errors(place):
             nearest = nearest_rotation(rotation, tolerance=_MAX_ROTATION_ERROR)
             note(
                 place,

@@ -105,7 +105,9 @@ def _origin(part: XmlElement, link: Node) -> PoseSpec:
 
 def _shape(link: Node, packages: PackageResolver, part: XmlElement) -> GeometrySpec | None:
     """Return the shape of a ``<visual>`` or ``<collision>``, or None to omit it."""
-    element = single_shape(part.needed("geometry"), _SHAPE_TAGS, unlisted=_IGNORED_SHAPE_TAGS)
+    element = single_shape(
+        part.required_child("geometry"), _SHAPE_TAGS, unlisted=_IGNORED_SHAPE_TAGS
+    )
     origin, spec = _origin(part, link), None
     if element.tag == "plane":
         spec = GeometrySpec(Plane(), element.place, half_space(element, origin))
@@ -141,7 +143,7 @@ def _mesh(
         origin: pose of the mesh relative to the link.
         packages: finds meshes by URI.
     """
-    uri = element.needed("uri").text("value").replace("model://", "package://")
+    uri = element.required_child("uri").text("value").replace("model://", "package://")
     if uri.startswith("/") and not is_file(Path(uri)):  # Bullet reads such URIs as relative
         uri = uri.lstrip("/")
     element.element.set("filename", uri)
@@ -377,7 +379,7 @@ class _Reader:
         children = element.element.iterchildren(*_CONTENT_TAGS)
         for part in (element.around(child) for child in children):
             self.count += 1
-            self.packages.limits.refuse_frames(self.count, part.place.error)
+            self.packages.limits.check_frame_count(self.count, part.place.error)
             if part.tag == "model":
                 self.read_model(part, part, context, has_prefix=not is_only_model)
             elif part.tag == "include":
@@ -406,8 +408,8 @@ class _Reader:
             if kind not in TYPES:
                 hint = f"{did_you_mean(kind, TYPES)} (known: {', '.join(sorted(TYPES))})"
                 raise part.place.error(f"the joint '{name}' has the unknown type '{kind}'{hint}")
-            parent = context.frame_name(part.needed("parent").text("value"))
-            attached_to = context.frame_name(part.needed("child").text("value"))
+            parent = context.frame_name(part.required_child("parent").text("value"))
+            attached_to = context.frame_name(part.required_child("child").text("value"))
             if parent == attached_to:
                 raise part.place.error(
                     f"the joint '{name}' has '{parent}' as its parent and its child"
@@ -491,7 +493,7 @@ class _Reader:
             FileFormatError: if the URI is not that of one SDF model, or includes itself.
         """
         self.packages.count_include(include.place)
-        uri = include.needed("uri").text("value").replace("model://", "package://")
+        uri = include.required_child("uri").text("value").replace("model://", "package://")
         if uri.startswith(("http://", "https://")):
             raise include.place.error(
                 f"'{uri}': nothing is read from the network; download the model"

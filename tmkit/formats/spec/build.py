@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tmkit._support.elementary import product
-from tmkit._support.source_location import Note, SourceLocation, did_you_mean, reported
+from tmkit._support.source_location import Note, SourceLocation, did_you_mean, locate_errors
 from tmkit.errors import DuplicateNameError, SceneError, ShapeError
 from tmkit.formats.mesh.materials import UNSPECIFIED, unpack_color
 from tmkit.formats.mesh.meshes import MeshLoader
@@ -63,7 +63,7 @@ def build_scene(specs: Sequence[SceneSpecification], *, loader: MeshLoader) -> S
     frames = frames_by_name((spec for scene in specs for spec in scene.frames), is_whole=is_whole)
     if frames:
         last = next(reversed(frames.values()))
-        loader.packages.limits.refuse_frames(len(frames), last.place.error)
+        loader.packages.limits.check_frame_count(len(frames), last.place.error)
     _check_joint_names(frames.values())
     _check_parents(frames)
 
@@ -115,7 +115,7 @@ def _add_facts(scene: SceneGraph, specs: Iterable[SceneSpecification]) -> SceneG
     from tmkit import relations
 
     for fact in (fact for spec in specs for fact in spec.facts):
-        with reported(fact.place):
+        with locate_errors(fact.place):
             coord = getattr(relations, f"{fact.kind}Coord")(*fact.notation)
             values = Pose.from_array(fact.numbers) if fact.kind == "Pose" else fact.numbers
             scene = add_fact(scene, getattr(relations, f"Semantic{fact.kind}")(coord, values))
@@ -256,7 +256,7 @@ def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) ->
         for part in _split_by_color(geometry, solid, loader)
         for piece in _pieces(geometry, part)
     ]
-    with reported(spec.place):
+    with locate_errors(spec.place):
         if spec.body is not None:
             with suppress(DuplicateNameError):  # the body of several frames is added once
                 edit.add_body(spec.body)
@@ -265,7 +265,7 @@ def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) ->
             edit.set_classes(spec.name, spec.classes)
             edit.set_shapes(spec.name, shapes)
         else:
-            with reported(spec.joint.place or spec.place):
+            with locate_errors(spec.joint.place or spec.place):
                 joint = joint_of(spec.joint)
             edit.add_frame(
                 spec.name,
@@ -279,7 +279,7 @@ def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) ->
         if spec.attributes:
             edit.set_attributes(spec.name, spec.attributes)
     if spec.inertia is not None:
-        with reported(spec.inertia.place):
+        with locate_errors(spec.inertia.place):
             edit.set_inertia(spec.name, _inertia_of(spec, solids, loader.note))
 
 
@@ -296,7 +296,7 @@ def _attach_shape(
     friction = spec.friction
     if friction is None and spec.collision:
         friction = frame_friction
-    with reported(spec.place):
+    with locate_errors(spec.place):
         return AttachedShape(
             _shape(spec, loader),
             pose_of(spec.pose),
@@ -312,7 +312,7 @@ def _pieces(spec: GeometrySpec, part: AttachedShape) -> Sequence[AttachedShape]:
     """Return a shape as its collision level requires."""
     if spec.level != PIECES:
         return (part,)
-    with reported(spec.place):
+    with locate_errors(spec.place):
         return split_mesh(part)
 
 
@@ -452,7 +452,7 @@ def _inertia_of(frame: FrameSpec, shapes: Sequence[AttachedShape], note: Note) -
 def _add_edges(edit: SceneEdit, specs: Iterable[FrameSpec]) -> None:
     """Set the covariances of frames, their twists relative to bodies, and their stamped poses."""
     for spec in specs:
-        with reported(spec.place):
+        with locate_errors(spec.place):
             if spec.noise is not None:
                 edit.set_noise(spec.name, spec.noise)
             if spec.twist is not None:
@@ -483,7 +483,7 @@ def _add_mimics(edit: SceneEdit, frames: dict[str, FrameSpec]) -> None:
             raise mimic.place.error(
                 f"the joint to mimic, '{mimic.joint}', is not a joint that moves{hint}"
             )
-        with reported(mimic.place):
+        with locate_errors(mimic.place):
             rule = Mimic(mimic.joint, multiplier=mimic.multiplier, offset=mimic.offset)
             edit.set_joint(spec.name, joint_of(spec.joint, mimic=rule))
 
@@ -514,7 +514,7 @@ def _allow(edit: SceneEdit, pair: AllowedPairSpec, aliases: Mapping[str, str]) -
     first, second = names
     if first == second and pair.first != pair.second:
         return  # two parts of one link
-    with reported(pair.place):
+    with locate_errors(pair.place):
         if not edit.scene.is_allowed(first, second):
             edit.allow_collision(first, second, reason=pair.reason)
 
@@ -537,7 +537,7 @@ def _add_groups(edit: SceneEdit, specs: Iterable[SceneSpecification]) -> None:
     for name in groups:
         edit.set_group(name)
     for group in groups.values():
-        with reported(group.place):
+        with locate_errors(group.place):
             members = {"frames": group.frames, "groups": group.groups, "parents": group.parents}
             edit.set_group(group.name, **members, attributes=group.attributes)
 

@@ -86,7 +86,7 @@ def read_srdf(path: str | os.PathLike[str], *, note: Note | None = None) -> Robo
         forward(place, text)
 
     robot = read_xml(file, root="robot", note=collect)
-    robot.refuse_xacro("SRDF")
+    robot.reject_xacro("SRDF")
     _note_ignored(robot, KNOWN_TAGS)
     return RobotSemantics(
         name=robot.get("name") or "",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tmkit._support.source_location import Note, unheard
+from tmkit._support.source_location import Note, ignore_note
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.spec.build import build_scene
 from tmkit.formats.spec.model import AllowedPairSpec, SceneSpecification
@@ -40,7 +40,7 @@ MAX_PAIRS = 1000
 
 
 def allow_always_colliding(
-    robot: SceneSpecification, *, loader: MeshLoader, note: Note = unheard
+    robot: SceneSpecification, *, loader: MeshLoader, note: Note = ignore_note
 ) -> SceneSpecification:
     """Return the robot with the pairs allowed that always collide.
 

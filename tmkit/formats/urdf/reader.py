@@ -38,7 +38,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tmkit._support.extras import importing
-from tmkit._support.source_location import Note, did_you_mean, unheard
+from tmkit._support.source_location import Note, did_you_mean, ignore_note
 from tmkit._support.xml import XmlElement, read_xml
 from tmkit.errors import FileFormatError
 from tmkit.formats.mesh.package_uris import PackageResolver
@@ -82,7 +82,7 @@ class _Edge:
 
 
 def read_urdf(
-    path: Path, *, packages: PackageResolver, note: Note = unheard, data: bytes | None = None
+    path: Path, *, packages: PackageResolver, note: Note = ignore_note, data: bytes | None = None
 ) -> SceneSpecification:
     """Read a robot description.
 
@@ -96,9 +96,9 @@ def read_urdf(
         FileFormatError: if the description is invalid.
     """
     robot = read_xml(path, root="robot", note=note, data=data)
-    robot.refuse_xacro("URDF")
+    robot.reject_xacro("URDF")
     links = _elements_by_name(robot, "link")
-    packages.limits.refuse_frames(len(links), robot.place.error)
+    packages.limits.check_frame_count(len(links), robot.place.error)
     if not links:
         has_macros = any("xacro" in uri for uri in robot.element.nsmap.values())
         hint = "; was the right xacro file expanded?" if has_macros else ""
@@ -167,7 +167,7 @@ def _edges(robot: XmlElement, links: Mapping[str, XmlElement]) -> list[_Edge]:
 
 def _end_link(joint: XmlElement, tag: str, links: Mapping[str, XmlElement]) -> str:
     """Return the link in the ``<parent>`` or ``<child>`` of a joint."""
-    end = joint.needed(tag)
+    end = joint.required_child(tag)
     link = end.text("link")
     if link not in links:
         reason = f"the joint '{joint.text('name')}' names the unknown link '{link}'"
@@ -241,12 +241,12 @@ def _frames_on_joint(frame: FrameSpec, edge: _Edge, *, leaders: Collection[str])
 
 def inertia_of(inertial: XmlElement) -> InertiaSpec | None:
     """Return the mass properties of a link, or None if the mass is missing or 0."""
-    mass = inertial.wanted("mass")
+    mass = inertial.optional_child("mass")
     if mass is None or mass.get("value") is None:
         (mass or inertial).note("<inertial> gives no mass; the link has none")
         return None
     value = mass.not_negative("value", math.nan)
-    matrix = inertial.wanted("inertia")
+    matrix = inertial.optional_child("inertia")
     missing = [name for name in ("ixx", "iyy", "izz") if matrix is None or matrix.get(name) is None]
     moments = _POINT_MASS if matrix is None or missing else _moments(matrix)
     if value == 0.0:

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tmkit._support.limits import is_refused_by_system
+from tmkit._support.limits import is_system_error
 from tmkit._support.source_location import Note, SourceLocation, did_you_mean
 from tmkit._support.xml import XmlElement
 from tmkit.errors import FileFormatError, MeshError
@@ -178,7 +178,7 @@ def _add_advice(error: MeshError, place: SourceLocation) -> MeshError:
 def _shape(purpose: XmlElement, packages: PackageResolver) -> GeometrySpec | None:
     """Return the shape of a ``<visual>`` or ``<collision>`` with its pose, or None to omit it."""
     accepted = (*_READERS, "mesh")
-    element = single_shape(purpose.needed("geometry"), accepted, unlisted=("plane", "cdf"))
+    element = single_shape(purpose.required_child("geometry"), accepted, unlisted=("plane", "cdf"))
     origin = origin_of(purpose)
     if element.tag == "plane":
         element.note("<plane> is not URDF; it becomes the half space below it, as in Bullet")
@@ -337,7 +337,7 @@ def _load_shape(part: GeometrySpec, loader: MeshLoader, note: Note) -> Iterator[
         mesh = loader.load(part.shape, place=part.place)
     except MeshError as error:
         # The file may be valid, so the robot must not load without this shape.
-        if is_refused_by_system(error):
+        if is_system_error(error):
             raise
         if part.collision and loader.packages.meshes != "available":
             raise _add_advice(error, part.place) from error

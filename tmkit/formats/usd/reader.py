@@ -26,7 +26,7 @@ import numpy as np
 from tmkit._support.elementary import dot, norm, product
 from tmkit._support.extras import importing
 from tmkit._support.limits import ReadingLimits, is_file, read_bytes
-from tmkit._support.source_location import Note, SourceLocation, reported
+from tmkit._support.source_location import Note, SourceLocation, locate_errors
 from tmkit.errors import FileFormatError
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.solids import ellipsoid
@@ -458,7 +458,7 @@ class _Reader(StageValues):
         """
         predicate = self.usd.TraverseInstanceProxies(self.usd.PrimDefaultPredicate)
         prims = [*self.stage.Traverse(predicate)]
-        self.limits.refuse_frames(len(prims), self.place(self.world.prim).error)
+        self.limits.check_frame_count(len(prims), self.place(self.world.prim).error)
         for prim in prims:
             self.add_prim(prim)
         for prim in prims:
@@ -480,7 +480,7 @@ class _Reader(StageValues):
             )
         if prim.IsA(self.geom.Gprim):
             frame = self.nearest_frame(prim)
-            with reported(self.place(prim)):
+            with locate_errors(self.place(prim)):
                 frame.add_shapes(self.shapes(prim, frame.pose, frame.prim))
 
     def prim_name(self, prim: Usd.Prim, attribute: str, names: set[str]) -> str:

@@ -130,7 +130,7 @@ class UnifiedPlanner(TaskPlanner[UnifiedTask]):
                     {"PYTHONHASHSEED": "0", "PYTHONPATH": ":".join(filter(None, sys.path))}
                 ),
             ) as program:
-                finished = program.finished(seconds=time_limit)
+                finished = program.wait(seconds=time_limit)
             answer = folder / "answer.json"
             if finished.code is None:
                 return TaskPlanResult(
