@@ -56,7 +56,7 @@ def callable_name(function: object) -> str:
 def plan_hint(value: object) -> str:
     """Return a correction for an argument that is not a plan."""
     if value is None:
-        return "planning failed; see result.explanation"
+        return "planning found none; see result.explanation"
     return (
         "give its plan: result.plan"
         if hasattr(value, "plan")

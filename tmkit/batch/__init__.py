@@ -1,8 +1,8 @@
-"""Many planning problems: lists and grids of them, solved on one machine or many, each in a process of its own.
+"""Batches of planning problems, each solved in a separate process on one or more machines.
 
-:func:`load_batch` reads a batch file, :func:`run_batch` solves its problems over `dask.distributed
-<https://distributed.dask.org>`_ (extra ``learning``), and :func:`open_results` reads what was
-found. A batch that was stopped goes on where it was.
+:func:`load_batch` reads a batch file, which contains lists and grids of problems.
+:func:`run_batch` solves them with `dask.distributed <https://distributed.dask.org>`_ (extra
+``learning``), and :func:`open_results` reads the results. An interrupted batch can be resumed.
 """
 
 from tmkit._support.lazy_imports import lazy_names

@@ -1,17 +1,17 @@
-"""Attempts: one problem, planned in a process of its own that is bounded in time and memory.
+"""Attempts at problems, each planned in a separate process with limits of time and memory.
 
-A server process (:class:`AttemptServer`) keeps what the problems of an entry share, and forks to
-plan. The new process has the scene, the domain and the imported modules already, and what it does
-to itself ends with it. The server has one thread, so the fork is safe. It ends with the thread that
+A server process (:class:`AttemptServer`) keeps the data that the problems of an entry share, and
+forks to plan. The new process inherits the scene, the domain and the imported modules, and its
+changes end with it. The server has one thread, so the fork is safe. It ends with the thread that
 started it.
 
-A source with code of the user's has a new process for each problem. Problems of built-in sources,
-domains and planners (``source.is_stateless``) share one for five seconds, one after the other,
-since copying memory after a fork takes a third of the time of a small problem. Each has the bounds
-of an attempt of its own, and any end but that of a search ends the process.
+A source with user code has a new process for each problem. Problems of built-in sources, domains
+and planners (``source.is_stateless``) share a process for five seconds, since copying memory after
+a fork takes a third of the time of a small problem. Each of them has the limits of an attempt, and
+any end other than that of a search ends the process.
 
-Invariants: :meth:`AttemptServer.run` returns a row whatever happens to the process; what a row
-says, but for times, does not depend on the problems before it.
+Invariants: :meth:`AttemptServer.run` always returns a row, even if the process dies; apart from
+times, a row does not depend on earlier problems.
 """
 
 from __future__ import annotations
@@ -43,29 +43,55 @@ from tmkit.tamp import PlanStatus
 from tmkit.tamp.result import PlanResult
 from tmkit.task_planning.fast_downward import remember_translations, remembered_translations
 
-# what is told of an attempt: columns of the results; see :mod:`tmkit.batch.results`
 Row = dict[str, Any]
-KILLED = "killed"  # the status of an attempt whose process was killed, which is tried again
+"""Columns of the results of an attempt; see :mod:`tmkit.batch.results`."""
+
+KILLED = "killed"
+"""Status of an attempt whose process was killed, which is repeated."""
+
 _MAIN = "from tmkit.batch.attempts import main; main()"
-_SEARCHED = frozenset(status.value for status in PlanStatus)
-_KEPT_SOURCES = 16
-_TOLERANCE = 0.015  # metres by which an object may miss its place in the simulation
-_WARMING = 2.0  # seconds of planning before the first attempt
-_SHARED_SECONDS = 5.0  # for which problems share a process
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Program of a server process."""
+
+_SEARCH_STATUSES = frozenset(status.value for status in PlanStatus)
+"""Statuses after which the process of an attempt may plan another problem."""
+
+_MAX_SOURCES = 16
+"""Number of sources that a server keeps."""
+
+_POSITION_TOLERANCE = 0.015
+"""Distance of an object from its planned position that is accepted in the simulation [m]."""
+
+_WARM_UP_SECONDS = 2.0
+"""Time of planning before the first attempt [s]."""
+
+_SHARED_SECONDS = 5.0
+"""Time for which problems share a process [s]."""
+
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Environment variables that limit libraries to one thread."""
 
 
 class AttemptServer:
-    """A process that plans one problem after the other; started at the first, and anew after it was killed."""
+    """Server process that plans problems in turn.
+
+    It starts with the first problem, and restarts after it was killed.
+    """
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._loaded: set[str] = set()
 
     def run(self, digest: str, packed: bytes, seed: int, options: BatchOptions) -> Row:
-        """Plan the problem of a seed and return its row; the pickled source is sent on if the server lacks it."""
+        """Plan the problem of a seed and return its row.
+
+        Args:
+            digest: digest of the source.
+            packed: pickled source, which is sent if the server lacks it.
+            seed: seed of the problem.
+            options: limits and checks of the attempt.
+        """
         try:
-            process = self._started()
+            process = self._ensure_process()
             if digest not in self._loaded:
                 _send(process.stdin, ("load", digest, packed))
                 self._loaded.add(digest)
@@ -79,9 +105,9 @@ class AttemptServer:
         if row.get("status") == "unknown":
             self._loaded.discard(digest)
             return self.run(digest, packed, seed, options)
-        return row  # type: ignore[no-any-return]  # a row, as the server sends
+        return row  # type: ignore[no-any-return]  # the server sends rows
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _ensure_process(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self.close()
             paths = os.pathsep.join(str(Path(path or ".").resolve()) for path in sys.path)
@@ -89,7 +115,7 @@ class AttemptServer:
                 **os.environ,
                 "PYTHONPATH": paths,
                 "PYTHONHASHSEED": "0",
-                **dict.fromkeys(_ONE_THREAD, "1"),
+                **dict.fromkeys(_THREAD_VARIABLES, "1"),
             }
             with defer_interrupts():
                 self._process = subprocess.Popen(
@@ -103,8 +129,8 @@ class AttemptServer:
         return self._process
 
     def close(self) -> None:
-        """End the process, and what it runs."""
-        process = self._process  # its own thread may close it at the same time
+        """End the process and its child processes."""
+        process = self._process  # the thread of this server may close it at the same time
         if process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -121,38 +147,38 @@ def failed_row(status: str, explanation: str) -> Row:
     return {"status": status, "explanation": explanation}
 
 
-# --- in the server
+# Code of the server process
 # ----------------------------------------------------------------------------------------------------
 
 
 def main() -> None:
-    """Serve attempts on the standard input until it ends."""
+    """Serve attempts on stdin until its end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    given = sys.stdin.buffer
+    requests = sys.stdin.buffer
     sources: OrderedDict[str, ProblemSource] = OrderedDict()
     faults: dict[str, str] = {}
     fork: _Fork | None = None
-    while (message := _receive(given)) is not None:
-        kind, digest, *given_with = message
-        if fork is not None and not (kind == "run" and fork.is_for(digest, given_with[1])):
+    while (message := _receive(requests)) is not None:
+        kind, digest, *arguments = message
+        if fork is not None and not (kind == "run" and fork.is_for(digest, arguments[1])):
             fork.end()
             fork = None
         if kind == "load":
             try:
-                sources[digest] = pickle.loads(*given_with)
+                sources[digest] = pickle.loads(*arguments)
                 _prepare(sources[digest])
-            except Exception as error:  # code of the user's, and what it needs
+            except Exception as error:  # any error of user code and its imports
                 faults[digest] = f"{type(error).__name__}: {error}"
-            while len(sources) > _KEPT_SOURCES:
+            while len(sources) > _MAX_SOURCES:
                 sources.popitem(last=False)
         elif digest in faults:
             _send(results, failed_row("error", faults[digest]))
         elif digest not in sources:
             _send(results, failed_row("unknown", ""))
         else:
-            seed, options = given_with
+            seed, options = arguments
             fork = fork or _Fork(digest, sources[digest], options)
             row = fork.attempt(seed)
             if not fork.is_reusable:
@@ -162,7 +188,7 @@ def main() -> None:
 
 
 def _prepare(source: ProblemSource) -> None:
-    """Plan for a moment: what problems of a source share is done once, and Python runs code faster then."""
+    """Plan for a short time, which computes the shared data of a source once and warms up Python."""
     from tmkit.tamp.planning import solve
 
     if hasattr(source, "row"):
@@ -173,31 +199,31 @@ def _prepare(source: ProblemSource) -> None:
         seeds=None,
         workers=1,
         max_iterations=1,
-        time_limit=_WARMING,
+        time_limit=_WARM_UP_SECONDS,
         improve=0,
         suggest=False,
     )
-    with contextlib.suppress(Exception):  # which each attempt finds, and tells
+    with contextlib.suppress(Exception):  # each attempt has the same error in its row
         solve(problem, short)
     gc.collect()
-    gc.freeze()  # so that collections in new processes touch no memory that they share
+    gc.freeze()  # collections in new processes then write to no shared memory
 
 
 class _Fork:
-    """A process forked from this one, which plans problems of a source in turn, while ``is_reusable``."""
+    """Forked process that plans problems of a source in turn, while ``is_reusable``."""
 
     def __init__(self, digest: str, source: ProblemSource, options: BatchOptions) -> None:
-        self._planned = (digest, options)
-        self._began = time.monotonic()
+        self._key = (digest, options)
+        self._start_time = time.monotonic()
         self.is_reusable: bool = getattr(source, "is_stateless", False)
-        seeds, given = os.pipe()
+        seeds, seed_writer = os.pipe()
         self._rows, rows = os.pipe()
-        self._seeds = os.fdopen(given, "wb")
+        self._seeds = os.fdopen(seed_writer, "wb")
         server = os.getpid()
         self._process = os.fork()
         if self._process == 0:
             end_with_parent(server)
-            os.close(given)
+            os.close(seed_writer)
             os.close(self._rows)
             _plan_and_exit(source, options, seeds, rows)
         os.close(seeds)
@@ -206,152 +232,155 @@ class _Fork:
             os.setpgid(self._process, self._process)
 
     def is_for(self, digest: str, options: BatchOptions) -> bool:
-        """Whether it plans such problems, and has time left for others."""
-        is_young = time.monotonic() < self._began + _SHARED_SECONDS
-        return self.is_reusable and is_young and self._planned == (digest, options)
+        """Return whether the process may plan a further problem of a source with these options."""
+        is_young = time.monotonic() < self._start_time + _SHARED_SECONDS
+        return self.is_reusable and is_young and self._key == (digest, options)
 
     def attempt(self, seed: int) -> Row:
         """Return the row of a seed; the process ends when its time is up."""
-        began, options = time.monotonic(), self._planned[1]
+        start, options = time.monotonic(), self._key[1]
         with contextlib.suppress(OSError):
             _send(self._seeds, seed)
         data, length = bytearray(), LENGTH_BYTES
         while len(data) < length:
-            left = began + options.seconds - time.monotonic()
-            if left <= 0 or not select.select([self._rows], [], [], left)[0]:
+            remaining = start + options.seconds - time.monotonic()
+            if remaining <= 0 or not select.select([self._rows], [], [], remaining)[0]:
                 self.is_reusable = False
                 return failed_row("timed out", f"did not end within {options.seconds:g} s")
             if not (chunk := os.read(self._rows, 1 << 16)):
-                return failed_row(KILLED, f"the process that plans {self._ended()}")
+                return failed_row(KILLED, f"the process that plans {self._kill()}")
             data += chunk
             if length == LENGTH_BYTES <= len(data):
                 length += int.from_bytes(data[:LENGTH_BYTES], "little")
         row, modules, translations = pickle.loads(bytes(data[LENGTH_BYTES:]))
-        for name in modules:  # so that the next process has them from the start
+        for name in modules:  # the next process inherits them
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
         remember_translations(translations)
-        self.is_reusable &= row["status"] in _SEARCHED
-        row["seconds"] = time.monotonic() - began
+        self.is_reusable &= row["status"] in _SEARCH_STATUSES
+        row["seconds"] = time.monotonic() - start
         return row  # type: ignore[no-any-return]
 
-    def _ended(self) -> str:
+    def _kill(self) -> str:
+        """End the process and return the description of its end."""
         self.is_reusable = False
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process, signal.SIGKILL)
         code = os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
         self._process = 0
-        return (
-            f"was killed by {signal.Signals(-code).name}"
-            if code < 0
-            else f"ended with exit code {code}"
-        )
+        if code < 0:
+            return f"was killed by {signal.Signals(-code).name}"
+        return f"ended with exit code {code}"
 
     def end(self) -> None:
         if self._process:
-            self._ended()
+            self._kill()
         with contextlib.suppress(OSError):
             self._seeds.close()
         os.close(self._rows)
 
 
 def _plan_and_exit(source: ProblemSource, options: BatchOptions, seeds: int, rows: int) -> NoReturn:
-    """Plan, write rows, and end without what the server would do at its end."""
+    """Plan, write rows, and end without the exit handlers of the server."""
     code = 1
     try:
         os.setpgid(0, 0)
-        modules, known = set(sys.modules), remembered_translations()
-        with os.fdopen(seeds, "rb") as given, os.fdopen(rows, "wb") as results:
-            while (seed := _receive(given)) is not None:
-                _bound_memory(options.memory_mib << 20)
+        modules, translations = set(sys.modules), remembered_translations()
+        with os.fdopen(seeds, "rb") as requests, os.fdopen(rows, "wb") as results:
+            while (seed := _receive(requests)) is not None:
+                _limit_memory(options.memory_mib << 20)
                 row = plan_row(source, seed, options)
-                translations = {
-                    k: v for k, v in remembered_translations().items() if k not in known
+                new_modules = [name for name in sys.modules if name not in modules]
+                new_translations = {
+                    k: v for k, v in remembered_translations().items() if k not in translations
                 }
-                _send(
-                    results,
-                    (row, [name for name in sys.modules if name not in modules], translations),
-                )
-                modules, known = set(sys.modules), remembered_translations()
+                _send(results, (row, new_modules, new_translations))
+                modules, translations = set(sys.modules), remembered_translations()
         code = 0
     finally:
         os._exit(code)
 
 
-def _bound_memory(more: int) -> None:
-    """Let this process allocate so many bytes more than it has."""
+def _limit_memory(additional_bytes: int) -> None:
+    """Limit the memory of this process to its present size and some additional bytes."""
     with open("/proc/self/statm", encoding="ascii") as file:
-        had = int(file.read().split()[0]) * resource.getpagesize()
+        size = int(file.read().split()[0]) * resource.getpagesize()
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    most = had + more if hard == resource.RLIM_INFINITY else min(had + more, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    soft = size + additional_bytes
+    if hard != resource.RLIM_INFINITY:
+        soft = min(soft, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-def plan_row(source: ProblemSource, seed: int, wanted: BatchOptions) -> Row:
-    """Plan the problem of a seed, here, and return its row; all but the times depends on the arguments.
+def plan_row(source: ProblemSource, seed: int, batch_options: BatchOptions) -> Row:
+    """Plan the problem of a seed in this process and return its row.
 
-    A source with a method ``plan`` has a planner of its own: it is given the problem and the
-    options, and returns a :class:`tmkit.tamp.PlanResult`, a plan or None. One with a method ``row``
-    does all that itself.
+    Apart from times, the row depends on the arguments only. A method ``plan`` of the source
+    replaces the planner: it receives the problem and the options, and returns a
+    :class:`tmkit.tamp.PlanResult`, a plan or None. A method ``row`` of the source returns the row.
+
+    Args:
+        source: source of the problem.
+        seed: seed of the problem.
+        batch_options: checks of the plan.
     """
     from tmkit.tamp.planning import solve
 
-    began = _cpu_seconds()
+    start = _cpu_seconds()
     try:
         if hasattr(source, "row"):
             return source.row(seed)  # type: ignore[no-any-return]
         problem, options = source.problem(seed)
-        answer = getattr(source, "plan", solve)(problem, replace(options, workers=1))
-        row = _row_of(answer)
-        found = answer.plan if isinstance(answer, PlanResult) else answer
-        row["cpu_seconds"] = _cpu_seconds() - began
-        if found is not None and wanted.check:
+        result = getattr(source, "plan", solve)(problem, replace(options, workers=1))
+        row = _row_of(result)
+        plan = result.plan if isinstance(result, PlanResult) else result
+        row["cpu_seconds"] = _cpu_seconds() - start
+        if plan is not None and batch_options.check:
             from tmkit.tamp.validation.check import validate_plan
 
-            row["is_valid"] = validate_plan(found).is_valid
-        if found is not None and wanted.simulate:
+            row["is_valid"] = validate_plan(plan).is_valid
+        if plan is not None and batch_options.simulate:
             from tmkit.simulation import SimulationOptions, simulate
 
-            row["ends_well"] = simulate(
-                found, options=SimulationOptions(position_tolerance=_TOLERANCE)
-            ).is_successful
+            simulation_options = SimulationOptions(position_tolerance=_POSITION_TOLERANCE)
+            row["ends_well"] = simulate(plan, options=simulation_options).is_successful
         return row
     except MemoryError:
         row = failed_row("out of memory", "the process that plans had no more memory")
     except Exception as error:
-        # what planning refuses, and what code of the user's raises: a row says so
+        # Errors of planning and of user code become rows.
         row = failed_row("error", f"{type(error).__name__}: {error}")
-    return {**row, "cpu_seconds": _cpu_seconds() - began}
+    return {**row, "cpu_seconds": _cpu_seconds() - start}
 
 
 def _cpu_seconds() -> float:
-    """Return the processor time of this process and of those it has waited for."""
-    used = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    """Return the processor time of this process and of its ended children [s]."""
+    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def _row_of(answer: PlanResult | Plan | None) -> Row:
-    if not isinstance(answer, PlanResult):
-        found = answer
-        row = failed_row("no plan" if answer is None else "solved", "")
-        row["actions"] = [] if answer is None else [str(action) for action in answer.actions]
+def _row_of(result: PlanResult | Plan | None) -> Row:
+    if not isinstance(result, PlanResult):
+        plan = result
+        row = failed_row("no plan" if plan is None else "solved", "")
+        row["actions"] = [] if plan is None else [str(action) for action in plan.actions]
     else:
-        found, told = answer.plan, answer.to_dict()
+        plan, values = result.plan, result.to_dict()
         row = {
-            "status": answer.status.value,
-            "explanation": answer.explanation,
-            "actions": told["actions"],
-            "diagnosis": json.dumps(told["diagnosis"], sort_keys=True),
-            "skeletons": answer.statistics.skeletons,
-            "attempts": answer.statistics.attempts,
-            "constraints": answer.statistics.constraints,
-            "task_seconds": answer.statistics.task_seconds,
+            "status": result.status.value,
+            "explanation": result.explanation,
+            "actions": values["actions"],
+            "diagnosis": json.dumps(values["diagnosis"], sort_keys=True),
+            "skeletons": result.statistics.skeletons,
+            "attempts": result.statistics.attempts,
+            "constraints": result.statistics.constraints,
+            "task_seconds": result.statistics.task_seconds,
         }
-    if found is not None:
-        document = plan_to_dict(found, with_scene=False, with_timing=False)
+    if plan is not None:
+        document = plan_to_dict(plan, with_scene=False, with_timing=False)
         row |= {
-            "cost": float(found.cost),
-            "path_length": float(found.path_length),
+            "cost": float(plan.cost),
+            "path_length": float(plan.path_length),
             "plan": json.dumps(document, sort_keys=True, allow_nan=False, ensure_ascii=False),
         }
     return row
@@ -364,7 +393,7 @@ def _send(pipe: BinaryIO | Any, value: object) -> None:
 
 
 def _receive(pipe: BinaryIO | Any) -> Any:
-    """Return the next value, None at the end or where it was cut off."""
+    """Return the next value; None at the end, or for an incomplete value."""
     head = pipe.read(LENGTH_BYTES)
     length = int.from_bytes(head, "little") if len(head) == LENGTH_BYTES else -1
     data = pipe.read(length) if length >= 0 else b""

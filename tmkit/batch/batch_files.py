@@ -1,4 +1,4 @@
-"""Batch files: problems, seeds, robots, domains and options as lists and grids, in TOML (docs/howto/batches.md).
+"""Reader of batch files: lists and grids of problems in TOML (docs/howto/batches.md).
 
 ::
 
@@ -11,11 +11,11 @@
     robots = ["panda", "iiwa"]
     "options.max_iterations" = [2, 4]
 
-A table with ``generator = "towers"`` has its ``parameters`` (:mod:`tmkit.batch.generators`) and
-``options`` in place of a problem, as one with ``source = "MODULE:NAME"``, which the caller allows
-(:mod:`tmkit.batch.named_sources`). A table of problems makes an entry for each combination of its
-grid. It is data, as problem files are: reading one runs no code but that of allowed sources, and
-files that it names lie in the folders that it may name.
+In place of a problem, a table may have a ``generator = "towers"`` (:mod:`tmkit.batch.generators`)
+or an allowed ``source = "MODULE:NAME"`` (:mod:`tmkit.batch.named_sources`), with ``parameters`` and
+``options``. A table of problems creates an entry for each combination of its grid. The file is
+data, like a problem file: it runs no code except that of allowed sources, and names files in
+permitted folders only.
 
 Invariants: each error of a value has the file and the line; no key is ignored.
 """
@@ -42,8 +42,10 @@ from tmkit.formats import ReadingOptions
 from tmkit.formats.json.reading import JsonNode
 from tmkit.tamp.problem_files import add_error_lines, read_options, read_problem
 
-_MOST_PROBLEMS = 10_000_000
-_OWN_KEYS = ("grid", "name", "problem", "seeds")
+_MAX_PROBLEMS = 10_000_000
+"""Largest number of problems of a table."""
+
+_ENTRY_KEYS = ("grid", "name", "problem", "seeds")
 _GENERATOR_KEYS = ("generator", "options", "parameters")
 _SOURCE_KEYS = ("options", "parameters", "source")
 
@@ -59,16 +61,16 @@ def load_batch(
     """Load a batch file.
 
     Args:
-        path: the TOML file.
-        domain: your domain in the place of the file's, whose code is run when planning begins.
-        semantics: your semantics in the place of the file's.
+        path: TOML file.
+        domain: replacement for the domain of the file. Planning runs its code.
+        semantics: replacement for the semantics of the file.
         reading: as for :func:`tmkit.tamp.load_planning_problem`.
-        allow_sources: names ``MODULE:NAME`` of problem sources that the file may have; importing
-            one runs its code.
+        allow_sources: names ``MODULE:NAME`` of permitted problem sources, whose import runs their
+            code.
 
     Raises:
         MissingFileError: if there is no such file.
-        FileFormatError: if the file is wrong, or names code that is not allowed; the message has
+        FileFormatError: if the file is invalid, or names code that is not allowed; the message has
             file, line and key.
     """
     check_argument(path, (str, Path), "path", function="load_batch")
@@ -81,26 +83,26 @@ def load_batch(
     top = JsonNode(document, str(file))
     caller = _Caller(reading or ReadingOptions(), domain, semantics, frozenset(allow_sources))
     with add_error_lines(text):
-        known = option_kinds(BatchOptions)
-        top.require_keys_among("problems", *known)
+        kinds = option_kinds(BatchOptions)
+        top.require_keys_among("problems", *kinds)
         try:
-            bounds = BatchOptions(**{key: value for key, value in document.items() if key in known})
+            options = BatchOptions(**{key: document[key] for key in document if key in kinds})
         except ConfigurationError as error:
             raise top.get(error.data["option"]).error(str(error)) from None
         entries = tuple(
-            BatchEntry(name, caller.source(table, where, seeds[0]), seeds, parameters)
+            BatchEntry(name, caller.source(table, source_file, seeds[0]), seeds, parameters)
             for node in top.get("problems").items()
-            for name, table, where, seeds, parameters in _combinations(node, file)
+            for name, table, source_file, seeds, parameters in _combinations(node, file)
         )
         try:
-            return Batch(entries, bounds)
+            return Batch(entries, options)
         except ConfigurationError as error:
             raise top.get("problems").error(str(error)) from None
 
 
 @dataclass(frozen=True)
 class _Caller:
-    """The caller's share of a batch: what may be read and run, and the domain in the place of a file's."""
+    """Arguments of the caller: permitted files and code, and replacements for the domain."""
 
     reading: ReadingOptions
     domain: str | Path | None
@@ -108,17 +110,23 @@ class _Caller:
     allow_sources: frozenset[str]
 
     def source(self, table: JsonNode, file: Path, seed: int) -> ProblemSource:
-        """Return the problem source of a table in a file, whose first problem has a seed."""
+        """Return the problem source of a table.
+
+        Args:
+            table: table of a problem.
+            file: file that contains the table.
+            seed: seed of the first problem.
+        """
         if "source" in table.table():
-            return _named(table, file, seed, self.allow_sources)
+            return _named_source(table, file, seed, self.allow_sources)
         if "generator" in table.table():
-            return _generated(table, file, seed)
+            return _generator_source(table, file, seed)
         return FixedProblem(
             *read_problem(table, file, self.reading, domain=self.domain, semantics=self.semantics)
         )
 
 
-def _generated(table: JsonNode, file: Path, seed: int) -> GeneratorSource:
+def _generator_source(table: JsonNode, file: Path, seed: int) -> GeneratorSource:
     """Return the problems of a generator."""
     table.require_keys_among(*_GENERATOR_KEYS)
     source = GeneratorSource(
@@ -127,13 +135,15 @@ def _generated(table: JsonNode, file: Path, seed: int) -> GeneratorSource:
     try:
         source.problem(seed)
     except TmkitError as error:
-        place = "generator" if isinstance(error, UnknownNameError) else "parameters"
-        raise (table.get(place) if place in table.table() else table).error(str(error)) from None
+        key = "generator" if isinstance(error, UnknownNameError) else "parameters"
+        raise (table.get(key) if key in table.table() else table).error(str(error)) from None
     return source
 
 
-def _named(table: JsonNode, file: Path, seed: int, allowed: Collection[str]) -> ProblemSource:
-    """Return the problems of a source of the user's."""
+def _named_source(
+    table: JsonNode, file: Path, seed: int, allowed: Collection[str]
+) -> ProblemSource:
+    """Return the problems of a user's source."""
     table.require_keys_among(*_SOURCE_KEYS)
     arguments, name = dict(_parameters(table)), table.get("source")
     if "options" in table.table():
@@ -145,12 +155,9 @@ def _named(table: JsonNode, file: Path, seed: int, allowed: Collection[str]) -> 
     try:
         return make_source(name.name(), kind, arguments, seed)
     except TmkitError as error:
-        place = (
-            "options"
-            if isinstance(error, UnknownNameError) and error.data["name"] == "options"
-            else "parameters"
-        )
-        raise (table.get(place) if place in table.table() else name).error(str(error)) from None
+        is_options = isinstance(error, UnknownNameError) and error.data["name"] == "options"
+        key = "options" if is_options else "parameters"
+        raise (table.get(key) if key in table.table() else name).error(str(error)) from None
 
 
 def _parameters(table: JsonNode) -> Mapping[str, Any]:
@@ -160,39 +167,35 @@ def _parameters(table: JsonNode) -> Mapping[str, Any]:
 def _combinations(
     node: JsonNode, file: Path
 ) -> Iterator[tuple[str, JsonNode, Path, Sequence[int], dict[str, Any]]]:
-    """Yield the name, the table of a problem, its file, the seeds and the parameters of each entry."""
-    own = node.table()
-    name = node.get("name").name() if "name" in own else node.key_path
-    table = {key: value for key, value in own.items() if key not in _OWN_KEYS}
-    where, key_path = file, node.key_path
-    if "problem" in own:
-        where = file.parent / node.get("problem").name()
-        resolve_name(where, "", suffixes=(".toml",))
-        table = {**read_toml(where, "a planning problem")[0], **table}
-    seeds = _seeds(node.get("seeds")) if "seeds" in own else (0,)
-    grid = node.get("grid") if "grid" in own else JsonNode({}, node.path, key_path)
+    """Yield the name, problem table, file of the table, seeds and parameters of each entry."""
+    entry = node.table()
+    name = node.get("name").name() if "name" in entry else node.key_path
+    table = {key: value for key, value in entry.items() if key not in _ENTRY_KEYS}
+    source_file, key_path = file, node.key_path
+    if "problem" in entry:
+        source_file = file.parent / node.get("problem").name()
+        resolve_name(source_file, "", suffixes=(".toml",))
+        table = {**read_toml(source_file, "a planning problem")[0], **table}
+    seeds = _seeds(node.get("seeds")) if "seeds" in entry else (0,)
+    grid = node.get("grid") if "grid" in entry else JsonNode({}, node.path, key_path)
     axes = {key: [item.value for item in grid.get(key).items()] for key in grid.table()}
     for key, values in axes.items():
         if not values:
             raise grid.get(key).error("expected at least one value, received an empty list")
-    if math.prod(map(len, axes.values())) * len(seeds) > _MOST_PROBLEMS:
-        raise node.error(f"has more than {_MOST_PROBLEMS} problems")
+    if math.prod(map(len, axes.values())) * len(seeds) > _MAX_PROBLEMS:
+        raise node.error(f"has more than {_MAX_PROBLEMS} problems")
+    table_path = key_path if source_file == file else ""
     for combination in itertools.product(*axes.values()):
         parameters = dict(zip(axes, combination, strict=True))
-        made = deepcopy(table)
+        problem = deepcopy(table)
         for key, value in parameters.items():
-            _set(made, key, value, grid)
-        yield (
-            name,
-            JsonNode(made, str(where), key_path if where == file else ""),
-            where,
-            seeds,
-            parameters,
-        )
+            _set(problem, key, value, grid)
+        problem_node = JsonNode(problem, str(source_file), table_path)
+        yield name, problem_node, source_file, seeds, parameters
 
 
 def _set(table: dict[str, Any], key: str, value: Any, grid: JsonNode) -> None:
-    """Set the value of a key, or of one in a table in it as ``options.seed``."""
+    """Set the value of a key, or of a key in a nested table, as ``options.seed``."""
     *outer, last = key.split(".")
     for part in outer:
         table = table.setdefault(part, {})
@@ -202,15 +205,15 @@ def _set(table: dict[str, Any], key: str, value: Any, grid: JsonNode) -> None:
 
 
 def _seeds(node: JsonNode) -> Sequence[int]:
-    seeds: Sequence[int] = (
-        [item.integer() for item in node.items()] if isinstance(node.value, list) else ()
-    )
-    if not isinstance(node.value, list):
-        if not 1 <= node.integer() <= _MOST_PROBLEMS:
-            raise node.error(
-                f"expected 1 to {_MOST_PROBLEMS} seeds or a list of them, received {node.value}"
-            )
+    seeds: Sequence[int]
+    if isinstance(node.value, list):
+        seeds = [item.integer() for item in node.items()]
+    elif 1 <= node.integer() <= _MAX_PROBLEMS:
         seeds = range(node.integer())
+    else:
+        raise node.error(
+            f"expected 1 to {_MAX_PROBLEMS} seeds or a list of them, received {node.value}"
+        )
     if not seeds or min(seeds) < 0:
         raise node.error("expected seeds of at least 0")
     return seeds

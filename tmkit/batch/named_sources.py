@@ -6,10 +6,10 @@
     source = "my_problems:Towers"      # Towers(height=4).problem(seed)
     parameters = { height = 4 }
 
-Such a name is code, and a batch file runs no code by itself. A module is imported only if the
-caller has allowed the same text, as ``tmkit batch FILE --allow-source my_problems:Towers``.
+Such a name is code, and a batch file runs no code without permission. A module is imported only if
+the caller allows the same text, as ``tmkit batch FILE --allow-source my_problems:Towers``.
 
-Invariants: nothing is imported for a name that the caller has not allowed; a source is checked
+Invariants: no module is imported for a name that the caller has not allowed; a source is checked
     before a batch starts.
 """
 
@@ -34,13 +34,13 @@ def import_source(name: str, allowed: Collection[str]) -> Callable[..., Any]:
     """Import the class or function ``MODULE:NAME``, if it is allowed.
 
     Args:
-        name: its name; the module is one that Python can import.
-        allowed: the names that the caller allows.
+        name: name; Python must be able to import the module.
+        allowed: names that the caller allows.
 
     Raises:
         ConfigurationError: if the name is not allowed or of another form, or the module cannot be
             imported.
-        UnknownNameError: if the module has no such name; the message has the nearest.
+        UnknownNameError: if the module has no such name; the message has the nearest name.
     """
     if _NAME.fullmatch(name) is None or name.rpartition(":")[0].endswith(".py"):
         raise ConfigurationError(
@@ -52,28 +52,27 @@ def import_source(name: str, allowed: Collection[str]) -> Callable[..., Any]:
             f" by --allow-source {name} on the command line, or allow_sources=['{name}'] of"
             " load_batch"
         )
-    found = import_named_object(name, kind="problem source")
-    if not callable(found):
+    factory = import_named_object(name, kind="problem source")
+    if not callable(factory):
         raise ConfigurationError(
-            f"'{name}' is no problem source: expected a class or a function, received {found!r}"
+            f"'{name}' is no problem source: expected a class or a function, received {factory!r}"
         )
-    return found  # type: ignore[no-any-return]  # it can be called
+    return factory  # type: ignore[no-any-return]  # it is callable
 
 
 def make_source(
     name: str, kind: Callable[..., Any], arguments: Mapping[str, Any], seed: int
 ) -> ProblemSource:
-    """Call a class or function with keyword arguments, and check the problem source that it returns.
+    """Call a class or function with keyword arguments, and check the resulting problem source.
 
     Args:
-        name: the name in messages.
-        kind: the class or function.
-        arguments: the keyword arguments.
-        seed: the seed of the problem that is tried.
+        name: name in messages.
+        kind: class or function.
+        arguments: keyword arguments.
+        seed: seed of the problem that is tried.
 
     Raises:
-        UnknownNameError: if there is no parameter of the name of an argument; the message has the
-            nearest.
+        UnknownNameError: if an argument has no parameter; the message has the nearest name.
         ConfigurationError: if the call or the problem raises an error, or the result is no problem
             source.
     """
@@ -81,31 +80,31 @@ def make_source(
     try:
         source = kind(**arguments)
     except Exception as error:  # any error of the user's code
-        raise ConfigurationError(f"'{name}' cannot be made: {_described(error)}") from error
+        raise ConfigurationError(f"'{name}' cannot be made: {_describe(error)}") from error
     if not _is_source(source):
         raise ConfigurationError(
             f"'{name}' is no problem source: expected a method 'problem' and a text 'digest',"
             f" received {source!r}"
         )
     try:
-        made = source.problem(seed)
+        problem = source.problem(seed)
     except Exception as error:  # any error of the user's code
         raise ConfigurationError(
-            f"the problem of seed {seed} of '{name}': {_described(error)}"
+            f"the problem of seed {seed} of '{name}': {_describe(error)}"
         ) from error
-    match made:
+    match problem:
         case (PlanningProblem(), PlanningOptions()):
             return source
     raise ConfigurationError(
         f"'{name}' is no problem source: expected a PlanningProblem and PlanningOptions of"
-        f" 'problem', received {made!r}"
+        f" 'problem', received {problem!r}"
     )
 
 
 def _check_names(kind: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
     try:
         parameters = inspect.signature(kind).parameters
-    except (TypeError, ValueError):  # of a compiled function, whose call then finds the error
+    except (TypeError, ValueError):  # a compiled function, whose call raises the error
         return
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
@@ -115,17 +114,14 @@ def _check_names(kind: Callable[..., Any], arguments: Mapping[str, Any]) -> None
 
 
 def _is_source(value: object) -> TypeGuard[ProblemSource]:
-    """Whether a value has the members of :class:`ProblemSource`; a class has its methods, but not their instance."""
+    """Return whether a value, which is not a class, has the members of :class:`ProblemSource`."""
     try:
         digest = getattr(value, "digest", None)
-    except Exception:  # of the user's property
+    except Exception:  # any error of the user's property
         return False
-    return (
-        not isinstance(value, type)
-        and callable(getattr(value, "problem", None))
-        and isinstance(digest, str)
-    )
+    has_problem = callable(getattr(value, "problem", None))
+    return not isinstance(value, type) and has_problem and isinstance(digest, str)
 
 
-def _described(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"

@@ -1,7 +1,7 @@
-"""Batches: entries of planning problems, each for several seeds, and the limits of one attempt.
+"""Batches of planning problems, their entries with seeds, and the limits of an attempt.
 
-An entry names where its problems come from: a :class:`ProblemSource`, which is sent to the
-processes that plan. One problem of an entry is a *job*.
+Each entry has a :class:`ProblemSource`, which is sent to the processes that plan. One problem of an
+entry is a *job*.
 
 Invariants: jobs have different keys; equal batches have jobs of equal numbers, keys and digests.
 """
@@ -26,14 +26,14 @@ from tmkit.tamp.problem import PlanningProblem
 
 @dataclass(frozen=True)
 class BatchOptions(CheckedOptions):
-    """What one attempt at a problem may take, and what is done with its plan.
+    """Limits of an attempt at a problem, and checks of its plan.
 
     Attributes:
-        tries: attempts at a problem whose process is killed, at least 1; 3 by default.
-        seconds: positive seconds after which its process is killed; 600 by default.
-        memory_mib: memory that it may allocate, in MiB, at least 1; 4096 by default.
-        check: whether plans are validated (:func:`tmkit.tamp.validate_plan`); False by default.
-        simulate: whether plans are executed in the simulator; False by default.
+        tries: number of attempts at a problem whose process is killed, at least 1.
+        seconds: positive time after which the process is killed [s].
+        memory_mib: memory that the process may allocate, at least 1 [MiB].
+        check: validate plans (:func:`tmkit.tamp.validate_plan`).
+        simulate: execute plans in the simulator.
     """
 
     tries: int = option(3, "Attempts at a problem whose process is killed.", least=1)
@@ -50,23 +50,23 @@ class BatchOptions(CheckedOptions):
 
 
 class ProblemSource(Protocol):
-    """Where the problems of an entry come from; it can be pickled."""
+    """Source of the problems of an entry; it can be pickled."""
 
     def problem(self, seed: int) -> tuple[PlanningProblem, PlanningOptions]:
-        """Return the problem of a seed and its options; the same for the same seed."""
+        """Return the problem of a seed and its options; deterministic in the seed."""
 
     @property
     def digest(self) -> str:
-        """A text that differs where the problems do."""
+        """Text that differs between sources of different problems."""
 
 
 @dataclass(frozen=True, eq=False)
 class FixedProblem:
-    """One problem; only the seed of the search changes.
+    """Source with a single problem, of which only the seed of the search varies.
 
     Args:
-        task: the problem.
-        options: the options, whose seed is replaced.
+        task: problem.
+        options: planning options, whose seed is replaced.
     """
 
     task: PlanningProblem
@@ -74,11 +74,11 @@ class FixedProblem:
 
     @property
     def is_stateless(self) -> bool:
-        """Whether all code that plans is built in, so that processes may plan one problem after the other."""
+        """True if only built-in code plans, so that a process may plan several problems in turn."""
         task = self.task
-        named = (task.domain, task.semantics or "blocks")
         return self.options.task_planner is None and all(
-            isinstance(name, str) and is_bare(name) for name in named
+            isinstance(name, str) and is_bare(name)
+            for name in (task.domain, task.semantics or "blocks")
         )
 
     def problem(self, seed: int) -> tuple[PlanningProblem, PlanningOptions]:
@@ -87,13 +87,13 @@ class FixedProblem:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what the problem and the options say, in hexadecimal digits."""
+        """SHA-256 of the problem and the options, in hexadecimal digits."""
         task = self.task
         goals = [
             _scene_text(goal) if isinstance(goal, SceneGraph) else str(goal) for goal in task.goals
         ]
         q = None if task.q is None else np.asarray(task.q).tolist()
-        said = [
+        content = [
             _scene_text(task.scene),
             q,
             str(task.domain),
@@ -102,7 +102,7 @@ class FixedProblem:
             str(task.semantics),
             repr(self.options),
         ]
-        return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _scene_text(scene: SceneGraph) -> str:
@@ -114,10 +114,10 @@ class BatchEntry:
     """Problems of one kind.
 
     Args:
-        name: what they are called; letters, digits and ``_.-``.
-        source: where they come from.
-        seeds: numbers of at least 0, one a problem.
-        parameters: values that tell this entry from others of the same name, for tables.
+        name: name of letters, digits and ``_.-``.
+        source: source of the problems.
+        seeds: seeds of at least 0, one a problem.
+        parameters: values that distinguish entries of the same name in tables.
     """
 
     name: str
@@ -127,19 +127,19 @@ class BatchEntry:
 
     @property
     def label(self) -> str:
-        """The name with the parameters, which no other entry of the batch has."""
-        said = ",".join(f"{key}={_short(value)}" for key, value in self.parameters.items())
-        return f"{self.name}[{said}]" if said else self.name
+        """Name with the parameters, unique in the batch."""
+        text = ",".join(f"{key}={_format(value)}" for key, value in self.parameters.items())
+        return f"{self.name}[{text}]" if text else self.name
 
 
-def _short(value: object) -> str:
-    return (
-        value if isinstance(value, str) else json.dumps(value, default=str, separators=(",", ":"))
-    )
+def _format(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, default=str, separators=(",", ":"))
 
 
 class Job(NamedTuple):
-    """One problem of a batch: its number from 0, its key, its entry, and its seed."""
+    """Problem of a batch, with its number from 0, key, entry and seed."""
 
     number: int
     key: str
@@ -152,11 +152,12 @@ class Batch:
     """Problems to solve.
 
     Args:
-        entries: the entries, with different labels.
-        options: of each attempt.
+        entries: entries with different labels.
+        options: limits and checks of each attempt.
 
     Raises:
-        ConfigurationError: no problem, two entries of one label, or a seed twice in an entry.
+        ConfigurationError: if there is no problem, two entries have the same label, or an entry
+            has a seed twice.
     """
 
     entries: tuple[BatchEntry, ...]
