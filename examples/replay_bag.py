@@ -56,7 +56,7 @@ def record(path: Path, scene: tk.SceneGraph) -> Buffer:
     with BagRecorder(path) as recorder:
         buffer.on_change(recorder.record)
         tk.simulate(plan, on_state=observe)
-    assert not buffer.refusals, buffer.refusals
+    assert not buffer.rejections, buffer.rejections
     return buffer
 
 

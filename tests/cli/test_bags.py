@@ -109,7 +109,7 @@ def test_a_bag_is_replayed_into_a_served_world_and_recorded_from_it(
             assert recorder.returncode == 130, err
             assert out.startswith("Recorded ")
         here = Buffer(100.0, scene=arm())
-        assert not play_bag(again, here).refused
+        assert not play_bag(again, here).rejected
         assert is_equal(here.scene, there)
     assert run("replay", "run", "arm.json", "-o", "out.json", "--window", 100)[0] == 0
     assert is_equal(load_scene(tmp_path / "out.json"), there)
@@ -147,7 +147,7 @@ def test_invalid_bags_are_rejected(tmp_path: Path, run: Run) -> None:
     nobody = free_address()
     for arguments, reason in {
         ("info", "none"): "no bag at none",
-        ("info", "torn"): "torn: is no bag that can be read",
+        ("info", "torn"): "torn: is not a readable bag",
         ("replay", "run"): "expected either --into ADDRESS, or -o FILE",
         (
             "replay",

@@ -40,7 +40,7 @@ def test_a_world_continues_from_its_log(tmp_path: Path) -> None:
             for k in range(10):
                 world.set_pose("a", Pose([k, 0, 0]))
             with connect(address, token="r" * 16, world="cell") as reader:
-                with pytest.raises(ServiceError, match="this token may read"):
+                with pytest.raises(ServiceError, match="this token has the role read"):
                     reader.set_pose("a", Pose())
                 assert reader.scene().fingerprint == world.server_status().fingerprint
         process.send_signal(signal.SIGTERM)
@@ -71,7 +71,7 @@ def test_garbage_does_not_slow_clients() -> None:
         assert world.server_status().version == 3
         flood = connect(address, timeout=1.0)
         for size, error, reason in [
-            (20_000_000, ServiceError, "this server takes 16000000"),
+            (20_000_000, ServiceError, "more than the limit of 16000000"),
             (40_000_000, TimeLimitError, "has not answered"),
         ]:
             with pytest.raises(error, match=reason):
@@ -102,7 +102,7 @@ def test_rejected_edits_do_not_affect_others(tmp_path: Path) -> None:
             with pytest.raises(
                 ServiceError, match=f"nested {depth} deep; expected at most 64|recursion"
             ):
-                first._ask(m.Edit([m.SetAttribute("b", "k", msgspec.Raw(message))]), m.Done)
+                first._request(m.Edit([m.SetAttribute("b", "k", msgspec.Raw(message))]), m.Done)
             second.set_attribute("b", "after", number + 1)
             assert first.look("attributes", "b") == {"after": number + 1}
             assert first.server_status().version == number + 1
@@ -132,15 +132,15 @@ class Above(FunctionBlock):
     def outputs(self):
         return {"points": Pattern([Part("point", ["point"])])}
 
-    def execute(self, scene, found):
-        names = [match["object"] for match in found["object"]]
+    def execute(self, scene, matches):
+        names = [match["object"] for match in matches["object"]]
         above = Pose([0, 0, self.height])
         return self.output(
             OutputFrame(f"{self.name} {name}", name, above, classes=["point"]) for name in names
         )
 
 class Failing(Above):
-    def execute(self, scene, found):
+    def execute(self, scene, matches):
         raise ValueError("no light")
 """
 
@@ -226,13 +226,13 @@ def test_invalid_options_are_rejected(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "unknown transport 'zeno'; did you mean 'zenoh'?" in rejection_message(
         capsys, "--transport", "zeno"
     )
-    assert "zenoh refuses the setting 'no/such'" in rejection_message(
+    assert "zenoh rejects the setting 'no/such'" in rejection_message(
         capsys, "--setting", "no/such=1"
     )
-    assert "'a b' is no name of a world" in rejection_message(capsys, "--world", "a b")
+    assert "'a b' is not a name of a world" in rejection_message(capsys, "--world", "a b")
     assert "none: No such file" in rejection_message(capsys, "--tokens", tmp_path / "none")
     (tmp_path / "log").write_bytes(b"something else")
-    assert "log: this is no log of a world; it is left as it is" in rejection_message(
+    assert "log: not a log of a world; the file is unchanged" in rejection_message(
         capsys, "--log", tmp_path / "log", "--listen", "tcp/127.0.0.1:1"
     )
     assert "Is a directory" in rejection_message(capsys, "--log", tmp_path)
@@ -261,7 +261,7 @@ def test_invalid_options_are_rejected(tmp_path: Path, capsys: pytest.CaptureFixt
             "trigger.every: Expected `float`"
         ),
         f"{mine}={{name = 'a', input_hook = 'b', trigger = {{every = 0}}}}": (
-            "needs a period above 0, not 0.0"
+            "expected a period above 0, got 0.0"
         ),
         f"{mine}={{name = 'a', input_hook = 'b', trigger = {{after = 'c'}}}}": (
             "unknown function block 'c'"

@@ -327,12 +327,12 @@ def test_messages_are_answered_alike(value: bytes, reason: str) -> None:
     transport = InProcessTransport()
     with WorldServer(transport) as server:
         with pytest.raises(ServiceError, match=reason):
-            Client(transport)._ask(
+            Client(transport)._request(
                 m.Edit([m.SetAttribute("world", "k", msgspec.Raw(value))]), m.Done
             )
         assert (server.version, server.live.scene) == (0, SceneGraph())
     with WorldServer(transport):
-        Client(transport)._ask(
+        Client(transport)._request(
             m.Edit([m.SetAttribute("world", "k", msgspec.Raw(b"\xcf" + b"\xff" * 8))]), m.Done
         )
         assert Client(transport).look("attributes", "world") == {"k": 2**64 - 1}
@@ -479,12 +479,12 @@ class AcknowledgedEdits(RuleBasedStateMachine):
         def model() -> None:
             self.attributes[name], self.places[name] = {key: plain(value)}, 0.0
 
-        self.edit(
-            lambda: self.clients[client].add_frame(
-                name, "world", attributes={key: value}, shapes=shapes
-            ),
-            model,
-        )
+        def change() -> None:
+            with self.clients[client].edit() as edit:
+                edit.add_frame(name, "world", shapes=shapes)
+                edit.set_attribute(name, key, value)
+
+        self.edit(change, model)
 
     @rule(client=CLIENTS, name=st.sampled_from(["a", "b", "c"]))
     def remove_frame(self, client: int, name: str) -> None:
@@ -582,13 +582,9 @@ class AcknowledgedEdits(RuleBasedStateMachine):
             def discard(self) -> None:
                 raise AssertionError("it recorded nothing")
 
-        remove = self.server.live.record_by(Rejecting())
         before = self.server.live.scene
-        try:
-            with pytest.raises(TmkitError):
-                self.clients[client].set_attribute("world", "rejected", value)
-        finally:
-            remove()
+        with self.server.live.record_by(Rejecting()), pytest.raises(TmkitError):
+            self.clients[client].set_attribute("world", "rejected", value)
         assert self.server.live.scene is before
 
     @rule()

@@ -59,7 +59,7 @@ def world(seed: int = 0, *, steps: int = 12) -> Buffer:
         position = [float(rng.uniform(-3.0, 3.0))]
         buffer.set_joint_states(JointState(Header(Time(*stamp)), ["elbow"], position))
     buffer.update(lambda scene: scene.set_covariance("tray 2", np.diag([1e-4] * 3 + [1e-3] * 3)))
-    assert buffer.refusals == ()
+    assert buffer.rejections == ()
     return buffer
 
 
@@ -72,7 +72,7 @@ def test_a_world_comes_back_from_its_bag(storage: Any, tmp_path: Path) -> None:
         recorder.record(there.scene)  # nothing is new
     here = Buffer(100.0, scene=arm())
     report = play_bag(tmp_path / "bag", here)
-    assert (here.refusals, report.refused, report.skipped) == ((), {}, ())
+    assert (here.rejections, report.rejected, report.skipped) == ((), {}, ())
     assert report.counts == {
         "/tf": 36,
         "/tf_static": 2,
@@ -116,7 +116,7 @@ def test_what_is_recorded_as_it_comes_is_what_is_there(
                 transform_message(Pose.exp(rng.normal(size=6)), parent, frame, (_T0 + int(step), 5))
             )
     here = Buffer(100.0, scene=arm())
-    assert play_bag(tmp_path / "bag", here).refused == {}
+    assert play_bag(tmp_path / "bag", here).rejected == {}
     for frame in steady.scene.frame_names:
         poses = steady.scene.stamped_poses(frame)
         if poses is not None:
@@ -245,9 +245,9 @@ def test_what_a_buffer_refuses_is_counted(tmp_path: Path) -> None:
         recorder.record(world().scene)
     buffer = Buffer(100.0)
     report = play_bag(tmp_path / "bag", buffer, topics=("/joint_states", "/tf"))
-    assert report.refused == {"/joint_states": 12}
+    assert report.rejected == {"/joint_states": 12}
     assert report.counts == {"/joint_states": 12, "/tf": 36}
-    assert "elbow" in buffer.refusals[0]
+    assert "elbow" in buffer.rejections[0]
     assert set(report.skipped) == {"/tf_static", "/poses/tray_2", "/poses/base"}
 
 
@@ -273,7 +273,7 @@ def test_wrong_bags_are_refused(tmp_path: Path) -> None:
         play_bag(bag, Buffer(), poses={"/pose": "base"})
     pose = written(tmp_path / "pose", ("/p", _POSE, 5, pose_message(1, 0.0)))
     with pytest.raises(
-        FileFormatError, match=r"topic '/p' is of type .*: no frame is known of it; pass poses="
+        FileFormatError, match=r"topic '/p' is of type .*: its frame is unknown; pass poses="
     ):
         play_bag(pose, Buffer(), topics=("/p",))
     for raw, reason in (
@@ -322,7 +322,7 @@ def test_broken_files_are_named(
     damage(
         metadata if what == "metadata" else next(file for file in bag.iterdir() if file != metadata)
     )
-    with pytest.raises(FileFormatError, match=r"bag\S*: is no bag that can be read"):
+    with pytest.raises(FileFormatError, match=r"bag\S*: is not a readable bag"):
         play_bag(bag, Buffer())
 
 
@@ -377,7 +377,7 @@ def test_any_changed_bit_of_a_bag_is_found(storage: Any, tmp_path: Path) -> None
             file.write_bytes(_flipped(data, bit))
             buffer = Buffer(scene=arm())
             before = buffer.scene
-            with pytest.raises(FileFormatError, match=r"bag\S*: is no bag that can be read"):
+            with pytest.raises(FileFormatError, match=r"bag\S*: is not a readable bag"):
                 play_bag(bag, buffer)
             assert buffer.scene is before
         file.write_bytes(data)
@@ -399,11 +399,11 @@ def test_any_changed_bit_of_a_file_alone_is_found(tmp_path: Path) -> None:
         file.write_bytes(_flipped(data, bit))
         buffer = Buffer(scene=arm())
         before = buffer.scene
-        with pytest.raises(FileFormatError, match=r"alone.mcap: is no bag that can be read"):
+        with pytest.raises(FileFormatError, match=r"alone.mcap: is not a readable bag"):
             play_bag(file, buffer)
         assert buffer.scene is before
         if bit >= 8 * summary:
-            with pytest.raises(FileFormatError, match=r"alone.mcap: is no bag that can be read"):
+            with pytest.raises(FileFormatError, match=r"alone.mcap: is not a readable bag"):
                 read_bag_info(file)
 
 

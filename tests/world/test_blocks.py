@@ -25,8 +25,8 @@ from tmkit.world import (
     OutputFrame,
     run_block,
 )
-from tmkit.world.block_runner import Every, check_chain, provides
-from tmkit.world.blocks import Edit, Found
+from tmkit.world.block_runner import Every, check_chain, satisfies
+from tmkit.world.blocks import Edit, Matches
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Mirror(FunctionBlock):
         """Frames of the other class."""
         return {"images": Pattern([Part("image", [self.made_class])])}
 
-    def execute(self, scene: SceneGraph, found: Found) -> Edit:
+    def execute(self, scene: SceneGraph, matches: Matches) -> Edit:
         """Return the images."""
         self.then()
         return self.output(
@@ -61,7 +61,7 @@ class Mirror(FunctionBlock):
                 [Box([0.1, 0.1, 0.1])],
                 {"of": frame},
             )
-            for match in found["things"]
+            for match in matches["things"]
             for frame in match.values()
         )
 
@@ -120,7 +120,7 @@ def test_a_second_execution_changes_nothing(edits: list[tuple[str, float | None]
     outputs = [
         {
             frame: (scene.local_pose(frame), scene.edge_covariance(frame).tolist())
-            for frame in block.made(scene)
+            for frame in block.output_frames(scene)
         }
         for scene in (world.scene, fresh.scene)
     ]
@@ -146,8 +146,7 @@ def test_a_group_is_a_hook_too() -> None:
     assert scene.group("sensor").groups == ("mirror",)
     assert run_block(LiveScene(scene), Mirror("mirror", "sensor")) is scene
     with pytest.raises(
-        BlockError,
-        match="'mirror' has no place for its output: the group 'sensor' is below no frame",
+        BlockError, match="'mirror' has no parent for its output: the group 'sensor'"
     ):
         run_block(
             LiveScene(things(cup=0.5).set_group("sensor", frames=["cup"])),
@@ -165,14 +164,14 @@ class Odd(Mirror):
     edit: Callable[[SceneGraph], object] | None = None
     fails_in: str = ""
 
-    def execute(self, scene: SceneGraph, found: Found) -> Edit:
+    def execute(self, scene: SceneGraph, matches: Matches) -> Edit:
         """Return the wrong edit, or the right one."""
         self._fail("execute")
-        return self.edit or super().execute(scene, found)  # type: ignore[return-value]
+        return self.edit or super().execute(scene, matches)  # type: ignore[return-value]
 
-    def before_execute(self, scene: SceneGraph, found: Found) -> None:
+    def before_execute(self, scene: SceneGraph, matches: Matches) -> None:
         """Fail."""
-        assert self.find(scene) == found
+        assert self.find(scene) == matches
         self._fail("before")
 
     def after_execute(self, before: SceneGraph, after: SceneGraph) -> None:
@@ -204,41 +203,44 @@ def test_an_exception_names_the_block_and_leaves_the_world(where: str) -> None:
     [
         (
             lambda scene: scene.set_pose("cup", Pose([9.0, 0.0, 0.0])),
-            "'odd' changes 'cup', which it has not made",
+            "'odd' changes 'cup', which is not part of its output",
         ),
         (
             lambda scene: scene.add_frame("new", "room"),
-            "'odd' changes 'new', which it has not made",
+            "'odd' changes 'new', which is not part of its output",
         ),
-        (lambda scene: scene.remove_frame("cup"), "'odd' changes 'cup', which it has not made"),
+        (
+            lambda scene: scene.remove_frame("cup"),
+            "'odd' changes 'cup', which is not part of its output",
+        ),
         (
             lambda scene: scene.set_group("others", frames=["cup"]),
-            "'odd' changes 'others', which it has not made",
+            "'odd' changes 'others', which is not part of its output",
         ),
         (
             lambda scene: scene.allow_collision("cup", "room"),
-            "'odd' changes 'room', which it has not made",
+            "'odd' changes 'room', which is not part of its output",
         ),
         (
             lambda scene: scene.set_attribute("cup", "a", 1),
-            "'odd' changes 'cup', which it has not made",
+            "'odd' changes 'cup', which is not part of its output",
         ),
         (
             lambda scene: scene.set_group(
                 "odd", frames=["cup"], attributes={"function_block": "Odd"}
             ),
-            "'odd' changes 'cup', which it has not made",
+            "'odd' changes 'cup', which is not part of its output",
         ),
-        (lambda _: None, "'odd' failed: its edit returns a SceneGraph, not NoneType"),
+        (lambda _: None, "'odd' failed: expected a SceneGraph from its edit, got NoneType"),
         (lambda scene: scene.remove_frame("jug"), "'odd' failed: unknown frame 'jug'"),
-        (7, "'odd' failed: execute returns an edit, a function of a scene, not int"),
+        (7, "'odd' failed: expected an edit, a function of a scene, from execute, got int"),
         (
             Odd("odd", "room").output([OutputFrame("x")]),
-            "makes frame 'x', which fits none of its outputs .'images'",
+            "creates frame 'x', which matches none of its outputs .'images'",
         ),
         (
             Odd("odd", "room").output([OutputFrame("cup")]),
-            "'odd' failed: frame 'cup' is there, and is not its own",
+            "'odd' failed: frame 'cup' exists and is not its own",
         ),
         (
             Odd("odd", "room").output([OutputFrame("x", "nowhere")]),
@@ -270,7 +272,9 @@ def test_groups_of_others_lose_what_a_block_removes_and_nothing_else() -> None:
         lambda scene: scene.remove_frame("mirror of jug").set_group("mine", frames=[]),
         lambda scene: scene.set_group_attribute("mine", "color", "red"),
     ):
-        with pytest.raises(BlockError, match="'mirror' changes 'mine', which it has not made"):
+        with pytest.raises(
+            BlockError, match="'mirror' changes 'mine', which is not part of its output"
+        ):
             run_block(world, Odd("mirror", "room", edit=edit))
     assert world.scene is before
 
@@ -278,7 +282,7 @@ def test_groups_of_others_lose_what_a_block_removes_and_nothing_else() -> None:
 def test_names_that_are_taken_or_not_there() -> None:
     """A group of somebody else, and hooks."""
     scene = things(cup=0.5)
-    with pytest.raises(BlockError, match="'mirror' has the name of a group that no block has made"):
+    with pytest.raises(BlockError, match="'mirror' has the name of a group that no block created"):
         run_block(LiveScene(scene.set_group("mirror", frames=["cup"])), Mirror("mirror", "room"))
     with pytest.raises(
         BlockError, match="'mirror' failed: hook: unknown frame or group 'rom'; did you mean 'room'"
@@ -366,7 +370,7 @@ def test_a_block_is_executed_again_when_its_inputs_changed_meanwhile() -> None:
             ),
         )
         with pytest.raises(
-            BlockError, match="'mirror' is refused: its inputs changed during each of 4 executions"
+            BlockError, match="'mirror' is rejected: its inputs changed during each of 4 executions"
         ):
             run_block(world, block, attempts=4)
     assert world.scene.pose("mirror of cup").translation[0] == 2.0
@@ -402,9 +406,8 @@ def test_a_chain_that_does_not_fit_is_refused_before_it_runs() -> None:
     scene = things(cup=0.0)
     check_chain([first, second, third, fourth], scene)
     message = (
-        r"function block 'second' needs 'things' below 'room' \(1 x thing: image\), which is not in"
-        r" the scene, and "
-        r"not made by the blocks before it: 'third' \(images\), 'first' \(images\)"
+        r"function block 'second' needs 'things' below 'room' \(1 x thing: image\), .*"
+        r" the blocks before it: 'third' \(images\), 'first' \(images\)"
     )
     third = Mirror("third", "room", made_class="last")
     first = Mirror("first", "room", made_class="picture")
@@ -412,7 +415,7 @@ def test_a_chain_that_does_not_fit_is_refused_before_it_runs() -> None:
     with pytest.raises(BlockError, match=message):
         BlockRunner(world, [third, first, second]).run()
     assert world.scene is scene
-    with pytest.raises(BlockError, match=r"'second' needs .* by the blocks before it: none"):
+    with pytest.raises(BlockError, match=r"'second' needs .* of the blocks before it: none"):
         check_chain([second], scene)
     with pytest.raises(BlockError, match="'first' is in the chain twice"):
         check_chain([first, first], scene)
@@ -435,7 +438,7 @@ def test_patterns_that_provide_others() -> None:
         Part("p", ["x"], attributes={"k": 1}),
         Part("p", shape="box", dimensions=[(0.0, 0.5)] * 3),
     ):
-        assert provides(Pattern([box]), Pattern([part]))
+        assert satisfies(Pattern([box]), Pattern([part]))
     for part in (
         Part("p", ["z"]),
         Part("p", shape="sphere"),
@@ -444,13 +447,15 @@ def test_patterns_that_provide_others() -> None:
         Part("p", shape="box", dimensions=[(0.15, 0.5)] * 3),
         Part("p", test=lambda *_: True),
     ):
-        assert not provides(Pattern([box]), Pattern([part]))
+        assert not satisfies(Pattern([box]), Pattern([part]))
     legs = [Part("leg", ["x"], count=3), Part("top", ["y"])]
     made = Pattern(legs, [Above("top", "leg")])
-    assert provides(made, Pattern([Part("t", ["y"]), Part("l", ["x"])], [Above("t", "l")]))
-    assert provides(made, Pattern([Part("t", ["y"]), Part("l", ["x"], count=3)], [Above("t", "l")]))
-    assert not provides(made, Pattern([Part("t", ["y"]), Part("l", ["x"])], [Above("l", "t")]))
-    assert not provides(
+    assert satisfies(made, Pattern([Part("t", ["y"]), Part("l", ["x"])], [Above("t", "l")]))
+    assert satisfies(
+        made, Pattern([Part("t", ["y"]), Part("l", ["x"], count=3)], [Above("t", "l")])
+    )
+    assert not satisfies(made, Pattern([Part("t", ["y"]), Part("l", ["x"])], [Above("l", "t")]))
+    assert not satisfies(
         made, Pattern([Part("t", ["y"]), Part("l", ["x"])], [Above("t", "l", tolerance=0.5)])
     )
 
@@ -478,7 +483,7 @@ def _pattern(parts: list[tuple[set[str], str | None, int]], is_related: bool) ->
     st.booleans(),
 )
 def test_what_provides_a_pattern_is_a_match_of_it(a: list, a_is: bool, b: list, b_is: bool) -> None:  # type: ignore[type-arg]
-    """A scene with exactly what one pattern describes has a match of each that it provides."""
+    """A scene with exactly what one pattern describes has a match of each that it satisfies."""
     made, wanted = _pattern(a, a_is), _pattern(b, b_is)
     scene = SceneGraph()
     parents = {
@@ -489,7 +494,7 @@ def test_what_provides_a_pattern_is_a_match_of_it(a: list, a_is: bool, b: list, 
         shapes = [Box([1, 1, 1])] if part.shape else []
         scene = scene.add_frame(role, parents[role], classes=part.classes, shapes=shapes)
     assert find_structure(scene, made)
-    if provides(made, wanted):
+    if satisfies(made, wanted):
         assert find_structure(scene, wanted)
 
 
@@ -624,9 +629,11 @@ def test_wrong_triggers_are_refused() -> None:
         BlockRunner(world, [block], triggers={"miror": OnChange()})
     with pytest.raises(UnknownNameError, match="triggers: unknown function block 'camera'"):
         BlockRunner(world, [block], triggers={"mirror": After("camera")})
-    with pytest.raises(BlockError, match="'mirror' needs a period above 0, not 0"):
+    with pytest.raises(BlockError, match="'mirror' expected a period above 0, got 0"):
         BlockRunner(world, [block], triggers={"mirror": Every(0.0)})
-    with pytest.raises(BlockError, match=r"have names of their own, unlike \['mirror', 'mirror'\]"):
+    with pytest.raises(
+        BlockError, match=r"expected unique names of function blocks, got \['mirror', 'mirror'\]"
+    ):
         BlockRunner(world, [block, block])
 
 

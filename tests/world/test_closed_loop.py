@@ -27,7 +27,12 @@ from tmkit.simulation.sensing import visible_shares
 from tmkit.spatial import Pose
 from tmkit.world import ClosedLoopResult, execute_closed_loop
 from tmkit.world.closed_loop import ClosedLoopStatus, LoopOptions
-from tmkit.world.detections import associated, fused, largest_agreement, resting
+from tmkit.world.detections import (
+    associate_detections,
+    fuse_detections,
+    largest_agreement,
+    rest_on_support,
+)
 
 pytest.importorskip("pybullet")
 
@@ -203,9 +208,9 @@ def test_detections_without_names_go_to_the_nearest() -> None:
         detection("a", *at["a"]),
         detection(None, *at["b"]),
     ]
-    assert associated(found, scene, q) == {"a": found[1], "b": found[2], "c": found[0]}
+    assert associate_detections(found, scene, q) == {"a": found[1], "b": found[2], "c": found[0]}
     elsewhere = [Detection(None, Pose([0, 0, 0]), COVARIANCE, classes=("bottle",))]
-    assert associated(elsewhere, scene, q) == {}
+    assert associate_detections(elsewhere, scene, q) == {}
 
 
 def test_two_looks_that_agree_count() -> None:
@@ -213,7 +218,7 @@ def test_two_looks_that_agree_count() -> None:
     near, far = detection("a", 0.1, 0, 0), detection("a", 0.2, 0, 0)
     agreed = largest_agreement([near, far, detection("a", 0.101, 0, 0)])
     assert len(agreed) == 2
-    assert fused(agreed).translation[0] == pytest.approx(0.1005, abs=1e-6)
+    assert fuse_detections(agreed).translation[0] == pytest.approx(0.1005, abs=1e-6)
     assert len(largest_agreement([near, far])) == 1
 
 
@@ -283,7 +288,7 @@ def test_what_was_seen_rests_on_what_is_below_it() -> None:
     scene = tk.load_scene("panda_table", "blocks3")
     q = scene.zero_configuration()
     on_c = scene.pose("c", q=q) @ Pose.from_rpy([0.01, 0, 0.053], [0.05, -0.04, 0.3])
-    made = resting(scene, "a", on_c, q)
+    made = rest_on_support(scene, "a", on_c, q)
     assert made.parent("a") == "c"
     assert made.local_pose("a").is_close(
         Pose.from_rpy([0.01, 0, 0.05], [0, 0, 0.3]),
@@ -291,7 +296,7 @@ def test_what_was_seen_rests_on_what_is_below_it() -> None:
         rotation_tolerance=5e-3,
     )
     assert abs(made.local_pose("a").translation[2] - 0.05) < 1e-9
-    falling = resting(scene, "a", Pose([0.5, 0, 0.7]), q)
+    falling = rest_on_support(scene, "a", Pose([0.5, 0, 0.7]), q)
     assert falling.parent("a") == falling.root("a")
     assert falling.pose("a", q=q).translation == pytest.approx([0.5, 0, 0.7])
 

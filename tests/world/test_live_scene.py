@@ -15,7 +15,7 @@ def test_edits_of_several_threads_follow_each_other() -> None:
     """None is lost, and each is told."""
     world = LiveScene(SceneGraph())
     seen: list[SceneGraph] = []
-    remove = world.on_change(seen.append)
+    subscription = world.on_change(seen.append)
 
     def add(letter: str) -> None:
         for number in range(100):
@@ -28,7 +28,7 @@ def test_edits_of_several_threads_follow_each_other() -> None:
         thread.join()
     assert [len(scene.frame_names) for scene in seen] == list(range(2, 402))
     assert world.scene is seen[-1]
-    remove()
+    subscription.close()
     world.update(lambda scene: scene.add_frame("last", "world"))
     assert len(seen) == 400
 
@@ -67,7 +67,7 @@ def test_a_listener_that_raises_stops_no_other() -> None:
         raise ValueError(f"{len(scene.frame_names)} are too many")
 
     world.on_change(breaks)
-    remove = world.on_change(seen.append)
+    subscription = world.on_change(seen.append)
     world.on_change(breaks)
     with pytest.raises(
         ListenerError, match=r"breaks raised ValueError: 2 are too many; listener .*breaks"
@@ -77,7 +77,7 @@ def test_a_listener_that_raises_stops_no_other() -> None:
     assert len(caught.value.data["listeners"]) == 2
     assert seen == [world.scene]
     assert "cup" in world.scene
-    remove()
+    subscription.close()
     with pytest.raises(ListenerError, match="breaks"):
         world.update(lambda scene: scene.remove_frame("cup"))
     assert "cup" not in world.scene

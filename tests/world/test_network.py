@@ -126,9 +126,9 @@ def test_another_machine_needs_a_token(
         assert ADDRESS in line
         assert client(there, READ).split("\n")[0] == "frames world cup"
         assert client(there, WRITE, edits=3).endswith("done 3 3\n")
-        assert "this token may read" in client(there, READ, edits=1)
-        assert "this token is not known here" in client(there, "x" * 16)
-        assert "a token is needed here" in client(there, "")
+        assert "this token has the role read" in client(there, READ, edits=1)
+        assert "this token is unknown" in client(there, "x" * 16)
+        assert "a token is required" in client(there, "")
 
 
 def test_a_server_on_loopback_is_not_reached_from_elsewhere(

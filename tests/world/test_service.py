@@ -65,9 +65,8 @@ def test_clients_edit_as_scenes_are_edited(served: tuple[WorldServer, Client]) -
     for name in ("cup", "pan"):
         expected = expected.add_frame(name, "table", pose=GaussianPose(pose, COVARIANCE), **more)
         expected = expected.set_attribute(name, "a", [1])
-        client.add_frame(
-            name, "table", pose=pose, covariance=COVARIANCE, attributes={"a": [1]}, **more
-        )
+        client.add_frame(name, "table", pose=GaussianPose(pose, COVARIANCE), **more)
+        client.set_attribute(name, "a", [1])
     joint = Revolute([0, 0, 1], lower=-1.0, upper=1.0)
     expected = (
         expected.add_frame("door", "world", joint=joint)
@@ -154,7 +153,7 @@ def test_queries_are_those_of_the_scene(served: tuple[WorldServer, Client]) -> N
         with pytest.raises(ServiceError, match="unknown frame 'ghost'") as caught:
             call()
         assert caught.value.kind == "unknown"  # type: ignore[attr-defined]
-    with pytest.raises(ServiceError, match="no question 'mood'; there are exists, "):
+    with pytest.raises(ServiceError, match="unknown query 'mood'; expected one of exists, "):
         client.look("mood")
 
 
@@ -219,7 +218,7 @@ def test_edits_for_another_version_are_refused(served: tuple[WorldServer, Client
     client.update(edit_alike)  # both changed it alike, and still each counts
     assert (calls, server.live.scene.attributes("table")["n"]) == ([0, 1], 2)
     with pytest.raises(ServiceError, match="others have changed table since version 1"):
-        client._ask(
+        client._request(
             m.Edit([m.Change(1, msgspec.msgpack.encode([[[2, "table", None]]]))], server.world),
             m.Done,
         )
@@ -257,7 +256,7 @@ def test_shapes_that_a_server_forgot_are_sent_again() -> None:
             client.remove_frame(name)
             server._uploads.clear()
     transport = InProcessTransport()
-    said = refused("unknown", "no shape of digest .* is here; it is sent before the change")
+    said = refused("unknown", "unknown shape of digest .*; send it before the change")
     with WorldServer(transport, limits=ServiceLimits(upload_bytes=0)), said:
         Client(transport).add_frame("a", "world", shapes=[TETRAHEDRON])
 
@@ -334,7 +333,7 @@ def test_random_edits_reach_all(
             try:
                 client.update(lambda scene, edit=edit: edit.apply_to(scene))
             except ServiceError as error:
-                if "a name comes to mean another frame" not in str(error):
+                if "a frame takes the name of another" not in str(error):
                     raise
                 server.live.update(lambda _, expected=expected: expected)
             assert server.live.scene == expected
@@ -352,13 +351,13 @@ def test_nobody_sees_a_version_before_it_is_recorded(
     """While a version is being recorded, clients are told of the one before: what they see is never lost."""
     transport = InProcessTransport()
     with WorldServer(transport, log=tmp_path / "log") as server:
-        client, seen, keep = Client(transport), list[int](), server._transport.keep
+        client, seen, keep = Client(transport), list[int](), server._transport.append
 
         def look(record: bytes, *, is_restart: bool = False) -> None:
             seen.append(server.version)
             keep(record, is_restart=is_restart)
 
-        monkeypatch.setattr(server._transport, "keep", look)
+        monkeypatch.setattr(server._transport, "append", look)
         client.add_frame("a", "world")
         server.live.update(lambda scene: scene.add_frame("b", "world"))
         assert (seen, client.server_status().version) == ([0, 1], 2)
@@ -448,9 +447,9 @@ def test_a_log_without_its_shapes_is_an_error(tmp_path: Path) -> None:
 def taken(changes: Iterator[WorldChange], known: dict[str, Any]) -> WorldChange:
     """Take the next change into what is known."""
     change = next(changes)
-    if change.is_anew:
+    if change.is_reset:
         known.clear()
-    for name in change.gone:
+    for name in change.removed:
         del known[name]
     known.update({frame.name: DifferenceWriter().frame(frame) for frame in change.frames})
     return change
@@ -475,7 +474,7 @@ def test_followers_see_what_their_filters_say(served: tuple[WorldServer, Client]
         for asked in filters
     ]
     first = [taken(changes, known) for _, changes, known in followers]
-    assert all(change.is_anew for change in first)
+    assert all(change.is_reset for change in first)
     for k in range(40):
         kind, last, letter = (
             int(chance.integers(5)),
@@ -497,7 +496,7 @@ def test_followers_see_what_their_filters_say(served: tuple[WorldServer, Client]
         for asked, changes, known in followers:
             wanted = expected(server.live.scene, asked)
             while known != wanted:
-                assert not taken(changes, known).is_anew
+                assert not taken(changes, known).is_reset
 
 
 def expected(scene: SceneGraph, asked: dict[str, Any]) -> dict[str, Any]:
@@ -550,13 +549,13 @@ def test_who_begins_anew_is_told(served: tuple[WorldServer, Client]) -> None:
     # which releases those who wait
     server.live.update(lambda scene: scene.add_frame("last", "world"))
     assert client.scene().frame_names == ("world", "new")
-    changes = (change for change in follower if change.is_anew)
+    changes = (change for change in follower if change.is_reset)
     assert [frame.name for frame in next(changes).frames] == ["world", "new"]
     while replica.scene.frame_names != ("world", "new"):
         assert replica.wait(replica.scene, 60.0) is not None
     replica.close()
-    with pytest.raises(ServiceError, match="of another world: the server has begun anew") as caught:
-        client._ask(m.Edit([m.Change(0, b"")], server.world), m.Done)
+    with pytest.raises(ServiceError, match="of another world: the server has restarted") as caught:
+        client._request(m.Edit([m.Change(0, b"")], server.world), m.Done)
     assert caught.value.kind == "gone"  # type: ignore[attr-defined]
     assert old.frame_names == ("world", "table")
     other.close()
@@ -578,8 +577,8 @@ def test_tokens_and_roles(tmp_path: Path) -> None:
     transport = InProcessTransport()
     with WorldServer(transport, tokens=read_tokens(file)) as server:
         for token, reason in [
-            ("", "a token is needed here"),
-            ("x" * 16, "this token is not known"),
+            ("", "a token is required"),
+            ("x" * 16, "this token is unknown"),
             ("r", "not"),
         ]:
             with refused("token", reason):
@@ -591,7 +590,7 @@ def test_tokens_and_roles(tmp_path: Path) -> None:
             lambda: reader.update(lambda scene: scene.add_root("a")),
             lambda: reader.add_frame("a", "world", shapes=[TETRAHEDRON]),
         ):
-            with refused("role", "this token may read; edits need one that may write"):
+            with refused("role", "this token has the role read; edits need the role write"):
                 call()
         assert server.live.scene == SceneGraph()
         Client(transport, token=WRITE).add_frame("a", "world")
@@ -606,7 +605,7 @@ def test_tokens_and_roles(tmp_path: Path) -> None:
         ("read short", ":1: expected 'read' or 'write' and a token of 16"),
         (f"\nadmin {READ}", ":2: expected 'read' or 'write'"),
         (f"read {READ} more", ":1: expected"),
-        ("# nothing", "there is no token in it"),
+        ("# nothing", "contains no token"),
         (b"\xff\xfe", "expected a text in UTF-8"),
     ],
 )
@@ -635,10 +634,10 @@ def test_limits_are_kept() -> None:
     )
     with WorldServer(transport, limits=limits) as server:
         client = Client(transport)
-        with refused("size", r"the message has 10\d\d\d bytes; this server takes 5000"):
+        with refused("size", r"the message has 10\d\d\d bytes, more than the limit of 5000"):
             client.set_attribute("world", "k", "x" * 10_000)
         with (
-            refused("size", "11 operations in one request; this server takes 10"),
+            refused("size", "11 operations in one request, more than the limit of 10"),
             client.edit() as edit,
         ):
             for _ in range(11):
@@ -649,16 +648,16 @@ def test_limits_are_kept() -> None:
             client.add_frame(f"f{k}", "world")
         with refused("size", "the world would have 6 frames; at most 5"):
             client.add_frame("f4", "world")
-        with refused("gone", "version 0 is not kept; the world is at version 4"):
+        with refused("gone", "version 0 is not stored; the world is at version 4"):
             client.scene(0)
         assert len(client.scene(3)) == 4
         for k in range(20):
-            client._ask(m.PutBlob(m_blob(k)), m.Done)
+            client._request(m.PutBlob(m_blob(k)), m.Done)
         assert sum(size for _, size in server._uploads.values()) <= 1_000
         with server._followers._news:
             server._followers._waiters += [server_waiter() for _ in range(2)]
         with refused("busy", "2 requests wait for changes"):
-            client._ask(m.Follow(server.world, 4, 0.0), m.Changes)
+            client._request(m.Follow(server.world, 4, 0.0), m.Changes)
     slow = ServiceLimits(requests_per_second=5.0)
     with WorldServer(transport, tokens={READ: "read", WRITE: "write"}, limits=slow):
         flood, other = Client(transport, token=READ), Client(transport, token=WRITE)
@@ -690,10 +689,8 @@ def test_followers_of_one_token_leave_room_for_others() -> None:
 
         kinds, answers = follow(READ, 1_000)
         assert kinds == ["busy"] * 980
-        with refused(
-            "busy", "20 requests of this token or session wait for changes; at most as many may"
-        ):
-            Client(transport, token=READ)._ask(m.Follow(server.world, 0, 1.0), m.Changes)
+        with refused("busy", "20 requests of this token or session wait for changes"):
+            Client(transport, token=READ)._request(m.Follow(server.world, 0, 1.0), m.Changes)
         other = Client(transport, token=OTHER)
         with other.replica() as replica:
             Client(transport, token=WRITE).add_frame("a", "world")
@@ -741,11 +738,7 @@ def raw(*body: Any, token: str = "", form: Any = 1, number: Any = 0) -> bytes:
             "format",
             "no request: Expected `array` of at least length 5, got 1",
         ),
-        (
-            raw(["status"], form=2),
-            "version",
-            "the message has format 2; this server reads format 1",
-        ),
+        (raw(["status"], form=2), "version", "the message has format 2; expected format 1"),
         (raw(["status"], form="1"), "format", "Expected `int`, got `str`"),
         (raw(["status"], number=-1), "format", "Expected `int` >= 0"),
         (raw(["run", "rm -rf"]), "format", "Invalid value 'run'"),
@@ -782,7 +775,7 @@ def raw(*body: Any, token: str = "", form: Any = 1, number: Any = 0) -> bytes:
         (
             raw(["get blob", "../../../etc/passwd"]),
             "unknown",
-            "no shape of digest '../../../etc/passwd'",
+            "unknown shape of digest '../../../etc/passwd'",
         ),
         (raw(["follow", b"", -1, 1e9]), "format", "<= 60"),
         (raw(["follow", b"", -1, float("nan")]), "format", ">= 0|<= 60"),
@@ -792,7 +785,7 @@ def raw(*body: Any, token: str = "", form: Any = 1, number: Any = 0) -> bytes:
             "configuration|q has",
         ),
         (raw(["poses", [["table", None, True, ["q"]]]]), "format", "Expected `float`"),
-        (raw(["fetch", 77]), "gone", "version 77 is not kept"),
+        (raw(["fetch", 77]), "gone", "version 77 is not stored"),
     ],
 )
 def test_garbage_is_refused_with_a_reason(
@@ -854,11 +847,11 @@ def test_garbage_from_a_server_is_an_error() -> None:
     )
     transport.serve(lambda _, reply: reply(next(answers)))
     for _ in range(2):
-        with pytest.raises(ServiceError, match="the answer is none"):
+        with pytest.raises(ServiceError, match="the answer is invalid"):
             client.server_status()
     whole = msgspec.msgpack.encode([1, -1, ["whole", b"w", 1, b"\x91\x05"]])
     transport.serve(lambda _, reply: reply(whole))
-    with pytest.raises(ServiceError, match="what the server sent is no scene"):
+    with pytest.raises(ServiceError, match="the record of the server is invalid"):
         client.scene()
 
 

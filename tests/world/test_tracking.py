@@ -97,7 +97,7 @@ def test_what_is_not_predicted() -> None:
         run_block(LiveScene(scene), Predictor("next", "world")).frames_of_class("prediction") == ()
     )
     with pytest.raises(
-        SceneError, match="function block 'next': horizon is a positive time, not 0"
+        SceneError, match="function block 'next': expected a positive horizon, got 0"
     ):
         Predictor("next", "world", horizon=0.0)
 
@@ -223,7 +223,7 @@ def test_detections_need_a_stamp() -> None:
         run_block(LiveScene(scene), ObjectTracker("t", "camera"))
     with pytest.raises(SceneError, match="0 < probability < 1"):
         ObjectTracker("t", "camera", gate=1.0)
-    with pytest.raises(SceneError, match="function block 't': drift is at least 0, not"):
+    with pytest.raises(SceneError, match="function block 't': expected a drift of at least 0, got"):
         ObjectTracker("t", "camera", drift=(-1.0, 0.0))
 
 
@@ -282,7 +282,9 @@ def test_outdated_by_a_clock() -> None:
     assert "cup" not in run_block(
         LiveScene(scene), OutdatedRemover("tidy", "map", max_age=10.0, clock=lambda: 109.1)
     )
-    with pytest.raises(SceneError, match="function block 'tidy': max_age is at least 0, not nan"):
+    with pytest.raises(
+        SceneError, match="function block 'tidy': expected a max_age of at least 0, got nan"
+    ):
         OutdatedRemover("tidy", "map", max_age=math.nan)
 
 

@@ -137,7 +137,7 @@ def test_a_closed_transport_serves_no_more(pair: Pair) -> None:
     asking = client()
     assert asking.request(b"a", timeout=300.0) == b"ok"
     if isinstance(server, RecordingTransport):
-        server.keep(b"record")
+        server.append(b"record")
         server._transport.close()
     else:
         server.close()
@@ -149,9 +149,9 @@ def test_transports_are_loaded_by_name() -> None:
     with pytest.raises(UnknownNameError, match="unknown transport 'zeno'; did you mean 'zenoh'"):
         load_transport("zeno", "tcp/127.0.0.1:1", listen=True)
     pytest.importorskip("zenoh")
-    with pytest.raises(ArgumentError, match=r"'a/\*\*' is no name of a world"):
+    with pytest.raises(ArgumentError, match=r"'a/\*\*' is not a name of a world"):
         load_transport("zenoh", "tcp/127.0.0.1:1", listen=True, world="a/**")
-    with pytest.raises(ArgumentError, match="zenoh refuses the setting 'no/such'"):
+    with pytest.raises(ArgumentError, match="zenoh rejects the setting 'no/such'"):
         load_transport("zenoh", "tcp/127.0.0.1:1", listen=True, settings={"no/such": 1})
     address = free_address()
     first = ZenohTransport(address, listen=True)
@@ -239,9 +239,9 @@ def test_certificates_are_checked_by_both_sides(certificates: Path) -> None:
         (
             {},
             {"root_ca_certificate": "other.ca.pem"},
-            "the certificate of the server is refused: unable to get",
+            "the certificate of the server is rejected: unable to get",
         ),
-        ({}, {}, "the certificate of the server is refused"),
+        ({}, {}, "the certificate of the server is rejected"),
         (
             {},
             {"root_ca_certificate": "none.pem"},
@@ -296,9 +296,9 @@ def test_a_server_without_tls_is_not_reached_by_it() -> None:
 def recorded(path: Path, *records: bytes, restart: int = -1) -> list[bytes]:
     """Append records to a log, and return those that were there from the last restart on."""
     transport = RecordingTransport(InProcessTransport(), path)
-    known = [*transport.recorded()]
+    known = [*transport.read_records()]
     for number, record in enumerate(records):
-        transport.keep(record, is_restart=number == restart)
+        transport.append(record, is_restart=number == restart)
     transport.close()
     return known
 
@@ -339,7 +339,7 @@ def test_a_restart_begins_the_file_anew(tmp_path: Path) -> None:
     path.write_bytes(data)
     assert recorded(path) == [b"restart", b"more"]
     transport = RecordingTransport(InProcessTransport(), path)
-    transport.keep(b"again", is_restart=True)
+    transport.append(b"again", is_restart=True)
     transport.close()
     assert transport.restarts == 1
 
@@ -355,9 +355,9 @@ def test_a_file_that_cannot_be_begun_anew_goes_on(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "rename", refuse)
-    transport.keep(b"one")
-    transport.keep(b"restart", is_restart=True)
-    transport.keep(b"more")
+    transport.append(b"one")
+    transport.append(b"restart", is_restart=True)
+    transport.append(b"more")
     transport.close()
     assert (transport.failure, transport.restarts, [*tmp_path.iterdir()]) == (None, 0, [path])
     assert recorded(path) == [b"restart", b"more"]
@@ -380,7 +380,7 @@ def test_answers_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     def handle(message: bytes, reply: Callable[[bytes], None]) -> None:
         if message != b"read":
-            transport.keep(message)
+            transport.append(message)
         reply(message)
 
     transport.serve(handle)
@@ -415,9 +415,9 @@ def test_a_full_disk_rejects_records(tmp_path: Path, monkeypatch: pytest.MonkeyP
             with pytest.raises(
                 OutputError, match="the log cannot be written: No space left on device"
             ):
-                transport.keep(b"rejected")
+                transport.append(b"rejected")
         assert path.stat().st_size == begin
-        transport.keep(b"after %d" % room)
+        transport.append(b"after %d" % room)
     transport.close()
     assert transport.failure is None
     assert recorded(path) == [b"before", *(b"after %d" % room for room in (0, 1, 20, 25))]
@@ -429,13 +429,13 @@ def test_a_record_can_be_withdrawn(tmp_path: Path) -> None:
     transport = RecordingTransport(inner, path)
     transport.serve(lambda _, reply: reply(b""))
     for number in range(6):
-        transport.keep(b"kept %d" % number)
+        transport.append(b"kept %d" % number)
         size = transport.size
-        transport.keep(b"withdrawn %d" % number)
+        transport.append(b"withdrawn %d" % number)
         if number % 2:
             assert inner.request(b"", timeout=60.0) == b""  # it is on disk
-        transport.withdraw(size)
-        transport.withdraw(size)
+        transport.truncate(size)
+        transport.truncate(size)
     transport.close()
     assert recorded(path) == [b"kept %d" % number for number in range(6)]
 
@@ -444,14 +444,14 @@ def test_records_beyond_the_limit_are_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A record that could not be read again is not written."""
-    monkeypatch.setattr("tmkit.world.service.recording._LARGEST", 100)
+    monkeypatch.setattr("tmkit.world.service.recording._MAX_RECORD_SIZE", 100)
     transport = RecordingTransport(InProcessTransport(), tmp_path / "log")
     with pytest.raises(OutputError, match="a record of 101 bytes; expected at most 100"):
-        transport.keep(bytes(101))
-    transport.keep(bytes(100))
+        transport.append(bytes(101))
+    transport.append(bytes(100))
     transport.close()
     with pytest.raises(OutputError, match="the log cannot be written: it is closed"):
-        transport.keep(b"")
+        transport.append(b"")
     assert recorded(tmp_path / "log") == [bytes(100)]
 
 
@@ -468,7 +468,7 @@ def test_a_disk_that_fails_acknowledges_nothing(
         raise OSError(5, "Input/output error")
 
     def handle(message: bytes, reply: Callable[[bytes], None]) -> None:
-        transport.keep(message)
+        transport.append(message)
         reply(message)
 
     transport.serve(handle)
@@ -478,7 +478,7 @@ def test_a_disk_that_fails_acknowledges_nothing(
     assert transport.failure == f"{path}: Input/output error"
     for is_restart in (False, True):
         with pytest.raises(OutputError, match=r"the log cannot be written: .*Input/output error"):
-            transport.keep(b"b", is_restart=is_restart)
+            transport.append(b"b", is_restart=is_restart)
     transport.close()
     monkeypatch.undo()
     assert recorded(path)[0] == b"before"
@@ -562,7 +562,7 @@ def test_any_bytes_are_a_log_or_an_error(tmp_path: Path, data: st.DataObject) ->
     try:
         found = recorded(path)
     except ServiceError as error:
-        is_named = "this is no log" in str(error) or 0 <= error.data["offset"] < len(content)
+        is_named = "not a log" in str(error) or 0 <= error.data["offset"] < len(content)
         assert is_named
         assert path.read_bytes() == before
     else:
@@ -590,8 +590,8 @@ from tmkit.world import InProcessTransport
 from tmkit.world.service.recording import RecordingTransport
 inner = InProcessTransport()
 transport = RecordingTransport(inner, sys.argv[1])
-transport.serve(lambda message, reply: (transport.keep(message), reply(b"")))
-first = len([*transport.recorded()])
+transport.serve(lambda message, reply: (transport.append(message), reply(b"")))
+first = len([*transport.read_records()])
 for number in range(first, 100_000):
     inner.request(b"%d" % number, timeout=60.0)
     os.write(1, b"%d\\n" % number)
@@ -623,9 +623,9 @@ def count(path, report, last):
         setattr(os, name, killed_at(name, getattr(os, name)))
     inner = InProcessTransport()
     transport = RecordingTransport(inner, path)
-    known = [int(record) for record in transport.recorded()]
+    known = [int(record) for record in transport.read_records()]
     def handle(message, reply):
-        transport.keep(message, is_restart=int(message) % 3 == 0)
+        transport.append(message, is_restart=int(message) % 3 == 0)
         reply(b"")
     transport.serve(handle)
     for number in range(known[-1] + 1, known[-1] + 8):
@@ -636,7 +636,7 @@ def count(path, report, last):
 for last in range(1, 1000):
     path = Path(sys.argv[1], str(last))
     first = RecordingTransport(InProcessTransport(), path)
-    first.keep(b"1")
+    first.append(b"1")
     first.close()
     reader, report = os.pipe()
     if not (child := os.fork()):
@@ -647,7 +647,7 @@ for last in range(1, 1000):
     told = int((b"1 " + os.read(reader, 1000)).split()[-1])
     os.close(reader)
     transport = RecordingTransport(InProcessTransport(), path)
-    found = [int(record) for record in transport.recorded()]
+    found = [int(record) for record in transport.read_records()]
     transport.close()
     assert found == [*range(found[0], found[-1] + 1)] and told <= found[-1] <= told + 1, (last, told, found)
     assert found[0] == 1 or found[0] % 3 == 0, (last, found)

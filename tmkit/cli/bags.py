@@ -294,8 +294,8 @@ class _Pace:
 
 def _print_report(bag: Path, buffer: Buffer, report: BagReplay) -> None:
     """Print the counts of a replay, and the last reason of each topic with rejected messages."""
-    for topic, count in report.refused.items():
-        reasons = [text for text in buffer.refusals if text.startswith(f"{topic}: ")]
+    for topic, count in report.rejected.items():
+        reasons = [text for text in buffer.rejections if text.startswith(f"{topic}: ")]
         note(
             f"{bag}: {count} parts of messages were rejected; the last:"
             f" {reasons[-1] if reasons else topic}"

@@ -22,7 +22,7 @@ from tmkit.envs.symbolic import (
 from tmkit.errors import ConfigurationError
 from tmkit.simulation import Camera, PhysicsSettings, Simulation, fit_camera, render
 from tmkit.tamp.problem import PlanningProblem
-from tmkit.world.detections import resting
+from tmkit.world.detections import rest_on_support
 
 _POSE_WIDTH = 7
 """Numbers of a pose: position and quaternion."""
@@ -176,7 +176,7 @@ class PhysicalEnv(gymnasium.Env[Any, Any]):
         context = self._context
         scene, q = context.scene, simulation.q
         for name in self.objects:
-            scene = resting(scene, name, simulation.pose(name), q)
+            scene = rest_on_support(scene, name, simulation.pose(name), q)
         return context.domain.state(scene, self._types, q)
 
     def render(self) -> NDArray[np.uint8] | None:

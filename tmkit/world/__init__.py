@@ -1,10 +1,4 @@
-"""The live world: transforms that come in from outside, versions of the scene that they make, and the closed loop.
-
-:class:`Buffer` has the interface of ROS's ``tf2_ros.Buffer``, and holds a
-:class:`~tmkit.graph.SceneGraph`. Messages are shaped like those of ``geometry_msgs``; ROS's own
-messages, times and durations are taken as well. ROS is not needed. :func:`execute_closed_loop`
-executes a plan and looks after each step.
-"""
+"""The live world: a buffer with tf2's interface, function blocks, perception, and the service."""
 
 from __future__ import annotations
 

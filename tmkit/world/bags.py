@@ -1,8 +1,8 @@
-"""ROS 2 bags without ROS: a bag replays into a buffer, and versions of a world are recorded to a bag.
+"""Replay of ROS 2 bags into a buffer and recording of world versions to bags, without ROS.
 
-Read and written by ``rosbags`` (extra ``world``), with CDR messages of these types:
+Bags are read and written by ``rosbags`` (extra ``world``), with CDR messages of these types:
 ``tf2_msgs/TFMessage``, ``sensor_msgs/JointState`` and ``geometry_msgs/PoseWithCovarianceStamped``.
-Definitions of messages in a bag are not used, since they would become code.
+Message definitions in a bag are not used, since they would become code.
 """
 
 from __future__ import annotations
@@ -37,39 +37,49 @@ from tmkit.world.bag_checksums import LARGEST_METADATA, METADATA, check_files, w
 from tmkit.world.buffer import Buffer
 from tmkit.world.messages import seconds_and_nanoseconds, transform_message
 
-_TF, _JOINTS, _POSE = (
-    "tf2_msgs/msg/TFMessage",
-    "sensor_msgs/msg/JointState",
-    "geometry_msgs/msg/PoseWithCovarianceStamped",
-)
-_FRAMES = "tmkit.frames"  # custom data of a bag: the frames of its topics of poses
+_TF_TYPE = "tf2_msgs/msg/TFMessage"
+"""Message type of transforms."""
+
+_JOINT_STATE_TYPE = "sensor_msgs/msg/JointState"
+"""Message type of joint values."""
+
+_POSE_TYPE = "geometry_msgs/msg/PoseWithCovarianceStamped"
+"""Message type of poses with covariance."""
+
+_FRAMES_KEY = "tmkit.frames"
+"""Key of a bag's custom data that has the frames of its pose topics."""
+
+_MAX_BYTES = 20_000_000_000
+"""Default limit of the size of a bag [bytes]."""
+
 _Message = tuple[int, str, str, Any]
-_MOST_BYTES = 20_000_000_000
+"""Time [ns] (-1 if static), topic, type and message."""
 
 
 @dataclass(frozen=True)
 class BagReplay:
-    """What was replayed of a bag.
+    """Result of the replay of a bag.
 
     Attributes:
-        counts: messages that were replayed, by topic.
-        refused: messages or transforms that the buffer refused, by topic; the reasons are in
-            ``buffer.refusals``.
-        skipped: topics of other types, or of poses whose frame is not known.
+        counts: number of replayed messages by topic.
+        rejected: number of messages or transforms that the buffer rejected, by topic. The reasons
+            are in ``buffer.rejections``.
+        skipped: topics of other types, and pose topics whose frame is unknown.
     """
 
     counts: Mapping[str, int]
-    refused: Mapping[str, int]
+    rejected: Mapping[str, int]
     skipped: tuple[str, ...]
 
 
 class BagTopic(NamedTuple):
-    """A topic of a bag.
+    """Topic of a bag.
 
     Attributes:
-        name, type: of the topic and of its messages.
-        messages: how many.
-        frame: the frame that poses with covariance are of, where the bag says so.
+        name: name of the topic.
+        type: type of its messages.
+        messages: number of messages.
+        frame: frame of the poses with covariance, if the bag stores it.
     """
 
     name: str
@@ -79,17 +89,19 @@ class BagTopic(NamedTuple):
 
     @property
     def is_replayed(self) -> bool:
-        """Whether :func:`play_bag` replays it by default."""
-        return self.type in (_TF, _JOINTS) or (self.type == _POSE and self.frame is not None)
+        """True if :func:`play_bag` replays the topic by default."""
+        return self.type in (_TF_TYPE, _JOINT_STATE_TYPE) or (
+            self.type == _POSE_TYPE and self.frame is not None
+        )
 
 
 class BagInfo(NamedTuple):
-    """What is in a bag.
+    """Topics and time range of a bag.
 
     Attributes:
-        topics: in the order of the bag.
-        start: seconds, when the first message was recorded; 0 if there is none.
-        end: seconds, when the last one was.
+        topics: topics in the order of the bag.
+        start: time at which the first message was recorded [s]. 0 without messages.
+        end: time at which the last message was recorded [s]. 0 without messages.
     """
 
     topics: tuple[BagTopic, ...]
@@ -97,21 +109,21 @@ class BagInfo(NamedTuple):
     end: float
 
 
-def read_bag_info(path: str | Path, *, max_bytes: int = _MOST_BYTES) -> BagInfo:
+def read_bag_info(path: str | Path, *, max_bytes: int = _MAX_BYTES) -> BagInfo:
     """Return the topics and times of a bag, without its messages.
 
     Args:
-        path: the folder of a bag, or a file ``.mcap`` or ``.db3``.
-        max_bytes: of all files of the bag.
+        path: folder of a bag, or a file ``.mcap`` or ``.db3``.
+        max_bytes: limit of the size of all files of the bag [bytes].
 
     Raises:
-        MissingFileError: no such bag.
-        FileFormatError: a bag that is broken or too large.
-        MissingExtraError: ``rosbags`` is not installed.
+        MissingFileError: if there is no bag at the path.
+        FileFormatError: if the bag is invalid or too large.
+        MissingExtraError: if ``rosbags`` is not installed.
     """
     path, (rosbag2, _) = Path(path), _rosbags()
-    frames = _checked_files(path, max_bytes, is_info=True)
-    with _reading(path), rosbag2.Reader(path) as reader:
+    frames = _check_bag(path, max_bytes, is_info=True)
+    with _wrap_read_errors(path), rosbag2.Reader(path) as reader:
         topics = (
             BagTopic(c.topic, c.msgtype, c.msgcount, frames.get(c.topic))
             for c in reader.connections
@@ -129,69 +141,71 @@ def play_bag(
     topics: tuple[str, ...] | None = None,
     poses: Mapping[str, str] | None = None,
     wait_until: Callable[[float], object] | None = None,
-    max_bytes: int = _MOST_BYTES,
+    max_bytes: int = _MAX_BYTES,
     max_message: int = 20_000_000,
 ) -> BagReplay:
-    """Replay a bag into a buffer, in the order of the times at which its messages were recorded.
+    """Replay a bag into a buffer, in the order in which its messages were recorded.
 
-    Transforms of topics that end in ``tf_static`` are for all time. Joints of joint states must be
-    in the scene of the buffer. Chunks of an MCAP file are decompressed whole.
+    Transforms of topics that end in ``tf_static`` are valid at all times. Joints of joint states
+    must be in the scene of the buffer. Chunks of an MCAP file are decompressed as a whole.
 
     Args:
-        path: the folder of a bag, or a file ``.mcap`` or ``.db3``.
-        buffer: what it is replayed into. After an error it has all that came before.
-        topics: the topics that are replayed; by default all of the three types.
-        poses: by topic of poses with covariance the frame that they are of, if :class:`BagRecorder`
-            did not write it.
-        wait_until: called with the time of each message, in seconds, before it is replayed, such as
-            a function that waits until then; if omitted, as fast as possible.
-        max_bytes: of all files of the bag.
-        max_message: bytes of one message.
+        path: folder of a bag, or a file ``.mcap`` or ``.db3``.
+        buffer: buffer that receives the messages. After an error it contains all earlier messages.
+        topics: topics to replay. Defaults to all topics of the three types.
+        poses: frame of each topic of poses with covariance, if :class:`BagRecorder` did not write
+            it.
+        wait_until: function that is called with the time of each message [s] before its replay.
+            It may wait until then. If omitted, messages are replayed without waiting.
+        max_bytes: limit of the size of all files of the bag [bytes].
+        max_message: limit of the size of one message [bytes].
 
     Raises:
-        MissingFileError: no such bag.
-        FileFormatError: a bag or a message that is broken, too large, or of another type; the error
+        MissingFileError: if there is no bag at the path.
+        FileFormatError: if the bag or a message is invalid, too large or of another type. The error
             names the topic.
-        UnknownNameError: a topic that is not in the bag.
-        MissingExtraError: ``rosbags`` is not installed.
+        UnknownNameError: if a topic is not in the bag.
+        MissingExtraError: if ``rosbags`` is not installed.
     """
     rosbag2, store = _rosbags()
     path = Path(path)
-    custom = _checked_files(path, max_bytes)
-    with _reading(path), rosbag2.Reader(path) as reader:
-        known = {**custom, **(poses or {})}
-        chosen: list[Any] = []
-        skipped: list[Any] = []
-        for one in reader.connections:
-            is_wanted = BagTopic(
-                one.topic, one.msgtype, one.msgcount, known.get(one.topic)
+    custom = _check_bag(path, max_bytes)
+    with _wrap_read_errors(path), rosbag2.Reader(path) as reader:
+        frames = {**custom, **(poses or {})}
+        selection: list[Any] = []
+        skipped: set[str] = set()
+        for connection in reader.connections:
+            topic, kind = connection.topic, connection.msgtype
+            is_replayable = BagTopic(
+                topic, kind, connection.msgcount, frames.get(topic)
             ).is_replayed
-            if topics is not None and one.topic in topics and not is_wanted:
-                why = (
-                    "no frame is known of it; pass poses="
-                    if one.msgtype == _POSE
-                    else f"expected {_TF}, {_JOINTS}"
+            is_selected = topics is None or topic in topics
+            if topics is not None and is_selected and not is_replayable:
+                reason = (
+                    "its frame is unknown; pass poses="
+                    if kind == _POSE_TYPE
+                    else f"expected {_TF_TYPE}, {_JOINT_STATE_TYPE}"
                 )
                 raise FileFormatError.at(
-                    path,
-                    f"topic '{one.topic}' is of type {one.msgtype}: {why}",
-                    data={"topic": one.topic},
+                    path, f"topic '{topic}' is of type {kind}: {reason}", data={"topic": topic}
                 )
-            (chosen if is_wanted and (topics is None or one.topic in topics) else skipped).append(
-                one
-            )
-        names = [one.topic for one in reader.connections]
+            if is_replayable and is_selected:
+                selection.append(connection)
+            else:
+                skipped.add(topic)
+        names = [connection.topic for connection in reader.connections]
         for topic in (*(topics or ()), *(poses or ())):
             if topic not in names:
                 raise UnknownNameError.of("topic", topic, names, where=str(path))
-        if not chosen:
+        if not selection:
             raise FileFormatError.at(
                 path,
-                f"has no topic of {_TF}, {_JOINTS} or of poses of a known frame, but "
-                f"{', '.join(sorted(set(names))) or 'none at all'}",
+                f"has no topic of {_TF_TYPE}, {_JOINT_STATE_TYPE} or of poses of a known frame, but"
+                f" {', '.join(sorted(set(names))) or 'none at all'}",
             )
-        counts, refused = Counter({one.topic: 0 for one in chosen}), Counter[str]()
-        for connection, nanoseconds, raw in reader.messages(chosen):
+        counts = Counter({connection.topic: 0 for connection in selection})
+        rejected = Counter[str]()
+        for connection, nanoseconds, raw in reader.messages(selection):
             topic, stamp = connection.topic, nanoseconds / 1e9
             if len(raw) > max_message:
                 reason = f"a message of {len(raw):,} bytes, expected at most {max_message:,}"
@@ -207,22 +221,23 @@ def play_bag(
             if wait_until is not None:
                 wait_until(stamp)
             counts[topic] += 1
-            refused[topic] += sum(not taken for taken in _taken(buffer, connection, message, known))
+            results = _insert_message(buffer, connection, message, frames)
+            rejected[topic] += sum(not is_inserted for is_inserted in results)
     return BagReplay(
         dict(counts),
-        {k: n for k, n in refused.items() if n},
-        tuple(sorted({c.topic for c in skipped})),
+        {topic: count for topic, count in rejected.items() if count},
+        tuple(sorted(skipped)),
     )
 
 
-def _taken(
+def _insert_message(
     buffer: Buffer, connection: Any, message: Any, frames: Mapping[str, str]
 ) -> Iterator[bool]:
-    """Put a message into a buffer, and yield of each part whether it was taken."""
+    """Insert a message into a buffer, and yield for each part whether it was inserted."""
     topic = connection.topic
-    if connection.msgtype == _POSE:
+    if connection.msgtype == _POSE_TYPE:
         yield buffer.set_pose(message, frames[topic], topic)
-    elif connection.msgtype == _JOINTS:
+    elif connection.msgtype == _JOINT_STATE_TYPE:
         yield buffer.set_joint_states(message, topic)
     else:
         insert = (
@@ -232,8 +247,13 @@ def _taken(
             yield insert(transform, topic)
 
 
-def _checked_files(path: Path, max_bytes: int, *, is_info: bool = False) -> dict[str, str]:
-    """Refuse files that are outside of the bag, too large, damaged or compressed; return frames by topic of poses."""
+def _check_bag(path: Path, max_bytes: int, *, is_info: bool = False) -> dict[str, str]:
+    """Check the files of a bag, and return the frames of its pose topics by topic.
+
+    Raises:
+        MissingFileError: if there is no bag at the path.
+        FileFormatError: if files are links out of the bag, too large, damaged or compressed.
+    """
     if not path.exists():
         raise MissingFileError(f"no bag at {path}", path=str(path), nearest=None)
     files = [file for file in path.iterdir() if file.is_file()] if path.is_dir() else [path]
@@ -247,39 +267,40 @@ def _checked_files(path: Path, max_bytes: int, *, is_info: bool = False) -> dict
         )
     metadata = path / METADATA
     if path.is_dir() and not metadata.exists():
-        raise FileFormatError.at(path, "is no bag that can be read: a folder without metadata.yaml")
-    with _reading(path):
+        raise FileFormatError.at(path, "is not a readable bag: a folder without metadata.yaml")
+    with _wrap_read_errors(path):
         check_files(path, files, is_info=is_info)
     if not path.is_dir():
         return {}
-    with _reading(metadata):
+    with _wrap_read_errors(metadata):
         from ruamel.yaml import YAML
 
         data = read_bytes(metadata, limit=LARGEST_METADATA)
         text = as_utf8(data, partial(FileFormatError.at, metadata)).decode()
-        known = YAML(typ="safe", pure=True).load(text)["rosbag2_bagfile_information"]
-        if known.get("compression_format"):  # of files or messages, whose size is not known before
+        info = YAML(typ="safe", pure=True).load(text)["rosbag2_bagfile_information"]
+        # The size of compressed files or messages is unknown before they are decompressed.
+        if info.get("compression_format"):
             reason = "is compressed: 'ros2 bag convert' makes one that is not, or compressed MCAP"
             raise FileFormatError.at(path, reason)
-        frames = json.loads((known.get("custom_data") or {}).get(_FRAMES, "{}"))
+        frames = json.loads((info.get("custom_data") or {}).get(_FRAMES_KEY, "{}"))
         return {str(topic): str(frame) for topic, frame in frames.items()}
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Name the bag in errors of its readers, which raise what they like."""
+def _wrap_read_errors(path: Path) -> Iterator[None]:
+    """Raise any error of a bag reader as FileFormatError with the path."""
     try:
         yield
     except TmkitError:
         raise
     except Exception as error:
         raise FileFormatError.at(
-            path, f"is no bag that can be read: {type(error).__name__}: {error}"
+            path, f"is not a readable bag: {type(error).__name__}: {error}"
         ) from error
 
 
 def _rosbags() -> tuple[Any, Any]:
-    """Return the module for ROS 2 bags and the types of messages, those of ROS 2 Jazzy."""
+    """Return the module for ROS 2 bags and the message types of ROS 2 Jazzy."""
     with importing("rosbags", "world", "bags need"):
         from rosbags import rosbag2
         from rosbags.typesys import Stores, get_typestore
@@ -287,23 +308,23 @@ def _rosbags() -> tuple[Any, Any]:
 
 
 class BagRecorder(Closing):
-    """Records versions of a world to a bag: poses, static poses, covariances and values of joints.
+    """Recorder of world versions to a bag: poses, static poses, covariances and joint values.
 
     Stamped poses become ``/tf``, poses of fixed and free frames without stamps ``/tf_static``,
-    histories of joints ``/joint_states``. Poses with a covariance also become a topic
-    ``/poses/FRAME`` of ``PoseWithCovarianceStamped``, with stamp 0 where the pose is static. Joints
-    themselves, shapes and attributes have no message. A context manager::
+    and joint histories ``/joint_states``. Poses with a covariance also become a topic
+    ``/poses/FRAME`` of ``PoseWithCovarianceStamped``, with stamp 0 if the pose is static. Joints
+    themselves, shapes and attributes have no message. A recorder is a context manager::
 
         with BagRecorder("run") as recorder:
-            remove = buffer.on_change(recorder.record)
+            buffer.on_change(recorder.record)
 
     Args:
-        path: the folder that is made.
+        path: folder to create.
         storage: ``mcap`` or ``sqlite3``.
 
     Raises:
-        OutputError: something is there, or cannot be written.
-        MissingExtraError: ``rosbags`` is not installed.
+        OutputError: if the folder exists or cannot be written.
+        MissingExtraError: if ``rosbags`` is not installed.
     """
 
     def __init__(self, path: str | Path, *, storage: Literal["mcap", "sqlite3"] = "mcap") -> None:
@@ -312,54 +333,53 @@ class BagRecorder(Closing):
         if storage not in plugins:
             raise UnknownNameError.of("storage", storage, plugins)
         self._path, self._last = Path(path), SceneGraph(root=None)
-        self._early: int | None = None  # the time of static messages: they come before all others
-        self._held: list[_Message] = []
+        self._static_time: int | None = None  # [ns], before all other messages
+        self._pending: list[_Message] = []
         self._topics: dict[str, Any] = {}
         self._frames: dict[str, str] = {}
-        with self._writing():
+        with self._wrap_write_errors():
             self._writer = rosbag2.Writer(self._path, version=9, storage_plugin=plugins[storage])
             self._writer.open()
 
     def close(self) -> None:
-        """Write what remains, after which the bag can be read."""
-        with self._writing():
+        """Write the remaining messages, after which the bag can be read."""
+        with self._wrap_write_errors():
             self._write([])
-            self._writer.set_custom_data(_FRAMES, json.dumps(self._frames))
+            self._writer.set_custom_data(_FRAMES_KEY, json.dumps(self._frames))
             self._writer.close()
             write_checksums(self._path)
 
     def record(self, scene: SceneGraph) -> None:
-        """Write what is new in a version since the last that was recorded. O(changes).
+        """Write the changes of a version since the last recorded one. O(changes).
 
         Raises:
-            OutputError: it cannot be written.
+            OutputError: if the changes cannot be written.
         """
         new = list(self._messages(scene))
         self._last = scene
         timed = [message for message in new if message[0] >= 0]
         if timed:
-            self._early = max(min(message[0] for message in timed) - 1, 0)
-        self._held += [message for message in new if message[0] < 0]
-        if self._early is not None:
+            self._static_time = max(min(message[0] for message in timed) - 1, 0)
+        self._pending += [message for message in new if message[0] < 0]
+        if self._static_time is not None:
             self._write(timed)
 
     def _write(self, timed: list[_Message]) -> None:
-        """Write messages by time, after the static ones that were held back until a time was known."""
-        early = self._early or 0
-        messages = sorted(
-            [*((early, *rest) for _, *rest in self._held), *timed], key=lambda message: message[:2]
-        )
-        self._held = []
-        with self._writing():
+        """Write messages by time, after the static ones that waited for the first time."""
+        static_time = self._static_time or 0
+        static = [(static_time, *fields) for _, *fields in self._pending]
+        messages = sorted([*static, *timed], key=lambda message: message[:2])
+        self._pending = []
+        with self._wrap_write_errors():
             for nanoseconds, topic, kind, message in messages:
                 if topic not in self._topics:
-                    self._topics[topic] = self._connection(topic, kind)
+                    self._topics[topic] = self._add_connection(topic, kind)
                 self._writer.write(
                     self._topics[topic], nanoseconds, self._store.serialize_cdr(message, kind)
                 )
 
     def _messages(self, scene: SceneGraph) -> Iterator[_Message]:
-        """Yield time in nanoseconds (-1 of what is static), topic, type and message of what is new."""
+        """Yield time [ns] (-1 if static), topic, type and message of the changes of a version."""
         types = self._store.types
         before, after = self._last, scene
         new = [
@@ -381,73 +401,73 @@ class BagRecorder(Closing):
                     if stamp not in old:
                         joints.setdefault(stamp, {})[joint] = value
             elif after.joint(frame).type in ("fixed", "free"):
-                known = after.stamped_poses(frame)
-                if known is None:
+                history = after.stamped_poses(frame)
+                if history is None:
                     tf.append(((0, 0), frame, after.local_pose(frame), True))
                     continue
-                was = (
-                    before.stamped_poses(frame)
-                    if frame in before and before.parent(frame) == parent
-                    else None
-                )
-                old = set() if was is None else {*was.stamps}
-                if was is not None and not np.array_equal(
+                has_edge = frame in before and before.parent(frame) == parent
+                old_history = before.stamped_poses(frame) if has_edge else None
+                old = set() if old_history is None else {*old_history.stamps}
+                if old_history is not None and not np.array_equal(
                     before.edge_covariance(frame), after.edge_covariance(frame)
                 ):
-                    old.difference_update(known.stamps[-1:])  # once more, with its covariance
-                for stamp, pose in zip(known.stamps.tolist(), known.poses, strict=True):
+                    old.difference_update(history.stamps[-1:])  # once more, with its covariance
+                for stamp, pose in zip(history.stamps.tolist(), history.poses, strict=True):
                     if stamp not in old:
                         tf.append((seconds_and_nanoseconds(stamp), frame, pose, False))
         for stamp, frame, pose, is_static in tf:
             parent = str(after.parent(frame))
-            when, topic = (-1, "/tf_static") if is_static else (_nanoseconds(stamp), "/tf")
+            nanoseconds, topic = (-1, "/tf_static") if is_static else (_nanoseconds(stamp), "/tf")
             transform = transform_message(pose, parent, frame, stamp)
-            made = self._made(transform, "geometry_msgs/msg/TransformStamped")
-            yield when, topic, _TF, types[_TF](transforms=[made])
+            message = self._build_message(transform, "geometry_msgs/msg/TransformStamped")
+            yield nanoseconds, topic, _TF_TYPE, types[_TF_TYPE](transforms=[message])
             covariance = after.edge_covariance(frame)
             if covariance.any():
-                topic = self._topic_of(frame)
+                topic = self._pose_topic(frame)
                 ros = to_ros_pose(GaussianPose(pose, covariance))
                 fields = {
                     "header": transform.header,
                     "pose": {**ros, "covariance": np.array(ros["covariance"])},
                 }
-                yield when, topic, _POSE, self._made(fields, _POSE)
+                yield nanoseconds, topic, _POSE_TYPE, self._build_message(fields, _POSE_TYPE)
         for time, values in joints.items():
             stamp = seconds_and_nanoseconds(time)
             header = {"stamp": {"sec": stamp[0], "nanosec": stamp[1]}, "frame_id": ""}
             fields = {"header": header, "name": [*values], "position": np.array([*values.values()])}
             fields |= dict.fromkeys(("velocity", "effort"), np.zeros(0))
-            yield _nanoseconds(stamp), "/joint_states", _JOINTS, self._made(fields, _JOINTS)
+            yield (
+                _nanoseconds(stamp),
+                "/joint_states",
+                _JOINT_STATE_TYPE,
+                self._build_message(fields, _JOINT_STATE_TYPE),
+            )
 
-    def _made(self, value: Any, kind: str) -> Any:
-        """Return a message of rosbags with the fields of a message or a mapping, whatever their types are called."""
-        made = self._store.types[kind]
-        given = (
-            value
-            if isinstance(value, Mapping)
-            else {name: getattr(value, name) for name in value.__slots__}
-        )
+    def _build_message(self, value: Any, kind: str) -> Any:
+        """Return a message of ``rosbags`` with the fields of another message or of a mapping."""
+        types = self._store.types
+        message_type = types[kind]
+        values = value
+        if not isinstance(value, Mapping):
+            values = {name: getattr(value, name) for name in value.__slots__}
         fields = {}
-        for name, hint in made.__annotations__.items():
-            if name in given:
-                inner = str(hint).replace("__", "/")
-                fields[name] = (
-                    self._made(given[name], inner) if inner in self._store.types else given[name]
-                )
-        return made(**fields)
+        for name, hint in message_type.__annotations__.items():
+            if name in values:
+                inner, field = str(hint).replace("__", "/"), values[name]
+                fields[name] = self._build_message(field, inner) if inner in types else field
+        return message_type(**fields)
 
-    def _topic_of(self, frame: str) -> str:
-        """Return the topic of the poses of a frame; its name has letters, digits and underscores."""
+    def _pose_topic(self, frame: str) -> str:
+        """Return the topic of the poses of a frame, with letters, digits and underscores only."""
         topic = plain = "/poses/" + re.sub(r"\W", "_", frame, flags=re.ASCII)
-        if known := [topic for topic, other in self._frames.items() if other == frame]:
-            return known[0]
+        for used_topic, topic_frame in self._frames.items():
+            if topic_frame == frame:
+                return used_topic
         while topic in self._frames:
             topic = f"{plain}_{len(self._frames)}"
         self._frames[topic] = frame
         return topic
 
-    def _connection(self, topic: str, kind: str) -> Any:
+    def _add_connection(self, topic: str, kind: str) -> Any:
         from rosbags.interfaces import (
             Qos,
             QosDurability,
@@ -457,17 +477,17 @@ class BagRecorder(Closing):
             QosTime,
         )
 
-        last = QosDurability.TRANSIENT_LOCAL if topic == "/tf_static" else QosDurability.VOLATILE
-        ever = QosTime(2147483647, 4294967295)
+        is_static = topic == "/tf_static"
+        infinite = QosTime(2147483647, 4294967295)
         qos = Qos(
             QosHistory.KEEP_LAST,
             100,
             QosReliability.RELIABLE,
-            last,
-            ever,
-            ever,
+            QosDurability.TRANSIENT_LOCAL if is_static else QosDurability.VOLATILE,
+            infinite,
+            infinite,
             QosLiveliness.AUTOMATIC,
-            ever,
+            infinite,
             False,
         )
         return self._writer.add_connection(
@@ -475,7 +495,7 @@ class BagRecorder(Closing):
         )
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _wrap_write_errors(self) -> Iterator[None]:
         from rosbags.rosbag2 import WriterError
 
         try:

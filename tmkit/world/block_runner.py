@@ -1,4 +1,4 @@
-"""Chains of function blocks, checked before they are executed, and blocks that are executed by triggers."""
+"""Chains of function blocks, checked before execution, and execution of blocks by triggers."""
 
 from __future__ import annotations
 
@@ -16,112 +16,121 @@ from tmkit.graph.patterns import Part, Pattern
 from tmkit.spatial.plain import convert_fields
 from tmkit.world.blocks import (
     FunctionBlock,
-    blamed,
-    executed,
+    execute_block,
+    find_changes,
+    find_node,
     frames_below,
     has_changed,
-    node_of,
-    touched,
+    wrap_errors,
 )
 from tmkit.world.live_scene import LiveScene
 
 _logger = logging.getLogger(__name__)
-_REMEMBERED_ERRORS = 100  # errors
-_ENDLESS = 20  # executions of one block in one poll
+_MAX_ERRORS = 100
+"""Number of errors that a runner stores."""
+
+_MAX_EXECUTIONS_PER_POLL = 20
+"""Number of executions of one block in one poll, beyond which its triggers count as endless."""
 
 
-def provides(made: Pattern, wanted: Pattern) -> bool:
-    """Return whether all that fits one pattern has in it what fits another: parts no narrower, the same relations."""
-    said = {condition.key(range(len(made.roles))) for condition in made.conditions}
+def satisfies(output: Pattern, need: Pattern) -> bool:
+    """Return whether each match of an output pattern contains a match of a needed pattern.
 
-    def fits(chosen: tuple[int, ...]) -> bool:
-        role = len(chosen)
-        if role == len(wanted.roles):
-            return all(c.key(chosen) in said for c in wanted.conditions)
-        need = wanted.part_of(wanted.roles[role])
-        parts = [
-            at
-            for at, name in enumerate(made.roles)
-            if at not in chosen and _implies(made.part_of(name), need)
+    The parts of the output must be no wider than those needed, with the same relations.
+    """
+    relations = {condition.key(range(len(output.roles))) for condition in output.conditions}
+
+    def can_assign(assignment: tuple[int, ...]) -> bool:
+        role = len(assignment)
+        if role == len(need.roles):
+            return all(condition.key(assignment) in relations for condition in need.conditions)
+        part = need.part_of(need.roles[role])
+        candidates = [
+            index
+            for index, name in enumerate(output.roles)
+            if index not in assignment and _implies(output.part_of(name), part)
         ]
-        return any(fits((*chosen, at)) for at in parts)
+        return any(can_assign((*assignment, index)) for index in candidates)
 
-    return fits(())
+    return can_assign(())
 
 
-def _implies(made: Part, need: Part) -> bool:
-    ranges = zip(made.dimensions, need.dimensions, strict=False)
+def _implies(part: Part, need: Part) -> bool:
+    """Return whether each frame that matches a part also matches a needed part."""
+    ranges = zip(part.dimensions, need.dimensions, strict=False)
     return (
-        set(need.classes) <= set(made.classes)
-        and need.shape in (None, made.shape)
-        and (not need.dimensions or bool(made.dimensions))
+        set(need.classes) <= set(part.classes)
+        and need.shape in (None, part.shape)
+        and (not need.dimensions or bool(part.dimensions))
         and all(low <= least and most <= high for (least, most), (low, high) in ranges)
-        and set(need.attributes) <= set(made.attributes)
-        and need.test in (None, made.test)
+        and set(need.attributes) <= set(part.attributes)
+        and need.test in (None, part.test)
     )
 
 
-def _described(pattern: Pattern) -> str:
-    """Return the parts of a pattern in short."""
-    said = [
+def _format_pattern(pattern: Pattern) -> str:
+    """Return a short description of the parts of a pattern."""
+    parts = [
         (f"{part.count} x {part.name}", [*part.classes, part.shape or ""]) for part in pattern.parts
     ]
-    return "; ".join(f"{what}: {', '.join(filter(None, words))}" for what, words in said)
+    return "; ".join(f"{part}: {', '.join(filter(None, kinds))}" for part, kinds in parts)
 
 
 def check_chain(blocks: Sequence[FunctionBlock], scene: SceneGraph) -> None:
-    """Refuse a chain in which a block needs what is neither in the scene nor made by a block before it.
+    """Check that each block's inputs are in the scene or are outputs of blocks before it.
 
     Args:
-        blocks: in the order of execution.
-        scene: the version to begin with.
+        blocks: blocks in the order of execution.
+        scene: version before the first block.
 
     Raises:
-        BlockError: it names the block, the input and the hook, and the blocks before with their
-            outputs.
+        BlockError: if an input is missing. The error names the block, the input, the hook, and the
+            blocks before with their outputs.
     """
-    before: list[FunctionBlock] = []
+    earlier: list[FunctionBlock] = []
     for block in blocks:
-        if block.name in [other.name for other in before]:
+        names = [predecessor.name for predecessor in earlier]
+        if block.name in names:
             raise BlockError.of(block.name, "is in the chain twice")
-        names = [other.name for other in before]
-        with blamed(block):
+        with wrap_errors(block):
             is_later = block.input_hook in names and block.input_hook not in scene.group_names
-            found = {} if is_later else block.find(scene)
+            matches = {} if is_later else block.find(scene)
             if block.output_hook not in names:
-                node_of(scene, block.output_hook)
+                find_node(scene, block.output_hook)
+        sources = [source for source in earlier if _is_below(scene, source, block.input_hook)]
+        outputs = [output for source in sources for output in source.outputs.values()]
         for name, pattern in block.inputs.items():
-            makers = [other for other in before if _is_below(scene, other, block.input_hook)]
-            if found.get(name) or any(
-                provides(p, pattern) for other in makers for p in other.outputs.values()
-            ):
+            if matches.get(name) or any(satisfies(output, pattern) for output in outputs):
                 continue
-            others = ", ".join(
-                f"'{other.name}' ({', '.join(other.outputs) or 'nothing'})" for other in before
+            predecessors = ", ".join(
+                f"'{predecessor.name}' ({', '.join(predecessor.outputs) or 'nothing'})"
+                for predecessor in earlier
             )
-            need = f"needs '{name}' below '{block.input_hook}' ({_described(pattern)})"
-            reason = "which is not in the scene, and not made by the blocks before it"
-            raise BlockError.of(block.name, f"{need}, {reason}: {others or 'none'}")
-        before.append(block)
+            need = f"needs '{name}' below '{block.input_hook}' ({_format_pattern(pattern)})"
+            reason = "which is neither in the scene nor an output of the blocks before it"
+            raise BlockError.of(block.name, f"{need}, {reason}: {predecessors or 'none'}")
+        earlier.append(block)
 
 
-def _is_below(scene: SceneGraph, maker: FunctionBlock, hook: str) -> bool:
-    """Return whether what a block makes is, or may be, below a hook: one of the two may not be there yet."""
-    known, place = (*scene.frame_names, *scene.group_names), maker.output_hook
-    if hook in (maker.name, place):
+def _is_below(scene: SceneGraph, block: FunctionBlock, hook: str) -> bool:
+    """Return whether the output of a block is, or may become, a descendant of a hook."""
+    names, output_hook = (*scene.frame_names, *scene.group_names), block.output_hook
+    if hook in (block.name, output_hook):
         return True
-    return hook in known and (
-        place not in known or node_of(scene, place) in walk_nodes(scene, node_of(scene, hook))
+    if hook not in names:
+        return False
+    return output_hook not in names or find_node(scene, output_hook) in walk_nodes(
+        scene, find_node(scene, hook)
     )
 
 
 @dataclass(frozen=True)
 class OnChange:
-    """Execute a block when a subtree changes.
+    """Trigger that executes a block when a subtree changes.
 
     Args:
-        below: the frame or group of the subtree; the inputs of the block and the frames above them
-            if omitted.
+        below: frame or group of the subtree. Defaults to the inputs of the block and their
+            ancestors.
     """
 
     below: str | None = None
@@ -129,10 +138,10 @@ class OnChange:
 
 @dataclass(frozen=True)
 class After:
-    """Execute a block after each execution of another.
+    """Trigger that executes a block after each execution of another block.
 
     Args:
-        block: name of the other.
+        block: name of the other block.
     """
 
     block: str
@@ -140,10 +149,10 @@ class After:
 
 @dataclass(frozen=True)
 class Every:
-    """Execute a block at a rate.
+    """Trigger that executes a block periodically.
 
     Args:
-        period: seconds.
+        period: period of the executions [s].
     """
 
     period: float
@@ -153,18 +162,19 @@ class Every:
 
 
 class BlockRunner:
-    """Executes the blocks of a world, in one thread: on demand, and by triggers.
+    """Executor of the blocks of a world in one thread: on demand, and by triggers.
 
     Args:
-        world: the world.
-        blocks: in the order of execution, where several are due.
-        triggers: by name of a block; one without is executed on demand.
-        clock: seconds, for :class:`Every`.
+        world: live scene.
+        blocks: blocks in the order of execution, if several are due.
+        triggers: trigger of each block by its name. Blocks without a trigger are executed on
+            demand.
+        clock: clock for :class:`Every` [s].
         attempts: as for :func:`run_block`.
 
     Raises:
-        BlockError: two blocks of one name, or a period that is not positive.
-        UnknownNameError: a trigger of a block that is not there.
+        BlockError: if two blocks have the same name, or a period is not positive.
+        UnknownNameError: if the block of a trigger is unknown.
     """
 
     def __init__(
@@ -181,35 +191,35 @@ class BlockRunner:
         self._triggers = dict(triggers or {})
         self._clock, self._attempts = clock, attempts
         if len(self.blocks) < len(blocks):
-            raise BlockError(
-                "function blocks have names of their own, unlike"
-                f" {[block.name for block in blocks]}"
-            )
+            names = [block.name for block in blocks]
+            raise BlockError(f"expected unique names of function blocks, got {names}")
         for name, trigger in self._triggers.items():
-            for other in [name, *([trigger.block] if isinstance(trigger, After) else [])]:
-                if other not in self.blocks:
+            for block_name in [name, *([trigger.block] if isinstance(trigger, After) else [])]:
+                if block_name not in self.blocks:
                     raise UnknownNameError.of(
-                        "function block", other, self.blocks, where="triggers"
+                        "function block", block_name, self.blocks, where="triggers"
                     )
             if isinstance(trigger, Every) and not trigger.period > 0.0:
-                raise BlockError.of(name, f"needs a period above 0, not {trigger.period}")
+                raise BlockError.of(name, f"expected a period above 0, got {trigger.period}")
         self._start = clock()
         self._next = dict.fromkeys(self._triggers, self._start)
-        self._seen: dict[str, SceneGraph] = {}  # the version that a block has seen last
-        self._waiting: set[str] = set()  # whose turn has come after another
-        self._errors: deque[BlockError] = deque(maxlen=_REMEMBERED_ERRORS)
+        self._inputs: dict[str, SceneGraph] = {}  # version of each block's last execution
+        self._pending: set[str] = set()  # blocks that are due by After
+        self._errors: deque[BlockError] = deque(maxlen=_MAX_ERRORS)
 
     @property
     def errors(self) -> tuple[BlockError, ...]:
-        """The errors of blocks that :meth:`poll` executed, of the last 100; each that is new among these is logged."""
+        """The last 100 errors of blocks that :meth:`poll` executed; each new one is logged."""
         return tuple(self._errors)
 
     def run(self, *names: str) -> SceneGraph:
-        """Execute blocks (all by default) as a chain, each on what those before it made; return the last version.
+        """Execute blocks (all by default) as a chain, and return the last version.
+
+        Each block is executed on the output of those before it.
 
         Raises:
-            UnknownNameError: no such block.
-            BlockError: they do not fit each other (:func:`check_chain`), or one fails
+            UnknownNameError: if a block is unknown.
+            BlockError: if the blocks do not fit each other (:func:`check_chain`), or one fails
                 (:func:`run_block`).
         """
         for name in names:
@@ -222,12 +232,12 @@ class BlockRunner:
         return scene
 
     def poll(self) -> SceneGraph:
-        """Execute all blocks that are due until none is, and return the version in which none was.
+        """Execute all blocks that are due until none is, and return the version of that moment.
 
-        One that fails is due again by its trigger, and its error is kept in :attr:`errors`.
+        A block that fails is due again by its trigger, and its error is stored in :attr:`errors`.
         """
-        # a slow block at a rate has one turn
-        counts, now = dict.fromkeys(self.blocks, _ENDLESS), self._clock()
+        counts = dict.fromkeys(self.blocks, _MAX_EXECUTIONS_PER_POLL)
+        now = self._clock()  # read once: a slow periodic block is executed once in a poll
         while True:
             scene = self.world.scene
             name = next((name for name in self.blocks if self._is_due(name, scene, now)), None)
@@ -235,27 +245,31 @@ class BlockRunner:
                 return scene
             counts[name] -= 1
             if counts[name] < 0:
-                self._seen[name] = scene
-                self._waiting.discard(name)
-                self._remember(BlockError.of(name, "is triggered without end"))
+                self._inputs[name] = scene
+                self._pending.discard(name)
+                self._store_error(BlockError.of(name, "is triggered without end"))
                 return scene
             try:
                 self._run(self.blocks[name])
             except BlockError as error:
-                self._remember(error)
+                self._store_error(error)
 
     def follow(self, stop: threading.Event, *, interval: float = 0.05) -> None:
-        """Poll whenever the world changes, a block is due, or ``interval`` seconds are over, until an event is set.
+        """Poll after each change, when a block is due and in intervals, until an event is set.
 
         Args:
-            stop: the event that ends it.
-            interval: seconds.
+            stop: event that ends the method.
+            interval: longest time between two polls [s].
         """
         while not stop.is_set():
             self.step(interval)
 
     def step(self, interval: float) -> None:
-        """Poll, and wait until the world changes or a block is due by :class:`Every`, ``interval`` seconds at most."""
+        """Poll, then wait until the world changes, a block is due or an interval ends.
+
+        Args:
+            interval: longest time to wait [s].
+        """
         scene, now = self.poll(), self._clock()
         due = [
             self._next[name] - now
@@ -264,7 +278,7 @@ class BlockRunner:
         ]
         self.world.wait(scene, max(0.0, min([interval, *due])))
 
-    def _remember(self, error: BlockError) -> None:
+    def _store_error(self, error: BlockError) -> None:
         if str(error) not in map(str, self._errors):
             _logger.warning("%s", error)
         self._errors.append(error)
@@ -274,35 +288,35 @@ class BlockRunner:
         if isinstance(trigger, Every):
             now = self._clock()
             self._next[block.name] = now + trigger.period - (now - self._start) % trigger.period
-        self._seen[block.name] = self.world.scene
-        self._waiting.discard(block.name)
-        self._seen[block.name], made = executed(self.world, block, self._attempts)
-        self._waiting |= {
-            name for name, other in self._triggers.items() if other == After(block.name)
+        self._inputs[block.name] = self.world.scene
+        self._pending.discard(block.name)
+        self._inputs[block.name], version = execute_block(self.world, block, self._attempts)
+        self._pending |= {
+            name for name, trigger in self._triggers.items() if trigger == After(block.name)
         }
-        return made
+        return version
 
     def _is_due(self, name: str, scene: SceneGraph, now: float) -> bool:
-        trigger, block, seen = self._triggers.get(name), self.blocks[name], self._seen.get(name)
+        trigger, block, last = self._triggers.get(name), self.blocks[name], self._inputs.get(name)
         if isinstance(trigger, Every):
             return now >= self._next[name]
         if not isinstance(trigger, OnChange):
-            return name in self._waiting
-        if seen is scene:
+            return name in self._pending
+        if last is scene:
             return False
         try:
             if trigger.below is not None:
-                node = node_of(scene, trigger.below)
-                below = {name for one in (seen or scene, scene) for name in frames_below(one, node)}
-                is_due = seen is None or not below.isdisjoint(touched(block, seen, scene)[0])
-            elif seen is None:  # executed first when all of its inputs are there
+                node = find_node(scene, trigger.below)
+                below = {*frames_below(last or scene, node), *frames_below(scene, node)}
+                is_due = last is None or not below.isdisjoint(find_changes(block, last, scene)[0])
+            elif last is None:  # the first execution needs all inputs
                 is_due = all(block.find(scene).values())
             else:
-                is_due = has_changed(block, seen, scene, block.find(seen), with_own=False)
-            if seen is not None and not is_due:
-                self._seen[name] = scene
+                is_due = has_changed(block, last, scene, block.find(last), with_own=False)
+            if last is not None and not is_due:
+                self._inputs[name] = scene
             return is_due
-        except UnknownNameError:  # no such hook yet
+        except UnknownNameError:  # the hook does not exist yet
             return False
-        except TmkitError:  # which its execution reports
+        except TmkitError:  # the execution reports it
             return True

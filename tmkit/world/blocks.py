@@ -1,15 +1,17 @@
 """Function blocks: computations over versions of a live scene, with declared inputs and outputs.
 
 A :class:`FunctionBlock` is a function of a version. It finds its input patterns below its input
-hook and returns an edit of what it owns, the frames of the group of its name below its output hook.
-:func:`~tmkit.world.run_block` executes a block, :class:`~tmkit.world.BlockRunner` blocks in chains
-and by triggers. The edit is applied to the version of now if the inputs are still the same, else
-the block is executed again; it may change what the block owns alone. So a block sees one version,
-whole, and a second execution with the same inputs changes nothing.
+hook. It returns an edit of its output, the frames of the group of its name below its output hook.
+:func:`~tmkit.world.run_block` executes one block, :class:`~tmkit.world.BlockRunner` executes blocks
+in chains and by triggers.
+
+The edit is applied to the present version if the inputs are unchanged, else the block is executed
+again. A block may change only its own output. Each execution therefore uses one whole version, and
+a second execution with the same inputs changes nothing.
 
 Source: Blumenthal and Bruyninckx, "Towards a Domain Specific Language for a Scene Graph based
-    Robotic World Model",
-2014: input and output structures (here patterns) and hooks. Triggers are future work there.
+    Robotic World Model", 2014: input and output structures (here patterns) and hooks. Triggers are
+    future work there.
 """
 
 from __future__ import annotations
@@ -41,21 +43,29 @@ from tmkit.spatial.plain import convert_fields
 from tmkit.world.live_scene import LiveScene
 
 Edit = Callable[[SceneGraph], SceneGraph]
-Found = Mapping[str, tuple[Mapping[str, str], ...]]
-_MARK = "function_block"  # attribute of the group of a block
+"""Function that returns the edited scene."""
+
+Matches = Mapping[str, tuple[Mapping[str, str], ...]]
+"""Matches of each input by its name; each match has the frame of each part of the pattern."""
+
+_MARK_KEY = "function_block"
+"""Attribute of the group of a block that has the type of the block."""
 
 
 @dataclass(frozen=True, eq=False)
 class OutputFrame:
-    """A frame that a function block makes.
+    """Frame that a function block creates.
 
     Args:
-        name: of the frame.
-        parent: its parent; the frame of the output hook if omitted.
+        name: name of the frame.
+        parent: parent of the frame. Defaults to the frame of the output hook.
         pose: parent_from_frame.
-        covariance: (6, 6) of the error of the pose, [rho, theta] in the frame's axes; exact if
-            omitted.
-        classes, shapes, attributes, joint: as for ``SceneGraph.add_frame`` and ``set_attributes``.
+        covariance: (6, 6) covariance of the pose, ordered [rho, theta], in the frame's axes. Exact
+            by default.
+        classes: classes of the frame.
+        shapes: shapes attached to the frame.
+        attributes: JSON values by key, as for ``SceneGraph.set_attributes``.
+        joint: joint between the parent and the frame. Fixed by default.
     """
 
     name: str
@@ -70,14 +80,14 @@ class OutputFrame:
 
 @dataclass(frozen=True)
 class FunctionBlock(ABC):
-    """A computation from a version of a scene to an edit of the block's own output. Immutable.
+    """Computation from a version of a scene to an edit of the block's own output. Immutable.
 
-    Derive a frozen dataclass; its fields are the configuration.
+    A concrete block is a frozen dataclass; its fields are the configuration.
 
     Args:
-        name: of the block, and of the group of what it makes.
-        input_hook: the frame or group below which its inputs are.
-        output_hook: the frame or group below which its output is put; the input hook if omitted.
+        name: name of the block and of the group of its output.
+        input_hook: frame or group below which the inputs are.
+        output_hook: frame or group below which the output is put. Defaults to the input hook.
     """
 
     name: str
@@ -92,128 +102,133 @@ class FunctionBlock(ABC):
     @property
     @abstractmethod
     def inputs(self) -> Mapping[str, Pattern]:
-        """The structures that it needs, by name. A block without any depends on the whole version."""
+        """Required structures by name. Without any, the block depends on the whole version."""
 
     @property
     @abstractmethod
     def outputs(self) -> Mapping[str, Pattern]:
-        """The structures that it makes, by name, any number of each."""
+        """Created structures by name, any number of each."""
 
     @abstractmethod
-    def execute(self, scene: SceneGraph, found: Found) -> Edit:
-        """Return an edit, such as :meth:`output` gives. The same inputs give the same edit.
+    def execute(self, scene: SceneGraph, matches: Matches) -> Edit:
+        """Return an edit, such as that of :meth:`output`. The same inputs give the same edit.
 
         Args:
-            scene: the version; the edit depends on frames found, those above them, and the block's
-                output before.
-            found: by name of an input its matches below the input hook, which may be none in a
-                chain.
+            scene: version from which the edit is computed. The edit depends only on matched frames,
+                their ancestors and the block's previous output.
+            matches: matches of each input below the input hook, by the input's name. In a chain
+                there may be none.
         """
 
-    def before_execute(self, scene: SceneGraph, found: Found) -> None:
-        """Do something before each execution; an exception is the block's.
+    def before_execute(self, scene: SceneGraph, matches: Matches) -> None:
+        """Do something before each execution. An exception is raised as an error of the block.
 
         Args:
-            scene, found: as for :meth:`execute`.
+            scene: as for :meth:`execute`.
+            matches: as for :meth:`execute`.
         """
-        del scene, found
+        del scene, matches
 
     def after_execute(self, before: SceneGraph, after: SceneGraph) -> None:
-        """Do something with the result before it becomes the present version; an exception discards it.
+        """Do something with the result before it is published. An exception discards it.
 
-        No other edit is made meanwhile. It is not called where nothing changes.
+        The lock of the world is held. The method is not called if nothing changes.
 
         Args:
-            before: the version that the edit was applied to.
-            after: the version that it made.
+            before: version to which the edit was applied.
+            after: version after the edit.
         """
         del before, after
 
     def is_editable(self, scene: SceneGraph, frame: str) -> bool:
-        """Return whether the block may change or remove a frame that it has not made; none by default.
+        """Return whether the block may change or remove a frame of others. False by default.
 
         Args:
-            scene: the version before the edit.
-            frame: the frame.
+            scene: version before the edit.
+            frame: frame that another author created.
         """
         del scene, frame
         return False
 
-    def made(self, scene: SceneGraph) -> tuple[str, ...]:
-        """Return the frames of a version that the block has made.
+    def output_frames(self, scene: SceneGraph) -> tuple[str, ...]:
+        """Return the frames of the block's output in a version.
 
         Raises:
-            BlockError: a group of the block's name is no output of a function block.
+            BlockError: if a group of the block's name is not the output of a function block.
         """
         if self.name not in scene.group_names:
             return ()
         group = scene.group(self.name)
-        if _MARK not in group.attributes:
-            raise BlockError.of(self.name, "has the name of a group that no block has made")
+        if _MARK_KEY not in group.attributes:
+            raise BlockError.of(self.name, "has the name of a group that no block created")
         return group.frames
 
     def input_frames(self, scene: SceneGraph) -> set[str]:
-        """Return the frames below the input hook, without those that the block itself has made.
+        """Return the frames below the input hook, without the block's output.
 
         Raises:
-            UnknownNameError: there is no such hook.
+            UnknownNameError: if the hook is unknown.
         """
-        return set(frames_below(scene, node_of(scene, self.input_hook))).difference(
-            self.made(scene)
+        return set(frames_below(scene, find_node(scene, self.input_hook))).difference(
+            self.output_frames(scene)
         )
 
-    def place(self, scene: SceneGraph) -> str:
-        """Return the frame under which the output is put: the output hook, or the frame that this group is below.
+    def output_parent(self, scene: SceneGraph) -> str:
+        """Return the parent frame of the output: the output hook, or the parent frame of its group.
 
         Raises:
-            UnknownNameError: there is no such hook.
-            BlockError: the hook is a group below no frame.
+            UnknownNameError: if the hook is unknown.
+            BlockError: if the hook is a group without a parent frame.
         """
-        kind, hook = node_of(scene, self.output_hook)
-        above = [hook] if kind == "frame" else list(scene.group(hook).parents)
-        if not above:
+        kind, hook = find_node(scene, self.output_hook)
+        parents = [hook] if kind == "frame" else list(scene.group(hook).parents)
+        if not parents:
             raise BlockError.of(
-                self.name, f"has no place for its output: the group '{hook}' is below no frame"
+                self.name, f"has no parent for its output: the group '{hook}' has no parent frame"
             )
-        return above[0]
+        return parents[0]
 
     def find(self, scene: SceneGraph) -> dict[str, tuple[Mapping[str, str], ...]]:
-        """Return the matches of each input below the input hook, of frames that the block itself has not made.
+        """Return the matches of each input below the input hook, without the block's output.
 
         Raises:
-            UnknownNameError: there is no such hook.
-            ConfigurationError: an input needs poses, and joints of the scene have no history.
+            UnknownNameError: if the hook is unknown.
+            ConfigurationError: if an input needs poses, and joints of the scene have no history.
         """
         allowed = self.input_frames(scene)
-        return {name: matches_of(scene, pattern, allowed) for name, pattern in self.inputs.items()}
+        return {
+            name: find_matches(scene, pattern, allowed) for name, pattern in self.inputs.items()
+        }
 
     def output(
         self, frames: Iterable[OutputFrame] = (), *, attributes: Mapping[str, object] | None = None
     ) -> Edit:
-        """Return the edit that puts frames in the place of all that the block has made before.
+        """Return the edit that replaces the block's previous output by frames.
 
         Args:
-            frames: parents first. Those of a known name are changed, and others added or removed.
-            attributes: of the group of the block.
+            frames: frames, parents first. Frames of a known name are changed, others added or
+                removed.
+            attributes: attributes of the group of the block.
         """
-        made = tuple(frames)
-        return lambda scene: _with_output(scene, self, made, attributes or {})
+        output = tuple(frames)
+        return lambda scene: _replace_output(scene, self, output, attributes or {})
 
 
-def _with_output(
+def _replace_output(
     scene: SceneGraph,
     block: FunctionBlock,
     frames: Sequence[OutputFrame],
     attributes: Mapping[str, object],
 ) -> SceneGraph:
-    """Return the version with another output of a block; what stays as it was keeps its place and its id."""
-    (kind, hook), at = node_of(scene, block.output_hook), block.place(scene)
-    known, names = block.made(scene), [frame.name for frame in frames]
-    for name in known:
+    """Return the version with another output of a block; unchanged frames keep their ids."""
+    kind, hook = find_node(scene, block.output_hook)
+    output_parent = block.output_parent(scene)
+    old_names, names = block.output_frames(scene), [frame.name for frame in frames]
+    for name in old_names:
         if name not in names and name in scene:
             scene = scene.remove_frame(name, subtree=True)
     for frame in frames:
-        name, parent = frame.name, frame.parent or at
+        name, parent = frame.name, frame.parent or output_parent
         if name not in scene:
             scene = scene.add_frame(
                 name,
@@ -223,42 +238,38 @@ def _with_output(
                 classes=frame.classes,
                 shapes=frame.shapes,
             )
-        elif name not in known:
+        elif name not in old_names:
             raise DuplicateNameError(
-                f"frame '{name}' is there, and is not its own", kind="frame", name=name
+                f"frame '{name}' exists and is not its own", kind="frame", name=name
             )
         else:
             if scene.parent(name) != parent:
                 scene = scene.reparent(name, parent, pose=frame.pose)
-            scene = (
-                scene.set_pose(name, frame.pose)
-                .set_joint(name, frame.joint)
-                .set_classes(name, frame.classes)
-            )
-            scene = scene.set_shapes(name, frame.shapes)
-            covariance = (
-                np.zeros((6, 6))
-                if frame.covariance is None
-                else np.asarray(frame.covariance, dtype=float)
-            )
-            # one that stays keeps its noise source
+            scene = scene.set_pose(name, frame.pose).set_joint(name, frame.joint)
+            scene = scene.set_classes(name, frame.classes).set_shapes(name, frame.shapes)
+            covariance = np.zeros((6, 6))
+            if frame.covariance is not None:
+                covariance = np.asarray(frame.covariance, dtype=float)
+            # An unchanged covariance keeps its noise source.
             if not np.array_equal(scene.edge_covariance(name), covariance):
                 scene = scene.set_covariance(name, covariance)
         scene = scene.set_attributes(name, frame.attributes)
-    marked = {**attributes, _MARK: type(block).__name__}
-    # outputs of others
+    # The group may contain outputs of other blocks.
     inner = scene.group(block.name).groups if block.name in scene.group_names else ()
-    above = [at] if kind == "frame" else []
     scene = scene.set_group(
-        block.name, frames=names, groups=inner, parents=above, attributes=marked
+        block.name,
+        frames=names,
+        groups=inner,
+        parents=[output_parent] if kind == "frame" else [],
+        attributes={**attributes, _MARK_KEY: type(block).__name__},
     )
     if kind == "group" and block.name not in (group := scene.group(hook)).groups:
         scene = scene.set_group(hook, frames=group.frames, groups=(*group.groups, block.name))
     return scene
 
 
-def node_of(scene: SceneGraph, hook: str) -> SceneNode:
-    """Return the node of a hook, a frame or else a group."""
+def find_node(scene: SceneGraph, hook: str) -> SceneNode:
+    """Return the node of a hook, which is a frame or else a group."""
     if hook in scene:
         return ("frame", hook)
     if hook in scene.group_names:
@@ -273,16 +284,16 @@ def frames_below(scene: SceneGraph, node: SceneNode) -> tuple[str, ...]:
     return tuple(name for kind, name in walk_nodes(scene, node) if kind == "frame")
 
 
-def matches_of(
+def find_matches(
     scene: SceneGraph, pattern: Pattern, allowed: set[str]
 ) -> tuple[Mapping[str, str], ...]:
-    """Return the matches of a pattern among some frames."""
-    found = find_structure(scene, pattern, q=newest_configuration(scene))
-    return tuple(match for match in found if allowed.issuperset(match.values()))
+    """Return the matches of a pattern within a set of frames."""
+    matches = find_structure(scene, pattern, q=newest_configuration(scene))
+    return tuple(match for match in matches if allowed.issuperset(match.values()))
 
 
 def newest_configuration(scene: SceneGraph) -> NDArray[np.float64] | None:
-    """Return the configuration (n_joints,) of the newest value of each joint; None where one has no history."""
+    """Return the configuration (n_joints,) of the newest joint values; None without histories."""
     newest = {name: joint_history(scene, name)[1][-1:] for name in scene.joint_names}
     if not newest or not all(map(len, newest.values())):
         return None
@@ -290,98 +301,119 @@ def newest_configuration(scene: SceneGraph) -> NDArray[np.float64] | None:
 
 
 def run_block(world: LiveScene, block: FunctionBlock, *, attempts: int = 3) -> SceneGraph:
-    """Execute a block once, and return the version that its edit made; the present one where it changes nothing.
+    """Execute a block once, and return the version after its edit.
 
-    Any number of threads may execute blocks of one world. The world's lock is held while the edit
-    is applied, and while the inputs are found again where others have edited meanwhile.
+    If the edit changes nothing, the present version is returned. Any number of threads may execute
+    blocks of one world. The world's lock is held while the edit is applied, and while the inputs
+    are matched again after edits of others.
 
     Args:
-        world: the world.
-        block: the block.
-        attempts: executions at most, where others change the inputs meanwhile.
+        world: live scene.
+        block: block to execute.
+        attempts: largest number of executions if others change the inputs.
 
     Raises:
-        BlockError: its exception; an edit of what it does not own or declare; inputs that changed
-            in each attempt.
+        BlockError: if the block raises, edits frames that it does not own or declare, or its inputs
+            change in each attempt.
     """
-    return executed(world, block, attempts)[1]
+    return execute_block(world, block, attempts)[1]
 
 
-def executed(
+def execute_block(
     world: LiveScene, block: FunctionBlock, attempts: int
 ) -> tuple[SceneGraph, SceneGraph]:
-    """Execute a block; return the version that it has seen, and that which its edit made."""
-    with blamed(block):
+    """Execute a block; return the version of its inputs and the version after its edit."""
+    with wrap_errors(block):
         for _ in range(attempts):
             base = world.scene
-            found = block.find(base)
-            block.before_execute(base, found)
-            edit = block.execute(base, found)
+            matches = block.find(base)
+            block.before_execute(base, matches)
+            edit = block.execute(base, matches)
             if not callable(edit):
                 raise ArgumentError(
-                    f"execute returns an edit, a function of a scene, not {type(edit).__name__}"
+                    "expected an edit, a function of a scene, from execute, got"
+                    f" {type(edit).__name__}"
                 )
-            commit = _Commit(block, base, found, edit)
-            made = world.update(commit)
+            commit = _Commit(block, base, matches, edit)
+            version = world.update(commit)
             if not commit.is_stale:
-                return base, made
+                return base, version
     raise BlockError.of(
-        block.name, f"is refused: its inputs changed during each of {attempts} executions"
+        block.name, f"is rejected: its inputs changed during each of {attempts} executions"
     )
 
 
 class _Commit:
-    """The edit of a block as one of the version of now, which stays if the inputs are not the same any more."""
+    """Edit of a block for the present version, which it leaves unchanged if the inputs changed."""
 
-    def __init__(self, block: FunctionBlock, base: SceneGraph, found: Found, edit: Edit) -> None:
-        self._block, self._base, self._found, self._edit = block, base, found, edit
+    def __init__(
+        self, block: FunctionBlock, base: SceneGraph, matches: Matches, edit: Edit
+    ) -> None:
+        self._block = block
+        self._base = base
+        self._matches = matches
+        self._edit = edit
         self.is_stale = False
 
-    def __call__(self, now: SceneGraph) -> SceneGraph:
+    def __call__(self, scene: SceneGraph) -> SceneGraph:
         block = self._block
-        self.is_stale = has_changed(block, self._base, now, self._found, with_own=True)
-        made = now if self.is_stale else self._edit(now)
-        if not isinstance(made, SceneGraph):
-            raise ArgumentError(f"its edit returns a SceneGraph, not {type(made).__name__}")
-        if made == now:
-            return now
-        _check_owned(block, now, made)
-        _check_output(block, made)
-        block.after_execute(now, made)
-        return made
+        self.is_stale = has_changed(block, self._base, scene, self._matches, with_own=True)
+        version = scene if self.is_stale else self._edit(scene)
+        if not isinstance(version, SceneGraph):
+            raise ArgumentError(
+                f"expected a SceneGraph from its edit, got {type(version).__name__}"
+            )
+        if version == scene:
+            return scene
+        _check_ownership(block, scene, version)
+        _check_output(block, version)
+        block.after_execute(scene, version)
+        return version
 
 
 @contextmanager
-def blamed(block: FunctionBlock) -> Iterator[None]:
-    """Make errors of a block BlockErrors."""
+def wrap_errors(block: FunctionBlock) -> Iterator[None]:
+    """Raise any error of a block as BlockError."""
     try:
         yield
     except (BlockError, MissingExtraError):
         raise
     except Exception as error:
-        what = str(error) if isinstance(error, TmkitError) else f"{type(error).__name__}: {error}"
-        raise BlockError.of(block.name, f"failed: {what}") from error
+        text = str(error)
+        if not isinstance(error, TmkitError):
+            text = f"{type(error).__name__}: {text}"
+        raise BlockError.of(block.name, f"failed: {text}") from error
 
 
 def has_changed(
-    block: FunctionBlock, a: SceneGraph, b: SceneGraph, found: Found, *, with_own: bool
+    block: FunctionBlock, a: SceneGraph, b: SceneGraph, matches: Matches, *, with_own: bool
 ) -> bool:
-    """Return whether what a block depends on differs between two versions; ``found`` is that of the first."""
+    """Return whether the dependencies of a block differ between two versions.
+
+    Args:
+        block: function block.
+        a: first version.
+        b: second version.
+        matches: matches of the inputs in the first version.
+        with_own: whether the block's own output counts too.
+    """
     if a is b:
         return False
-    others, own = touched(block, a, b)
+    foreign, own = find_changes(block, a, b)
     if with_own and own:
         return True
     if not block.inputs:
-        return bool(others)
-    if block.find(b) != found:
+        return bool(foreign)
+    if block.find(b) != matches:
         return True
-    frames = {frame for matches in found.values() for match in matches for frame in match.values()}
-    return not others.isdisjoint(frames.union(*(b.ancestors(frame) for frame in frames)))
+    frames = {
+        frame for matches in matches.values() for match in matches for frame in match.values()
+    }
+    return not foreign.isdisjoint(frames.union(*(b.ancestors(frame) for frame in frames)))
 
 
-def touched(block: FunctionBlock, a: SceneGraph, b: SceneGraph) -> tuple[set[str], set[str]]:
-    """Return the frames and groups that differ between two versions: those of others, and those of a block."""
+def find_changes(block: FunctionBlock, a: SceneGraph, b: SceneGraph) -> tuple[set[str], set[str]]:
+    """Return the frames and groups that differ between two versions: foreign ones, own ones."""
     difference = diff(a, b)
     names = {
         side.name
@@ -390,39 +422,42 @@ def touched(block: FunctionBlock, a: SceneGraph, b: SceneGraph) -> tuple[set[str
         if side is not None
     }
     names |= set(difference.groups)
-    own = {block.name, *block.made(a), *block.made(b)}
+    own = {block.name, *block.output_frames(a), *block.output_frames(b)}
     return names - own, names & own
 
 
-def _check_owned(block: FunctionBlock, now: SceneGraph, made: SceneGraph) -> None:
-    """Refuse an edit of what a block does not own."""
-    before, difference = set(block.made(now)), diff(now, made)
-    after = set(block.made(made))
-    taken = [name for name in after - before if name in now]
+def _check_ownership(block: FunctionBlock, scene: SceneGraph, version: SceneGraph) -> None:
+    """Check that an edit changes only the output of a block."""
+    before, difference = set(block.output_frames(scene)), diff(scene, version)
+    after = set(block.output_frames(version))
+    violations = [name for name in after - before if name in scene]
     for frame in difference.frames:
         name = (frame.before or frame.after).name  # type: ignore[union-attr]
-        is_below = frame.after is None and not before.isdisjoint(now.ancestors(name))
-        if name not in before | after and not is_below and not block.is_editable(now, name):
-            taken.append(name)
+        is_below = frame.after is None and not before.isdisjoint(scene.ancestors(name))
+        if name not in before | after and not is_below and not block.is_editable(scene, name):
+            violations.append(name)
     removed, hooks = set(difference.removed), (block.name, block.output_hook)
-    taken += [
+    violations += [
         name
         for name in difference.groups
-        if name not in hooks and not _loses(now, made, name, removed)
+        if name not in hooks and not _is_pruned(scene, version, name, removed)
     ]
-    taken += [a for a, b, *_ in difference.pairs if (before | after | removed).isdisjoint((a, b))]
-    if taken:
-        raise BlockError.of(block.name, f"changes '{min(taken)}', which it has not made")
+    editable = before | after | removed
+    violations += [a for a, b, *_ in difference.pairs if editable.isdisjoint((a, b))]
+    if violations:
+        raise BlockError.of(
+            block.name, f"changes '{min(violations)}', which is not part of its output"
+        )
 
 
-def _loses(now: SceneGraph, made: SceneGraph, name: str, removed: set[str]) -> bool:
-    """Return whether a group has lost removed frames, or has gone with one, and nothing else."""
-    if name not in now.group_names:
+def _is_pruned(scene: SceneGraph, version: SceneGraph, name: str, removed: set[str]) -> bool:
+    """Return whether a group differs only by the loss of removed frames, or has gone with one."""
+    if name not in scene.group_names:
         return False
-    old = now.group(name)
-    if name not in made.group_names:
+    old = scene.group(name)
+    if name not in version.group_names:
         return not removed.isdisjoint(old.frames)
-    new = made.group(name)
+    new = version.group(name)
     return (new.groups, new.attributes, {*new.frames}, {*new.parents}) == (
         old.groups,
         old.attributes,
@@ -431,15 +466,16 @@ def _loses(now: SceneGraph, made: SceneGraph, name: str, removed: set[str]) -> b
     )
 
 
-def _check_output(block: FunctionBlock, made: SceneGraph) -> None:
-    """Refuse an output that is not as declared."""
-    own = set(block.made(made))
+def _check_output(block: FunctionBlock, scene: SceneGraph) -> None:
+    """Check that an output matches its declaration."""
+    own = set(block.output_frames(scene))
     matches = (
-        match for pattern in block.outputs.values() for match in matches_of(made, pattern, own)
+        match for pattern in block.outputs.values() for match in find_matches(scene, pattern, own)
     )
-    fitting = {frame for match in matches for frame in match.values()}
-    if odd := sorted(own - fitting):
-        declared = ", ".join(f"'{name}'" for name in block.outputs) or "none"
+    valid = {frame for match in matches for frame in match.values()}
+    if invalid := sorted(own - valid):
+        outputs = ", ".join(f"'{name}'" for name in block.outputs) or "none"
         raise BlockError.of(
-            block.name, f"makes frame '{odd[0]}', which fits none of its outputs ({declared})"
+            block.name,
+            f"creates frame '{invalid[0]}', which matches none of its outputs ({outputs})",
         )

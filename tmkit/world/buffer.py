@@ -1,10 +1,12 @@
-"""Incoming transforms and their history: tf2's buffer over versions of a scene.
+"""Buffer of transforms over time, with the interface of tf2, over versions of a scene.
 
-Each transform makes the next version; readers take the present version whole, and neither they nor
-writers wait for each other. A lookup with a timeout sleeps until a version has the transform. As in
-tf2, ``lookup_transform(target, source, time)`` returns target_from_source, and time 0 is the newest
-time at which all of the way is known. ``docs/howto/coming_from_tf2.md`` has the differences. What
-tf2 ignores with a line in its log is noted in :attr:`Buffer.refusals`.
+Each transform makes the next version. Readers use the present version as a whole, and neither
+readers nor writers wait for each other. A lookup with a timeout sleeps until a version has the
+transform. As in tf2, ``lookup_transform(target, source, time)`` returns target_from_source, and
+time 0 is the newest time at which the whole path is available.
+
+``docs/howto/coming_from_tf2.md`` lists the differences. Transforms that tf2 ignores with a line in
+its log are listed in :attr:`Buffer.rejections`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import logging
 import time as clock
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -48,136 +50,107 @@ from tmkit.world.messages import (
 )
 
 _logger = logging.getLogger(__name__)
-_REMEMBERED_REFUSALS = 100  # refusals
-_Found = tuple[Pose, tuple[int, int]]  # target_from_source, and its time in seconds and nanoseconds
+_MAX_REJECTIONS = 100
+"""Number of rejections that a buffer stores."""
+
+_Lookup = tuple[Pose, tuple[int, int]]
+"""target_from_source, and its time in seconds and nanoseconds."""
+
+_MessageT = TypeVar("_MessageT")
 
 
 class Buffer(LiveScene):
-    """Transforms of frames over time, with the interface of ``tf2_ros.Buffer``. Any thread may call any method.
+    """Transforms of frames over time, with the interface of ``tf2_ros.Buffer``. Thread-safe.
 
-    Times are messages with ``sec`` and ``nanosec``, ``rclpy`` times, or seconds; durations
-    likewise.
+    Times are messages with ``sec`` and ``nanosec``, ``rclpy`` times, or seconds. The same holds for
+    durations.
 
     Args:
-        cache_time: how long transforms are kept, in seconds or as a duration.
-        scene: the scene to begin with, such as one with a robot and its joints; an empty one if
-            omitted.
-        capacity: so many transforms of one frame are kept at most, the newest.
+        cache_time: duration for which transforms are stored [s], or a duration message.
+        scene: first version, such as a scene with a robot and its joints. Empty by default.
+        capacity: largest number of stored transforms of one frame. The newest are stored.
     """
 
     def __init__(
-        self, cache_time: Any = 10.0, *, scene: SceneGraph | None = None, capacity: int = 1000
+        self, cache_time: object = 10.0, *, scene: SceneGraph | None = None, capacity: int = 1000
     ) -> None:
         self._window = seconds_of(cache_time)
-        StampedPoses(capacity=capacity, window=self._window)  # refuses limits
+        StampedPoses(capacity=capacity, window=self._window)  # check the limits
         self._capacity = capacity
         super().__init__(scene)
-        self._refusals: deque[str] = deque(maxlen=_REMEMBERED_REFUSALS)
+        self._rejections: deque[str] = deque(maxlen=_MAX_REJECTIONS)
         self._now: float | None = None
 
     @property
-    def refusals(self) -> tuple[str, ...]:
-        """Why transforms were ignored, of the last 100, with their authority."""
-        return tuple(self._refusals)
+    def rejections(self) -> tuple[str, ...]:
+        """Reasons of the last 100 rejections of transforms, each with its authority."""
+        return tuple(self._rejections)
 
     def set_transform(self, transform: object, authority: str = "default_authority") -> bool:
-        """Take the pose of a frame in its parent at a time, and return whether it was taken.
+        """Add the pose of a frame in its parent at a time, and return whether it was added.
 
-        One that is too old, broken, or contradicts what is there is noted in :attr:`refusals`.
-        O(log n + k), k kept. As in tf2, a stamp far in the future makes the present ones too old,
-        until :meth:`clear`; see :meth:`set_clock`.
+        A transform that is too old, invalid or contradicts the present ones is listed in
+        :attr:`rejections`. O(log n + k) with k stored transforms. As in tf2, a stamp far in the
+        future makes the present ones too old, until :meth:`clear`; see :meth:`set_clock`.
 
         Args:
             transform: a ``TransformStamped``.
-            authority: the sender, for messages.
+            authority: name of the sender for messages.
         """
-        return self._taken(authority, lambda: self._insert(transform, is_static=False))
+        return self._apply_insertion(authority, lambda: self._insert(transform, is_static=False))
 
     def set_transform_static(self, transform: object, authority: str = "default_authority") -> bool:
-        """Take a pose for all time, in place of all that was known of the frame, and return whether it was taken.
+        """Set the pose of a frame for all times, and return whether it was set.
+
+        It replaces all earlier poses of the frame.
 
         Args:
-            transform: a ``TransformStamped``; its stamp means nothing.
-            authority: the sender, for messages.
+            transform: a ``TransformStamped``. Its stamp is ignored.
+            authority: name of the sender for messages.
         """
-        return self._taken(authority, lambda: self._insert(transform, is_static=True))
+        return self._apply_insertion(authority, lambda: self._insert(transform, is_static=True))
 
     def set_pose(
-        self, message: Any, child_frame_id: str, authority: str = "default_authority"
+        self, message: object, child_frame_id: str, authority: str = "default_authority"
     ) -> bool:
-        """Take the pose of a frame with its covariance, and return whether it was taken; a stamp of 0 is for all time.
+        """Add the pose of a frame with its covariance, and return whether it was added.
 
-        The covariance is that of the edge, also at its other stamps.
+        The covariance is that of the edge, also at its other stamps. A stamp of 0 is static.
 
         Args:
-            message: a ``PoseWithCovarianceStamped``; its covariance is in the axes of the frame of
+            message: a ``PoseWithCovarianceStamped``. Its covariance is in the axes of the frame of
                 its header.
-            child_frame_id: the frame whose pose it is.
-            authority: the sender, for messages.
+            child_frame_id: frame of the pose.
+            authority: name of the sender for messages.
         """
+        return self._apply_insertion(authority, lambda: self._insert_pose(message, child_frame_id))
 
-        def insert() -> SceneGraph:
-            pose, stamp = from_ros_pose(message.pose), seconds_and_nanoseconds(message.header.stamp)
-            transform = transform_message(pose.mean, message.header.frame_id, child_frame_id, stamp)
-            scene = self._insert(transform, is_static=stamp == (0, 0))
-            return scene.set_covariance(child_frame_id.removeprefix("/"), pose.covariance)
+    def set_joint_states(self, message: object, authority: str = "default_authority") -> bool:
+        """Add the values of joints at a time, and return whether all were added.
 
-        return self._taken(authority, insert)
-
-    def set_joint_states(self, message: Any, authority: str = "default_authority") -> bool:
-        """Take the values of joints at a time; return whether all were taken. Joints that mimic others follow these.
+        Joints that mimic others follow these.
 
         Args:
-            message: a ``JointState``; velocity and effort are not used.
-            authority: the sender, for messages.
+            message: a ``JointState``. Velocity and effort are not used.
+            authority: name of the sender for messages.
         """
-
-        def insert() -> SceneGraph:
-            if len(message.name) != len(message.position):
-                raise InvalidArgumentException(
-                    f"{len(message.name)} joints have {len(message.position)} positions"
-                )
-            if (repeated := first_repeated(message.name)) is not None:
-                raise InvalidArgumentException(f"the joint '{repeated}' is named twice")
-            scene = self._scene
-            values = dict(zip(message.name, map(float, message.position), strict=True))
-            values = {
-                name: x
-                for name, x in values.items()
-                if scene.joint(scene.joint_frame(name)).mimic is None
-            }
-            stamp = self._stamp_of(message)
-            return add_joint_values(
-                scene, values, stamp=stamp, capacity=self._capacity, window=self._window
-            )
-
-        return self._taken(authority, insert)
+        return self._apply_insertion(authority, lambda: self._insert_joint_states(message))
 
     def clear(self) -> None:
-        """Forget the transforms of all times; frames and static transforms stay."""
-
-        def emptied(scene: SceneGraph) -> SceneGraph:
-            with scene.edit() as edit:
-                for frame in scene.frame_names:
-                    known = scene.stamped_poses(frame)
-                    if known is not None:
-                        edit.set_stamped_poses(
-                            frame, StampedPoses(capacity=known.capacity, window=known.window)
-                        )
-            return edit.finish()
-
-        self.update(emptied)
+        """Remove the stamped transforms. Frames and static transforms stay."""
+        self.update(_clear_histories)
 
     def set_clock(self, now: object) -> None:
-        """Take the present time of the clock of the stamps; a jump back clears the buffer, with a warning in the log.
+        """Set the present time of the clock of the stamps.
 
-        A ``tf2_ros.Buffer`` reads its node's clock and clears itself likewise, as where a
-        simulation or bag starts anew. Call this with each message of ``/clock``, or before
-        transforms are taken. From the first call on, stamps more than ``cache_time`` after the
-        clock are noted in :attr:`refusals` instead of taken.
+        A jump back clears the buffer, with a warning in the log, for instance at the restart of a
+        simulation or a bag. A ``tf2_ros.Buffer`` reads the clock of its node and does the same.
+        Call the method with each message of ``/clock``, or before transforms are added. From the
+        first call on, stamps more than ``cache_time`` after the clock are rejected
+        (:attr:`rejections`).
 
         Args:
-            now: a time, as that of a header.
+            now: time, such as that of a header.
         """
         with self._lock:
             seconds = seconds_of(now)
@@ -191,7 +164,11 @@ class Buffer(LiveScene):
                 self.clear()
 
     def _stamp_of(self, message: Any) -> float:
-        """Return the stamp of a message, which is not far in the future of the clock."""
+        """Return the stamp of a message [s].
+
+        Raises:
+            InvalidArgumentException: if the stamp is more than the cache time after the clock.
+        """
         stamp = seconds_of(message.header.stamp)
         if self._now is not None and stamp > self._now + self._window:
             reason = (
@@ -201,32 +178,59 @@ class Buffer(LiveScene):
             raise InvalidArgumentException(reason)
         return stamp
 
-    def _taken(self, authority: str, insert: Callable[[], SceneGraph]) -> bool:
+    def _apply_insertion(self, authority: str, insert: Callable[[], SceneGraph]) -> bool:
+        """Publish the version of an insertion, or store its error; return whether it succeeded."""
         with self._lock:
             try:
-                made = insert()
-                self._record(made)
+                version = insert()
+                self._record(version)
             except (TmkitError, AttributeError, TypeError) as error:
-                self._refusals.append(f"{authority}: {error}")
+                self._rejections.append(f"{authority}: {error}")
                 return False
-            self._put(made)
+            self._publish(version)
         return True
 
-    def _insert(self, transform: Any, *, is_static: bool) -> SceneGraph:
-        header = transform.header
-        child, parent = (
-            transform.child_frame_id.removeprefix("/"),
-            header.frame_id.removeprefix("/"),
+    def _insert_pose(self, message: Any, child_frame_id: str) -> SceneGraph:
+        """Return the version with the pose of a ``PoseWithCovarianceStamped``."""
+        pose, stamp = from_ros_pose(message.pose), seconds_and_nanoseconds(message.header.stamp)
+        transform = transform_message(pose.mean, message.header.frame_id, child_frame_id, stamp)
+        scene = self._insert(transform, is_static=stamp == (0, 0))
+        return scene.set_covariance(child_frame_id.removeprefix("/"), pose.covariance)
+
+    def _insert_joint_states(self, message: Any) -> SceneGraph:
+        """Return the version with the values of a ``JointState``."""
+        if len(message.name) != len(message.position):
+            raise InvalidArgumentException(
+                f"{len(message.name)} joints have {len(message.position)} positions"
+            )
+        if (repeated := first_repeated(message.name)) is not None:
+            raise InvalidArgumentException(f"the joint '{repeated}' is named twice")
+        scene = self._scene
+        values = dict(zip(message.name, map(float, message.position), strict=True))
+        values = {
+            name: value
+            for name, value in values.items()
+            if scene.joint(scene.joint_frame(name)).mimic is None
+        }
+        stamp = self._stamp_of(message)
+        return add_joint_values(
+            scene, values, stamp=stamp, capacity=self._capacity, window=self._window
         )
+
+    def _insert(self, transform: Any, *, is_static: bool) -> SceneGraph:
+        """Return the version with the pose of a ``TransformStamped``."""
+        header = transform.header
+        child = transform.child_frame_id.removeprefix("/")
+        parent = header.frame_id.removeprefix("/")
         if not child or not parent or child == parent:
             raise InvalidArgumentException(
-                f"a transform needs two frames, not '{parent}' and '{child}'"
+                f"a transform needs two frames, got '{parent}' and '{child}'"
             )
         pose = pose_of(transform.transform.translation, transform.transform.rotation)
         stamp = seconds_of(header.stamp) if is_static else self._stamp_of(transform)
         scene = self._scene
         if child not in scene or scene.parent(child) != parent:
-            scene = self._joined(scene, child, parent, pose, stamp, is_static)
+            scene = self._join_frames(scene, child, parent, pose, stamp, is_static)
         elif (joint := scene.joint(child)).type not in ("fixed", "free"):
             message = (
                 f"frame '{child}' moves by joint '{joint.name}': its values come with"
@@ -242,51 +246,56 @@ class Buffer(LiveScene):
                     child, pose, stamp=stamp, capacity=self._capacity, window=self._window
                 )
             except StampError:
-                known = scene.stamped_poses(child)
-                if known is None or stamp not in known.stamps or not known.at(stamp).is_close(pose):
+                history = scene.stamped_poses(child)
+                if history is None or stamp not in history.stamps:
+                    raise
+                if not history.at(stamp).is_close(pose):
                     raise
         return scene
 
     @staticmethod
-    def _joined(
+    def _join_frames(
         scene: SceneGraph, child: str, parent: str, pose: Pose, stamp: float, is_static: bool
     ) -> SceneGraph:
+        """Return the scene with a frame below a parent, which is created if it is missing."""
         if parent not in scene:
             scene = scene.add_frame(parent, body=parent)
-        # a transform that may change does not state how
+        # A transform that may change does not define the kind of motion.
         joint = Fixed() if is_static else Unstated()
         if child not in scene:
             return scene.add_frame(child, parent, pose=pose, joint=joint)
         if scene.parent(child) is None:
             return scene.attach(child, parent, pose=pose, joint=joint)
-        known = scene.stamped_poses(child)
-        if known is not None and len(known) and stamp < known.stamps[-1] and not is_static:
+        history = scene.stamped_poses(child)
+        if history is not None and len(history) and stamp < history.stamps[-1] and not is_static:
             message = (
                 f"frame '{child}' has parent '{scene.parent(child)}' since before"
-                f" {known.stamps[-1]:.9g} s"
+                f" {history.stamps[-1]:.9g} s"
             )
             raise StampError(
                 f"{message}, so a pose in '{parent}' at {stamp:.9g} s is too old", frame=child
             )
-        made = scene.reparent(child, parent, pose=pose)
-        return made.set_joint(child, joint) if made.joint(child).type == "fixed" else made
+        scene = scene.reparent(child, parent, pose=pose)
+        return scene.set_joint(child, joint) if scene.joint(child).type == "fixed" else scene
 
     def lookup_transform(
         self, target_frame: str, source_frame: str, time: object = 0, timeout: object = 0
     ) -> TransformStamped:
-        """Return the transform that takes points of the source frame to the target frame.
+        """Return the transform that maps points of the source frame to the target frame.
 
         Args:
-            target_frame: the frame to transform into.
-            source_frame: the frame to transform from.
-            time: when; 0 for the newest time at which all of the way is known.
-            timeout: so long to wait for it.
+            target_frame: frame to transform into.
+            source_frame: frame to transform from.
+            time: time of the transform. 0 is the newest time at which the whole path is available.
+            timeout: longest time to wait for the transform.
 
         Raises:
-            LookupException, ConnectivityException, ExtrapolationException,
-                InvalidArgumentException: why it is not known, also after waiting.
+            LookupException: if a frame is unknown.
+            ConnectivityException: if the frames are in different trees.
+            ExtrapolationException: if the time is outside of the history of a frame on the path.
+            InvalidArgumentException: if a frame name or a time is invalid.
         """
-        pose, stamp = self._found(
+        pose, stamp = self._await_lookup(
             lambda scene: _find(scene, target_frame, source_frame, time), timeout
         )
         return transform_message(pose, target_frame, source_frame, stamp)
@@ -303,19 +312,21 @@ class Buffer(LiveScene):
         """Return the transform from the source frame at one time to the target frame at another.
 
         Args:
-            target_frame: the frame to transform into, ...
-            target_time: ... where it was at this time.
-            source_frame: the frame to transform from, ...
-            source_time: ... where it was at this time.
-            fixed_frame: the frame that stays between the two times.
-            timeout: so long to wait for it.
+            target_frame: frame to transform into.
+            target_time: time of the target frame.
+            source_frame: frame to transform from.
+            source_time: time of the source frame.
+            fixed_frame: frame that does not move between the two times.
+            timeout: longest time to wait for the transform.
 
         Raises:
-            LookupException, ConnectivityException, ExtrapolationException,
-                InvalidArgumentException: as :meth:`lookup_transform`.
+            LookupException: if a frame is unknown.
+            ConnectivityException: if the frames are in different trees.
+            ExtrapolationException: if a time is outside of the history of a frame on the path.
+            InvalidArgumentException: if a frame name or a time is invalid.
         """
-        asked = (target_frame, target_time, source_frame, source_time, fixed_frame)
-        pose, stamp = self._found(lambda scene: _find_full(scene, *asked), timeout)
+        query = (target_frame, target_time, source_frame, source_time, fixed_frame)
+        pose, stamp = self._await_lookup(lambda scene: _find_full(scene, *query), timeout)
         return transform_message(pose, target_frame, source_frame, stamp)
 
     def can_transform(
@@ -326,14 +337,19 @@ class Buffer(LiveScene):
         timeout: object = 0,
         return_debug_tuple: bool = False,
     ) -> bool | tuple[bool, str]:
-        """Return whether a transform is known, after waiting for it.
+        """Return whether a transform is available, after waiting for it.
 
         Args:
-            target_frame, source_frame, time, timeout: as for :meth:`lookup_transform`.
+            target_frame: as for :meth:`lookup_transform`.
+            source_frame: as for :meth:`lookup_transform`.
+            time: as for :meth:`lookup_transform`.
+            timeout: as for :meth:`lookup_transform`.
             return_debug_tuple: whether to return the reason too, as text.
         """
-        why = self._refusal(lambda scene: _find(scene, target_frame, source_frame, time), timeout)
-        return (not why, why) if return_debug_tuple else not why
+        reason = self._failure_reason(
+            lambda scene: _find(scene, target_frame, source_frame, time), timeout
+        )
+        return (not reason, reason) if return_debug_tuple else not reason
 
     def can_transform_full(
         self,
@@ -345,28 +361,34 @@ class Buffer(LiveScene):
         timeout: object = 0,
         return_debug_tuple: bool = False,
     ) -> bool | tuple[bool, str]:
-        """Return whether a transform between two times is known, after waiting for it.
+        """Return whether a transform between two times is available, after waiting for it.
 
         Args:
-            target_frame, target_time, source_frame, source_time, fixed_frame: as for
-                :meth:`lookup_transform_full`.
-            timeout: likewise.
+            target_frame: as for :meth:`lookup_transform_full`.
+            target_time: as for :meth:`lookup_transform_full`.
+            source_frame: as for :meth:`lookup_transform_full`.
+            source_time: as for :meth:`lookup_transform_full`.
+            fixed_frame: as for :meth:`lookup_transform_full`.
+            timeout: as for :meth:`lookup_transform_full`.
             return_debug_tuple: whether to return the reason too, as text.
         """
-        asked = (target_frame, target_time, source_frame, source_time, fixed_frame)
-        why = self._refusal(lambda scene: _find_full(scene, *asked), timeout)
-        return (not why, why) if return_debug_tuple else not why
+        query = (target_frame, target_time, source_frame, source_time, fixed_frame)
+        reason = self._failure_reason(lambda scene: _find_full(scene, *query), timeout)
+        return (not reason, reason) if return_debug_tuple else not reason
 
     def wait_for_transform(
         self, target_frame: str, source_frame: str, time: object, timeout: object
     ) -> TransformStamped:
-        """Return a transform as soon as it is known.
+        """Return a transform as soon as it is available.
 
         Args:
-            target_frame, source_frame, time, timeout: as for :meth:`lookup_transform`.
+            target_frame: as for :meth:`lookup_transform`.
+            source_frame: as for :meth:`lookup_transform`.
+            time: as for :meth:`lookup_transform`.
+            timeout: as for :meth:`lookup_transform`.
 
         Raises:
-            TimeoutException: it is not known in time.
+            TimeoutException: if it is not available before the timeout.
         """
         try:
             return self.lookup_transform(target_frame, source_frame, time, timeout)
@@ -380,68 +402,67 @@ class Buffer(LiveScene):
             raise TimeoutException(message, **error.data) from error
 
     def get_latest_common_time(self, target_frame: str, source_frame: str) -> Time:
-        """Return the newest time at which all of the way between two frames is known; 0 if all of it is static.
+        """Return the newest time at which the whole path between two frames is available.
+
+        0 if the whole path is static.
 
         Args:
-            target_frame: the one.
-            source_frame: the other.
+            target_frame: first frame.
+            source_frame: second frame.
 
         Raises:
-            LookupException, ConnectivityException, ExtrapolationException: as
-                :meth:`lookup_transform`.
+            LookupException: if a frame is unknown.
+            ConnectivityException: if the frames are in different trees.
+            ExtrapolationException: if a frame on the path has no pose.
         """
         return Time(*_find(self._scene, target_frame, source_frame, 0)[1])
 
-    def transform(self, message: Any, target_frame: str, timeout: Any = 0) -> Any:
-        """Return a copy of a stamped message in another frame, at its time.
+    def transform(self, message: _MessageT, target_frame: str, timeout: object = 0) -> _MessageT:
+        """Return a copy of a stamped message in another frame, at the time of the message.
 
         Args:
-            message: has ``header``, and ``point``, ``vector``, ``transform`` or ``pose``; a
-                ``pose`` may itself have ``pose`` and ``covariance`` (36 numbers), which is turned
-                into the axes of the target frame.
-            target_frame: the frame to transform into.
-            timeout: so long to wait for the transform.
+            message: message with ``header``, and ``point``, ``vector``, ``transform`` or ``pose``.
+                A ``pose`` may itself have ``pose`` and ``covariance`` (36 numbers), which is
+                rotated into the axes of the target frame.
+            target_frame: frame to transform into.
+            timeout: longest time to wait for the transform.
 
         Raises:
-            LookupException, ConnectivityException, ExtrapolationException,
-                InvalidArgumentException: as :meth:`lookup_transform`; or a message with none of
-                these fields.
+            LookupException: if a frame is unknown.
+            ConnectivityException: if the frames are in different trees.
+            ExtrapolationException: if the time is outside of the history of a frame on the path.
+            InvalidArgumentException: if a frame name or a time is invalid, or the message has none
+                of these fields.
         """
-        header = message.header
-        pose, _ = self._found(
-            lambda scene: _find(scene, target_frame, header.frame_id, header.stamp), timeout
+        result: Any = copy.deepcopy(message)
+        header = result.header
+        frame, stamp = header.frame_id, header.stamp
+        pose, _ = self._await_lookup(
+            lambda scene: _find(scene, target_frame, frame, stamp), timeout
         )
-        made = copy.deepcopy(message)
-        _fill(made.header, frame_id=target_frame)
-        if hasattr(message, "point"):
-            _fill(
-                made.point,
-                **dict(zip("xyz", pose.apply(_xyz(message.point)).tolist(), strict=True)),
-            )
-        elif hasattr(message, "vector"):
-            _fill(
-                made.vector,
-                **dict(zip("xyz", pose.rotate(_xyz(message.vector)).tolist(), strict=True)),
-            )
-        elif hasattr(message, "transform"):
-            _move(pose, made.transform.translation, made.transform.rotation)
-        elif hasattr(getattr(message, "pose", None), "position"):
-            _move(pose, made.pose.position, made.pose.orientation)
-        elif hasattr(getattr(message, "pose", None), "covariance"):
-            _move(pose, made.pose.pose.position, made.pose.pose.orientation)
-            turn = np.kron(np.eye(2), pose.rotation)
-            made.pose.covariance[:] = (
-                turn @ np.reshape(message.pose.covariance, (6, 6)) @ turn.T
-            ).ravel()
+        _fill(header, frame_id=target_frame)
+        if hasattr(result, "point"):
+            _fill_xyz(result.point, pose.apply(_xyz(result.point)).tolist())
+        elif hasattr(result, "vector"):
+            _fill_xyz(result.vector, pose.rotate(_xyz(result.vector)).tolist())
+        elif hasattr(result, "transform"):
+            _move(pose, result.transform.translation, result.transform.rotation)
+        elif hasattr(getattr(result, "pose", None), "position"):
+            _move(pose, result.pose.position, result.pose.orientation)
+        elif hasattr(getattr(result, "pose", None), "covariance"):
+            _move(pose, result.pose.pose.position, result.pose.pose.orientation)
+            rotation = np.kron(np.eye(2), pose.rotation)
+            covariance = np.reshape(result.pose.covariance, (6, 6))
+            result.pose.covariance[:] = (rotation @ covariance @ rotation.T).ravel()
         else:
-            what = type(message).__name__
+            name = type(message).__name__
             raise InvalidArgumentException(
-                f"{what} has no point, vector, transform or pose to be transformed"
+                f"{name} has no point, vector, transform or pose to be transformed"
             )
-        return made
+        return cast("_MessageT", result)
 
     def all_frames_as_string(self) -> str:
-        """Return a line for each frame that has a parent, as tf2 writes them."""
+        """Return a line for each frame with a parent, in the format of tf2."""
         scene = self._scene
         lines = [
             f"Frame {frame} exists with parent {scene.parent(frame)}.\n"
@@ -449,8 +470,12 @@ class Buffer(LiveScene):
         ]
         return "".join(line for line in lines if not line.endswith("parent None.\n"))
 
-    def _found(self, find: Callable[[SceneGraph], _Found], timeout: Any) -> _Found:
-        """Return what is found in the present version, or in one that comes in time, or raise TransformException."""
+    def _await_lookup(self, find: Callable[[SceneGraph], _Lookup], timeout: object) -> _Lookup:
+        """Return the lookup in the present version, or in a later one before the timeout.
+
+        Raises:
+            TransformException: if no version has the transform before the timeout.
+        """
         end = None
         while True:
             scene = self._scene
@@ -460,84 +485,104 @@ class Buffer(LiveScene):
                 raise
             except TransformException:
                 end = clock.monotonic() + seconds_of(timeout) if end is None else end
-                if (left := end - clock.monotonic()) <= 0.0:
+                if (remaining := end - clock.monotonic()) <= 0.0:
                     raise
-                self.wait(scene, left)
+                self.wait(scene, remaining)
 
-    def _refusal(self, find: Callable[[SceneGraph], _Found], timeout: Any) -> str:
-        """Return why something is not found in time, as text; nothing if it is."""
+    def _failure_reason(self, find: Callable[[SceneGraph], _Lookup], timeout: object) -> str:
+        """Return the reason why a lookup fails, empty if it succeeds before the timeout."""
         try:
-            self._found(find, timeout)
+            self._await_lookup(find, timeout)
         except TransformException as error:
             return str(error)
         return ""
 
 
-def _find(scene: SceneGraph, target: str, source: str, time: Any) -> _Found:
-    """Return the pose of the source in the target, and its time, or raise TransformException."""
-    when = seconds_and_nanoseconds(time)
-    if target == source:  # known of all frames, as in tf2
-        return Pose(), when
-    stamp = None if when == (0, 0) else when[0] + when[1] / 1e9
+def _clear_histories(scene: SceneGraph) -> SceneGraph:
+    """Return the scene without stamped poses."""
+    with scene.edit() as edit:
+        for frame in scene.frame_names:
+            history = scene.stamped_poses(frame)
+            if history is not None:
+                empty = StampedPoses(capacity=history.capacity, window=history.window)
+                edit.set_stamped_poses(frame, empty)
+    return edit.finish()
+
+
+def _find(scene: SceneGraph, target: str, source: str, time: object) -> _Lookup:
+    """Return the pose of the source in the target, and its time.
+
+    Raises:
+        TransformException: if the transform is not available.
+    """
+    requested = seconds_and_nanoseconds(time)
+    if target == source:  # defined for all names, as in tf2
+        return Pose(), requested
+    is_latest = requested == (0, 0)
+    stamp = None if is_latest else requested[0] + requested[1] / 1e9
     try:
         if stamp is None:
             common = common_stamps(scene, source, target)
             stamp = None if common is None else common[1]
         if stamp is None:
-            return scene.pose(source, relative_to=target), when
+            return scene.pose(source, relative_to=target), requested
         pose = scene.pose(source, relative_to=target, stamp=stamp)
-    except ConfigurationError:  # a joint is on the way
-        return _find_by_joints(scene, target, source, stamp, is_latest=when == (0, 0))
+    except ConfigurationError:  # a joint is on the path
+        return _find_by_joints(scene, target, source, stamp, is_latest=is_latest)
     except (SceneError, UnknownNameError) as error:
-        raise _explained(error, target, source) from error
-    return pose, when if when != (0, 0) else seconds_and_nanoseconds(stamp)
+        raise _tf2_error(error, target, source) from error
+    return pose, seconds_and_nanoseconds(stamp) if is_latest else requested
 
 
 def _find_by_joints(
     scene: SceneGraph, target: str, source: str, stamp: float | None, *, is_latest: bool
-) -> _Found:
+) -> _Lookup:
+    """Return a lookup along a path with joints."""
     joints = driving_joints(scene, source, target)
     try:
         if is_latest or stamp is None:
-            newest = [joint_history(scene, joint)[0][-1:] for joint in joints]
-            stamp = min(
-                np.concatenate(newest).tolist() + ([] if stamp is None else [stamp]), default=0.0
-            )
+            newest = np.concatenate([joint_history(scene, joint)[0][-1:] for joint in joints])
+            stamps = newest.tolist() if stamp is None else [*newest.tolist(), stamp]
+            stamp = min(stamps, default=0.0)
         q = configuration(scene, stamp, joints=joints)
-        return scene.pose(source, relative_to=target, stamp=stamp, q=q), seconds_and_nanoseconds(
-            stamp
-        )
+        pose = scene.pose(source, relative_to=target, stamp=stamp, q=q)
+        return pose, seconds_and_nanoseconds(stamp)
     except SceneError as error:
-        raise _explained(error, target, source) from error
+        raise _tf2_error(error, target, source) from error
 
 
 def _find_full(
-    scene: SceneGraph, target: str, target_time: Any, source: str, source_time: Any, fixed: str
-) -> _Found:
-    there, _ = _find(scene, fixed, source, source_time)
-    back, stamp = _find(scene, target, fixed, target_time)
-    return back @ there, stamp
+    scene: SceneGraph,
+    target: str,
+    target_time: object,
+    source: str,
+    source_time: object,
+    fixed: str,
+) -> _Lookup:
+    """Return the pose of the source at one time in the target at another time."""
+    fixed_from_source, _ = _find(scene, fixed, source, source_time)
+    target_from_fixed, stamp = _find(scene, target, fixed, target_time)
+    return target_from_fixed @ fixed_from_source, stamp
 
 
-def _explained(error: TmkitError, target: str, source: str) -> TransformException:
-    """Return the error of a lookup in tf2's terms."""
+def _tf2_error(error: TmkitError, target: str, source: str) -> TransformException:
+    """Return the error of a lookup as an exception of tf2."""
     frames = {"target_frame": target, "source_frame": source}
-    way = f"when looking up the transform from frame [{source}] to frame [{target}]"
+    context = f"when looking up the transform from frame [{source}] to frame [{target}]"
     for name in (target, source):
         if not name or name.startswith("/"):
-            message = f"a frame id is not empty and has no '/' in front, unlike '{name}'"
+            message = f"expected a frame id without a leading '/', got '{name}'"
             return InvalidArgumentException(message, **frames)
     if isinstance(error, UnknownNameError):
         return LookupException(str(error), **frames)
     if isinstance(error, DisconnectedError):
-        return ConnectivityException(f"{error}, {way}", **frames)
+        return ConnectivityException(f"{error}, {context}", **frames)
     stamp, newest = error.data.get("stamp"), error.data.get("newest")
-    where = (
-        ""
-        if stamp is None or newest is None
-        else f" into the {'future' if stamp > newest else 'past'}"
-    )
-    return ExtrapolationException(f"this needs extrapolation{where}: {error}, {way}", **frames)
+    direction = ""
+    if stamp is not None and newest is not None:
+        direction = f" into the {'future' if stamp > newest else 'past'}"
+    message = f"this needs extrapolation{direction}: {error}, {context}"
+    return ExtrapolationException(message, **frames)
 
 
 def _xyz(vector: Any) -> list[float]:
@@ -545,13 +590,18 @@ def _xyz(vector: Any) -> list[float]:
 
 
 def _move(pose: Pose, position: Any, orientation: Any) -> None:
-    """Change a position and an orientation of a message to those in another frame."""
-    moved = (pose @ pose_of(position, orientation)).as_array().tolist()
-    _fill(position, **dict(zip("xyz", moved[:3], strict=True)))
-    _fill(orientation, **dict(zip("xyzw", moved[3:], strict=True)))
+    """Transform a position and an orientation of a message in place."""
+    values = (pose @ pose_of(position, orientation)).as_array().tolist()
+    _fill_xyz(position, values[:3])
+    _fill(orientation, **dict(zip("xyzw", values[3:], strict=True)))
+
+
+def _fill_xyz(vector: Any, values: list[float]) -> None:
+    """Set the coordinates of a vector of a message."""
+    _fill(vector, **dict(zip("xyz", values, strict=True)))
 
 
 def _fill(part: Any, **values: Any) -> None:
-    """Fill in fields of the copy of a message: classes of messages are foreign, and mutable."""
+    """Set fields of the copy of a message, whose class is foreign and mutable."""
     for name, value in values.items():
         setattr(part, name, value)

@@ -1,39 +1,57 @@
-"""A scene that changes: its present version, edits that replace it, and waiting for the next one."""
+"""Scene that changes: its present version, edits that replace it, and waiting for changes."""
 
 from __future__ import annotations
 
 import threading
 import time as clock
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from tmkit._core import SceneGraph
+from tmkit._support.closing import Closing
 from tmkit.errors import ArgumentError, ListenerError
 
 
 class VersionRecorder(Protocol):
-    """Records the versions of a live scene; see :meth:`LiveScene.record_by`."""
+    """Recorder of the versions of a live scene; see :meth:`LiveScene.record_by`."""
 
     def record(self, scene: SceneGraph) -> None:
-        """Record a version that is to be made, or raise an error, which rejects it.
+        """Record a new version before it is published, or raise an error, which rejects it.
 
         Args:
-            scene: the version.
+            scene: new version.
         """
 
     def discard(self) -> None:
-        """Undo the last :meth:`record`: another recorder has rejected the version."""
+        """Undo the last :meth:`record`, since another recorder rejected the version."""
+
+
+class Subscription(Closing):
+    """Registration of a recorder or listener. Closing it removes the recorder or listener.
+
+    Args:
+        remove: function that removes the registration.
+    """
+
+    def __init__(self, remove: Callable[[], None]) -> None:
+        self._remove = remove
+
+    def close(self) -> None:
+        """Remove the recorder or listener."""
+        self._remove()
 
 
 class LiveScene:
-    """The present version of a world, shared by threads.
+    """Present version of a world, shared by threads.
 
-    A version is an immutable value: reading :attr:`scene` returns it whole, without waiting. Edits
-    are made one after the other. A follower waits for a version other than its own (:meth:`wait`)
-    and computes the difference (:func:`tmkit.graph.diff`); versions between may be skipped.
+    A version is an immutable value, so reading :attr:`scene` returns it whole, without waiting.
+    Edits are made one after the other. A follower waits for a version other than its own
+    (:meth:`wait`) and computes the difference (:func:`tmkit.graph.diff`). Versions between may be
+    skipped.
 
     Args:
-        scene: the version to begin with; an empty one if omitted.
+        scene: first version. Empty by default.
     """
 
     def __init__(self, scene: SceneGraph | None = None) -> None:
@@ -45,91 +63,93 @@ class LiveScene:
 
     @property
     def scene(self) -> SceneGraph:
-        """The version of now."""
+        """Present version."""
         return self._scene
 
     def update(self, edit: Callable[[SceneGraph], SceneGraph]) -> SceneGraph:
-        """Put the result of an edit in the place of the present version, with no other edit between, and return it.
+        """Replace the present version by the result of an edit, and return it.
+
+        No other edit is made between.
 
         Args:
-            edit: a function of the present version, such as ``lambda scene: scene.add_frame("cup",
+            edit: function of the present version, such as ``lambda scene: scene.add_frame("cup",
                 "table")``.
 
         Raises:
-            ArgumentError: the function returns no scene, or changed the world itself.
-            ListenerError: listeners raised; the version stands all the same.
-            Exception: if a recorder raised it; the world is as it was.
+            ArgumentError: if the function returns no scene, or changes the live scene itself.
+            ListenerError: if listeners raise. The new version is published nevertheless.
+            Exception: if a recorder raises it. The live scene is unchanged.
         """
         with self._lock:
             before = self._scene
-            made = edit(before)
-            if not isinstance(made, SceneGraph):
-                raise ArgumentError(f"an edit returns a SceneGraph, not {type(made).__name__}")
-            if self._scene is not before:
+            version = edit(before)
+            if not isinstance(version, SceneGraph):
                 raise ArgumentError(
-                    "an edit returns a scene and leaves the live scene itself alone"
+                    f"expected a SceneGraph from an edit, got {type(version).__name__}"
                 )
-            if made is not before:
-                self._record(made)
-                self._put(made)
-        return made
+            if self._scene is not before:
+                raise ArgumentError("an edit must not change the live scene itself")
+            if version is not before:
+                self._record(version)
+                self._publish(version)
+        return version
 
-    def wait(self, seen: SceneGraph, timeout: float | None = None) -> SceneGraph | None:
-        """Return the present version as soon as it is another than the one seen; None if none comes in time.
+    def wait(self, version: SceneGraph, timeout: float | None = None) -> SceneGraph | None:
+        """Return the present version as soon as it differs from another; None after the timeout.
 
         Args:
-            seen: the version that the caller has.
-            timeout: seconds to wait at most; for ever if None.
+            version: version of the caller.
+            timeout: longest time to wait [s]. Infinite if None.
         """
         end = None if timeout is None else clock.monotonic() + timeout
         with self._changed:
-            while self._scene is seen:
-                left = None if end is None else end - clock.monotonic()
-                if left is not None and left <= 0.0:
+            while self._scene is version:
+                remaining = None if end is None else end - clock.monotonic()
+                if remaining is not None and remaining <= 0.0:
                     return None
-                self._changed.wait(left)
+                self._changed.wait(remaining)
             return self._scene
 
-    def record_by(self, recorder: VersionRecorder) -> Callable[[], None]:
-        """Record each new version before it replaces the present one, and return a function that ends this.
+    def record_by(self, recorder: VersionRecorder) -> Subscription:
+        """Record each new version before it is published, and return the subscription.
 
-        The thread that makes an edit calls the recorder before any other version is made. If the
-        recorder raises, the version is discarded, and the edit raises that error.
+        The thread of the edit calls the recorder before any other version is made. If the recorder
+        raises, the version is discarded, and the edit raises that error.
 
         Args:
-            recorder: of new versions; those that recorded a version discard it if a later one
-                raises.
+            recorder: recorder of new versions. If a later recorder raises, the recorders before it
+                discard the version.
         """
         with self._lock:
             self._recorders = (*self._recorders, recorder)
 
-        def remove() -> None:
-            with self._lock:
-                self._recorders = tuple(known for known in self._recorders if known is not recorder)
+        return Subscription(partial(self._remove_recorder, recorder))
 
-        return remove
+    def on_change(self, listener: Callable[[SceneGraph], None]) -> Subscription:
+        """Call a function with each new version, and return the subscription.
 
-    def on_change(self, listener: Callable[[SceneGraph], None]) -> Callable[[], None]:
-        """Call a function with each new version, and return a function that ends this.
-
-        It is called by the thread that made the version, before any other is made: so it is short
-        and makes no version itself, such as one that wakes an event loop. If it raises, the other
-        listeners are called all the same, and the edit raises a ``ListenerError`` that names it.
+        The thread of the edit calls it before any other version is made. The function must be short
+        and make no version itself. It may, for example, wake an event loop. If it raises, the other
+        listeners are called nevertheless, and the edit raises a ``ListenerError`` that names it.
 
         Args:
-            listener: takes the new version.
+            listener: function of the new version.
         """
         with self._lock:
             self._listeners = (*self._listeners, listener)
 
-        def remove() -> None:
-            with self._lock:
-                self._listeners = tuple(known for known in self._listeners if known is not listener)
+        return Subscription(partial(self._remove_listener, listener))
 
-        return remove
+    def _remove_recorder(self, recorder: VersionRecorder) -> None:
+        with self._lock:
+            self._recorders = tuple(each for each in self._recorders if each is not recorder)
+
+    def _remove_listener(self, listener: Callable[[SceneGraph], None]) -> None:
+        with self._lock:
+            self._listeners = tuple(each for each in self._listeners if each is not listener)
 
     def _record(self, scene: SceneGraph) -> None:
-        """Have all recorders record a scene that is to become the present version. The lock is held."""
+        """Record a new version with all recorders. The caller holds the lock."""
         recorded: list[VersionRecorder] = []
         try:
             for recorder in self._recorders:
@@ -140,25 +160,25 @@ class LiveScene:
                 recorder.discard()
             raise
 
-    def _put(self, scene: SceneGraph) -> None:
-        """Make a recorded scene the present version and call all listeners. The lock is held."""
+    def _publish(self, scene: SceneGraph) -> None:
+        """Make a recorded version the present one, and call all listeners; the lock is held."""
         self._scene = scene
         self._changed.notify_all()
-        failed: list[tuple[str, BaseException]] = []
+        names: list[str] = []
+        errors: list[BaseException] = []
         for listener in self._listeners:
             try:
                 listener(scene)
-            except BaseException as error:  # of Ctrl-C, too: a listener after it may be a server's
-                failed.append((getattr(listener, "__qualname__", repr(listener)), error))
-        for _, raised in failed:
+            except BaseException as error:  # also Ctrl-C: a later listener may belong to a server
+                names.append(getattr(listener, "__qualname__", repr(listener)))
+                errors.append(error)
+        for raised in errors:
             if not isinstance(raised, Exception):
                 raise raised
-        if failed:
+        if errors:
             reasons = "; ".join(
                 f"listener {name} raised {type(raised).__name__}: {raised}"
-                for name, raised in failed
+                for name, raised in zip(names, errors, strict=True)
             )
             message = f"the new version was made, and {reasons}"
-            raise ListenerError(message, listeners=tuple(name for name, _ in failed)) from failed[
-                0
-            ][1]
+            raise ListenerError(message, listeners=tuple(names)) from errors[0]

@@ -1,51 +1,56 @@
-"""Messages shaped like those of ROS 2's ``geometry_msgs``, ``std_msgs``, ``sensor_msgs`` and ``builtin_interfaces``.
+"""Messages shaped like those of ROS 2, and the errors of tf2 by their names.
 
-Fields, names and defaults are those of the ROS messages. Functions that take a message read fields
-only, so messages of ROS itself, or of ``rosbags``, are taken in their place. The errors of tf2 are
-here by its names.
+The packages are ``geometry_msgs``, ``std_msgs``, ``sensor_msgs`` and ``builtin_interfaces``.
+Fields, names and defaults are those of the ROS messages. Functions with a message as argument only
+read fields, so they also accept messages of ROS itself or of ``rosbags``.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 from tmkit.errors import TmkitError
 from tmkit.spatial import Pose
 
 
 class TransformException(TmkitError, RuntimeError):  # noqa: N818 - tf2's name
-    """Base of all errors of a :class:`~tmkit.world.Buffer`. Attributes: ``target_frame``, ``source_frame``."""
+    """Base of all errors of a :class:`~tmkit.world.Buffer`.
+
+    Attributes: ``target_frame``, ``source_frame``.
+    """
 
 
 class LookupException(TransformException):
-    """A frame that is not in the buffer."""
+    """A frame is not in the buffer."""
 
 
 class ConnectivityException(TransformException):
-    """Two frames in different trees."""
+    """Two frames are in different trees."""
 
 
 class ExtrapolationException(TransformException):
-    """A time outside of what is known of a frame on the way."""
+    """A time is outside of the history of a frame on the path."""
 
 
 class InvalidArgumentException(TransformException):
-    """A name of a frame that is empty or begins with a slash, a message without what it needs, no time."""
+    """A frame name, a message or a time is invalid."""
 
 
 class TimeoutException(TransformException):
-    """A transform that did not become available in time."""
+    """A transform did not become available before the timeout."""
 
 
-_NANO = 1_000_000_000
-_NORM_TOLERANCE = 1e-2  # of the squared norm of a quaternion, as in tf2
+_NANOSECONDS_PER_SECOND = 1_000_000_000
+"""Number of nanoseconds in a second."""
+
+_NORM_TOLERANCE = 1e-2
+"""Tolerance of the squared norm of a quaternion, as in tf2."""
 
 
 @dataclass(slots=True)
 class Time:
-    """A time in seconds and nanoseconds (``builtin_interfaces/Time``)."""
+    """Time in seconds and nanoseconds (``builtin_interfaces/Time``)."""
 
     sec: int = 0
     nanosec: int = 0
@@ -53,7 +58,7 @@ class Time:
 
 @dataclass(slots=True)
 class Header:
-    """A time and a frame (``std_msgs/Header``)."""
+    """Time and frame (``std_msgs/Header``)."""
 
     stamp: Time = field(default_factory=Time)
     frame_id: str = ""
@@ -61,7 +66,7 @@ class Header:
 
 @dataclass(slots=True)
 class Vector3:
-    """Three numbers, in metres (``geometry_msgs/Vector3``)."""
+    """Vector [m] (``geometry_msgs/Vector3``)."""
 
     x: float = 0.0
     y: float = 0.0
@@ -70,7 +75,7 @@ class Vector3:
 
 @dataclass(slots=True)
 class Quaternion:
-    """A unit quaternion (``geometry_msgs/Quaternion``)."""
+    """Unit quaternion (``geometry_msgs/Quaternion``)."""
 
     x: float = 0.0
     y: float = 0.0
@@ -80,7 +85,7 @@ class Quaternion:
 
 @dataclass(slots=True)
 class Transform:
-    """Translation and rotation: the pose of the child frame in its parent (``geometry_msgs/Transform``)."""
+    """Pose of the child frame in its parent (``geometry_msgs/Transform``)."""
 
     translation: Vector3 = field(default_factory=Vector3)
     rotation: Quaternion = field(default_factory=Quaternion)
@@ -88,7 +93,7 @@ class Transform:
 
 @dataclass(slots=True)
 class TransformStamped:
-    """The pose of the child frame in that of the header, at its time (``geometry_msgs/TransformStamped``)."""
+    """Pose of a child frame in the frame of the header (``geometry_msgs/TransformStamped``)."""
 
     header: Header = field(default_factory=Header)
     child_frame_id: str = ""
@@ -97,7 +102,7 @@ class TransformStamped:
 
 @dataclass(slots=True)
 class JointState:
-    """Joint values of a time, radians or metres (``sensor_msgs/JointState``)."""
+    """Joint values at a time [rad or m] (``sensor_msgs/JointState``)."""
 
     header: Header = field(default_factory=Header)
     name: list[str] = field(default_factory=list)
@@ -106,44 +111,69 @@ class JointState:
     effort: list[float] = field(default_factory=list)
 
 
-def seconds_and_nanoseconds(time: Any) -> tuple[int, int]:
-    """Return seconds and nanoseconds of a message, of an object of ``rclpy`` or of a number."""
+def seconds_and_nanoseconds(time: object) -> tuple[int, int]:
+    """Return the seconds and nanoseconds of a time.
+
+    Args:
+        time: message with ``sec`` and ``nanosec``, object of ``rclpy`` with ``nanoseconds``, or
+            number [s].
+
+    Raises:
+        InvalidArgumentException: if the time is none of these, or not finite.
+    """
     if isinstance(time, (int, float)):
         if math.isfinite(time):
             sec = math.floor(time)
-            return divmod(sec * _NANO + round((time - sec) * 1e9), _NANO)
-    elif hasattr(time, "nanosec"):
+            return divmod(
+                sec * _NANOSECONDS_PER_SECOND + round((time - sec) * 1e9), _NANOSECONDS_PER_SECOND
+            )
+    elif hasattr(time, "sec") and hasattr(time, "nanosec"):
         return int(time.sec), int(time.nanosec)
     elif hasattr(time, "nanoseconds"):
-        return divmod(int(time.nanoseconds), _NANO)
+        return divmod(int(time.nanoseconds), _NANOSECONDS_PER_SECOND)
     raise InvalidArgumentException(
-        f"a time has sec and nanosec, or is a finite number of seconds, not {time!r:.80}"
+        f"expected a time with sec and nanosec, or a finite number of seconds, got {time!r:.80}"
     )
 
 
 def seconds_of(time: object) -> float:
-    """Return a time or a duration in seconds, to the nearest double: 0.24 us at the present Unix time."""
+    """Return a time or a duration [s] as the nearest double: 0.24 us at the present Unix time."""
     sec, nanosec = seconds_and_nanoseconds(time)
     return sec + nanosec / 1e9
 
 
-def pose_of(position: Any, orientation: Any) -> Pose:
-    """Return the pose of a position and an orientation; InvalidArgumentException where it is none."""
-    i, j, k, w = orientation.x, orientation.y, orientation.z, orientation.w
+def pose_of(position: Vector3, orientation: Quaternion) -> Pose:
+    """Return the pose of a position and an orientation.
+
+    Args:
+        position: message with ``x``, ``y`` and ``z`` [m].
+        orientation: message with ``x``, ``y``, ``z`` and ``w``.
+
+    Raises:
+        InvalidArgumentException: if a number is not finite, or the norm of the quaternion is not 1.
+    """
     x, y, z = position.x, position.y, position.z
-    norm = i * i + j * j + k * k + w * w
+    quaternion = [orientation.x, orientation.y, orientation.z, orientation.w]
+    norm = sum(value * value for value in quaternion)
     if not (abs(norm - 1.0) < _NORM_TOLERANCE and math.isfinite(x + y + z)):
-        given = [x, y, z, i, j, k, w]
         raise InvalidArgumentException(
-            f"a pose needs finite numbers and a quaternion of norm 1, not {given}"
+            "expected finite numbers and a quaternion of norm 1 as a pose, got"
+            f" {[x, y, z, *quaternion]}"
         )
-    return Pose.from_array((x, y, z, i, j, k, w))
+    return Pose.from_array((x, y, z, *quaternion))
 
 
 def transform_message(
     pose: Pose, frame_id: str, child_frame_id: str, stamp: tuple[int, int]
 ) -> TransformStamped:
-    """Return a pose as a message; the stamp is seconds and nanoseconds."""
+    """Return a pose as a message.
+
+    Args:
+        pose: frame_from_child.
+        frame_id: parent frame.
+        child_frame_id: child frame.
+        stamp: seconds and nanoseconds.
+    """
     x, y, z, *rotation = pose.as_array().tolist()
     transform = Transform(Vector3(x, y, z), Quaternion(*rotation))
     return TransformStamped(Header(Time(*stamp), frame_id), child_frame_id, transform)

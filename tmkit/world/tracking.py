@@ -1,4 +1,4 @@
-"""Function blocks that follow the world: predictions, tracks of objects, outdated data, and the PDDL state."""
+"""Function blocks for predictions, object tracks, outdated data and the PDDL state."""
 
 from __future__ import annotations
 
@@ -21,61 +21,65 @@ from tmkit.spatial import GaussianPose, chi_square_quantile, fuse
 from tmkit.spatial.consistency import mahalanobis_distance
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import scene_objects
-from tmkit.world.blocks import Edit, Found, FunctionBlock, OutputFrame, newest_configuration
+from tmkit.world.blocks import Edit, FunctionBlock, Matches, OutputFrame, newest_configuration
 
-_Spread = tuple[float, float]  # of translations and of rotations
+_TwoNumbers = tuple[float, float]
+"""Quantity of translations and quantity of rotations."""
+
 _Patterns = Mapping[str, Pattern]
 
 
 def newest_stamp(scene: SceneGraph, frame: str) -> float | None:
-    """Return the newest stamp of a frame's poses, shapes, attributes and observation, in seconds; None without any."""
-    known = scene.stamped_poses(frame)
-    stamps: list[float] = [] if known is None else known.stamps.tolist()
+    """Return the newest stamp of a frame [s]; None without stamps.
+
+    Stamps are those of its poses, shapes, attributes and observation.
+    """
+    history = scene.stamped_poses(frame)
+    stamps: list[float] = [] if history is None else history.stamps.tolist()
     stamps += list(scene.attribute_stamps(frame).values())
     stamps += [attached.stamp for attached in scene.shapes(frame) if attached.stamp is not None]
     if "observation" in scene.classes(frame):
-        stamps += [
-            stamp
-            for stamp in [scene.attributes(frame)["observation"]["stamp"]]
-            if stamp is not None
-        ]
+        observation_stamp = scene.attributes(frame)["observation"]["stamp"]
+        if observation_stamp is not None:
+            stamps.append(observation_stamp)
     return max(stamps, default=None)
 
 
 def _has_two_poses(scene: SceneGraph, frame: str) -> bool:
-    known = scene.stamped_poses(frame)
-    return known is not None and len(known.stamps) > 1
+    history = scene.stamped_poses(frame)
+    return history is not None and len(history.stamps) > 1
 
 
 @dataclass(frozen=True)
 class Predictor(FunctionBlock):
-    """Predicts where moving frames will be, a time after their newest stamped poses, with the covariance of then.
+    """Prediction of the poses of moving frames, with covariance, a time after their newest poses.
 
-    A frame goes on by its twist edge, or else at the velocity between its last two stamped poses,
+    A frame moves by its twist edge, or else at the velocity between its last two stamped poses,
     whose error is that of the two poses. The covariance grows by white noise of the acceleration,
-    as :func:`tmkit.graph.at_stamp` states.
+    as in :func:`tmkit.graph.at_stamp`. Each prediction has the attribute ``of`` with its frame.
 
     Args:
-        name, input_hook, output_hook: as for :class:`~tmkit.world.FunctionBlock`.
-        kind: class of the frames that are predicted; each needs two stamped poses.
-        horizon: seconds after the newest stamped pose of each.
-        acceleration_noise: power spectral densities, linear and angular, m^2/s^3 and rad^2/s^3.
+        name: as for :class:`~tmkit.world.FunctionBlock`.
+        input_hook: as for :class:`~tmkit.world.FunctionBlock`.
+        output_hook: as for :class:`~tmkit.world.FunctionBlock`.
+        kind: class of the predicted frames. Each needs two stamped poses.
+        horizon: time after the newest stamped pose of each frame [s].
+        acceleration_noise: power spectral densities, linear and angular [m^2/s^3, rad^2/s^3].
 
     Raises:
-        SceneError: a horizon that is not positive.
+        SceneError: if the horizon is not positive.
     """
 
-    # attribute ``of``
     outputs: ClassVar[_Patterns] = {"predictions": Pattern([Part("prediction", ["prediction"])])}
     kind: str = field(default="movable", kw_only=True)
     horizon: float = field(default=1.0, kw_only=True)
-    acceleration_noise: _Spread = field(default=(0.01, 0.01), kw_only=True)
+    acceleration_noise: _TwoNumbers = field(default=(0.01, 0.01), kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0.0 < self.horizon < math.inf:
             raise SceneError(
-                f"function block '{self.name}': horizon is a positive time, not {self.horizon}"
+                f"function block '{self.name}': expected a positive horizon, got {self.horizon}"
             )
 
     @property
@@ -83,56 +87,53 @@ class Predictor(FunctionBlock):
         """Frames of the class with two stamped poses."""
         return {"moving": Pattern([Part("moving", [self.kind], test=_has_two_poses)])}
 
-    def execute(self, scene: SceneGraph, found: Found) -> Edit:
+    def execute(self, scene: SceneGraph, matches: Matches) -> Edit:
         """Return the predictions."""
-        made = []
-        for match in found["moving"]:
+        predictions = []
+        for match in matches["moving"]:
             frame = match["moving"]
-            parent, known = scene.parent(frame), scene.stamped_poses(frame)
+            parent, history = scene.parent(frame), scene.stamped_poses(frame)
             assert parent is not None, "it has an edge"
-            assert known is not None, "it has stamped poses"
-            first, newest = known.stamps[-2:].tolist()
-            ready = scene
+            assert history is not None, "it has stamped poses"
+            first, newest = history.stamps[-2:].tolist()
+            moving = scene
             if scene.twist_edge(frame) is None:
                 twist = scene.twist_from_stamps(
                     frame, relative_to=parent, first=first, second=newest
                 )
                 error = 2.0 * scene.edge_covariance(frame) / (newest - first) ** 2
-                ready = scene.set_twist(
+                moving = scene.set_twist(
                     frame, twist, relative_to_body=scene.body(parent), covariance=error
                 )
             stamp = newest + self.horizon
-            then = at_stamp(
-                ready,
-                When(
-                    stamp,
-                    extrapolate=2.0 * self.horizon,
-                    acceleration_noise=self.acceleration_noise,
-                ),
-                frames=[frame],
+            time = When(
+                stamp, extrapolate=2.0 * self.horizon, acceleration_noise=self.acceleration_noise
             )
+            future = at_stamp(moving, time, frames=[frame])
             parts = scene.shapes(frame)
             shapes = [
                 AttachedShape(p.shape, p.pose, color=p.color, visual=p.visual, collision=False)
                 for p in parts
             ]
-            made.append(
+            predictions.append(
                 OutputFrame(
                     f"{self.name} {frame}",
                     parent,
-                    then.local_pose(frame),
-                    then.edge_covariance(frame),
+                    future.local_pose(frame),
+                    future.edge_covariance(frame),
                     ["prediction"],
                     shapes,
                     {"of": Stamped(frame, stamp)},
                     Free(),
                 )
             )
-        return self.output(made)
+        return self.output(predictions)
 
 
 @dataclass(frozen=True, eq=False)
 class _Track:
+    """Estimate of an object at the last look, with the number of hits and of consecutive misses."""
+
     name: str
     pose: GaussianPose
     stamp: float
@@ -143,27 +144,29 @@ class _Track:
 
 @dataclass(frozen=True)
 class ObjectTracker(FunctionBlock):
-    """Follows objects through detections without names: gates, associates, filters, and drops tracks that are missed.
+    """Multi-object tracker for detections without names, with gating, association and filtering.
 
-    Detections are frames of a class with a stamp and a covariance; those of one stamp are one look,
-    in which an object is seen once at most. Looks older than the last are not used again. Between
-    two looks the covariance of a track grows (a random walk of its pose); a detection within the
-    gate is fused with it.
+    Detections are frames of a class with a stamp and a covariance. Those of one stamp form one
+    look, with at most one detection of each object. Looks older than the last are not used again.
+    Between two looks the covariance of a track grows (a random walk of its pose). A detection
+    within the gate is fused with its track.
 
-    A track is a frame of the class ``track`` under the output hook, which keeps its name, with the
-    detection's other classes; it is ``tentative`` before it was seen ``confirm`` times. Its stamped
+    A track is a frame of the class ``track`` under the output hook. It keeps its name, and has the
+    detection's other classes. Before ``confirm`` hits, its class is ``tentative``. Its stamped
     attribute ``hits`` and the attribute ``misses`` count looks.
 
     Args:
-        name, input_hook, output_hook: as for :class:`~tmkit.world.FunctionBlock`.
+        name: as for :class:`~tmkit.world.FunctionBlock`.
+        input_hook: as for :class:`~tmkit.world.FunctionBlock`.
+        output_hook: as for :class:`~tmkit.world.FunctionBlock`.
         kind: class of the detections.
-        gate: the probability with which a detection of an object is within its gate.
-        drift: variance of a track's pose by which it grows each second, m^2/s and rad^2/s.
-        confirm: looks after which a track counts.
-        max_misses: looks in a row without it after which a track ends.
+        gate: probability of a detection of an object within its gate.
+        drift: growth of the variance of a track's pose in a second [m^2/s, rad^2/s].
+        confirm: number of hits that confirms a track.
+        max_misses: number of consecutive misses after which a track ends.
 
     Raises:
-        SceneError: a gate that is no probability, or a drift below 0.
+        SceneError: if the gate is not a probability, or the drift is below 0.
 
     Source: Bar-Shalom, Li and Kirubarajan, *Estimation with applications to tracking and
         navigation*, 2001.
@@ -175,7 +178,7 @@ class ObjectTracker(FunctionBlock):
     }
     kind: str = field(default="detection", kw_only=True)
     gate: float = field(default=0.999, kw_only=True)
-    drift: _Spread = field(default=(1e-3, 1e-2), kw_only=True)
+    drift: _TwoNumbers = field(default=(1e-3, 1e-2), kw_only=True)
     confirm: int = field(default=2, kw_only=True)
     max_misses: int = field(default=3, kw_only=True)
 
@@ -183,43 +186,46 @@ class ObjectTracker(FunctionBlock):
         super().__post_init__()
         chi_square_quantile(self.gate, 6)
         if not min(self.drift) >= 0.0:
-            raise SceneError(f"function block '{self.name}': drift is at least 0, not {self.drift}")
+            raise SceneError(
+                f"function block '{self.name}': expected a drift of at least 0, got {self.drift}"
+            )
 
     @property
     def inputs(self) -> Mapping[str, Pattern]:
-        """Detections."""
+        """Frames of detections."""
         return {"detection": Pattern([Part("detection", [self.kind])])}
 
-    def execute(self, scene: SceneGraph, found: Found) -> Edit:
+    def execute(self, scene: SceneGraph, matches: Matches) -> Edit:
         """Return the tracks after all looks that are newer than the last."""
         group = scene.group(self.name) if self.name in scene.group_names else None
-        known: Mapping[str, Any] = (
-            {"looked": None, "count": 0} if group is None else group.attributes
-        )
-        tracks, count = [self._track(scene, name) for name in self.made(scene)], int(known["count"])
-        looked = -math.inf if known["looked"] is None else known["looked"]
+        state: Mapping[str, Any] = {"looked": None, "count": 0}
+        if group is not None:
+            state = group.attributes
+        tracks = [self._read_track(scene, name) for name in self.output_frames(scene)]
+        count = int(state["count"])
+        last_stamp = -math.inf if state["looked"] is None else state["looked"]
         looks: dict[float, list[str]] = {}
-        for match in found["detection"]:
+        for match in matches["detection"]:
             stamp = newest_stamp(scene, match["detection"])
             if stamp is None:
                 raise SceneError(f"detection '{match['detection']}' has no stamp")
-            if stamp > looked:
+            if stamp > last_stamp:
                 looks.setdefault(stamp, []).append(match["detection"])
-        parent = self.place(scene)
+        parent = self.output_parent(scene)
         q = newest_configuration(scene)
         for stamp in sorted(looks):
             names = looks[stamp]
-            seen = [scene.gaussian_pose(name, relative_to=parent, q=q) for name in names]
+            poses = [scene.gaussian_pose(name, relative_to=parent, q=q) for name in names]
             classes = [
                 tuple(kind for kind in scene.classes(name) if kind != self.kind) for name in names
             ]
-            tracks, others = self._looked(tracks, stamp, seen, classes)
-            for number in others:
+            tracks, unassigned = self._update_tracks(tracks, stamp, poses, classes)
+            for index in unassigned:
                 count += 1
-                tracks.append(_Track(f"{self.name} {count}", seen[number], stamp, classes[number]))
+                tracks.append(_Track(f"{self.name} {count}", poses[index], stamp, classes[index]))
             tracks = [track for track in tracks if track.misses <= self.max_misses]
-            looked = stamp
-        made = [
+            last_stamp = stamp
+        frames = [
             OutputFrame(
                 track.name,
                 None,
@@ -232,43 +238,42 @@ class ObjectTracker(FunctionBlock):
             )
             for track in tracks
         ]
-        return self.output(
-            made, attributes={"looked": looked if looks else known["looked"], "count": count}
-        )
+        looked = last_stamp if looks else state["looked"]
+        return self.output(frames, attributes={"looked": looked, "count": count})
 
-    def _looked(
+    def _update_tracks(
         self,
         tracks: list[_Track],
         stamp: float,
-        seen: list[GaussianPose],
+        poses: list[GaussianPose],
         classes: list[tuple[str, ...]],
     ) -> tuple[list[_Track], list[int]]:
-        """Return the tracks after a look, and the numbers of the detections that belong to none of them."""
-        tracks = [self._predicted(track, stamp) for track in tracks]
+        """Return the tracks after a look, and the indices of the unassigned detections."""
+        tracks = [self._predict(track, stamp) for track in tracks]
+
+        def cost(pose: GaussianPose, kinds: tuple[str, ...], track: _Track) -> float:
+            return _distance(pose, track.pose) if kinds == track.classes else math.inf
+
         costs = [
-            [_distance(one, track.pose) if kinds == track.classes else math.inf for track in tracks]
-            for one, kinds in zip(seen, classes, strict=True)
+            [cost(pose, kinds, track) for track in tracks]
+            for pose, kinds in zip(poses, classes, strict=True)
         ]
         pairs = dict(associate(costs, gate=chi_square_quantile(self.gate, 6))) if tracks else {}
         updated = [replace(track, misses=track.misses + 1) for track in tracks]
         for row, column in pairs.items():
             track = tracks[column]
-            updated[column] = replace(
-                track, pose=fuse([track.pose, seen[row]]).pose, hits=track.hits + 1, misses=0
-            )
-        return updated, [number for number in range(len(seen)) if number not in pairs]
+            pose = fuse([track.pose, poses[row]]).pose
+            updated[column] = replace(track, pose=pose, hits=track.hits + 1, misses=0)
+        return updated, [index for index in range(len(poses)) if index not in pairs]
 
-    def _predicted(self, track: _Track, stamp: float) -> _Track:
+    def _predict(self, track: _Track, stamp: float) -> _Track:
         """Return a track at a later stamp, with the covariance of a random walk."""
         growth = np.repeat(self.drift, 3) * (stamp - track.stamp)
-        return replace(
-            track,
-            pose=GaussianPose(track.pose.mean, track.pose.covariance + np.diag(growth)),
-            stamp=stamp,
-        )
+        pose = GaussianPose(track.pose.mean, track.pose.covariance + np.diag(growth))
+        return replace(track, pose=pose, stamp=stamp)
 
     @staticmethod
-    def _track(scene: SceneGraph, name: str) -> _Track:
+    def _read_track(scene: SceneGraph, name: str) -> _Track:
         own = scene.attributes(name)
         pose = GaussianPose(scene.local_pose(name), scene.edge_covariance(name))
         stamp = scene.attribute_stamps(name)["hits"]
@@ -282,19 +287,21 @@ def _distance(a: GaussianPose, b: GaussianPose) -> float:
 
 @dataclass(frozen=True)
 class OutdatedRemover(FunctionBlock):
-    """Removes what is outdated below its input hook: frames, observations, stamped poses and stamped attributes.
+    """Removal of outdated frames, observations, stamped poses and stamped attributes.
 
-    A frame goes, with what is below it, when its newest stamp is outdated and no frame below it has
-    one that is not. What has no stamp is never outdated by itself.
+    They are removed below the input hook. A frame is removed with its subtree when its newest
+    stamp is outdated and no frame below it has a newer one. Data without a stamp is never outdated.
 
     Args:
-        name, input_hook, output_hook: as for :class:`~tmkit.world.FunctionBlock`.
-        max_age: seconds.
-        clock: the time, on the clock of the stamps; that of the newest stamp below the hook if
-            omitted.
+        name: as for :class:`~tmkit.world.FunctionBlock`.
+        input_hook: as for :class:`~tmkit.world.FunctionBlock`.
+        output_hook: as for :class:`~tmkit.world.FunctionBlock`.
+        max_age: age from which on data is outdated [s].
+        clock: present time on the clock of the stamps [s]. Defaults to the newest stamp below the
+            hook.
 
     Raises:
-        SceneError: an age that is no number of at least 0.
+        SceneError: if the age is not a number of at least 0.
     """
 
     inputs: ClassVar[_Patterns] = {
@@ -310,48 +317,52 @@ class OutdatedRemover(FunctionBlock):
         super().__post_init__()
         if not self.max_age >= 0.0:
             raise SceneError(
-                f"function block '{self.name}': max_age is at least 0, not {self.max_age}"
+                f"function block '{self.name}': expected a max_age of at least 0, got"
+                f" {self.max_age}"
             )
 
     def is_editable(self, scene: SceneGraph, frame: str) -> bool:
         """Return whether a frame is below the input hook."""
         return frame in self.input_frames(scene)
 
-    def execute(self, scene: SceneGraph, found: Found) -> Edit:
-        """Return the edit that removes them."""
+    def execute(self, scene: SceneGraph, matches: Matches) -> Edit:
+        """Return the edit that removes outdated data."""
         stamps = {
             match["stamped"]: newest_stamp(scene, match["stamped"]) or 0.0
-            for match in found["stamped"]
+            for match in matches["stamped"]
         }
         now = max(stamps.values(), default=0.0) if self.clock is None else self.clock()
         oldest = now - self.max_age
         fresh = {frame for frame, stamp in stamps.items() if stamp >= oldest}
-        kept = fresh.union(*(scene.ancestors(frame) for frame in fresh))
-        return lambda scene: self._without(
-            scene, oldest, [frame for frame in stamps if frame not in kept], kept
-        )
+        current = fresh.union(*(scene.ancestors(frame) for frame in fresh))
+        outdated = [frame for frame in stamps if frame not in current]
+        return lambda scene: self._remove_outdated(scene, oldest, outdated, current)
 
     @staticmethod
-    def _without(scene: SceneGraph, oldest: float, gone: list[str], kept: set[str]) -> SceneGraph:
-        scene = remove_observations(scene, [one for one in observations(scene) if one.name in gone])
-        for frame in gone:
+    def _remove_outdated(
+        scene: SceneGraph, oldest: float, outdated: list[str], current: set[str]
+    ) -> SceneGraph:
+        """Remove outdated frames, and the outdated data of the current ones."""
+        removed = [each for each in observations(scene) if each.name in outdated]
+        scene = remove_observations(scene, removed)
+        for frame in outdated:
             if frame in scene:
                 scene = scene.remove_frame(frame, subtree=True)
         for frame in scene.frame_names:
-            if frame not in kept:
+            if frame not in current:
                 continue
-            known = scene.stamped_poses(frame)
-            if known is not None and len(known.stamps) and known.stamps[0] < oldest:
-                new = [
+            history = scene.stamped_poses(frame)
+            if history is not None and len(history.stamps) and history.stamps[0] < oldest:
+                pairs = [
                     (stamp, pose)
-                    for stamp, pose in zip(known.stamps, known.poses, strict=True)
+                    for stamp, pose in zip(history.stamps, history.poses, strict=True)
                     if stamp >= oldest
                 ]
                 poses = StampedPoses(
-                    [s for s, _ in new],
-                    [p for _, p in new],
-                    capacity=known.capacity,
-                    window=known.window,
+                    [stamp for stamp, _ in pairs],
+                    [pose for _, pose in pairs],
+                    capacity=history.capacity,
+                    window=history.window,
                 )
                 scene = scene.set_stamped_poses(frame, poses)
             stamps = scene.attribute_stamps(frame)
@@ -364,18 +375,20 @@ class OutdatedRemover(FunctionBlock):
 
 @dataclass(frozen=True)
 class StatePublisher(FunctionBlock):
-    """Derives the PDDL state of the world, and publishes it when it changes.
+    """Derivation of the PDDL state of the world, published when it changes.
 
-    The facts are the attribute ``facts`` of the group of the block, as texts in order.
+    The facts are the attribute ``facts`` of the group of the block, as sorted texts. The block
+    depends on the whole version.
 
     Args:
-        name, input_hook, output_hook: as for :class:`~tmkit.world.FunctionBlock`; it depends on the
-            whole version.
-        domain: as :func:`tmkit.tamp.load_planning_domain` returns it.
-        on_state: called with the facts of each new state, in order, before its version is the
-            present one.
-        q: (n_joints,) the configuration where joints have no histories; the zero configuration if
-            omitted.
+        name: as for :class:`~tmkit.world.FunctionBlock`.
+        input_hook: as for :class:`~tmkit.world.FunctionBlock`.
+        output_hook: as for :class:`~tmkit.world.FunctionBlock`.
+        domain: planning domain of :func:`tmkit.tamp.load_planning_domain`.
+        on_state: function that is called with the sorted facts of each new state, before its
+            version is published.
+        q: (n_joints,) configuration if joints have no histories. Defaults to the zero
+            configuration.
     """
 
     inputs: ClassVar[_Patterns] = {}
@@ -384,9 +397,9 @@ class StatePublisher(FunctionBlock):
     on_state: Callable[[tuple[str, ...]], None] | None = field(default=None, kw_only=True)
     q: tuple[float, ...] | None = field(default=None, kw_only=True)
 
-    def execute(self, scene: SceneGraph, found: Found) -> Edit:
+    def execute(self, scene: SceneGraph, matches: Matches) -> Edit:
         """Return the edit that sets the facts."""
-        del found
+        del matches
         q: NDArray[np.float64] | None = newest_configuration(scene)
         if q is None:
             q = scene.zero_configuration() if self.q is None else np.asarray(self.q, dtype=float)

@@ -1,1 +1,1 @@
-"""The service of a world: a server, clients in other processes and machines, and what carries their messages."""
+"""Service of a world: server, clients in other processes and machines, and transports."""

@@ -1,4 +1,4 @@
-"""Access to a server: limits, tokens, requests and bytes a second, and requests that wait."""
+"""Access to a server: limits, tokens, request rates and waiting requests."""
 
 from __future__ import annotations
 
@@ -17,25 +17,29 @@ from tmkit.spatial.plain import convert_fields
 from tmkit.world.service import messages as m
 from tmkit.world.service.transports import Reply
 
-_REMEMBERED = 10_000  # tokens or sessions whose requests are counted
+_MAX_BUCKETS = 10_000
+"""Number of tokens or sessions whose requests are counted."""
+
+_IDLE_WAIT = 3600.0
+"""Longest time that the thread of the followers waits [s]."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceLimits:
-    """How much a server takes and gives.
+    """Limits of a server.
 
     Attributes:
         message_bytes: size of a request.
-        operations: edits or queries in one request.
-        frames: frames of the world.
-        requests_per_second: of one token, or of one session where there are no tokens.
-        bytes_per_second: of their requests and answers.
-        followers: requests that wait for changes.
-        followers_per_token: those of one token, or of one session where there are no tokens.
-        kept_versions: versions that can be fetched and edited from.
-        upload_bytes: size of the shapes that were sent and are in no frame yet.
-        log_bytes: size of the versions after which a log begins anew with the whole scene; at least
-            eight times it.
+        operations: number of edits or queries in one request.
+        frames: number of frames of the world.
+        requests_per_second: request rate of one token, or of one session without tokens.
+        bytes_per_second: rate of the bytes of their requests and replies.
+        followers: number of requests that wait for changes.
+        followers_per_token: those of one token, or of one session without tokens.
+        kept_versions: number of versions that can be fetched and edited from.
+        upload_bytes: size of the received shapes that are in no frame yet.
+        log_bytes: size of the versions after which a log restarts with the whole scene. At least
+            eight times the size of the scene.
     """
 
     message_bytes: int = 16_000_000
@@ -54,56 +58,60 @@ class ServiceLimits:
 
 
 class Access:
-    """Knows the roles of tokens, or lets anyone write if there are none, and counts what each takes."""
+    """Roles of tokens, and request rates of tokens or sessions. Without tokens, all may write."""
 
     def __init__(self, tokens: Mapping[str, str] | None, limits: ServiceLimits) -> None:
-        self._roles = (
-            None if tokens is None else {_hashed(token): role for token, role in tokens.items()}
-        )
+        self._roles: dict[bytes, str] | None = None
+        if tokens is not None:
+            self._roles = {_hash_token(token): role for token, role in tokens.items()}
         self._limits = limits
         self._buckets: OrderedDict[bytes, list[float]] = OrderedDict()
         self._lock = threading.Lock()
 
     def principal(self, request: m.Request) -> tuple[bytes, str]:
-        """Return whose limits count, and the role."""
+        """Return the identity whose limits apply to a request, and its role."""
         if self._roles is None:
             return request.session, "write"
-        known = _hashed(request.token)
-        if known not in self._roles:
-            reason = "this token is not known here" if request.token else "a token is needed here"
+        digest = _hash_token(request.token)
+        if digest not in self._roles:
+            reason = "this token is unknown" if request.token else "a token is required"
             raise ServiceError(reason, kind="token")
-        return known, self._roles[known]
+        return digest, self._roles[digest]
 
     def charge(self, principal: bytes, requests: int, size: int) -> None:
-        """Count a request, or the bytes of an answer, and refuse what comes too fast."""
+        """Count requests and bytes of a principal.
+
+        Raises:
+            ServiceError: if they exceed its rates.
+        """
         limits, now = self._limits, clock.monotonic()
         with self._lock:
             bucket = self._buckets.setdefault(
                 principal, [limits.requests_per_second, limits.bytes_per_second, now]
             )
             self._buckets.move_to_end(principal)
-            if len(self._buckets) > _REMEMBERED:
+            if len(self._buckets) > _MAX_BUCKETS:
                 self._buckets.popitem(last=False)
-            passed, bucket[2] = now - bucket[2], now
-            for place, rate in enumerate((limits.requests_per_second, limits.bytes_per_second)):
-                bucket[place] = min(rate, bucket[place] + passed * rate)
+            elapsed, bucket[2] = now - bucket[2], now
+            for index, rate in enumerate((limits.requests_per_second, limits.bytes_per_second)):
+                bucket[index] = min(rate, bucket[index] + elapsed * rate)
             if requests and (bucket[0] < 1.0 or bucket[1] <= 0.0):
                 raise ServiceError(
-                    "too many requests or bytes a second; this server takes less", kind="rate"
+                    "too many requests or bytes a second for this server", kind="rate"
                 )
             bucket[0] -= requests
             bucket[1] -= size
 
 
 def read_tokens(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Read a file of tokens: on each line ``read`` or ``write`` and a token of at least 16 characters; ``#`` comments.
+    """Return the roles of a token file by token.
 
-    Returns:
-        The roles by token.
+    Each line has ``read`` or ``write`` and a token of at least 16 characters. Comments begin with
+    ``#``.
 
     Raises:
-        MissingFileError: it is not there.
-        FileFormatError: a line says something else, or there is no token at all.
+        MissingFileError: if the file is missing.
+        FileFormatError: if a line has another format, or there is no token.
     """
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
@@ -122,41 +130,58 @@ def read_tokens(path: str | os.PathLike[str]) -> dict[str, str]:
         if words:
             tokens[words[1]] = words[0]
     if not tokens:
-        raise FileFormatError.at(path, "there is no token in it")
+        raise FileFormatError.at(path, "contains no token")
     return tokens
 
 
-def _hashed(token: str) -> bytes:
-    # found by its digest, so timing reveals nothing of it
+def _hash_token(token: str) -> bytes:
+    """Return the digest of a token. A lookup by digest reveals nothing of it by timing."""
     return hashlib.sha256(token.encode()).digest()
 
 
 class Waiter:
-    """A request that waits for changes, of a token or session (``principal``)."""
+    """Request that waits for changes.
+
+    Args:
+        number: number of the request.
+        body: body of the request.
+        reply: function that sends the reply.
+        principal: token or session of the request.
+    """
 
     def __init__(self, number: int, body: m.Follow, reply: Reply, principal: bytes = b"") -> None:
-        self.number, self.body, self.reply, self.since = number, body, reply, body.since
+        self.number = number
+        self.body = body
+        self.reply = reply
         self.principal = principal
+        self.since = body.since
         self.end = clock.monotonic() + body.wait
 
     def advance(self, number: int) -> None:
-        """Record that the version with this number is no news."""
+        """Record that the version of a number has no changes for the request."""
         self.since = number
 
 
 class Followers:
-    """Bounded waiters, answered by a thread of their own at the first news: ``news`` is None where there are none."""
+    """Waiting requests, answered by a separate thread after the first change.
+
+    Args:
+        limits: limits of the number of waiting requests.
+        changes: function that returns the reply with changes, None without changes.
+        no_changes: function that returns the reply after the waiting time.
+        reject: function that returns the reply of an error.
+    """
 
     def __init__(
         self,
         limits: ServiceLimits,
         *,
-        news: Callable[[Waiter], m.Reply | None],
-        nothing: Callable[[Waiter], m.Reply],
-        refused: Callable[[BaseException], m.Reply],
+        changes: Callable[[Waiter], m.Reply | None],
+        no_changes: Callable[[Waiter], m.Reply],
+        reject: Callable[[BaseException], m.Reply],
     ) -> None:
         self._limits = limits
-        self._news_for, self._nothing_for, self._refused = news, nothing, refused
+        self._changes, self._no_changes, self._reject = changes, no_changes, reject
         self._waiters: list[Waiter] = []
         self._news = threading.Condition()
         self._has_news = self._is_closed = False
@@ -166,31 +191,32 @@ class Followers:
         self._thread.start()
 
     def add(self, waiter: Waiter) -> None:
-        """Let a request wait; ServiceError where too many do, of all or of its token."""
+        """Add a waiting request.
+
+        Raises:
+            ServiceError: if too many requests wait, in total or of its token.
+        """
         with self._news:
-            of_one = sum(other.principal == waiter.principal for other in self._waiters)
-            if of_one >= self._limits.followers_per_token:
-                reason = (
-                    f"{of_one} requests of this token or session wait for changes; at most as"
-                    " many may"
-                )
+            count = sum(each.principal == waiter.principal for each in self._waiters)
+            if count >= self._limits.followers_per_token:
+                reason = f"{count} requests of this token or session wait for changes, the limit"
                 raise ServiceError(reason, kind="busy")
             if len(self._waiters) >= self._limits.followers:
-                reason = f"{len(self._waiters)} requests wait for changes; at most as many may"
+                reason = f"{len(self._waiters)} requests wait for changes, the limit"
                 raise ServiceError(reason, kind="busy")
             self._waiters.append(waiter)
             self._has_news = True
             self._news.notify()
 
     def wake(self) -> None:
-        """Answer those for whom there is something new; without any, the thread need not wake up."""
-        with self._news:
+        """Answer the requests that have changes."""
+        with self._news:  # without waiting requests, the thread need not wake up
             if self._waiters:
                 self._has_news = True
                 self._news.notify()
 
     def close(self) -> None:
-        """Answer all, and end the thread."""
+        """Answer all requests, and end the thread."""
         with self._news:
             self._is_closed = True
             self._news.notify()
@@ -200,7 +226,7 @@ class Followers:
         while True:
             with self._news:
                 now = clock.monotonic()
-                due = min((waiter.end for waiter in self._waiters), default=now + 3600.0)
+                due = min((waiter.end for waiter in self._waiters), default=now + _IDLE_WAIT)
                 if not self._has_news and not self._is_closed:
                     self._news.wait(max(0.0, due - now))
                 self._has_news = False
@@ -208,11 +234,11 @@ class Followers:
             now, answered = clock.monotonic(), set[int]()
             for waiter in waiters:
                 try:
-                    answer = self._news_for(waiter)
+                    answer = self._changes(waiter)
                     if answer is None and (now >= waiter.end or is_last):
-                        answer = self._nothing_for(waiter)
+                        answer = self._no_changes(waiter)
                 except Exception as error:
-                    answer = self._refused(error)
+                    answer = self._reject(error)
                 if answer is not None:
                     answered.add(id(waiter))
                     waiter.reply(m.encode((m.FORMAT, waiter.number, answer)))
@@ -222,25 +248,24 @@ class Followers:
                 return
 
 
-def matching(scene: SceneGraph, asked: m.Filter) -> set[str]:
-    """Return the frames that a client follows. O(n) where it is given a distance."""
+def find_followed_frames(scene: SceneGraph, condition: m.Filter) -> set[str]:
+    """Return the frames of a scene that meet the conditions of a client. O(n) with a distance."""
     names = set(scene.frame_names)
-    if asked.subtree is not None:
-        names = set(scene.subtree(asked.subtree)) if asked.subtree in scene else set()
-    if asked.classes:
-        names.intersection_update(
-            *[{f for name in asked.classes for f in scene.frames_of_class(name)}]
-        )
-    if asked.near is not None and names:
-        center, distance = asked.near
+    if condition.subtree is not None:
+        names = set(scene.subtree(condition.subtree)) if condition.subtree in scene else set()
+    if condition.classes:
+        names &= {frame for name in condition.classes for frame in scene.frames_of_class(name)}
+    if condition.near is not None and names:
+        center, distance = condition.near
         if center not in scene:
             return set()
-        at = scene.at(scene.zero_configuration() if asked.q is None else asked.q)
-        here, root = at.pose(center).translation, scene.root(center)
+        kinematics = scene.at(scene.zero_configuration() if condition.q is None else condition.q)
+        origin, root = kinematics.pose(center).translation, scene.root(center)
+
+        def is_in_range(name: str) -> bool:
+            offset = kinematics.pose(name).translation - origin
+            return float((offset**2).sum()) <= distance**2
+
         names = {name for name in names if scene.root(name) == root}
-        names = {
-            name
-            for name in names
-            if float(((at.pose(name).translation - here) ** 2).sum()) <= distance**2
-        }
+        names = {name for name in names if is_in_range(name)}
     return names

@@ -1,8 +1,8 @@
 """Clients of a served world, and replicas that follow it.
 
-A client sends a request again until it is answered or its time is up; the server executes an edit
-once, so a lost answer does no harm. One thread at a time edits by one client; queries may run
-beside each other.
+A client repeats a request until it is answered or its time is up. The server executes an edit once,
+so a lost reply does no harm. One thread at a time edits by one client; queries may run in
+parallel.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tmkit.store.blobs import blob_of_shape
 from tmkit.store.encoding import DifferenceWriter
 from tmkit.world.live_scene import LiveScene
 from tmkit.world.service import messages as m
-from tmkit.world.service.edits import CollectedEdits, Mirror, WorldEdits, numbers
+from tmkit.world.service.edits import EditCollector, Mirror, WorldEdits, configuration_values
 from tmkit.world.service.transport_registry import load_transport
 from tmkit.world.service.transports import DEFAULT_ADDRESS, Transport
 from tmkit.world.service.zenoh.registration import ZENOH
@@ -35,45 +35,56 @@ from tmkit.world.service.zenoh.registration import ZENOH
 with importing("msgspec", "world", "a served world needs"):
     import msgspec
 
-_answers = msgspec.msgpack.Decoder(m.Answer)
-_FOLLOW = 10.0  # seconds that a request for changes waits
-_ATTEMPTS = 20  # of an edit that others were faster than
+_answer_decoder = msgspec.msgpack.Decoder(m.Answer)
+
+_FOLLOW_WAIT = 10.0
+"""Time that a request for changes waits at the server [s]."""
+
+_MAX_EDIT_ATTEMPTS = 20
+"""Number of attempts at an edit that conflicts with edits of others."""
+
+_RECONNECTION_INTERVAL = 0.02
+"""Time between requests while no server is reachable [s]."""
 
 
 class WorldChange(NamedTuple):
-    """What is new of the frames that a client follows.
+    """Change of the frames that a client follows.
 
     Attributes:
         version: number of the version.
-        is_anew: all that was known before is void: it is the first, or the server has begun anew.
-        gone: names of frames that were removed or renamed, or that the filter holds for no more.
-        frames: those that are new or changed.
+        is_reset: whether all earlier changes are void: at the first change, or after a restart of
+            the server.
+        removed: names of frames that are removed, renamed or outside of the filter.
+        frames: new or changed frames.
     """
 
     version: int
-    is_anew: bool
-    gone: tuple[str, ...]
+    is_reset: bool
+    removed: tuple[str, ...]
     frames: tuple[FrameSpecification, ...]
 
 
 class Client(WorldEdits, Closing):
-    """Reads and edits a served world.
+    """Client that reads and edits a served world.
 
     Args:
-        transport: to the server; closed with the client.
-        token: what the server knows the client by, where it wants one.
-        timeout: seconds until a request that is not answered is an error.
-        retry: seconds until a request that is not answered is sent again.
+        transport: transport to the server, closed with the client.
+        token: token of the client, if the server requires one.
+        timeout: time after which an unanswered request is an error [s].
+        retry: time after which an unanswered request is sent again [s].
     """
 
     def __init__(
         self, transport: Transport, *, token: str = "", timeout: float = 10.0, retry: float = 1.0
     ) -> None:
-        self._transport, self._token, self._timeout, self._retry = transport, token, timeout, retry
+        self._transport = transport
+        self._token = token
+        self._timeout = timeout
+        self._retry = retry
         self._session, self._numbers = os.urandom(16), itertools.count()
         self._editing = threading.RLock()
         self._sent: set[str] = set()  # digests of shapes that the server has
-        self._mirror = Mirror(self._ask)
+        self._mirror = Mirror(self._request)
 
     def close(self) -> None:
         """Close the transport."""
@@ -90,17 +101,18 @@ class Client(WorldEdits, Closing):
         """Return the pose of a frame.
 
         Args:
-            frame: the frame.
-            relative_to: of which frame; its root if omitted.
-            q: the configuration; needed with joints on the path.
-            stamp: a time, for edges that have stamped poses: the pose then, interpolated.
+            frame: frame.
+            relative_to: reference frame. Defaults to its root.
+            q: configuration, needed with joints on the path.
+            stamp: time at which edges with stamped poses are interpolated [s].
 
         Raises:
-            ServiceError: an unknown frame, or whatever :meth:`~tmkit.graph.SceneGraph.pose`
-                refuses.
+            ServiceError: if the frame is unknown, or :meth:`~tmkit.graph.SceneGraph.pose` raises.
         """
-        query = m.PoseQuery(frame, relative_to, covariance=False, q=numbers(q), stamp=stamp)
-        return _pose(self._ask(m.Poses([query]), m.Value).value[0][0])
+        query = m.PoseQuery(
+            frame, relative_to, covariance=False, q=configuration_values(q), stamp=stamp
+        )
+        return _pose(self._request(m.Poses([query]), m.Value).value[0][0])
 
     def gaussian_pose(
         self,
@@ -113,10 +125,10 @@ class Client(WorldEdits, Closing):
         """Return the pose of a frame with its covariance; see :meth:`gaussian_poses`.
 
         Args:
-            frame: the frame.
-            relative_to: of which frame; its root if omitted.
-            q: the configuration; needed with joints on the path.
-            stamp: a time, as for :func:`tmkit.graph.gaussian_pose`.
+            frame: frame.
+            relative_to: reference frame. Defaults to its root.
+            q: configuration, needed with joints on the path.
+            stamp: time, as for :func:`tmkit.graph.gaussian_pose`.
         """
         return self.gaussian_poses([(frame, relative_to)], q=q, stamp=stamp)[0]
 
@@ -130,60 +142,63 @@ class Client(WorldEdits, Closing):
         """Return poses of frames relative to others, with covariance, all in one version.
 
         Args:
-            queries: frames, each with the one that it is relative to, None for its root.
-            q: the configuration; needed with joints on a path.
-            stamp: a time, as for :func:`tmkit.graph.gaussian_pose`.
+            queries: frames, each with its reference frame, None for its root.
+            q: configuration, needed with joints on a path.
+            stamp: time, as for :func:`tmkit.graph.gaussian_pose`.
         """
-        asked = [
-            m.PoseQuery(frame, relative_to, q=numbers(q), stamp=stamp)
-            for frame, relative_to in queries
+        values = configuration_values(q)
+        body = m.Poses([m.PoseQuery(*query, q=values, stamp=stamp) for query in queries])
+        poses = self._request(body, m.Value).value
+        return [
+            GaussianPose(_pose(mean), m.covariance_matrix(covariance)) for mean, covariance in poses
         ]
-        found = self._ask(m.Poses(asked), m.Value).value
-        return [GaussianPose(_pose(mean), m.matrix(covariance)) for mean, covariance in found]
 
     def look(self, what: str, frame: str = "") -> Any:
-        """Return a fact about the tree or a frame.
+        """Return a property of the tree or of a frame.
 
         Args:
             what: ``exists``, ``frames``, ``roots``, ``joints``, ``parent``, ``children``,
                 ``ancestors``, ``root``, ``subtree``, ``body``, ``classes``, ``class`` (the frames
                 of a class), ``groups`` or ``attributes``.
-            frame: the frame, or the class, that it is about.
+            frame: the frame, or the class.
         """
-        return self._ask(m.Look(what, frame), m.Value).value
+        return self._request(m.Look(what, frame), m.Value).value
 
     def specification(self, frame: str) -> FrameSpecification:
-        """Return all that the world says of a frame."""
-        return self._mirror.frames(self._ask(m.Frames([frame]), m.View).record)[0]
+        """Return the specification of a frame."""
+        return self._mirror.frames(self._request(m.Frames([frame]), m.View).record)[0]
 
     def server_status(self) -> m.ServiceStatus:
-        """Return what the server says of itself: version, fingerprint, counts."""
-        found: m.ServiceStatus = self._ask(m.GetStatus(), m.ServiceStatus)
-        return found
+        """Return the version, fingerprint and counts of the server."""
+        status: m.ServiceStatus = self._request(m.GetStatus(), m.ServiceStatus)
+        return status
 
     def scene(self, version: int | None = None) -> SceneGraph:
-        """Return a version of the world as a scene. Of that of now only what has changed since the last is sent.
+        """Return a version of the world as a scene.
+
+        For the present version, only the changes since the last one are sent.
 
         Args:
-            version: its number, of those that the server still keeps; that of now if omitted.
+            version: number of a version that the server stores. Defaults to the present one.
         """
         if version is not None:
-            whole = self._ask(m.Fetch(version), m.Whole)
-            return self._mirror.applied(whole.record, m.EMPTY)
+            whole = self._request(m.Fetch(version), m.Whole)
+            return self._mirror.apply_record(whole.record, m.EMPTY)
         with self._editing:
-            return self._mirror.refreshed()
+            return self._mirror.refresh()
 
     def _operate(self, *operations: m.Operation, shapes: Sequence[Shape] = ()) -> None:
         self._send(list(operations), shapes)
 
     @contextlib.contextmanager
     def edit(self, *, version: int | None = None) -> Iterator[WorldEdits]:
-        """Collect edits that make one version when the block ends; an exception discards them.
+        """Collect edits that make one version when the block ends. An exception discards them.
 
         Args:
-            version: refuse them unless this is the version of now (``kind`` is ``conflict``).
+            version: version number. The edits are rejected if another version is present (``kind``
+                is ``conflict``).
         """
-        edits = CollectedEdits()
+        edits = EditCollector()
         yield edits
         self._send(edits.operations, edits.shapes, version=version)
 
@@ -192,45 +207,47 @@ class Client(WorldEdits, Closing):
     ) -> SceneGraph:
         """Make any edit of a scene, as :meth:`~tmkit.world.LiveScene.update` does.
 
-        The function takes the version of now; what it changes is sent, and merged frame by frame
-        with what others have changed meanwhile. Where both changed the same, it is called again
-        with the new version, 20 times at most.
+        The difference that the function makes is sent, and merged frame by frame with the changes
+        of others. If both changed the same frame, the function is called again with the new
+        version, 20 times at most.
 
         Args:
-            edit: a function of the present version, such as ``lambda scene: scene.set_shapes("cup",
+            edit: function of the present version, such as ``lambda scene: scene.set_shapes("cup",
                 [shape])``.
-            is_exact: call it again whatever others have changed.
+            is_exact: whether any change of others leads to another call.
 
         Returns:
-            The scene that the function made.
+            The scene that the function returned.
 
         Raises:
-            ServiceError: the server refuses the edit, or others were always faster.
+            ServiceError: if the server rejects the edit, or all attempts conflict with other edits.
         """
         with self._editing:
             for attempt in itertools.count(1):
-                before = self._mirror.refreshed()
-                made = edit(before)
+                before = self._mirror.refresh()
+                after = edit(before)
                 writer = DifferenceWriter(self._mirror.keys.key)
-                record = writer.encode(diff(before, made), made)
+                record = writer.encode(diff(before, after), after)
                 if record is None:
                     reason = (
-                        "a name comes to mean another frame, and its old one goes on: make two"
-                        " edits of it"
+                        "a frame takes the name of another frame that stays: split this into two"
+                        " edits"
                     )
                     raise ServiceError(reason, kind="edit")
-                if made is before:
-                    return made
+                if after is before:
+                    return after
                 base = self._mirror.version
+                version = base if is_exact else None
                 try:
-                    self._send(
-                        [m.Change(base, record)], writer.blobs(), version=base if is_exact else None
-                    )
+                    self._send([m.Change(base, record)], writer.blobs(), version=version)
                 except ServiceError as error:
-                    if attempt == _ATTEMPTS or error.data["kind"] not in ("conflict", "gone"):
+                    if attempt == _MAX_EDIT_ATTEMPTS or error.data["kind"] not in (
+                        "conflict",
+                        "gone",
+                    ):
                         raise
                     continue
-                return made
+                return after
         raise AssertionError
 
     def _send(
@@ -241,16 +258,16 @@ class Client(WorldEdits, Closing):
             for attempt in range(2):
                 for shape in shapes:
                     if shape.digest not in self._sent:
-                        self._ask(m.PutBlob(blob_of_shape(shape)), m.Done)
+                        self._request(m.PutBlob(blob_of_shape(shape)), m.Done)
                         self._sent.add(shape.digest)
                 try:
-                    done: m.Done = self._ask(
+                    done: m.Done = self._request(
                         m.Edit(operations, self._mirror.world, version), m.Done
                     )
                     return done.version
                 except ServiceError as error:
                     self._sent.clear()
-                    # else the server has forgotten one
+                    # After the error "unknown", the shapes are sent again once.
                     if attempt or not shapes or error.data["kind"] != "unknown":
                         raise
         raise AssertionError
@@ -265,26 +282,31 @@ class Client(WorldEdits, Closing):
         rate: float | None = None,
         timeout: float | None = None,
     ) -> Iterator[WorldChange]:
-        """Yield changes of some frames: first all of them, then what changes, enters or leaves.
+        """Yield the changes of selected frames, first all of them.
 
-        Versions between may be skipped, the last is always told. A frame is followed while all that
-        is given holds.
+        Versions between may be skipped, but not the last. A frame is followed while it meets all
+        conditions.
 
         Args:
-            subtree: it is this frame, or below it.
-            classes: it has one of these.
-            near: its origin lies within a distance (m) of that of a frame: (frame, distance).
-            q: the configuration at which; zero if omitted.
-            rate: changes a second at most.
-            timeout: end when nothing has changed for so many seconds; never if omitted.
+            subtree: root of the subtree of the frames.
+            classes: classes, one of which each frame has.
+            near: center frame, and largest distance between the origins [m].
+            q: configuration of that distance. Zero by default.
+            rate: largest rate of changes [1/s].
+            timeout: time without a change after which the iteration ends [s]. Infinite if omitted.
         """
-        asked = m.Filter(subtree, list(classes), near, numbers(q))
+        condition = m.Filter(subtree, list(classes), near, configuration_values(q))
         world, since, ready = b"", -1, 0.0
         end = None if timeout is None else clock.monotonic() + timeout
         while True:
             clock.sleep(max(0.0, ready - clock.monotonic()))
-            wait = _FOLLOW if end is None else min(_FOLLOW, max(0.0, end - clock.monotonic()))
-            view = self._ask(m.Follow(world, since, wait, filter=asked), m.View, wait=wait)
+            wait = (
+                _FOLLOW_WAIT
+                if end is None
+                else min(_FOLLOW_WAIT, max(0.0, end - clock.monotonic()))
+            )
+            body = m.Follow(world, since, wait, filter=condition)
+            view = self._request(body, m.View, wait=wait)
             if view.since != since or view.version != since or view.world != world:
                 world, since = view.world, view.version
                 ready = clock.monotonic() + (1.0 / rate if rate else 0.0)
@@ -295,30 +317,46 @@ class Client(WorldEdits, Closing):
                 return
 
     def replica(self, *, rate: float | None = None) -> Replica:
-        """Return a copy of the world that follows it, by ``rate`` versions a second at most, or each as it comes."""
+        """Return a copy of the world that follows it.
+
+        Args:
+            rate: largest rate of versions [1/s]. By default, each version is received at once.
+        """
         return Replica(self, rate=rate)
 
-    def _ask(self, body: m.Body, kind: Any, *, wait: float = 0.0) -> Any:
-        """Send a request until it is answered or time is up, and return the answer; refusals are a ServiceError."""
+    def _request(self, body: m.Body, kind: Any, *, wait: float = 0.0) -> Any:
+        """Send a request until it is answered, and return the reply.
+
+        Args:
+            body: body of the request.
+            kind: type of the reply.
+            wait: time that the request waits at the server [s].
+
+        Raises:
+            ArgumentError: if the request cannot be encoded.
+            ServiceError: if the server rejects the request, or its reply is invalid.
+            TimeLimitError: if the time is up.
+        """
         number = next(self._numbers)
         try:
             message = m.encode((m.FORMAT, self._token, self._session, number, body))
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise ArgumentError(f"this cannot be sent: {error}") from None
         end = clock.monotonic() + self._timeout + wait
-        while (left := end - clock.monotonic()) > 0.0:
-            begun = clock.monotonic()
-            data = self._transport.request(message, timeout=min(left, self._retry + wait))
+        while (remaining := end - clock.monotonic()) > 0.0:
+            start = clock.monotonic()
+            data = self._transport.request(message, timeout=min(remaining, self._retry + wait))
             if data is None:
-                # no server is there yet
-                clock.sleep(max(0.0, min(left, 0.02 - (clock.monotonic() - begun))))
+                # The server may not be reachable yet.
+                pause = _RECONNECTION_INTERVAL - (clock.monotonic() - start)
+                clock.sleep(max(0.0, min(remaining, pause)))
                 continue
             try:
-                answer = _answers.decode(data)
+                answer = _answer_decoder.decode(data)
                 reply = m.replies.decode(answer.body) if answer.number in (number, -1) else None
             except (msgspec.MsgspecError, RecursionError) as error:
-                raise ServiceError(f"the answer is none: {error}", kind="format") from None
-            if isinstance(reply, m.Refused):
+                raise ServiceError(f"the answer is invalid: {error}", kind="format") from None
+            if isinstance(reply, m.Rejected):
                 raise ServiceError(reply.reason, kind=reply.kind)
             if isinstance(reply, kind):
                 return reply
@@ -326,28 +364,28 @@ class Client(WorldEdits, Closing):
 
 
 class Replica(LiveScene, Closing):
-    """A copy of a served world: a live scene whose versions are those of the server, some skipped.
+    """Copy of a served world: a live scene whose versions are those of the server, some skipped.
 
-    An edit (:meth:`update`) goes to the server, and is in the replica when it returns. While the
-    server cannot be reached, the last version stays, and :attr:`failure` says why.
+    An edit (:meth:`update`) is sent to the server, and is in the replica after the call. While the
+    server is unreachable, the last version stays, and :attr:`failure` has the reason.
 
     Args:
-        client: of the server; it is not closed with the replica.
-        rate: versions a second that it takes at most; each as soon as it comes if omitted.
+        client: client of the server. It is not closed with the replica.
+        rate: largest rate of versions [1/s]. By default, each version is received at once.
 
     Attributes:
-        failure: why the last request failed, or what listeners raised of this version; None while
-            all is well.
+        failure: reason of the failure of the last request, or errors of listeners of the present
+            version. None without failures.
 
     Raises:
-        ServiceError: the server refuses to be followed.
-        TimeLimitError: it does not answer.
+        ServiceError: if the server rejects the request.
+        TimeLimitError: if the server does not reply.
     """
 
     def __init__(self, client: Client, *, rate: float | None = None) -> None:
         self._client, self._interval = client, 1.0 / rate if rate else 0.0
-        self._mirror = Mirror(client._ask)
-        super().__init__(self._mirror.refreshed())
+        self._mirror = Mirror(client._request)
+        super().__init__(self._mirror.refresh())
         self.failure: str | None = None
         self._is_closed = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="tmkit replica", daemon=True)
@@ -359,48 +397,48 @@ class Replica(LiveScene, Closing):
         return self._mirror.version
 
     def update(self, edit: Callable[[SceneGraph], SceneGraph]) -> SceneGraph:
-        """Make an edit at the server, see :meth:`Client.update`, and return the version here that has it."""
+        """Make an edit at the server, as :meth:`Client.update`, and return the version with it."""
         self._client.update(edit)
         return self.wait_for(self._client.server_status().version)
 
     def wait_for(self, version: int, timeout: float = 10.0) -> SceneGraph:
-        """Return the scene as soon as it has a version.
+        """Return the scene as soon as it has reached a version.
 
         Args:
-            version: number on the server.
-            timeout: seconds to wait.
+            version: number of the version on the server.
+            timeout: longest time to wait [s].
 
         Raises:
-            TimeLimitError: it does not come.
+            TimeLimitError: if the version is not reached before the timeout.
         """
         with self._changed:
             if not self._changed.wait_for(lambda: self.version >= version, timeout):
-                raise TimeLimitError(f"version {version} has not come within {timeout:g} s")
+                raise TimeLimitError(f"version {version} was not received within {timeout:g} s")
             return self.scene
 
     def close(self) -> None:
-        """Follow no more; the last version stays."""
+        """End following. The last version stays."""
         self._is_closed.set()
         self._thread.join()
 
     def _follow(self) -> None:
-        ready, told = 0.0, None  # what listeners raised of the version here
+        ready, listener_error = 0.0, None
         while not self._is_closed.wait(max(0.0, ready - clock.monotonic())):
             try:
-                scene = self._mirror.refreshed(wait=0.5)
+                scene = self._mirror.refresh(wait=0.5)
             except (ServiceError, TimeLimitError) as error:
                 self.failure = str(error)
                 self._is_closed.wait(0.1)
                 continue
             with self._lock:
                 if scene is not self.scene:
-                    ready, told = clock.monotonic() + self._interval, None
+                    ready, listener_error = clock.monotonic() + self._interval, None
                     try:
                         self._record(scene)
-                        self._put(scene)
-                    except TmkitError as error:  # of a recorder, or listeners
-                        told = str(error)
-                self.failure = told
+                        self._publish(scene)
+                    except TmkitError as error:  # of a recorder or of listeners
+                        listener_error = str(error)
+                self.failure = listener_error
 
 
 def connect(
@@ -412,20 +450,20 @@ def connect(
     timeout: float = 10.0,
     settings: Mapping[str, Any] | None = None,
 ) -> Client:
-    """Return a client of a world that ``tmkit serve`` holds.
+    """Return a client of a world that ``tmkit serve`` serves.
 
     Args:
-        address: where the server listens.
-        token: what it knows the client by, where it wants one.
+        address: address of the server.
+        token: token of the client, if the server requires one.
         world: name of the world.
         transport: name of the transport, of the entry points ``tmkit.transports``.
-        timeout: seconds until a request that is not answered is an error.
-        settings: of the transport, such as the certificates of
+        timeout: time after which an unanswered request is an error [s].
+        settings: settings of the transport, such as the certificates of
             :class:`~tmkit.world.service.zenoh.transport.ZenohTransport`.
 
     Raises:
-        UnknownNameError: there is no such transport.
-        MissingExtraError: it needs an extra.
+        UnknownNameError: if the transport is unknown.
+        MissingExtraError: if the transport needs an extra.
     """
     carrier = load_transport(transport, address, listen=False, world=world, settings=settings)
     return Client(carrier, token=token, timeout=timeout)

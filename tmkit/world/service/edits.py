@@ -1,10 +1,10 @@
-"""Edits of a served world, by the names of those of a scene, and the world as a client knows it, by differences."""
+"""Edits of a served world by the names of scene edits, and the scene of a client."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,19 +12,19 @@ import numpy.typing as npt
 from tmkit.errors import ArgumentError, ServiceError, TmkitError
 from tmkit.graph import AttachedShape, Fixed, FrameSpecification, Joint, SceneGraph, Shape
 from tmkit.graph.attributes import value_and_stamp
-from tmkit.spatial import Pose
+from tmkit.spatial import GaussianPose, Pose
 from tmkit.store.blobs import shape_of_blob
 from tmkit.store.encoding import DifferenceWriter, decode_difference
 from tmkit.world.service import messages as m
 
 
 class WorldEdits:
-    """Edits of a served world, each as the method of :class:`~tmkit.graph.SceneGraph` of the same name.
+    """Edits of a served world, each as the method of :class:`~tmkit.graph.SceneGraph` of its name.
 
-    A :class:`Client` sends each at once. An object that ``client.edit()`` returns collects them.
+    A :class:`Client` sends each at once. The object of ``client.edit()`` collects them.
 
     Raises:
-        ServiceError: the server refuses the edit; ``kind`` and the message say why.
+        ServiceError: if the server rejects the edit. ``kind`` and the message have the reason.
     """
 
     def _operate(self, *operations: m.Operation, shapes: Sequence[Shape] = ()) -> None:
@@ -35,52 +35,52 @@ class WorldEdits:
         name: str,
         parent: str | None,
         *,
-        pose: Pose | None = None,
+        pose: Pose | GaussianPose | None = None,
         joint: Joint | None = None,
         body: str | None = None,
         classes: Sequence[str] = (),
         shapes: Sequence[AttachedShape | Shape] = (),
-        covariance: npt.ArrayLike | None = None,
-        attributes: Mapping[str, Any] | None = None,
     ) -> None:
         """Add a frame.
 
         Args:
-            name: unique among frames.
-            parent: its parent; None for a root.
-            pose: parent_from_frame at joint value 0; the identity if omitted.
-            joint: how it moves relative to its parent; fixed if omitted.
-            body: the body it is on; one of its own name if omitted.
-            classes: what it is, e.g. ``movable``.
-            shapes: those on it.
-            covariance: (6, 6) of [rho, theta], m and rad, in the frame's axes; exact if omitted.
-            attributes: JSON values by key.
+            name: unique name.
+            parent: parent frame; None for a root.
+            pose: parent_from_frame at joint value 0. Its covariance is that of a ``GaussianPose``,
+                ordered [rho, theta] [m, rad], in the frame's axes. Defaults to the exact identity.
+            joint: joint between the parent and the frame. Fixed by default.
+            body: body of the frame. Defaults to a new body of the frame's name.
+            classes: classes of the frame, such as ``movable``.
+            shapes: shapes attached to the frame.
         """
+        mean = pose.mean if isinstance(pose, GaussianPose) else pose or Pose()
         frame = FrameSpecification(
             name,
             parent,
-            pose=pose or Pose(),
+            pose=mean,
             joint=joint or Fixed(),
             body=body,
             classes=classes,
             shapes=shapes,
-        ).replace(attributes=attributes or {})
+        )
         writer = DifferenceWriter(lambda *_: os.urandom(16))
-        record = m.record_of_frames([frame], m.EMPTY, writer)
+        record = m.encode_frames([frame], m.EMPTY, writer)
         operations: list[m.Operation] = [m.Change(-1, record)]
-        if covariance is not None:
-            operations.append(m.SetPose(name, seven(frame.pose), covariance_bytes(covariance)))
+        if isinstance(pose, GaussianPose):
+            covariance = covariance_bytes(pose.covariance)
+            operations.append(m.SetPose(name, pose_values(mean), covariance))
         self._operate(*operations, shapes=writer.blobs())
 
     def set_pose(self, frame: str, pose: Pose, *, covariance: npt.ArrayLike | None = None) -> None:
         """Set the pose of a frame in its parent.
 
         Args:
-            frame: the frame.
-            pose: parent_from_frame, at joint value 0.
-            covariance: (6, 6) of [rho, theta], m and rad, in the frame's axes; stays if omitted.
+            frame: frame.
+            pose: parent_from_frame at joint value 0.
+            covariance: (6, 6) covariance, ordered [rho, theta] [m, rad], in the frame's axes. If
+                omitted, the present one stays.
         """
-        self._operate(m.SetPose(frame, seven(pose), covariance_bytes(covariance)))
+        self._operate(m.SetPose(frame, pose_values(pose), covariance_bytes(covariance)))
 
     def add_stamped_pose(
         self, frame: str, pose: Pose, *, stamp: float, covariance: npt.ArrayLike | None = None
@@ -88,32 +88,38 @@ class WorldEdits:
         """Add a pose at a time to the history of a frame's edge.
 
         Args:
-            frame: the frame.
-            pose: parent_from_frame, at joint value 0.
-            stamp: seconds, on any clock.
-            covariance: as of :meth:`set_pose`.
+            frame: frame.
+            pose: parent_from_frame at joint value 0.
+            stamp: time on any clock [s].
+            covariance: as for :meth:`set_pose`.
         """
-        self._operate(m.AddStampedPose(frame, seven(pose), stamp, covariance_bytes(covariance)))
+        self._operate(
+            m.AddStampedPose(frame, pose_values(pose), stamp, covariance_bytes(covariance))
+        )
 
     def reparent(
         self, frame: str, parent: str, *, pose: Pose | None = None, q: npt.ArrayLike | None = None
     ) -> None:
-        """Move a frame, with all below it, under another parent.
+        """Move a frame with its subtree under another parent.
 
         Args:
-            frame: the frame.
-            parent: its new parent.
-            pose: parent_from_frame; if omitted, the frame stays where it is.
-            q: the configuration at which it stays; needed with joints on the path.
+            frame: frame.
+            parent: new parent.
+            pose: parent_from_frame. If omitted, the frame stays in place.
+            q: configuration at which it stays in place, needed with joints on the path.
         """
-        self._operate(m.Reparent(frame, parent, None if pose is None else seven(pose), numbers(q)))
+        self._operate(
+            m.Reparent(
+                frame, parent, None if pose is None else pose_values(pose), configuration_values(q)
+            )
+        )
 
     def remove_frame(self, frame: str, *, subtree: bool = False) -> None:
         """Remove a frame.
 
         Args:
-            frame: the frame.
-            subtree: with all below it; else a frame with children is refused.
+            frame: frame.
+            subtree: whether to remove its subtree too. If false, a frame with children is rejected.
         """
         self._operate(m.RemoveFrame(frame, subtree))
 
@@ -121,19 +127,19 @@ class WorldEdits:
         """Set an attribute of a frame.
 
         Args:
-            frame: the frame.
-            key: of the attribute.
-            value: a JSON value; None is one, and stays (``null``). It may be a ``graph.Stamped``.
+            frame: frame.
+            key: key of the attribute.
+            value: JSON value, which may be None (``null``), or a ``graph.Stamped``.
 
         Raises:
-            SceneError: if the value is not JSON, as of the scene's own method.
+            SceneError: if the value is not JSON.
         """
         plain, stamp = value_and_stamp(key, value)
-        self._operate(m.SetAttribute(frame, key, m.sent(plain), stamp))
+        self._operate(m.SetAttribute(frame, key, m.encode_attribute(plain), stamp))
 
 
-class CollectedEdits(WorldEdits):
-    """Keeps the operations and the shapes of edits."""
+class EditCollector(WorldEdits):
+    """Collector of the operations and the shapes of edits."""
 
     def __init__(self) -> None:
         self.operations: list[m.Operation] = []
@@ -144,53 +150,63 @@ class CollectedEdits(WorldEdits):
         self.shapes += shapes
 
 
-def seven(pose: Pose) -> Any:
-    """Return a pose as it is sent."""
+def pose_values(pose: Pose) -> m.PoseValues:
+    """Return a pose as the numbers of a message."""
     if not isinstance(pose, Pose):
         raise ArgumentError(f"expected a Pose, not {type(pose).__name__}")
-    return pose.as_array().tolist()
+    return cast("m.PoseValues", pose.as_array().tolist())
 
 
 def covariance_bytes(values: npt.ArrayLike | None) -> bytes | None:
-    """Return a covariance as it is sent."""
+    """Return a covariance as the bytes of a message."""
     return None if values is None else np.asarray(values, dtype="<f8").tobytes()
 
 
-def numbers(values: npt.ArrayLike | None) -> Any:
-    """Return a configuration as it is sent."""
-    return None if values is None else np.asarray(values, dtype=float).tolist()
+def configuration_values(values: npt.ArrayLike | None) -> list[float] | None:
+    """Return a configuration as the numbers of a message."""
+    if values is None:
+        return None
+    return cast("list[float]", np.asarray(values, dtype=float).tolist())
 
 
 class Mirror:
-    """What a client knows of the world: the last version that it has seen, noise sources and shapes."""
+    """Copy of a served world: its last received version, with noise sources and shapes.
 
-    def __init__(self, ask: Callable[..., Any]) -> None:
-        self._ask = ask
+    Args:
+        request: function that sends a request and returns the reply, as ``Client._request``.
+    """
+
+    def __init__(self, request: Callable[..., Any]) -> None:
+        self._request = request
         self.world, self.version, self.scene = b"", -1, m.EMPTY
         self.keys = m.SourceKeys()
 
-    def refreshed(self, *, wait: float = 0.0) -> SceneGraph:
-        """Return the version of now, or, after waiting for another one than the last, the last."""
+    def refresh(self, *, wait: float = 0.0) -> SceneGraph:
+        """Update the scene to the present version, and return it.
+
+        Args:
+            wait: longest time to wait for another version than the last [s].
+        """
         body = m.Follow(self.world, self.version, wait)
-        answer = self._ask(body, m.Whole | m.Changes, wait=wait)
+        answer = self._request(body, m.Whole | m.Changes, wait=wait)
         if isinstance(answer, m.Whole):
-            self.scene = self.applied(answer.record, m.EMPTY)
+            self.scene = self.apply_record(answer.record, m.EMPTY)
             self.world, self.version = answer.world, answer.version
         elif answer.record:
-            self.scene = self.applied(answer.record, self.scene)
+            self.scene = self.apply_record(answer.record, self.scene)
             self.version = answer.version
         elif answer.fingerprint and answer.fingerprint != self.scene.fingerprint:
-            self.version = -1  # begin anew
-            return self.refreshed()
-        self.keys.forget(self.scene)
+            self.version = -1  # request the whole scene
+            return self.refresh()
+        self.keys.prune(self.scene)
         return self.scene
 
-    def applied(self, record: bytes, base: SceneGraph) -> SceneGraph:
+    def apply_record(self, record: bytes, base: SceneGraph) -> SceneGraph:
         """Return a scene after a difference from the server."""
         return base.apply(self._read(record, base))
 
     def frames(self, record: bytes) -> list[FrameSpecification]:
-        """Return frames that are sent by themselves."""
+        """Return the frames of a record without a scene."""
         return [
             frame.after for frame in self._read(record, m.EMPTY).frames if frame.after is not None
         ]
@@ -209,13 +225,13 @@ class Mirror:
             RecursionError,
         ) as error:
             raise ServiceError(
-                f"what the server sent is no scene: {error}", kind="format"
+                f"the record of the server is invalid: {error}", kind="format"
             ) from error
 
     def _shape(self, digest: str, source: str) -> Shape:
-        known = m.shape_named(self.scene, digest)
-        if known is None:
-            known = shape_of_blob(self._ask(m.GetBlob(digest), m.Blob).data, source)
-            if known.digest != digest:
+        shape = m.find_shape(self.scene, digest)
+        if shape is None:
+            shape = shape_of_blob(self._request(m.GetBlob(digest), m.Blob).data, source)
+            if shape.digest != digest:
                 raise ServiceError(f"the shape of digest {digest} has another one", kind="format")
-        return known
+        return shape

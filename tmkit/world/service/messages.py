@@ -1,12 +1,12 @@
-"""Messages of the service, format 1: MessagePack arrays, each value checked when it is read.
+"""Messages of the service, format 1: MessagePack arrays, with checked values.
 
-A request is ``[format, token, session, number, body]``, an answer ``[format, number, body]``; a
+A request is ``[format, token, session, number, body]``, a reply ``[format, number, body]``. A
 body is an array that begins with its tag. The page on the wire format
-(docs/reference/wire_format.md) lists them for other languages. Scenes and differences are records
-of :mod:`tmkit.store.encoding`, shapes with arrays blobs of :mod:`tmkit.store.blobs`.
+(docs/reference/wire_format.md) lists the messages for other languages. Scenes and differences are
+records of :mod:`tmkit.store.encoding`, shapes with arrays are blobs of :mod:`tmkit.store.blobs`.
 
-Invariant: reading a message runs no code and reads no file. What its values mean is checked by the
-    core.
+Invariant: reading a message runs no code and reads no file. The core checks the meaning of its
+    values.
 """
 
 from __future__ import annotations
@@ -29,27 +29,39 @@ with importing("msgspec", "world", "a served world needs"):
     import msgspec
 
 FORMAT = 1
+"""Format of the messages."""
+
 EMPTY = SceneGraph(root=None)
-Seven = tuple[float, float, float, float, float, float, float]
+"""Scene without frames, the base of whole scenes."""
+
+PoseValues = tuple[float, float, float, float, float, float, float]
+"""Translation [m] and quaternion (x, y, z, w)."""
+
 Name = Annotated[str, msgspec.Meta(max_length=10_000)]
-# 36 numbers, little-endian, row by row
+"""Name of a frame, class or attribute."""
+
 Covariance = Annotated[bytes, msgspec.Meta(min_length=288, max_length=288)]
+"""36 little-endian doubles, row by row."""
+
 SessionId = Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]
+"""Random identity of a client."""
+
 Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=60.0)]
+"""Duration [s]."""
 
 
 class _Message(msgspec.Struct, array_like=True, gc=False):
-    pass
+    """Message that is encoded as an array of its fields."""
 
 
 class Prefix(_Message):
-    """The one value that a request of any format begins with."""
+    """First value of a request of any format."""
 
     format: int
 
 
 class Request(_Message):
-    """What a client sends; ``number`` grows with each new request of a session, and stays when it is sent again."""
+    """Request of a client. A new request of a session has a greater number, a retry the same."""
 
     format: int
     token: Annotated[str, msgspec.Meta(max_length=1000)]
@@ -59,7 +71,7 @@ class Request(_Message):
 
 
 class Answer(_Message):
-    """What a server sends."""
+    """Answer of a server."""
 
     format: int
     number: int
@@ -67,40 +79,43 @@ class Answer(_Message):
 
 
 class SetPose(_Message, tag="pose"):
-    """As :meth:`~tmkit.graph.SceneGraph.set_pose`; the covariance stays when it is None."""
+    """Edit as :meth:`~tmkit.graph.SceneGraph.set_pose`. The covariance stays by default."""
 
     frame: Name
-    pose: Seven
+    pose: PoseValues
     covariance: Covariance | None = None
 
 
 class AddStampedPose(_Message, tag="stamped"):
-    """As :meth:`~tmkit.graph.SceneGraph.add_stamped_pose`."""
+    """Edit as :meth:`~tmkit.graph.SceneGraph.add_stamped_pose`."""
 
     frame: Name
-    pose: Seven
+    pose: PoseValues
     stamp: float
     covariance: Covariance | None = None
 
 
 class Reparent(_Message, tag="reparent"):
-    """As :meth:`~tmkit.graph.SceneGraph.reparent`: without a pose the frame stays where it is."""
+    """Edit as :meth:`~tmkit.graph.SceneGraph.reparent`. The frame stays in place by default."""
 
     frame: Name
     parent: Name
-    pose: Seven | None = None
+    pose: PoseValues | None = None
     q: list[float] | None = None
 
 
 class RemoveFrame(_Message, tag="remove"):
-    """As :meth:`~tmkit.graph.SceneGraph.remove_frame`."""
+    """Edit as :meth:`~tmkit.graph.SceneGraph.remove_frame`."""
 
     frame: Name
     subtree: bool = False
 
 
 class SetAttribute(_Message, tag="attribute"):
-    """As :meth:`~tmkit.graph.SceneGraph.set_attribute`; None is a value, JSON's null; the stamp is in seconds."""
+    """Edit as :meth:`~tmkit.graph.SceneGraph.set_attribute`, with a stamp [s].
+
+    The value None is JSON's null.
+    """
 
     frame: Name
     key: Name
@@ -109,7 +124,10 @@ class SetAttribute(_Message, tag="attribute"):
 
 
 class Change(_Message, tag="change"):
-    """Any edit: the difference to a version of the world, or with base -1 to the empty scene, such as new frames."""
+    """Any edit, as the difference to a version of the world.
+
+    With base -1 it is the difference to the empty scene, as for new frames.
+    """
 
     base: int
     record: bytes
@@ -119,7 +137,10 @@ Operation = SetPose | AddStampedPose | Reparent | RemoveFrame | SetAttribute | C
 
 
 class Edit(_Message, tag="edit"):
-    """Operations that make one version, all or none; refused unless ``version``, if given, is that of now."""
+    """Operations that make one version, all or none.
+
+    The edit is rejected if ``version`` is set and is not the present version.
+    """
 
     operations: list[Operation]
     world: bytes = b""
@@ -127,13 +148,13 @@ class Edit(_Message, tag="edit"):
 
 
 class PutBlob(_Message, tag="put blob"):
-    """A shape with arrays, sent before the change that names it."""
+    """Shape with arrays, sent before the change that uses it."""
 
     data: bytes
 
 
 class PoseQuery(_Message):
-    """A pose of one frame relative to another one, or to its root."""
+    """Pose of a frame relative to another one, or to its root."""
 
     frame: Name
     relative_to: Name | None = None
@@ -143,88 +164,101 @@ class PoseQuery(_Message):
 
 
 class Poses(_Message, tag="poses"):
-    """Poses in one version; answered by a list of (seven numbers, covariance or None)."""
+    """Query of poses in one version. The reply is a list of (seven numbers, covariance)."""
 
     queries: list[PoseQuery]
 
 
 class Look(_Message, tag="look"):
-    """A question about the tree or a frame, by its name in :data:`tmkit.world.service.server.LOOKS`."""
+    """Query of the tree or a frame, by its name in :data:`tmkit.world.service.server.LOOKS`."""
 
     what: str
     name: Name = ""
 
 
 class Frames(_Message, tag="frames"):
-    """All that the world says of some frames; answered by a :class:`View`."""
+    """Query of whole frames. The reply is a :class:`View`."""
 
     names: list[Name]
 
 
 class Fetch(_Message, tag="fetch"):
-    """A whole version, that of now by default."""
+    """Query of a whole version, by default the present one."""
 
     version: int | None = None
 
 
 class Filter(_Message):
-    """Which frames a client follows: those for which all that is given holds."""
+    """Selection of the frames that a client follows: those that meet all conditions.
 
-    subtree: Name | None = None  # the frame and all below it
-    classes: list[Name] = []  # has one of them
-    # its origin lies within this distance of the frame's, metres
+    Attributes:
+        subtree: root of the subtree of the frames.
+        classes: classes, one of which each frame has.
+        near: center frame, and largest distance between the origins [m].
+        q: configuration of that distance. Zero by default.
+    """
+
+    subtree: Name | None = None
+    classes: list[Name] = []
     near: tuple[Name, float] | None = None
-    q: list[float] | None = None  # the configuration at which; zero by default
+    q: list[float] | None = None
 
 
 class Follow(_Message, tag="follow"):
-    """Changes since a version, as soon as there are some; those of the filter as a :class:`View`.
+    """Query of the changes since a version, answered after the next change.
 
-    ``delay`` has no effect: a client that wants fewer answers sends its next request later.
+    With a filter, the reply is a :class:`View`.
+
+    Attributes:
+        world: identity of the world.
+        since: version of the client, -1 for none.
+        wait: time after which the reply is empty.
+        delay: without effect. A client delays its next request in place of it.
+        filter: selection of frames.
     """
 
     world: bytes
-    since: int  # -1: nothing is known yet
-    wait: Seconds = 10.0  # until the answer says that nothing is new
+    since: int
+    wait: Seconds = 10.0
     delay: Seconds = 0.0
     filter: Filter | None = None
 
 
 class GetBlob(_Message, tag="get blob"):
-    """A shape with arrays, by digest."""
+    """Query of a shape with arrays, by digest."""
 
     digest: Annotated[str, msgspec.Meta(max_length=100)]
 
 
 class GetStatus(_Message, tag="status"):
-    """Version, fingerprint and counts of the server."""
+    """Query of the version, fingerprint and counts of the server."""
 
 
 Body = Edit | PutBlob | Poses | Look | Frames | Fetch | Follow | GetBlob | GetStatus
 
 
-class Refused(_Message, tag="refused"):
-    """Why a request had no effect."""
+class Rejected(_Message, tag="refused"):
+    """Reason for which a request had no effect."""
 
     kind: str
     reason: str
 
 
 class Done(_Message, tag="done"):
-    """The version in which an edit is."""
+    """Version of an edit."""
 
     world: bytes
     version: int
 
 
 class Value(_Message, tag="value"):
-    """The answer to :class:`Poses` and :class:`Look`."""
+    """Answer to :class:`Poses` and :class:`Look`."""
 
     value: Any
 
 
 class Whole(_Message, tag="whole"):
-    """A version as the difference to the empty scene."""
+    """Version as the difference to the empty scene."""
 
     world: bytes
     version: int
@@ -232,7 +266,7 @@ class Whole(_Message, tag="whole"):
 
 
 class Changes(_Message, tag="changes"):
-    """The difference of a version to the one that the client has; empty, with a fingerprint, when there is none."""
+    """Difference of a version to that of the client; empty, with a fingerprint, if unchanged."""
 
     version: int
     record: bytes
@@ -240,30 +274,38 @@ class Changes(_Message, tag="changes"):
 
 
 class View(_Message, tag="view"):
-    """What is new of the frames that are followed: names of those that left, and whole the others."""
+    """Changes of the frames that a client follows.
+
+    Attributes:
+        world: identity of the world.
+        since: version of the client; -1 if earlier changes are void.
+        version: version of the server.
+        gone: names of frames that are removed or outside of the filter.
+        record: record of the whole new and changed frames.
+    """
 
     world: bytes
-    since: int  # the client's version; -1: it forgets what it knew
+    since: int
     version: int
     gone: list[str]
     record: bytes
 
 
 class Blob(_Message, tag="blob"):
-    """A shape with arrays."""
+    """Shape with arrays."""
 
     data: bytes
 
 
 class ServiceStatus(_Message, tag="status"):
-    """What a server says of itself.
+    """State of a server.
 
     Attributes:
-        world: 16 bytes, its identity; a server that recovers from a log keeps it.
-        version: number of the version of now.
-        frames: how many it has.
-        fingerprint: of its content.
-        counts: messages, edits and refusals by kind, since the server began.
+        world: identity of the world (16 bytes), which a server restores from a log.
+        version: number of the present version.
+        frames: number of frames.
+        fingerprint: fingerprint of the content.
+        counts: messages, edits and rejections by kind, since the start of the server.
     """
 
     world: bytes
@@ -273,75 +315,91 @@ class ServiceStatus(_Message, tag="status"):
     counts: dict[str, int]
 
 
-Reply = Refused | Done | Value | Whole | Changes | View | Blob | ServiceStatus
+Reply = Rejected | Done | Value | Whole | Changes | View | Blob | ServiceStatus
 encode = msgspec.msgpack.Encoder().encode
-_INTEGER = 1
+"""Encoder of messages."""
+
+_LONG_INTEGER_CODE = 1
 """Code of the extension type of integers beyond 64 bits."""
 
+_MIN_PRUNED_SOURCES = 10_000
+"""Number of noise sources below which none are pruned."""
 
-def sent(value: object) -> Any:
-    """Return an attribute as it is sent: integers beyond 64 bits are decimal text of an extension type."""
+
+def encode_attribute(value: object) -> Any:
+    """Return an attribute as it is sent, with integers beyond 64 bits as decimal text."""
     if isinstance(value, dict):
-        return {key: sent(item) for key, item in value.items()}
+        return {key: encode_attribute(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [sent(item) for item in value]
+        return [encode_attribute(item) for item in value]
     is_long = isinstance(value, int) and not -(2**63) <= value < 2**64
-    return msgspec.msgpack.Ext(_INTEGER, str(value).encode()) if is_long else value
+    return msgspec.msgpack.Ext(_LONG_INTEGER_CODE, str(value).encode()) if is_long else value
 
 
-def received(code: int, data: memoryview) -> int:
-    """Return the value of an extension type; ValueError where it is none that :func:`sent` makes."""
-    if code != _INTEGER:
+def decode_extension(code: int, data: memoryview) -> int:
+    """Return the value of an extension type.
+
+    Raises:
+        ValueError: if :func:`encode_attribute` does not create the type.
+    """
+    if code != _LONG_INTEGER_CODE:
         raise ValueError(f"there is no extension type {code}")
     return int(bytes(data[:1_000]))
 
 
-bodies: msgspec.msgpack.Decoder[Body] = msgspec.msgpack.Decoder(Body, ext_hook=received)
-replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply, ext_hook=received)
+bodies: msgspec.msgpack.Decoder[Body] = msgspec.msgpack.Decoder(Body, ext_hook=decode_extension)
+replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply, ext_hook=decode_extension)
 
 
 def apply(
     operation: SetPose | AddStampedPose | Reparent | RemoveFrame | SetAttribute, edit: SceneEdit
 ) -> None:
-    """Make an edit."""
+    """Apply an operation to an edit of a scene."""
     match operation:
         case SetPose(frame, pose):
             edit.set_pose(frame, Pose.from_array(pose))
         case AddStampedPose(frame, pose, stamp):
             edit.add_stamped_pose(frame, Pose.from_array(pose), stamp=stamp)
         case Reparent(frame, parent, pose, q):
-            placed = None if pose is None else Pose.from_array(pose)
-            edit.reparent(frame, parent, pose=placed, q=None if q is None else np.array(q))
+            edit.reparent(
+                frame,
+                parent,
+                pose=None if pose is None else Pose.from_array(pose),
+                q=None if q is None else np.array(q),
+            )
         case RemoveFrame(frame, subtree):
             edit.remove_frame(frame, subtree=subtree)
         case SetAttribute(frame, key, value, stamp):
             edit.set_attribute(frame, key, value if stamp is None else Stamped(value, stamp))
     if isinstance(operation, SetPose | AddStampedPose) and operation.covariance is not None:
-        edit.set_covariance(operation.frame, matrix(operation.covariance))
+        edit.set_covariance(operation.frame, covariance_matrix(operation.covariance))
 
 
-def matrix(data: bytes) -> np.ndarray[Any, np.dtype[np.float64]]:
+def covariance_matrix(data: bytes) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return the (6, 6) matrix of a covariance."""
     return np.ndarray((6, 6), "<f8", data)
 
 
-def record_of_frames(
+def encode_frames(
     frames: Sequence[FrameSpecification], scene: SceneGraph, writer: DifferenceWriter
 ) -> bytes:
-    """Return the record of frames alone, as if they were new."""
+    """Return the record of frames as if they were new."""
     difference = SceneDifference(
-        [FrameDifference(k + 1, None, frame) for k, frame in enumerate(frames)]
+        [FrameDifference(number, None, frame) for number, frame in enumerate(frames, start=1)]
     )
     return writer.encode(difference, scene) or b""
 
 
 class SourceKeys:
-    """Noise sources and their names on the wire: 16 bytes, unique in all processes, so that errors stay correlated."""
+    """Keys of noise sources in messages: 16 bytes, unique in all processes.
+
+    They keep errors correlated across processes.
+    """
 
     def __init__(self) -> None:
         self._keys: dict[NoiseSource, bytes] = {}
         self._sources: dict[bytes, NoiseSource] = {}
-        self._room = 10_000
+        self._prune_size = _MIN_PRUNED_SOURCES
         self._prefix, self._numbers = os.urandom(8), itertools.count()
 
     def key(self, source: NoiseSource, _place: int = 0) -> bytes:
@@ -353,34 +411,42 @@ class SourceKeys:
         return key
 
     def source(self, key: bytes, dimension: int, label: str) -> NoiseSource:
-        """Return the source of a key; ValueError where it is none, or that of a source of another dimension."""
-        known = self._sources.get(key)
-        if known is None:
+        """Return the source of a key, a new one for a new key.
+
+        Raises:
+            ValueError: if the key has not 16 bytes, or its source has another dimension.
+        """
+        source = self._sources.get(key)
+        if source is None:
             if len(key) != 16:
                 raise ValueError("the key of a noise source has 16 bytes")
-            known = self._sources[key] = NoiseSource(dimension, label[:1000])
-            self._keys[known] = key
-        if known.dimension != dimension:
+            source = self._sources[key] = NoiseSource(dimension, label[:1000])
+            self._keys[source] = key
+        if source.dimension != dimension:
             raise ValueError(f"noise source {key.hex()} has two dimensions")
-        return known
+        return source
 
-    def forget(self, scene: SceneGraph) -> None:
-        """Forget now and then the sources that a scene lacks: nothing else holds them for long. O(1) in the mean."""
-        if len(self._keys) > self._room:
-            noises = [noise for f in scene.noisy_frames if (noise := scene.noise(f)) is not None]
-            noises += [
-                f.twist_noise
-                for n in scene.twist_frames
-                if (f := scene.specification(n)).twist_noise
-            ]
-            self._keys = {
-                s: self._keys[s] for noise in noises for s in noise.sources if s in self._keys
-            }
-            self._sources = {key: source for source, key in self._keys.items()}
-            self._room = 10_000 + 2 * len(self._keys)
+    def prune(self, scene: SceneGraph) -> None:
+        """Remove the sources that a scene lacks, if there are many. O(1) amortized.
+
+        Nothing else references these sources for long.
+        """
+        if len(self._keys) <= self._prune_size:
+            return
+        noises = [scene.noise(frame) for frame in scene.noisy_frames]
+        noises += [scene.specification(frame).twist_noise for frame in scene.twist_frames]
+        self._keys = {
+            source: self._keys[source]
+            for noise in noises
+            if noise is not None
+            for source in noise.sources
+            if source in self._keys
+        }
+        self._sources = {key: source for source, key in self._keys.items()}
+        self._prune_size = _MIN_PRUNED_SOURCES + 2 * len(self._keys)
 
 
-def shape_named(scene: SceneGraph, digest: str) -> Shape | None:
-    """Return a shape of a scene by its digest. O(n)."""
+def find_shape(scene: SceneGraph, digest: str) -> Shape | None:
+    """Return a shape of a scene by its digest, None if it has none. O(n)."""
     parts = (part for frame in scene.frame_names for part in scene.shapes(frame))
     return next((part.shape for part in parts if part.shape.digest == digest), None)

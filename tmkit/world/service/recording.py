@@ -1,26 +1,29 @@
-"""A transport that records: what it keeps is on disk before any answer that was given after it leaves.
+"""Transport with a log: records are on disk before any later reply is sent.
 
-It wraps another transport. A record is appended to one file at once; if it cannot be, as on a full
-disk, what was written of it is cut, and the caller receives the error. A thread synchronises the
-file (``fdatasync``), and then sends the answers that waited for it: many edits share one
-synchronisation, and queries wait only while records do. If the synchronisation fails, no answer
-leaves any more, and :attr:`RecordingTransport.failure` is the reason.
+It wraps another transport. A record is appended to one file at once. If that fails, as on a full
+disk, the written part is cut, and the caller receives the error. A thread synchronises the file
+(``fdatasync``), and then sends the replies that waited for it. Many edits share one
+synchronisation, and queries wait only while records do. If the synchronisation fails, no further
+reply is sent, and :attr:`RecordingTransport.failure` has the reason.
 
-A restart, a record that makes those before it needless, begins a new file, which is written beside
-the log and synchronised, and then takes its name. A kill leaves the one or the other, whole. Where
-the disk has no room for both, it is appended like any other.
+A restart is a record that makes earlier ones needless. It begins a new file, which is written
+beside the log and synchronised, and then renamed to it. After a kill there is the old or the new
+file, complete. If the disk has no room for both, the record is appended like any other.
 
-A record is a header of 21 bytes (magic ``tmkr``, length, CRC-32, size of the file that was
-synchronised when it was written, flag) and its bytes. The last record of a new file is empty and
-says that those before it are on disk. When the file is opened, all of it is checked. A record that
-is damaged while a later one says that it had been synchronised is damage of what was acknowledged:
-an error that names the offset. Without such a one it is what a killed process or a power cut left
-of records that were never acknowledged: it is cut, with a note in the log of the program.
-Invariant: what is read is what was kept since the last restart, in order, and all of it that was
-acknowledged.
+A record is a header of 21 bytes (magic ``tmkr``, length, CRC-32, synchronised size of the file at
+the time of writing, flag) and its bytes. The last record of a new file is an empty mark that the
+records before it are on disk.
 
-:class:`WorldLog` keeps the versions of a world so, and in a folder beside the file the shapes with
-arrays that they name.
+All of a file is checked when it is opened. If a later record states that a damaged one was
+synchronised, an acknowledged record is damaged, which is an error with the offset. Otherwise the
+damage is the rest of unacknowledged records after a kill or a power cut. It is cut, with a note in
+the log of the program.
+
+Invariant: the records that are read are those since the last restart, in order, and include all
+acknowledged ones.
+
+:class:`WorldLog` stores the versions of a world in such a log, and their shapes with arrays in a
+folder beside the file.
 """
 
 from __future__ import annotations
@@ -53,30 +56,49 @@ with importing("msgspec", "world", "a served world needs"):
 
 _logger = logging.getLogger(__name__)
 _MAGIC = b"tmkr"
-# magic, length, checksum of what follows it, synchronised size, flag
+"""First bytes of a record."""
+
 _HEADER = struct.Struct("<4sIIQB")
-_CHECKED = 12  # offset of what the checksum is of
-_LARGEST = 2**30
-_PLAIN, _RESTART, _MARK = 0, 1, 2  # flags; a mark only says what is synchronised
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
+"""Header of a record: magic, length, checksum, synchronised size and flag."""
+
+_CHECKSUM_START = 12
+"""Offset in a record from which on bytes are part of the checksum."""
+
+_MAX_RECORD_SIZE = 2**30
+"""Largest size of a record [bytes]."""
+
+_PLAIN_FLAG = 0
+"""Flag of a record."""
+
+_RESTART_FLAG = 1
+"""Flag of a record that makes earlier ones needless."""
+
+_MARK_FLAG = 2
+"""Flag of an empty record that only states the synchronised size."""
+
+_OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
+"""Flags with which the file is opened."""
+
+_MIN_SNAPSHOT_RATIO = 8
+"""Ratio of the versions' size to the snapshot's size before the next snapshot."""
 
 
 class RecordingTransport(Transport):
-    """Wraps a transport and keeps records in a file, which one process at a time may use.
+    """Transport that wraps another one and appends records to a file of one process.
 
     Args:
-        transport: the one that carries the messages.
-        path: the file; made if it is missing.
+        transport: transport of the messages.
+        path: file. It is created if it is missing.
 
     Attributes:
-        failure: why the file cannot be synchronised; None while it can.
-        notes: what was cut when the file was opened.
-        restarts: how many have become the beginning of the file since.
+        failure: reason for which the file cannot be synchronised. None without a failure.
+        notes: records that were cut when the file was opened.
+        restarts: number of restarts that began a new file.
 
     Raises:
-        ServiceError: another process uses the file, or it is no regular file.
-        LogDamageError: a record that had been acknowledged is damaged.
-        OutputError: the file cannot be opened.
+        ServiceError: if another process uses the file, or it is not a regular file.
+        LogDamageError: if an acknowledged record is damaged.
+        OutputError: if the file cannot be opened.
     """
 
     def __init__(self, transport: Transport, path: str | os.PathLike[str]) -> None:
@@ -84,26 +106,26 @@ class RecordingTransport(Transport):
         self.failure: str | None = None
         self.notes: tuple[str, ...] = ()
         self.restarts = 0
-        # of synchronisation, and of the file that is begun anew; before the next one
+        # The lock of synchronisation and restarts is acquired before that of the state.
         self._disk = threading.Lock()
         self._changed = threading.Condition()
-        self._waiting: list[tuple[Reply, bytes]] = []
+        self._pending_replies: list[tuple[Reply, bytes]] = []
         self._is_dirty = self._is_busy = self._is_closed = False
-        self._cuts = 0  # of records that were withdrawn
+        self._cuts = 0  # number of truncations
         self._written = self._synchronised = 0  # sizes of the file
         try:
-            self._file = os.open(self._path, _FLAGS, 0o600)
+            self._file = os.open(self._path, _OPEN_FLAGS, 0o600)
             try:
                 if not stat.S_ISREG(os.fstat(self._file).st_mode):
                     raise ServiceError(f"{path}: expected a regular file", kind="log")
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if not os.path.samestat(os.fstat(self._file), os.stat(self._path)):
-                    raise BlockingIOError  # another process has just begun it anew
+                    raise BlockingIOError  # another process has just restarted it
                 if os.pread(self._file, 4, 0)[:4] != _MAGIC[: os.fstat(self._file).st_size]:
                     raise ServiceError(
-                        f"{path}: this is no log of a world; it is left as it is", kind="log"
+                        f"{path}: not a log of a world; the file is unchanged", kind="log"
                     )
-                self._restart = self._checked()
+                self._restart_offset = self._check_records()
             except BaseException:
                 os.close(self._file)
                 raise
@@ -117,40 +139,42 @@ class RecordingTransport(Transport):
         self._thread.start()
 
     def serve(self, handler: Handler) -> None:
-        """Begin to hand requests to a server; its answers leave after the records before them are on disk."""
+        """Begin to pass requests to a server. Replies are sent after earlier records are on disk."""
         self._transport.serve(
-            lambda message, reply: handler(message, lambda answer: self._answer(reply, answer))
+            lambda message, reply: handler(message, lambda answer: self._send_reply(reply, answer))
         )
 
     def request(self, message: bytes, *, timeout: float) -> bytes | None:
         """Send a request by the wrapped transport."""
         return self._transport.request(message, timeout=timeout)
 
-    def keep(self, record: bytes, *, is_restart: bool = False) -> None:
-        """Append a record; answers that are given after this call wait until it is on disk.
+    def append(self, record: bytes, *, is_restart: bool = False) -> None:
+        """Append a record. Answers after this call wait until it is on disk.
 
         Args:
-            record: bytes of the server's own.
-            is_restart: a new server needs no records from before this one; the file begins anew
+            record: bytes of the record.
+            is_restart: whether the record makes earlier ones needless, so that the file may begin
                 with it.
 
         Raises:
-            OutputError: if the record is too large or cannot be written; the file is as it was.
+            OutputError: if the record is too large or cannot be written. The file is unchanged.
         """
-        if len(record) > _LARGEST:
-            raise self._error(f"a record of {len(record):,} bytes; expected at most {_LARGEST:,}")
+        if len(record) > _MAX_RECORD_SIZE:
+            raise self._error(
+                f"a record of {len(record):,} bytes; expected at most {_MAX_RECORD_SIZE:,}"
+            )
         if self.failure is not None or self._is_closed:
             raise self._error(self.failure or "it is closed")
-        flagged = bytes([_RESTART if is_restart else _PLAIN]) + record
+        data = bytes([_RESTART_FLAG if is_restart else _PLAIN_FLAG]) + record
         if is_restart:
             with self._disk, self._changed:
                 try:
-                    self._begin_anew(flagged)
+                    self._restart_file(data)
                     return
                 except OSError as error:
-                    _logger.warning("%s: cannot be shortened: %s", self._path, error.strerror)
+                    _logger.warning("%s: cannot restart: %s", self._path, error.strerror)
         with self._changed:
-            data = _framed(flagged, self._synchronised)
+            data = _frame_record(data, self._synchronised)
             try:
                 _write(self._file, data)
             except OSError as error:
@@ -162,11 +186,11 @@ class RecordingTransport(Transport):
 
     @property
     def size(self) -> int:
-        """Size of the file with all records so far [bytes]."""
+        """Size of the file with all records [bytes]."""
         return self._written
 
-    def withdraw(self, size: int) -> None:
-        """Cut the file to the size that it had before records of which no answer was given."""
+    def truncate(self, size: int) -> None:
+        """Cut the file to an earlier size, before records of which no reply was given."""
         with self._changed:
             if self._written > size:
                 self._cut(size)
@@ -179,7 +203,7 @@ class RecordingTransport(Transport):
             self._fail(error)
         self._written, self._synchronised = size, min(self._synchronised, size)
         self._cuts += 1
-        self._is_dirty = True  # answers wait until the cut is on disk, too
+        self._is_dirty = True  # replies also wait until the cut is on disk
         self._changed.notify()
 
     def _fail(self, error: OSError) -> None:
@@ -194,18 +218,18 @@ class RecordingTransport(Transport):
             f"the log cannot be written: {reason}", path=str(self._path), reason=reason
         )
 
-    def recorded(self) -> Iterator[bytes]:
-        """Yield the records that were there when the file was opened, from the last restart on."""
-        with self._mapped(self._size_at_opening) as data:
-            at = self._restart
-            while at < self._size_at_opening:
-                _, length, _, _, flag = _HEADER.unpack_from(data, at)
-                at += _HEADER.size + length
-                if flag != _MARK:
-                    yield data[at - length : at]
+    def read_records(self) -> Iterator[bytes]:
+        """Yield the records of the file at its opening, from the last restart on."""
+        with self._map_file(self._size_at_opening) as data:
+            offset = self._restart_offset
+            while offset < self._size_at_opening:
+                _, length, _, _, flag = _HEADER.unpack_from(data, offset)
+                offset += _HEADER.size + length
+                if flag != _MARK_FLAG:
+                    yield data[offset - length : offset]
 
     def close(self) -> None:
-        """Write what waits, send the answers, and close the file and the transport."""
+        """Write pending records, send the replies, and close the file and the transport."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
@@ -213,10 +237,10 @@ class RecordingTransport(Transport):
         self._transport.close()
         os.close(self._file)
 
-    def _answer(self, reply: Reply, answer: bytes) -> None:
+    def _send_reply(self, reply: Reply, answer: bytes) -> None:
         with self._changed:
             if self._is_dirty or self._is_busy or self.failure is not None:
-                self._waiting.append((reply, answer))
+                self._pending_replies.append((reply, answer))
                 return
         reply(answer)
 
@@ -224,14 +248,14 @@ class RecordingTransport(Transport):
         while True:
             with self._changed:
                 self._is_busy = False
-                while not self._is_dirty and not self._waiting and not self._is_closed:
+                while not self._is_dirty and not self._pending_replies and not self._is_closed:
                     self._changed.wait()
-                if self.failure is not None or not (self._is_dirty or self._waiting):
+                if self.failure is not None or not (self._is_dirty or self._pending_replies):
                     return
                 self._is_busy = True
             with self._disk:
                 with self._changed:
-                    answers, self._waiting = self._waiting, []
+                    answers, self._pending_replies = self._pending_replies, []
                     size, cuts = self._written, self._cuts
                     is_dirty, self._is_dirty = self._is_dirty, False
                 try:
@@ -247,18 +271,18 @@ class RecordingTransport(Transport):
             for reply, answer in answers:
                 reply(answer)
 
-    def _begin_anew(self, record: bytes) -> None:
-        """Write a file that begins with a record to the disk, and have it take the name; both locks are held."""
+    def _restart_file(self, record: bytes) -> None:
+        """Replace the file by a new one that begins with a record; both locks are held."""
         path = os.path.realpath(self._path)
         new = f"{path}~tmkr"
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(new)  # of a process that was killed
-        file = os.open(new, _FLAGS | os.O_EXCL, 0o600)
+            os.unlink(new)  # left by a killed process
+        file = os.open(new, _OPEN_FLAGS | os.O_EXCL, 0o600)
         try:
             os.fchmod(file, stat.S_IMODE(os.fstat(self._file).st_mode))
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            data = _framed(record, 0)
-            data += _framed(bytes([_MARK]), len(data))
+            data = _frame_record(record, 0)
+            data += _frame_record(bytes([_MARK_FLAG]), len(data))
             _write(file, data)
             os.fdatasync(file)
             os.rename(new, path)
@@ -275,33 +299,35 @@ class RecordingTransport(Transport):
             self._fail(error)
         self.restarts += 1
 
-    def _checked(self) -> int:
-        """Check all records, cut a torn tail, and return the offset of the last restart."""
-        size, restart, at = os.fstat(self._file).st_size, 0, 0
-        with self._mapped(size) as data, memoryview(data) as view:
-            while at < size and (end := _end_of_record(view, at, size)):
-                if view[at + _HEADER.size - 1] == _RESTART:
-                    restart = at
-                at = end
-            later = at
+    def _check_records(self) -> int:
+        """Check all records, cut an incomplete tail, and return the offset of the last restart."""
+        size, restart, valid_size = os.fstat(self._file).st_size, 0, 0
+        with self._map_file(size) as data, memoryview(data) as view:
+            while valid_size < size and (end := _end_of_record(view, valid_size, size)):
+                if view[valid_size + _HEADER.size - 1] == _RESTART_FLAG:
+                    restart = valid_size
+                valid_size = end
+            later = valid_size
             while (later := data.find(_MAGIC, later + 1)) >= 0:
-                if _end_of_record(view, later, size) and _HEADER.unpack_from(view, later)[3] > at:
-                    raise LogDamageError.of(self._path, at)
-        if at < size:
+                if _end_of_record(view, later, size):
+                    synchronised = _HEADER.unpack_from(view, later)[3]
+                    if synchronised > valid_size:
+                        raise LogDamageError.of(self._path, valid_size)
+        if valid_size < size:
             note = (
-                f"{self._path}: {size - at} bytes at offset {at} were never acknowledged and"
-                " are cut"
+                f"{self._path}: {size - valid_size} bytes at offset {valid_size} were never"
+                " acknowledged and are cut"
             )
             _logger.warning("%s", note)
             self.notes = (note,)
-            os.ftruncate(self._file, at)
+            os.ftruncate(self._file, valid_size)
         os.fsync(self._file)
         self._synchronise_folder()
-        self._written = self._synchronised = self._size_at_opening = at
+        self._written = self._synchronised = self._size_at_opening = valid_size
         return restart
 
     def _synchronise_folder(self) -> None:
-        """Bring the name of a new file to the disk."""
+        """Synchronise the folder, which has the name of a new file."""
         folder = os.open(
             os.path.dirname(os.path.realpath(self._path)), os.O_RDONLY | os.O_DIRECTORY
         )
@@ -310,7 +336,7 @@ class RecordingTransport(Transport):
         finally:
             os.close(folder)
 
-    def _mapped(self, size: int) -> mmap.mmap:
+    def _map_file(self, size: int) -> mmap.mmap:
         if size == 0:
             return mmap.mmap(-1, 1)
         data = mmap.mmap(self._file, size, access=mmap.ACCESS_READ)
@@ -318,10 +344,10 @@ class RecordingTransport(Transport):
         return data
 
 
-def _framed(record: bytes, synchronised: int) -> bytes:
-    """Return a record, of which the first byte is the flag, with its header."""
-    checked = struct.pack("<QB", synchronised, record[0]) + record[1:]
-    return struct.pack("<4sII", _MAGIC, len(record) - 1, zlib.crc32(checked)) + checked
+def _frame_record(record: bytes, synchronised: int) -> bytes:
+    """Return a record, whose first byte is the flag, with its header."""
+    content = struct.pack("<QB", synchronised, record[0]) + record[1:]
+    return struct.pack("<4sII", _MAGIC, len(record) - 1, zlib.crc32(content)) + content
 
 
 def _write(file: int, data: bytes) -> None:
@@ -330,19 +356,19 @@ def _write(file: int, data: bytes) -> None:
         view = view[os.write(file, view) :]
 
 
-def _end_of_record(view: memoryview, at: int, size: int) -> int:
-    """Return where a whole record at an offset ends; 0 where there is none."""
-    if at + _HEADER.size > size:
+def _end_of_record(view: memoryview, offset: int, size: int) -> int:
+    """Return the end of a complete record at an offset; 0 without one."""
+    if offset + _HEADER.size > size:
         return 0
-    magic, length, checksum, synchronised, _ = _HEADER.unpack_from(view, at)
-    end: int = at + _HEADER.size + length
-    if magic != _MAGIC or length > _LARGEST or end > size or synchronised > at:
+    magic, length, checksum, synchronised, _ = _HEADER.unpack_from(view, offset)
+    end: int = offset + _HEADER.size + length
+    if magic != _MAGIC or length > _MAX_RECORD_SIZE or end > size or synchronised > offset:
         return 0
-    return end if zlib.crc32(view[at + _CHECKED : end]) == checksum else 0
+    return end if zlib.crc32(view[offset + _CHECKSUM_START : end]) == checksum else 0
 
 
 class _Version(msgspec.Struct, array_like=True, tag="version", gc=False):
-    """A record of the log: a version as its difference to the one before, or to the empty scene."""
+    """Log record of a version as its difference to the one before, or to the empty scene."""
 
     number: int
     session: bytes
@@ -352,7 +378,7 @@ class _Version(msgspec.Struct, array_like=True, tag="version", gc=False):
 
 
 class _Snapshot(msgspec.Struct, array_like=True, tag="snapshot", gc=False):
-    """A record of the log from which a server starts: sessions with their last request and its version."""
+    """Log record of a whole world, with the last request and version of each session."""
 
     world: bytes
     number: int
@@ -365,17 +391,24 @@ _log_records: msgspec.msgpack.Decoder[_Version | _Snapshot] = msgspec.msgpack.De
 )
 
 
-class Recovered(NamedTuple):
-    """What a log holds: identity and version of the world, and of each session the last request with its answer."""
+class RecoveredWorld(NamedTuple):
+    """World of a log.
+
+    Attributes:
+        world: identity of the world.
+        number: number of its version.
+        scene: the version.
+        sessions: last request of each session, with its reply.
+    """
 
     world: bytes
     number: int
     scene: SceneGraph
-    sessions: OrderedDict[bytes, tuple[int, m.Done | m.Refused]]
+    sessions: OrderedDict[bytes, tuple[int, m.Done | m.Rejected]]
 
 
 class WorldLog:
-    """Writes versions to the log of a transport, and reads what it holds; its folder has its name and ``.blobs``."""
+    """Log of the versions of a world, with a folder of its name and ``.blobs`` for shapes."""
 
     def __init__(
         self,
@@ -388,101 +421,127 @@ class WorldLog:
         self._blobs = BlobFolder(Path(f"{os.fspath(path)}.blobs"), max_bytes=limits.message_bytes)
         self._lock = threading.Lock()  # of the folder
         self._named = set[str]()  # digests since the last snapshot
-        self._room = 0  # bytes until the next
+        self._bytes_until_snapshot = 0
 
-    def store(self, shape: Shape) -> None:
-        """Keep a shape with arrays."""
+    def store_shape(self, shape: Shape) -> None:
+        """Store a shape with arrays."""
         with self._lock:
             self._blobs.put(shape)
             self._named.add(shape.digest)
 
-    def stored(self, digest: str, source: str) -> Shape | None:
-        """Return a shape; None where there is none, or a damaged one, which is compared when it is sent again."""
+    def find_shape(self, digest: str, source: str) -> Shape | None:
+        """Return a shape of the folder; None if it is missing or damaged.
+
+        A damaged shape is compared when it is sent again.
+        """
         with contextlib.suppress(StoreDamageError):
             return self._blobs.get(digest, source)
         return None
 
     @property
     def is_snapshot_due(self) -> bool:
-        """Whether the versions since the last snapshot have outgrown it."""
-        return self._room < 0
+        """True if the versions since the last snapshot exceed their limit."""
+        return self._bytes_until_snapshot < 0
 
-    def keep_version(
+    def append_version(
         self, number: int, session: bytes, request: int, record: bytes, *, is_whole: bool
     ) -> None:
-        """Keep a version; OutputError where it cannot be written."""
+        """Append a version.
+
+        Raises:
+            OutputError: if it cannot be written.
+        """
         data = m.encode(_Version(number, session, request, is_whole, record))
-        self._transport.keep(data)
-        self._room -= len(data)
+        self._transport.append(data)
+        self._bytes_until_snapshot -= len(data)
 
     @property
     def size(self) -> int:
-        """Size of the file [bytes], for :meth:`withdraw`."""
+        """Size of the file [bytes], for :meth:`truncate`."""
         return self._transport.size
 
-    def withdraw(self, size: int) -> None:
-        """Remove the versions that were kept since the file had a size; no client has received them."""
-        self._transport.withdraw(size)
+    def truncate(self, size: int) -> None:
+        """Remove the versions after a size of the file. No client has received them."""
+        self._transport.truncate(size)
 
-    def keep_snapshot(
+    def append_snapshot(
         self,
         world: bytes,
         number: int,
-        sessions: Mapping[bytes, tuple[int, m.Done | m.Refused]],
+        sessions: Mapping[bytes, tuple[int, m.Done | m.Rejected]],
         encode: Callable[[], bytes],
     ) -> None:
-        """Begin the log anew with a version that ``encode`` returns, without shapes of older ones only."""
-        self._room = self._limits.log_bytes  # until the next attempt, if this one fails
+        """Restart the log with a version, and remove the shapes that only older versions use.
+
+        Args:
+            world: identity of the world.
+            number: number of the version.
+            sessions: last request of each session, with its reply.
+            encode: function that returns the record of the whole version.
+        """
+        self._bytes_until_snapshot = (
+            self._limits.log_bytes
+        )  # until the next attempt, if this one fails
         before, self._named = self._named, set()
-        restarts, is_begun = self._transport.restarts, False
+        restarts, is_restarted = self._transport.restarts, False
         try:
-            done = [(s, r, d.version) for s, (r, d) in sessions.items() if isinstance(d, m.Done)]
+            done = [
+                (session, request, answer.version)
+                for session, (request, answer) in sessions.items()
+                if isinstance(answer, m.Done)
+            ]
             data = m.encode(_Snapshot(world, number, done, encode()))
-            self._transport.keep(data, is_restart=True)
-            is_begun = self._transport.restarts > restarts
+            self._transport.append(data, is_restart=True)
+            is_restarted = self._transport.restarts > restarts
         finally:
-            if not is_begun:
+            if not is_restarted:
                 self._named |= before
-        self._room = max(self._limits.log_bytes, 8 * len(data))
-        if is_begun:
+        self._reset_snapshot_size(data)
+        if is_restarted:
             with self._lock:
                 self._blobs.remove_all_but(before | self._named)
 
-    def recovered(self) -> Recovered | None:
-        """Return what the log holds, None if it is new; ValueError where it is no log of versions."""
-        replay, world, at = None, b"", 0
-        # requests of sessions and their versions
-        last: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
-        decode, add = _log_records.decode, None
-        for data in self._transport.recorded():
-            record = decode(data)
+    def _reset_snapshot_size(self, snapshot: bytes) -> None:
+        """Set the size of the versions until the next snapshot."""
+        size = _MIN_SNAPSHOT_RATIO * len(snapshot)
+        self._bytes_until_snapshot = max(self._limits.log_bytes, size)
+
+    def recover(self) -> RecoveredWorld | None:
+        """Return the world of the log, None if it is new.
+
+        Raises:
+            ValueError: if the file is not a log of versions.
+        """
+        replay, world, number = None, b"", 0
+        requests: OrderedDict[bytes, tuple[int, int]] = OrderedDict()  # with versions, by session
+        for data in self._transport.read_records():
+            record = _log_records.decode(data)
             if isinstance(record, _Snapshot):
                 world = record.world
-                last.update(
+                requests.update(
                     (session, (request, version)) for session, request, version in record.sessions
                 )
-                self._room = max(self._limits.log_bytes, 8 * len(data))
-            elif add is None or record.number != at + 1:
-                raise ValueError(f"version {record.number} comes after version {at}")
+                self._reset_snapshot_size(data)
+            elif replay is None or record.number != number + 1:
+                raise ValueError(f"version {record.number} comes after version {number}")
             else:
-                last[record.session] = record.request, record.number
-                self._room -= len(data)
-            if add is None or isinstance(record, _Snapshot) or record.is_whole:
-                replay = Replay(m.EMPTY, shape=self._named_shape, source=self._keys.source)
-                add = replay.add
-            add(record.record)
-            at = record.number
-        last.pop(b"", None)
+                requests[record.session] = record.request, record.number
+                self._bytes_until_snapshot -= len(data)
+            if replay is None or isinstance(record, _Snapshot) or record.is_whole:
+                replay = Replay(m.EMPTY, shape=self._load_shape, source=self._keys.source)
+            replay.add(record.record)
+            number = record.number
+        requests.pop(b"", None)
         if replay is None:
             return None
         scene = replay.finish()
-        self._keys.forget(scene)
-        done = [
+        self._keys.prune(scene)
+        sessions: OrderedDict[bytes, tuple[int, m.Done | m.Rejected]] = OrderedDict(
             (session, (request, m.Done(world, version)))
-            for session, (request, version) in last.items()
-        ]
-        return Recovered(world, at, scene, OrderedDict(done))
+            for session, (request, version) in requests.items()
+        )
+        return RecoveredWorld(world, number, scene, sessions)
 
-    def _named_shape(self, scene: SceneGraph, digest: str, source: str) -> Shape:
+    def _load_shape(self, scene: SceneGraph, digest: str, source: str) -> Shape:
         self._named.add(digest)
-        return m.shape_named(scene, digest) or self._blobs.get(digest, source)
+        return m.find_shape(scene, digest) or self._blobs.get(digest, source)

@@ -1,4 +1,4 @@
-"""The transports of the service, built in and installed, by name."""
+"""Transports of the service, built in and installed, by name."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def load_transport(
     """Return a transport by its name.
 
     Args:
-        name: such as ``zenoh``, or that of a plug-in.
-        address: where a server listens, such as ``tcp/127.0.0.1:7447``.
-        listen: for a server; else for a client.
-        world: name of the world, of which one address may serve several.
-        settings: of the transport's own.
+        name: name, such as ``zenoh``, or that of a plug-in.
+        address: address of the server, such as ``tcp/127.0.0.1:7447``.
+        listen: whether the transport is for a server. If false, it is for a client.
+        world: name of the world. One address may serve several.
+        settings: settings of the transport.
 
     Raises:
         UnknownNameError: if there is no such transport.

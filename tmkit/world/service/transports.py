@@ -1,9 +1,11 @@
 """Transport of requests and replies: the protocol, and the transport within one process.
 
-A transport carries bytes and does not read them. It may lose, delay, repeat and reorder messages:
-clients send a request again until it is answered, and a server executes an edit once. So a
-transport needs neither sessions nor acknowledgements. Others are registered by name
-(:mod:`.transport_registry`) and made with an address, ``listen``, ``world`` and ``settings``, as
+A transport carries bytes without reading them. It may lose, delay, repeat and reorder messages.
+Clients repeat a request until it is answered, and a server executes an edit once. So a transport
+needs neither sessions nor acknowledgements.
+
+Further transports are registered by name (:mod:`.transport_registry`). They are created with an
+address, ``listen``, ``world`` and ``settings``, as
 :class:`~tmkit.world.service.zenoh.transport.ZenohTransport`.
 """
 
@@ -18,34 +20,42 @@ from tmkit._support.limits import GREATEST_PORT
 from tmkit.errors import ServiceError
 
 DEFAULT_ADDRESS = "tcp/127.0.0.1:7447"
+"""Default address of a server."""
+
 _PROTOCOLS = ("tcp", "tls", "udp", "quic", "ws")
 """Protocols of zenoh whose addresses have a host and a port."""
+
 Reply = Callable[[bytes], None]
+"""Function that sends the reply to a request."""
+
 Handler = Callable[[bytes, Reply], None]
+"""Function of a server that handles a request."""
 
 
 class Transport(ABC):
-    """Carries requests to a server and its answers back; see the module for what it may do to them."""
+    """Carrier of requests to a server and of its replies, with the guarantees of the module."""
 
     @abstractmethod
     def serve(self, handler: Handler) -> None:
-        """Begin to hand requests to a server.
+        """Begin to pass requests to a server.
 
         Args:
-            handler: takes the bytes of a request, and a function that sends the answer, from any
-                thread.
+            handler: function of the bytes of a request and a function that sends the reply,
+                callable from any thread.
 
         Raises:
-            ServiceError: the transport cannot listen.
+            ServiceError: if the transport cannot listen.
         """
 
     @abstractmethod
     def request(self, message: bytes, *, timeout: float) -> bytes | None:
-        """Send a request, and return its answer, or None when none came in time or no server listens.
+        """Send a request, and return its reply.
+
+        None after the timeout or without a server.
 
         Args:
-            message: the request.
-            timeout: seconds to wait.
+            message: request.
+            timeout: longest time to wait [s].
         """
 
     @abstractmethod
@@ -54,30 +64,33 @@ class Transport(ABC):
 
 
 class InProcessTransport(Transport):
-    """Carries messages between threads of one process: a server and any number of clients share the object."""
+    """Transport between threads of one process.
+
+    A server and any number of clients share the object.
+    """
 
     def __init__(self) -> None:
         self._handler: Handler | None = None
 
     def serve(self, handler: Handler) -> None:
-        """Begin to hand requests to a server; a later server takes the place of an earlier one."""
+        """Begin to pass requests to a server, which replaces an earlier one."""
         self._handler = handler
 
     def request(self, message: bytes, *, timeout: float) -> bytes | None:
-        """Hand a request to the server and return its answer."""
-        handler, answered, answers = self._handler, threading.Event(), list[bytes]()
+        """Pass a request to the server and return its reply."""
+        handler, is_answered, answers = self._handler, threading.Event(), list[bytes]()
 
         def reply(answer: bytes) -> None:
             answers.append(answer)
-            answered.set()
+            is_answered.set()
 
         if handler is None:
             return None
         handler(message, reply)
-        return answers[0] if answered.wait(timeout) else None
+        return answers[0] if is_answered.wait(timeout) else None
 
     def close(self) -> None:
-        """Hand on no more requests."""
+        """End passing requests."""
         self._handler = None
 
 
@@ -85,16 +98,16 @@ def require_port(address: str) -> None:
     """Check the port of an address.
 
     Args:
-        address: an endpoint of zenoh, such as ``tcp/127.0.0.1:7447``. Those of other protocols are
-            left to zenoh.
+        address: endpoint of zenoh, such as ``tcp/127.0.0.1:7447``. Addresses of other protocols are
+            not checked.
 
     Raises:
         ServiceError: if a protocol with ports has no port, or one outside 0 to 65535.
     """
-    protocol, slash, rest = address.partition("/")
+    protocol, slash, endpoint = address.partition("/")
     if not slash or protocol not in _PROTOCOLS:
         return
-    port = re.split("[?#]", rest)[0].rpartition(":")[2] if ":" in rest else ""
+    port = re.split("[?#]", endpoint)[0].rpartition(":")[2] if ":" in endpoint else ""
     if not (port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) <= GREATEST_PORT):
         reason = f"'{address}': expected PROTOCOL/HOST:PORT, such as {DEFAULT_ADDRESS}"
         raise ServiceError(f"{reason}, with a port from 0 to {GREATEST_PORT}", kind="transport")

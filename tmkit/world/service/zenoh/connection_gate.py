@@ -1,18 +1,20 @@
-"""Gate in front of a port: limits connections by address, and keeps failed handshakes from the server behind it.
+"""Gate in front of a port: limits connections by address, and drops failed handshakes early.
 
 ```text
 clients ── tls/cell.example:7447 ── ConnectionGate ── 127.x.y.z:PORT ── zenoh
                                     reads the first message, then relays bytes; holds no key
 ```
 
-zenoh accepts no connection for 0.1 s after each failed TLS handshake, so a few hundred connections
-that open and close would keep all others out for a minute. Like a reverse proxy, the gate waits for
-the first message of a client (ClientHello of TLS, or the first batch of zenoh) before it connects
-to zenoh. It drops those that close or stay silent. It opens a bounded number of connections a
-second for one address; of those that wait, the newest goes first, so new clients are served while
-an older flood waits. An address is a host by IPv4, and a network of 64 bits by IPv6.
+zenoh accepts no connection for 0.1 s after each failed TLS handshake. A few hundred connections
+that open and close would therefore block all others for a minute. Like a reverse proxy, the gate
+waits for the first message of a client (ClientHello of TLS, or the first batch of zenoh) before it
+connects to zenoh. It drops connections that close or stay silent.
 
-A relayed message takes 0.1 ms longer.
+The gate opens a bounded number of connections a second for one address. Of those that wait, the
+newest is opened first, so new clients are served while an older flood waits. An address is a host
+by IPv4, and a network of 64 bits by IPv6.
+
+The gate delays a relayed message by 0.1 ms.
 """
 
 from __future__ import annotations
@@ -31,37 +33,50 @@ from dataclasses import dataclass, field
 _logger = logging.getLogger(__name__)
 
 FIRST_SECONDS = 2.0
-"""Time for the first message of a client [s], which sends it at once."""
+"""Time limit of the first message of a client [s], which a client sends at once."""
 
 TURN_SECONDS = 10.0
-"""Time that a connection waits for its turn [s], as long as a client waits for a server."""
+"""Time limit of waiting for a turn [s], equal to the timeout of a client."""
 
 BURST = 10
-"""Connections of one address that are opened without waiting; each that fails costs the others 0.1 s."""
+"""Number of connections of one address that are opened at once. Each failed one costs 0.1 s."""
 
 OPENED_PER_SECOND = 3.0
-"""Further connections of one address that are opened [1/s]."""
+"""Rate of further connections of one address [1/s]."""
 
 WAITING_PER_ADDRESS = 64
-"""Connections of one address that are not yet opened; another one replaces the oldest."""
+"""Number of waiting connections of one address. Another one replaces the oldest."""
 
 WAITING = 512
-"""The same of all addresses."""
+"""Number of waiting connections of all addresses. Another one replaces the oldest."""
 
 OPEN_PER_ADDRESS = 256
-"""Open connections of one address; another one is closed."""
+"""Number of open connections of one address. Another one is closed."""
 
-_TURN_STEP = 0.1
-"""Time between checks whether it is a connection's turn [s]."""
+_TURN_INTERVAL = 0.1
+"""Time between checks of a connection's turn [s]."""
 
-_LARGEST_HELLO = 16_384
-_PART = 65_536
-_HANDSHAKE = 0x16
+_MAX_HELLO_SIZE = 16_384
+"""Largest size of a ClientHello [bytes]."""
+
+_BUFFER_SIZE = 65_536
+"""Size of the buffers of a connection [bytes]."""
+
+_TLS_HANDSHAKE = 0x16
+"""Content type of a TLS handshake record."""
 
 
 @dataclass
 class _Address:
-    """Connections of an address: those not yet opened, oldest first, those open, and its allowance."""
+    """Connections and allowance of an address.
+
+    Attributes:
+        waiting: connections that are not yet opened, oldest first.
+        turns: numbers of those that sent their first message, oldest first.
+        opened: number of open connections.
+        allowance: number of connections that may be opened at once.
+        time: time of the last change of the allowance [s].
+    """
 
     waiting: OrderedDict[int, asyncio.StreamWriter] = field(default_factory=OrderedDict)
     turns: list[int] = field(default_factory=list)
@@ -74,7 +89,7 @@ class _Address:
         self.waiting[number] = writer
 
     def queue(self, number: int) -> None:
-        """Let a waiting connection take turns."""
+        """Add a waiting connection to the turns."""
         self.turns.append(number)
 
     def leave(self, number: int) -> None:
@@ -84,7 +99,7 @@ class _Address:
             self.turns.remove(number)
 
     def abort_oldest(self) -> None:
-        """Close the connection that waits longest."""
+        """Close the connection with the longest waiting time."""
         self.waiting.popitem(last=False)[1].transport.abort()
 
     @contextmanager
@@ -97,7 +112,10 @@ class _Address:
             self.opened -= 1
 
     def take_turn(self, number: int, now: float) -> bool:
-        """Return whether a waiting connection may be opened now, which uses the allowance: the newest, if any may."""
+        """Return whether a waiting connection may be opened now, and reduce the allowance.
+
+        The newest connection is opened first.
+        """
         self.allowance = min(BURST, self.allowance + OPENED_PER_SECOND * (now - self.time))
         self.time = now
         if self.turns[-1] != number or self.allowance < 1.0:
@@ -107,28 +125,29 @@ class _Address:
 
 
 class ConnectionGate:
-    """Listens at a host and port, and relays connections to a port of this machine; see the module.
+    """Listener that relays the connections to a host and port to a port of this machine.
 
     Args:
-        host, port: where clients connect.
-        is_tls: whether they speak TLS; else they send batches of zenoh, each with its length.
+        host: host for clients.
+        port: port for clients.
+        is_tls: whether clients use TLS. If false, they send batches of zenoh with their length.
 
     Attributes:
-        target: host and port, free at the moment, that the server behind the gate is to listen at.
+        target: free host and port at which the server behind the gate must listen.
 
     Raises:
         OSError: if the port is in use or cannot be listened at.
     """
 
     def __init__(self, host: str, port: int, *, is_tls: bool) -> None:
-        self._read_first = _client_hello if is_tls else _batch
+        self._read_first = _read_client_hello if is_tls else _read_batch
         self.target = _free_loopback_port()
         self._addresses: dict[str, _Address] = {}
         self._count = 0
         self._tasks = set[asyncio.Task[None]]()
         self._loop = asyncio.new_event_loop()
         try:
-            start = asyncio.start_server(self._accept, host, port, backlog=1024, limit=_PART)
+            start = asyncio.start_server(self._accept, host, port, backlog=1024, limit=_BUFFER_SIZE)
             self._server = self._loop.run_until_complete(start)
         except BaseException:
             self._loop.close()
@@ -172,7 +191,7 @@ class ConnectionGate:
         peer = writer.get_extra_info("peername")
         if peer is None:
             return  # it is closed already
-        name = _network(peer)
+        name = _address_of(peer)
         address = self._addresses.setdefault(name, _Address(time=self._loop.time()))
         self._count += 1
         number = self._count
@@ -181,35 +200,41 @@ class ConnectionGate:
             self._evict(address)
             first = await asyncio.wait_for(self._read_first(reader), FIRST_SECONDS)
             address.queue(number)
-            await asyncio.wait_for(self._turn(address, number, reader), TURN_SECONDS)
+            await asyncio.wait_for(self._await_turn(address, number, reader), TURN_SECONDS)
         finally:
             address.leave(number)
-            self._loop.call_later(BURST / OPENED_PER_SECOND, self._forget, name)
+            self._loop.call_later(BURST / OPENED_PER_SECOND, self._remove_idle_address, name)
         if address.opened < OPEN_PER_ADDRESS:
             try:
                 with address.open():
                     await self._relay(first, reader, writer)
             finally:
-                self._loop.call_later(BURST / OPENED_PER_SECOND, self._forget, name)
+                self._loop.call_later(BURST / OPENED_PER_SECOND, self._remove_idle_address, name)
 
     def _evict(self, address: _Address) -> None:
-        """Close the oldest connections that are not yet opened, where there are too many."""
+        """Close the oldest waiting connections, if there are too many."""
         if len(address.waiting) > WAITING_PER_ADDRESS:
             address.abort_oldest()
-        if sum(len(other.waiting) for other in self._addresses.values()) > WAITING:
-            max(self._addresses.values(), key=lambda other: len(other.waiting)).abort_oldest()
+        if sum(len(each.waiting) for each in self._addresses.values()) > WAITING:
+            max(self._addresses.values(), key=lambda each: len(each.waiting)).abort_oldest()
 
-    async def _turn(self, address: _Address, number: int, reader: asyncio.StreamReader) -> None:
-        """Wait until a connection may be opened; one that the client closes meanwhile costs nothing."""
-        await asyncio.sleep(0.0)  # in which the end of a connection that is closed at once arrives
+    async def _await_turn(
+        self, address: _Address, number: int, reader: asyncio.StreamReader
+    ) -> None:
+        """Wait until a connection may be opened. One that closes before costs nothing.
+
+        Raises:
+            ConnectionResetError: if the client closes the connection.
+        """
+        await asyncio.sleep(0.0)  # receive the end of a connection that is closed at once
         while not reader.at_eof():
             if address.take_turn(number, self._loop.time()):
                 return
-            await asyncio.sleep(_TURN_STEP)
+            await asyncio.sleep(_TURN_INTERVAL)
         raise ConnectionResetError("closed before it was opened")
 
-    def _forget(self, name: str) -> None:
-        """Forget an address without connections, whose allowance is full again."""
+    def _remove_idle_address(self, name: str) -> None:
+        """Remove an address without connections, whose allowance is full again."""
         address = self._addresses.get(name)
         if address is not None and not address.waiting and not address.opened:
             del self._addresses[name]
@@ -217,39 +242,46 @@ class ConnectionGate:
     async def _relay(
         self, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Carry bytes between a client and the server until either closes the connection."""
-        there, back = await asyncio.open_connection(*self.target, limit=_PART)
+        """Relay bytes between a client and the server until either closes the connection."""
+        server_reader, server_writer = await asyncio.open_connection(
+            *self.target, limit=_BUFFER_SIZE
+        )
         try:
-            back.write(first)
+            server_writer.write(first)
             tasks = [
-                asyncio.create_task(_pump(reader, back)),
-                asyncio.create_task(_pump(there, writer)),
+                asyncio.create_task(_pump(reader, server_writer)),
+                asyncio.create_task(_pump(server_reader, writer)),
             ]
             try:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                 if tasks[1].done():
-                    await writer.drain()  # the alert that explains why the server closes
+                    await writer.drain()  # send the alert with the reason of the server
                     writer.write_eof()
-                    await asyncio.sleep(_TURN_STEP)
+                    await asyncio.sleep(_TURN_INTERVAL)
             finally:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
         finally:
-            back.transport.abort()
+            server_writer.transport.abort()
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while part := await reader.read(_PART):
+    """Copy bytes from a reader to a writer until the reader ends."""
+    while part := await reader.read(_BUFFER_SIZE):
         writer.write(part)
         await writer.drain()
 
 
-async def _client_hello(reader: asyncio.StreamReader) -> bytes:
-    """Return the first record of a TLS connection, whole; ConnectionResetError for other bytes."""
+async def _read_client_hello(reader: asyncio.StreamReader) -> bytes:
+    """Return the first record of a TLS connection.
+
+    Raises:
+        ConnectionResetError: if it is not a ClientHello.
+    """
     head = await reader.readexactly(5)
     length = int.from_bytes(head[3:5], "big")
-    if head[0] != _HANDSHAKE or head[1] != 3 or not 4 <= length <= _LARGEST_HELLO:
+    if head[0] != _TLS_HANDSHAKE or head[1] != 3 or not 4 <= length <= _MAX_HELLO_SIZE:
         raise ConnectionResetError("no TLS")
     body = await reader.readexactly(length)
     if body[0] != 1:
@@ -257,13 +289,13 @@ async def _client_hello(reader: asyncio.StreamReader) -> bytes:
     return head + body
 
 
-async def _batch(reader: asyncio.StreamReader) -> bytes:
-    """Return the first batch of zenoh of a connection, whole, with its length before it."""
+async def _read_batch(reader: asyncio.StreamReader) -> bytes:
+    """Return the first batch of zenoh of a connection, with its length before it."""
     head = await reader.readexactly(2)
     return head + await reader.readexactly(int.from_bytes(head, "little"))
 
 
-def _network(peer: tuple[str, int]) -> str:
+def _address_of(peer: tuple[str, int]) -> str:
     """Return the host of a connection, or its network of 64 bits by IPv6."""
     address = ipaddress.ip_address(peer[0].partition("%")[0])
     if address.version == 6 and address.ipv4_mapped is None:
@@ -272,10 +304,9 @@ def _network(peer: tuple[str, int]) -> str:
 
 
 def _free_loopback_port() -> tuple[str, int]:
-    """Return a host of 127.0.0.0/8, by chance, and a port of it that is free."""
-    host = (
-        f"127.{random.SystemRandom().randrange(1, 255)}.{random.SystemRandom().randrange(1, 255)}.1"
-    )
-    with socket.socket() as found:
-        found.bind((host, 0))
-        return host, int(found.getsockname()[1])
+    """Return a random host of 127.0.0.0/8 and a free port of it."""
+    generator = random.SystemRandom()
+    host = f"127.{generator.randrange(1, 255)}.{generator.randrange(1, 255)}.1"
+    with socket.socket() as listener:
+        listener.bind((host, 0))
+        return host, int(listener.getsockname()[1])
