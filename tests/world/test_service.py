@@ -579,7 +579,7 @@ def test_tokens_and_roles(tmp_path: Path) -> None:
         for token, reason in [
             ("", "a token is required"),
             ("x" * 16, "this token is unknown"),
-            ("r", "not"),
+            ("r", "unknown"),
         ]:
             with refused("token", reason):
                 Client(transport, token=token).server_status()
