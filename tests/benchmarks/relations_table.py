@@ -89,7 +89,7 @@ def operations() -> list[Operation]:
     then = SemanticOrientation(OrientationCoord("[g]|E", "[b]|D", "[b]"), R)
     pose = SemanticPose(PoseCoord("{a}|C", "{g}|E", "[g]"), MATRIX)
     above = SemanticPose(PoseCoord("{g}|E", "{b}|D", "[b]"), MATRIX)
-    loose = pose.represented_by(Loose)
+    loose = pose.with_representation(Loose)
     way = SemanticPosition(PositionCoord("p|C", "a|C", "[g]"), STEP)
     twist = SemanticTwist(TwistCoord("e|C", "E", "[r]"), SIX)
     below = SemanticTwist(TwistCoord("e|E", "D", "[r]"), SIX)

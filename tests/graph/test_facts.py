@@ -277,7 +277,7 @@ def position_fact(
 ) -> SemanticPosition:
     """Return the position of a frame's origin relative to another's, in the axes of a third."""
     apart = place[frame].translation - place[reference].translation
-    coord = PositionCoord.named(
+    coord = PositionCoord.from_names(
         point=frame, body=bodies[frame], ref_point=reference, ref_body=bodies[reference], coord=axes
     )
     return SemanticPosition(coord, place[axes].rotation.T @ apart)
@@ -288,7 +288,7 @@ def orientation_fact(
 ) -> SemanticOrientation:
     """Return the orientation of a frame in the axes of a third, as a rotation vector."""
     turn = (place[reference].inverse() @ place[frame]).log()[3:]
-    coord = OrientationCoord.named(
+    coord = OrientationCoord.from_names(
         ori=frame, body=bodies[frame], ref_ori=reference, ref_body=bodies[reference], coord=axes
     )
     return SemanticOrientation(

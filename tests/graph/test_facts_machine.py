@@ -100,15 +100,17 @@ class Truth:
         names = self.body[frame], self.body[reference]
         pose = self.relative(frame, reference)
         if kind == "twist":
-            coord = TwistCoord.named(point=frame, body=names[0], ref_body=names[1], coord=frame)
+            coord = TwistCoord.from_names(
+                point=frame, body=names[0], ref_body=names[1], coord=frame
+            )
             return SemanticTwist(coord, self.twist(frame, reference))
         if kind == "position":
-            at = PositionCoord.named(
+            at = PositionCoord.from_names(
                 point=frame, body=names[0], ref_point=reference, ref_body=names[1], coord=reference
             )
             return SemanticPosition(at, pose.translation)
         if kind == "orientation":
-            of = OrientationCoord.named(
+            of = OrientationCoord.from_names(
                 ori=frame, body=names[0], ref_ori=reference, ref_body=names[1], coord=reference
             )
             return SemanticOrientation(of, RotationMatrix(pose.rotation))

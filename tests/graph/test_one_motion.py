@@ -199,7 +199,7 @@ def test_any_motion_is_that_of_plain_matrices(seed: int) -> None:
                 qd=qd,
                 expression=Expression(at=at, axes=axes),
             )
-            assert found.coord == TwistCoord.named(
+            assert found.coord == TwistCoord.from_names(
                 point=at, body=scene.body(frame), ref_body=scene.body(reference), coord=axes
             )
             # with joint velocities, free edges that no twist edge tells of stand still

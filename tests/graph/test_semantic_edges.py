@@ -296,7 +296,7 @@ def test_poses_are_converted_on_entry() -> None:
     assert again.pose("cup", relative_to="tool").is_close(wanted)
     moved = update_pose(again, SemanticPose(PoseCoord("{tool}|Link", "{cup}|Cup", "[cup]"), wanted))
     assert moved.pose("tool", relative_to="cup").is_close(wanted)
-    elsewhere = relate(whole, PoseCoord("{cup}|Cup", "{tool}|Link", "[tool]")).represented_by(
+    elsewhere = relate(whole, PoseCoord("{cup}|Cup", "{tool}|Link", "[tool]")).with_representation(
         HomogeneousMatrix
     )
     assert add_pose(whole, elsewhere).pose("cup", relative_to="tool").is_close(wanted)

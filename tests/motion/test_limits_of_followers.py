@@ -96,7 +96,7 @@ def test_velocities_keep_the_limits_of_followers(
     )
     most = of_leader if multiplier == 0.0 else min(of_leader, of_follower / abs(multiplier))
     assert scene.velocity_limits.tolist() == pytest.approx([most])
-    coord = TwistCoord.named(point="follow", body="follow", ref_body="world", coord="world")
+    coord = TwistCoord.from_names(point="follow", body="follow", ref_body="world", coord="world")
     twist = np.asarray(twist_jacobian(scene, "follow", q=[0]).matrix)[:, 0] * wanted
     found = velocity_ik(scene, SemanticTwist(coord, twist), q=[0])
     assert abs(found.qd[0]) <= of_leader * (1 + 1e-9)

@@ -69,7 +69,7 @@ def test_what_is_accepted_without_numbers_is_accepted_with_them() -> None:
     refused = 0
 
     def coord(kind: Any) -> Any:
-        return kind.named(**{name: random.choice(NAMES[name]) for name in kind.fields})
+        return kind.from_names(**{name: random.choice(NAMES[name]) for name in kind.fields})
 
     def attempt(op: str, operands: tuple[Any, ...]) -> bool:
         try:
@@ -130,13 +130,16 @@ def test_the_repair_of_a_matrix_at_another_point_is_no_circle() -> None:
     """A homogeneous matrix cannot be of another point; what its refusal proposes is then accepted."""
     pose = SemanticPose(PoseCoord("{g}|C", "{h}|D", "[h]"), np.eye(4))
     way = SemanticPosition(PositionCoord("e|C", "g|C", "[h]"), [0.1, 0, 0])
-    with pytest.raises(SemanticError, match=r"represented_by\(VectorAndMatrix\)") as caught:
+    with pytest.raises(SemanticError, match=r"with_representation\(VectorAndMatrix\)") as caught:
         pose.change_point(way)
     assert "with change_point" not in str(caught.value)
-    assert pose.represented_by(VectorAndMatrix).change_point(way).coord.point == "e"
+    assert pose.with_representation(VectorAndMatrix).change_point(way).coord.point == "e"
     back = SemanticPosition(PositionCoord("h|D", "e|D", "[h]"), [0.1, 0, 0])
     with pytest.raises(
-        SemanticError, match=r"allow any reference point: represented_by\(VectorAndMatrix\)"
+        SemanticError, match=r"allow any reference point: with_representation\(VectorAndMatrix\)"
     ):
         pose.change_reference_point(back)
-    assert pose.represented_by(VectorAndMatrix).change_reference_point(back).coord.ref_point == "e"
+    assert (
+        pose.with_representation(VectorAndMatrix).change_reference_point(back).coord.ref_point
+        == "e"
+    )

@@ -64,7 +64,7 @@ def matrices() -> Any:
 
 POSE = SemanticPose(PoseCoord("{a}|A", "{b}|B", "[b]"), matrices())
 ABOVE = SemanticPose(PoseCoord("{b}|B", "{c}|C", "[c]"), rows())
-LOOSE = POSE.represented_by(VectorAndMatrix)
+LOOSE = POSE.with_representation(VectorAndMatrix)
 POSITION = SemanticPosition(PositionCoord("a|A", "b|B", "[b]"), numbers(3))
 FURTHER = SemanticPosition(PositionCoord("b|B", "c|C", "[b]"), numbers(3))
 STEP = SemanticPosition(PositionCoord("p|A", "a|A", "[b]"), numbers(3))
@@ -156,7 +156,7 @@ def test_batches_are_integrated_differentiated_and_multiplied() -> None:
         same(POSE.orientation[i], POSE[i].orientation)
         same(
             SemanticPose.of(POSE.position, POSE.orientation)[i],
-            POSE[i].represented_by(VectorAndMatrix),
+            POSE[i].with_representation(VectorAndMatrix),
         )
         assert WRENCH.dot(TWIST)[i] == pytest.approx(WRENCH[i].dot(TWIST[i]))  # type: ignore[index]
     same(FIXED.integrate(0.1), FIXED.integrate(0.1)[:])

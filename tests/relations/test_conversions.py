@@ -145,7 +145,7 @@ def test_pinocchios_transforms_are_changes_of_axes_and_point(xi: Any, six: Any, 
 def test_what_pinocchio_cannot_hold_is_refused() -> None:
     """Poses that are not between frames, relations without a class, reference frames that do not exist."""
     with pytest.raises(
-        SemanticError, match=r"a homogeneous matrix is .*: represented_by\(VectorAndMatrix\)"
+        SemanticError, match=r"a homogeneous matrix is .*: with_representation\(VectorAndMatrix\)"
     ):
         to_pinocchio(OFF_FRAME, pin.SE3)
     with pytest.raises(

@@ -68,7 +68,7 @@ def matrix() -> Matrix:
 
 POSE = SemanticPose(PoseCoord("{a}|A", "{b}|B", "[b]"), matrix(), covariance=spread(6))
 ABOVE = SemanticPose(PoseCoord("{b}|B", "{c}|C", "[c]"), matrix(), covariance=spread(6))
-LOOSE = POSE.represented_by(VectorAndMatrix)
+LOOSE = POSE.with_representation(VectorAndMatrix)
 POSITION = SemanticPosition(
     PositionCoord("a|A", "b|B", "[b]"), RANDOM.normal(size=3), covariance=spread(3)
 )
@@ -249,7 +249,7 @@ FREE = SemanticPose(
             "change_coordinate_frame carries a covariance along",
         ),
         (
-            lambda: POSE.represented_by(VectorAndRotationVector).inverse(),
+            lambda: POSE.with_representation(VectorAndRotationVector).inverse(),
             "inverse carries a covariance .*use inverse2",
         ),
         (

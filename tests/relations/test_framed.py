@@ -131,7 +131,7 @@ class Scaled:
         del like
         return cls(np.concatenate(numbers) * 100)
 
-    def broken_by(self, coord: Any) -> Any:
+    def find_violations(self, coord: Any) -> Any:
         """Nothing is refused."""
         del coord
         return ()

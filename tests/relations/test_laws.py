@@ -114,7 +114,7 @@ def test_changes_of_a_pose_are_products_of_matrices(
     matrix: Matrix, way: Matrix, back: Matrix, turn: Matrix, reference: Matrix
 ) -> None:
     """Points and frames on both sides change as the matrices of the offsets say, piece by piece."""
-    start = pose("a", "b", matrix).represented_by(VectorAndMatrix)
+    start = pose("a", "b", matrix).with_representation(VectorAndMatrix)
     moved = start.change_point(SemanticPosition(PositionCoord("p|A", "a|A", "[b]"), way))
     moved = moved.change_reference_point(SemanticPosition(PositionCoord("b|B", "r|B", "[b]"), back))
     moved = moved.change_orientation_frame(
@@ -190,7 +190,11 @@ def test_orientations_are_converted_both_ways(turn: Matrix, first: Any, second: 
     """Any representation to any other and back is the same orientation."""
     assume(abs(turn[2, 0]) < 0.999)
     orientation = SemanticOrientation(OrientationCoord("[a]|C", "[b]|D", "[b]"), turn)
-    there = orientation.represented_by(first).represented_by(second).represented_by(RotationMatrix)
+    there = (
+        orientation.with_representation(first)
+        .with_representation(second)
+        .with_representation(RotationMatrix)
+    )
     close(there.numbers[0], turn)
 
 
@@ -200,9 +204,9 @@ def test_poses_are_converted_both_ways(matrix: Matrix, first: Any, second: Any) 
     assume(np.linalg.norm(Rotation.from_matrix(matrix[:3, :3]).as_rotvec()) > 1e-3)
     there = (
         pose("a", "b", matrix)
-        .represented_by(first)
-        .represented_by(second)
-        .represented_by(HomogeneousMatrix)
+        .with_representation(first)
+        .with_representation(second)
+        .with_representation(HomogeneousMatrix)
     )
     np.testing.assert_allclose(there.representation.matrix, matrix, atol=1e-7)
 
@@ -254,14 +258,14 @@ def test_axes_and_orders_of_six_vectors(six: Matrix) -> None:
     """Screw axes, wrench axes and the other order of halves say the same."""
     twist = SemanticTwist(TwistCoord("e|C", "D", "[r]"), six)
     close(
-        twist.represented_by(InstantaneousScrewAxis)
-        .represented_by(TwistVector)
+        twist.with_representation(InstantaneousScrewAxis)
+        .with_representation(TwistVector)
         .representation.vector,
         six,
     )
     close(twist.in_representation(AngularFirstTwist).vector, [*six[3:], *six[:3]])
     wrench = SemanticWrench(WrenchCoord("e|C", "D", "[r]"), six)
-    close(np.concatenate(wrench.represented_by(WrenchAxis).numbers), six)
+    close(np.concatenate(wrench.with_representation(WrenchAxis).numbers), six)
     close(wrench.in_representation(MomentFirstWrench).vector, [*six[3:], *six[:3]])
 
 
@@ -343,7 +347,7 @@ def test_all_violations_are_told_at_once_with_their_repair() -> None:
 def test_json_and_pickle_keep_relations_to_the_bit(matrix: Matrix) -> None:
     """A pose in any representation is the same after a round trip through text."""
     for representation in POSES:
-        relation = pose("a", "b", matrix).represented_by(representation)
+        relation = pose("a", "b", matrix).with_representation(representation)
         again = from_dict(json.loads(json.dumps(to_dict(relation))))
         assert to_dict(again) == to_dict(relation)
         assert again.coord == relation.coord

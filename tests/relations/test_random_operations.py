@@ -81,7 +81,7 @@ class Names:
             "ref_ori": ref_ori,
         }
         known |= {"ref_body": other, "coord": self.draw(st.sampled_from([ref_ori, self.frame()]))}
-        return kind.named(**{name: known[name] for name in kind.fields})  # type: ignore[attr-defined]
+        return kind.from_names(**{name: known[name] for name in kind.fields})  # type: ignore[attr-defined]
 
 
 def operand(names: Names, op: str, c: Any) -> tuple[Any, ...] | None:

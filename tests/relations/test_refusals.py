@@ -54,7 +54,7 @@ from tmkit.spatial import Pose
         ),
         (lambda: TwistCoord("e|C", "f|D", "[r]"), "a body is written as C"),
         (
-            lambda: TwistSemantics.named(point="e", body="", ref_body="D"),
+            lambda: TwistSemantics.from_names(point="e", body="", ref_body="D"),
             "body is a name, without spaces",
         ),
     ],
@@ -71,8 +71,8 @@ def test_fields_by_name() -> None:
         TypeError,
         match="TwistSemantics has the fields point, body, ref_body; given were point, body",
     ):
-        TwistSemantics.named(point="e", body="C")
-    assert PoseSemantics("{g}|C", "(f,[b])|D") == PoseSemantics.named(
+        TwistSemantics.from_names(point="e", body="C")
+    assert PoseSemantics("{g}|C", "(f,[b])|D") == PoseSemantics.from_names(
         point="g", ori="g", body="C", ref_point="f", ref_ori="b", ref_body="D"
     )
 

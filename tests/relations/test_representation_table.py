@@ -438,7 +438,7 @@ def test_the_accepted_case_and_its_numbers(row: Row) -> None:
 @BY_ROW
 def test_the_way_back(row: Row) -> None:
     """What was converted to the representation and back is what it was."""
-    there = relation(WORLD, row.coord).represented_by(
+    there = relation(WORLD, row.coord).with_representation(
         getattr(representations, row.name), like=row.like
     )
     for ours, theirs in zip(there.numbers, by_matrices(WORLD, row.coord), strict=True):
@@ -481,8 +481,10 @@ def test_conversions_both_ways(one: Row, other: Row) -> None:
     coord = one.coord if one.violated else other.coord
     if coord.relation == "Pose":
         coord = POSE
-    start = relation(WORLD, coord).represented_by(getattr(representations, one.name), like=one.like)
-    there = start.represented_by(getattr(representations, other.name), like=other.like)
-    back = there.represented_by(getattr(representations, one.name), like=one.like)
+    start = relation(WORLD, coord).with_representation(
+        getattr(representations, one.name), like=one.like
+    )
+    there = start.with_representation(getattr(representations, other.name), like=other.like)
+    back = there.with_representation(getattr(representations, one.name), like=one.like)
     for ours, theirs in zip(back.numbers, by_matrices(WORLD, coord), strict=True):
         near(ours, theirs, 1e-8)

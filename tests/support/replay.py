@@ -250,7 +250,7 @@ def _pose_coord(scene: SceneGraph, op: Mapping[str, Any]) -> PoseCoord:
     ori, ref_ori = op.get("ori", child), op.get("ref_ori", parent)
     names = {"point": op.get("point", ori), "ori": ori, "body": body}
     names |= {"ref_point": op.get("ref_point", ref_ori), "ref_ori": ref_ori, "ref_body": ref_body}
-    return PoseCoord.named(**names, coord=op.get("coord", ref_ori))
+    return PoseCoord.from_names(**names, coord=op.get("coord", ref_ori))
 
 
 def _twist_coord(scene: SceneGraph, op: Mapping[str, Any]) -> TwistCoord:
@@ -258,7 +258,7 @@ def _twist_coord(scene: SceneGraph, op: Mapping[str, Any]) -> TwistCoord:
         return _coord(op["semantics"], "Twist")
     point = op.get("point", op.get("frame"))
     body = op.get("body") or scene.body(str(op.get("frame", point)))
-    return TwistCoord.named(
+    return TwistCoord.from_names(
         point=point, body=body, ref_body=op["ref_body"], coord=op.get("coord", point)
     )
 

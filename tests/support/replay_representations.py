@@ -67,7 +67,7 @@ def numbers_of(made: SemanticRelation) -> dict[str, Any]:
     known = {name: number for group, number in pairs for name in group}
     if made.coord.relation in ("LinearVelocity", "AngularVelocity"):
         known |= dict.fromkeys(("linear", "v", "angular", "w", "omega"), made.numbers[0])
-    if isinstance(made, SemanticPose) and not HomogeneousMatrix.of(made.numbers).broken_by(
+    if isinstance(made, SemanticPose) and not HomogeneousMatrix.of(made.numbers).find_violations(
         made.coord
     ):
         matrix = made.in_representation(HomogeneousMatrix).matrix
@@ -116,7 +116,7 @@ def replay_description(given: Mapping[str, Any]) -> dict[str, Any]:
     if "force" in inner:
         wrench = SemanticWrench(WrenchCoord("e|C", "D", "[r]"), [*inner["force"], *inner["torque"]])
         central = wrench.in_representation(WrenchAxis)
-        return numbers_of(wrench.represented_by(WrenchAxis)) | _axis(central, ("t", "f"))
+        return numbers_of(wrench.with_representation(WrenchAxis)) | _axis(central, ("t", "f"))
     if "linear" not in inner:
         raise LookupError(
             f"an orientation, a pose, a twist or a wrench is described, not {', '.join(given)}"
@@ -126,7 +126,7 @@ def replay_description(given: Mapping[str, Any]) -> dict[str, Any]:
     # the plain names of the numbers are those of the axis: v is the motion along it, w the turn
     # about it
     return (
-        numbers_of(twist.represented_by(InstantaneousScrewAxis))
+        numbers_of(twist.with_representation(InstantaneousScrewAxis))
         | _axis(axis, ("omega", "v"))
         | {"w": axis.about}
     )
@@ -169,7 +169,7 @@ def _orientation(orientation: SemanticOrientation, given: Mapping[str, Any]) -> 
     elsewhere = given.get("rotation_vector_in_other_coord_frame")
     if elsewhere is not None:
         turned = SemanticOrientation(OrientationCoord("[b]|D", "[r]|D", "[r]"), elsewhere["R_r2_r"])
-        free = orientation.represented_by(RotationVector).change_coordinate_frame(turned)
+        free = orientation.with_representation(RotationVector).change_coordinate_frame(turned)
         said["rotation_vector_in_other_coord_frame"] = free.in_representation(RotationVector).vector
     return said
 

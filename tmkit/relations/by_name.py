@@ -32,8 +32,8 @@ from tmkit.relations.representation import Representation
 from tmkit.relations.semantic.base import SemanticRelation
 from tmkit.relations.semantic.constant import SemanticPose
 from tmkit.relations.semantic.velocities_and_forces import differentiate
-from tmkit.relations.semantics import Coord, PoseCoord, Semantics, WrenchCoord, written
-from tmkit.relations.violations import SemanticError, Violation, refusal
+from tmkit.relations.semantics import Coord, PoseCoord, Semantics, WrenchCoord, quote_name
+from tmkit.relations.violations import SemanticError, Violation, rule_error
 
 _RULES: dict[str, Callable[..., Any]] = {
     "inverse": rules.inverse,
@@ -89,12 +89,12 @@ def apply(op: str, *relations: Any) -> Any:
         raise UnknownNameError.of("operation", op, OPERATIONS)
     with_numbers = [isinstance(relation, SemanticRelation) for relation in relations]
     if not with_numbers or not any(with_numbers):
-        return _without_numbers(name, relations)
+        return _apply_rule(name, relations)
     if any(isinstance(relation, Coord) for relation in relations):
         rule = "the operands have numbers, all or none"
         kinds = " and ".join(type(relation).__name__ for relation in relations)
         repair = "give numbers to the others, or take .coord of these"
-        raise refusal(name, rule, kinds, repair=repair)
+        raise rule_error(name, rule, kinds, repair=repair)
     if name == "pose":
         return SemanticPose.of(*relations)
     if name == "dot" and getattr(relations[-1], "coord", None).__class__ is WrenchCoord:
@@ -104,7 +104,7 @@ def apply(op: str, *relations: Any) -> Any:
         partial(differentiate, first) if name == "differentiate" else getattr(first, name, None)
     )
     if method is None or not isinstance(first, SemanticRelation):
-        _refuse(name, relations)
+        _raise_undefined(name, relations)
     if name in ("position", "orientation"):
         return method
     try:
@@ -112,31 +112,33 @@ def apply(op: str, *relations: Any) -> Any:
     except (TypeError, AttributeError) as error:  # the wrong number or kind of operands
         if isinstance(error, SemanticError):
             raise
-        _refuse(name, relations)
+        _raise_undefined(name, relations)
 
 
-def _without_numbers(name: str, relations: tuple[Any, ...]) -> Any:
+def _apply_rule(name: str, relations: tuple[Any, ...]) -> Any:
     operands = [relation for relation in relations if not isinstance(relation, (int, float))]
     if (
         not operands
         or not isinstance(operands[0], Coord)
         or not all(isinstance(o, (Coord, str)) for o in operands)
     ):
-        _refuse(name, relations)
+        _raise_undefined(name, relations)
     if name in ("position", "orientation") and not isinstance(operands[0], PoseCoord):
-        _refuse(name, relations)
+        _raise_undefined(name, relations)
     try:
         return _RULES[name](*operands)
     except TypeError:  # the wrong number of operands
-        _refuse(name, relations)
+        _raise_undefined(name, relations)
 
 
-def _refuse(name: str, relations: tuple[Any, ...]) -> NoReturn:
+def _raise_undefined(name: str, relations: tuple[Any, ...]) -> NoReturn:
     coords = [one.coord if isinstance(one, SemanticRelation) else one for one in relations]
     kinds = [
         f"a {coord.relation}" if hasattr(coord, "relation") else repr(coord) for coord in coords
     ]
-    raise refusal(name, f"there is no {name} of these operands", " and ".join(kinds) or "nothing")
+    raise rule_error(
+        name, f"there is no {name} of these operands", " and ".join(kinds) or "nothing"
+    )
 
 
 _RELATIONS = (
@@ -175,10 +177,11 @@ def to_dict(
     if not isinstance(relation, SemanticRelation):
         return {
             "rel": relation.relation,
-            **{name: written(getattr(relation, name)) for name in relation.fields},
+            **{name: quote_name(getattr(relation, name)) for name in relation.fields},
         }
-    values = _values(
-        relation.representation, {cls: name for name, cls in _known(representations).items()}
+    values = _representation_to_dict(
+        relation.representation,
+        {cls: name for name, cls in _representation_classes(representations).items()},
     )
     made = {**to_dict(relation.coord), "values": values}
     if relation.covariance is not None:
@@ -203,7 +206,7 @@ def from_dict(data: Mapping[str, Any], *, representations: Names | None = None) 
     """
     if not isinstance(data, Mapping):
         rule = "a relation in JSON is an object with the name of the relation in 'rel'"
-        raise refusal("from_dict", rule, repr(data)[:80])
+        raise rule_error("from_dict", rule, repr(data)[:80])
     rel = data.get("rel")
     if rel not in _RELATIONS:
         raise UnknownNameError.of("relation", str(rel), _RELATIONS, where="rel")
@@ -224,15 +227,17 @@ def from_dict(data: Mapping[str, Any], *, representations: Names | None = None) 
     ]
     if wrong:
         raise SemanticError.of("from_dict", wrong)
-    coord = cls.named(**names)
+    coord = cls.from_names(**names)
     if "values" not in data:
         return coord
     if not isinstance(coord, Coord):
-        raise refusal(
+        raise rule_error(
             "from_dict", "numbers are expressed in a frame", "there are values, but no coord"
         )
     made: type[SemanticRelation] = getattr(relations, f"Semantic{rel}")
-    relation = made(coord, _representation(data["values"], _known(representations)))
+    relation = made(
+        coord, _representation_from_dict(data["values"], _representation_classes(representations))
+    )
     if "covariance" not in data:
         return relation
     spread = data["covariance"]
@@ -242,42 +247,42 @@ def from_dict(data: Mapping[str, Any], *, representations: Names | None = None) 
         or "matrix" not in spread
     ):
         rule = f"a covariance has a matrix and the axes {relation.covariance_axes}"
-        raise refusal("from_dict", rule, repr(spread)[:80])
+        raise rule_error("from_dict", rule, repr(spread)[:80])
     return relation.with_covariance(spread["matrix"])
 
 
-def _known(representations: Names | None) -> dict[str, Any]:
+def _representation_classes(representations: Names | None) -> dict[str, Any]:
     taken = sorted(set(representations or ()) & set(_REPRESENTATIONS))
     if taken:
-        raise refusal("representations", "a name of one's own is not built-in", ", ".join(taken))
+        raise rule_error("representations", "a name of one's own is not built-in", ", ".join(taken))
     return {**_REPRESENTATIONS, **(representations or {})}
 
 
-def _values(representation: Any, names: Mapping[Any, str]) -> dict[str, Any]:
+def _representation_to_dict(representation: Any, names: Mapping[Any, str]) -> dict[str, Any]:
     name = names.get(type(representation), type(representation).__name__)
     if hasattr(representation, "to_json"):
         return {"representation": name, **representation.to_json()}
     if not is_dataclass(representation):
         rule = "a representation is written by the fields of its dataclass, or by its to_json()"
-        raise refusal("to_dict", rule, type(representation).__name__)
+        raise rule_error("to_dict", rule, type(representation).__name__)
     values = {
-        field.name: _plain(getattr(representation, field.name), names)
+        field.name: _to_plain(getattr(representation, field.name), names)
         for field in fields(representation)
     }
     return {"representation": name, **values}
 
 
-def _plain(value: Any, names: Mapping[Any, str]) -> Any:
+def _to_plain(value: Any, names: Mapping[Any, str]) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, Semantics):
         return to_dict(value)
-    return _values(value, names) if isinstance(value, Representation) else value
+    return _representation_to_dict(value, names) if isinstance(value, Representation) else value
 
 
-def _representation(data: Any, known: Mapping[str, Any]) -> Any:
+def _representation_from_dict(data: Any, known: Mapping[str, Any]) -> Any:
     if not isinstance(data, Mapping) or "representation" not in data:
-        raise refusal("from_dict", "values say which representation they are", repr(data)[:80])
+        raise rule_error("from_dict", "values say which representation they are", repr(data)[:80])
     name = data["representation"]
     if name not in known:
         raise UnknownNameError.of("representation", str(name), known, where="values")
@@ -285,7 +290,11 @@ def _representation(data: Any, known: Mapping[str, Any]) -> Any:
     if hasattr(cls, "from_json"):
         return cls.from_json({key: value for key, value in data.items() if key != "representation"})
     holds = [field.name for field in fields(cls)]
-    given = {key: _held(value, known) for key, value in data.items() if key != "representation"}
+    given = {
+        key: _field_from_dict(value, known)
+        for key, value in data.items()
+        if key != "representation"
+    }
     unknown = [
         Violation(f"a {name} holds {', '.join(holds)}", key) for key in given if key not in holds
     ]
@@ -294,10 +303,12 @@ def _representation(data: Any, known: Mapping[str, Any]) -> Any:
     try:
         return cls(**given)
     except TypeError as error:
-        raise refusal("from_dict", f"a {name} holds {', '.join(holds)}", str(error)) from None
+        raise rule_error("from_dict", f"a {name} holds {', '.join(holds)}", str(error)) from None
 
 
-def _held(value: Any, known: Mapping[str, Any]) -> Any:
+def _field_from_dict(value: Any, known: Mapping[str, Any]) -> Any:
     if not isinstance(value, Mapping):
         return value
-    return _representation(value, known) if "representation" in value else from_dict(value)
+    return (
+        _representation_from_dict(value, known) if "representation" in value else from_dict(value)
+    )

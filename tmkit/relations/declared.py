@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 from tmkit.relations.semantic.base import SemanticRelation
 from tmkit.relations.semantic.constant import SemanticPose
 from tmkit.relations.semantics import PoseCoord, Semantics
-from tmkit.relations.violations import SemanticError, Violation, checks_are_on, refusal
+from tmkit.relations.violations import SemanticError, Violation, checks_are_on, rule_error
 from tmkit.spatial import Pose
 
 _Arguments = ParamSpec("_Arguments")
@@ -72,14 +72,16 @@ def declares(
             broken: list[Violation] = []
             for name, declared in arguments.items():
                 broken += (
-                    _mismatches(f"argument {name}", declared, given[name], bound)
+                    _find_mismatches(f"argument {name}", declared, given[name], bound)
                     if name in given
                     else []
                 )
             if not broken:
                 result = function(*args, **kwargs)
                 broken = (
-                    _mismatches("the result", returns, result, bound) if returns is not None else []
+                    _find_mismatches("the result", returns, result, bound)
+                    if returns is not None
+                    else []
                 )
             if broken:
                 raise SemanticError.of(function.__name__, broken)
@@ -90,7 +92,7 @@ def declares(
     return decorate
 
 
-def _mismatches(
+def _find_mismatches(
     what: str, declared: Semantics, value: Any, bound: dict[str, str]
 ) -> list[Violation]:
     """Return where a value is not what was declared; variables are bound on the way."""
@@ -146,7 +148,7 @@ class FramedPose(Generic[_Target, _Reference]):
     __slots__ = ("reference", "relation", "target")
 
     def __init__(self, target: type[_Target], reference: type[_Reference], values: Any) -> None:
-        coord = PoseCoord.named(
+        coord = PoseCoord.from_names(
             point=target.name,
             ori=target.name,
             body=target.body,
@@ -157,7 +159,7 @@ class FramedPose(Generic[_Target, _Reference]):
         )
         if isinstance(values, SemanticPose) and values.coord != coord:
             rule = f"it is the pose of {target.__name__} relative to {reference.__name__}"
-            raise refusal("FramedPose", rule, repr(values.coord), repr(coord))
+            raise rule_error("FramedPose", rule, repr(values.coord), repr(coord))
         self.relation = values if isinstance(values, SemanticPose) else SemanticPose(coord, values)
         self.target, self.reference = target, reference
 

@@ -1,6 +1,6 @@
 """Coordinate representations: numbers of a relation, and the constraint that they put on its meaning.
 
-Each representation says what it requires (:meth:`Representation.broken_by`), and every operation
+Each representation says what it requires (:meth:`Representation.find_violations`), and every operation
 checks its results again. Behind all representations of a relation stand the same *numbers*: arrays
 from which each is made, and which each gives. Of a position, velocity or force they are its vector,
 of a twist ``(v, w)``, of a wrench ``(f, t)``, of a pose ``(p, Q)``. Of an orientation they are
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.initialization import initialize
-from tmkit.relations.violations import SemanticError, Violation, refusal
+from tmkit.relations.violations import SemanticError, Violation, rule_error
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -63,7 +63,7 @@ class Representation(Protocol):
         """
         ...
 
-    def broken_by(self, coord: Any) -> Sequence[Violation]:
+    def find_violations(self, coord: Any) -> Sequence[Violation]:
         """Return what keeps a relation with these coordinates from being represented so."""
         ...
 
@@ -77,20 +77,20 @@ def array_of(
     one more dimension in front is accepted; ``what`` they are is said in messages.
     """
     try:
-        values = _converted(values, unit, what)
+        values = _convert_units(values, unit, what)
         if isinstance(values, str) or np.asarray(values).dtype.kind in "US":
             raise ValueError("text")
         array = np.array(values, dtype=float)
     except SemanticError:
         raise
     except (TypeError, ValueError):
-        raise refusal(what, f"it has numbers of shape {shape}", repr(values)[:80]) from None
+        raise rule_error(what, f"it has numbers of shape {shape}", repr(values)[:80]) from None
     if array.shape != shape and not (
         is_batch and array.shape[1:] == shape and array.ndim > len(shape)
     ):
-        raise refusal(what, f"it has shape {shape}", f"shape {array.shape}")
+        raise rule_error(what, f"it has shape {shape}", f"shape {array.shape}")
     if not np.isfinite(array).all():
-        raise refusal(what, "its numbers are finite", np.array2string(array.ravel()))
+        raise rule_error(what, "its numbers are finite", np.array2string(array.ravel()))
     array.flags.writeable = False
     return array
 
@@ -102,28 +102,28 @@ def seconds(dt: float) -> float:
     )
 
 
-def elapsed(dt: float) -> float:
+def nonzero_seconds(dt: float) -> float:
     """Return a time in seconds that may be divided by; SemanticError where it is zero or not finite."""
     made = seconds(dt)
     if made == 0.0:
-        raise refusal("differentiate", "time goes by between the two", "0 s")
+        raise rule_error("differentiate", "time goes by between the two", "0 s")
     return made
 
 
-def _converted(quantity: Any, unit: str, what: str) -> Any:
+def _convert_units(quantity: Any, unit: str, what: str) -> Any:
     """Return the numbers of a quantity in a unit, or of a list that may hold some; anything else as it is."""
     if isinstance(quantity, (list, tuple)):
-        return [_converted(value, unit, what) for value in quantity]
+        return [_convert_units(value, unit, what) for value in quantity]
     if not (hasattr(quantity, "magnitude") and hasattr(quantity, "to")):
         return quantity
     try:
         return quantity.to(unit or "dimensionless").magnitude
     except Exception as error:  # whatever the library of units raises for a wrong dimension
         rule = f"it is given in {unit or 'plain numbers'}, or what converts to it"
-        raise refusal(what, rule, f"{type(error).__name__}: {error}") from error
+        raise rule_error(what, rule, f"{type(error).__name__}: {error}") from error
 
 
-def rotations() -> type[Rotation]:
+def rotation_class() -> type[Rotation]:
     """Return scipy's class of rotations, which is imported when it is first needed: it costs more than all of tmkit."""
     from scipy.spatial.transform import Rotation
 
@@ -140,24 +140,18 @@ def rotation_of(values: ArrayLike, what: str) -> Vector:
     elif determinant < 0.0:
         text = f"it is left-handed: its determinant is {determinant:.6g}"
     if text:
-        raise refusal(what, "a rotation matrix is orthonormal and right-handed", text)
+        raise rule_error(what, "a rotation matrix is orthonormal and right-handed", text)
     return matrix
 
 
 _Made = TypeVar("_Made")
 
 
-def trusted(cls: type[_Made], arrays: Mapping[str, Vector]) -> _Made:
+def from_arrays(cls: type[_Made], arrays: Mapping[str, Vector]) -> _Made:
     """Make a representation from read-only arrays that are known to be right, such as products of rotations."""
     made = object.__new__(cls)
     initialize(made, **arrays)
     return made
-
-
-def frozen(array: Vector) -> Vector:
-    """Return an array as read-only."""
-    array.flags.writeable = False
-    return array
 
 
 class Plain:
@@ -205,7 +199,7 @@ class Plain:
         raise NotImplementedError
 
     @classmethod
-    def broken_by(cls, coord: Any) -> Sequence[Violation]:
+    def find_violations(cls, coord: Any) -> Sequence[Violation]:
         """Return nothing: any coordinates will do."""
         del coord
         return ()
@@ -217,7 +211,7 @@ class Multiplied(Plain):
     what: ClassVar[str]
 
     @classmethod
-    def broken_by(cls, coord: Any) -> Sequence[Violation]:
+    def find_violations(cls, coord: Any) -> Sequence[Violation]:
         """Return whether the coordinate frame is not the reference orientation frame."""
         if coord.coord == coord.ref_ori:
             return []
@@ -239,7 +233,7 @@ class OfFrames(Plain):
     what: ClassVar[str]
 
     @classmethod
-    def broken_by(cls, coord: Any) -> Sequence[Violation]:
+    def find_violations(cls, coord: Any) -> Sequence[Violation]:
         """Return whether it is not the pose of a frame relative to a frame."""
         broken = []
         for which, point, ori in (
@@ -249,7 +243,7 @@ class OfFrames(Plain):
             if point != ori:
                 repair = (
                     f"use vector and matrix, which allow any {which}point:"
-                    " represented_by(VectorAndMatrix)"
+                    " with_representation(VectorAndMatrix)"
                 )
                 rule = (
                     f"the {which}point of {cls.what} is the origin of its {which}orientation frame"
@@ -266,11 +260,11 @@ class FrameToFrame(OfFrames, Multiplied):
     """What takes the coordinates in one frame to those in another relates these two frames, and is expressed there."""
 
     @classmethod
-    def broken_by(cls, coord: Any) -> Sequence[Violation]:
+    def find_violations(cls, coord: Any) -> Sequence[Violation]:
         """Return whether it is not the pose of a frame relative to a frame, expressed there."""
         if coord.point == coord.ori and coord.ref_point == coord.ref_ori == coord.coord:
             return ()
-        return [*super().broken_by(coord), *super(OfFrames, cls).broken_by(coord)]
+        return [*super().find_violations(coord), *super(OfFrames, cls).find_violations(coord)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,7 +290,7 @@ class Vector3(Plain):
 
     @classmethod
     def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
-        return trusted(cls, {"vector": numbers[0]})
+        return from_arrays(cls, {"vector": numbers[0]})
 
 
 def unit_vector(values: ArrayLike, length: int, what: str) -> Vector:
@@ -305,7 +299,7 @@ def unit_vector(values: ArrayLike, length: int, what: str) -> Vector:
     norms = np.atleast_1d(np.linalg.norm(made, axis=-1))
     wrong = norms[np.abs(norms - 1.0) > ROTATION_TOLERANCE]
     if len(wrong):
-        raise refusal(what, "its norm is 1", f"norm {wrong[0]:.9g}")
+        raise rule_error(what, "its norm is 1", f"norm {wrong[0]:.9g}")
     return made
 
 
@@ -313,7 +307,7 @@ def require_orthogonal(unit: Vector, other: Vector, *, which: str, what: str) ->
     """Refuse a vector of any length that is not orthogonal to a unit vector; the SemanticError gives their product."""
     defect = abs(float(unit @ other))
     if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(other))):
-        raise refusal(what, f"{which} are orthogonal", f"their product is {defect:.3g}")
+        raise rule_error(what, f"{which} are orthogonal", f"their product is {defect:.3g}")
 
 
 def skew(v: Vector) -> Vector:

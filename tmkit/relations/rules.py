@@ -26,10 +26,10 @@ from tmkit.relations import semantics as sem
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on
 
 _MATRIX_LIKE = (sem.OrientationCoord, sem.PoseCoord)
-_ADDED = (sem.ForceCoord, sem.TorqueCoord, sem.WrenchCoord)
+_ADDITIVE = (sem.ForceCoord, sem.TorqueCoord, sem.WrenchCoord)
 _CHANGE_COORD = "express both in one frame with change_coordinate_frame"
 _CHANGE_POINT = "change the point of one with change_point"
-_FREE_OF: dict[type, Any] = {
+_FREE_VECTORS: dict[type, Any] = {
     sem.LinearVelocityCoord: sem.AngularVelocityCoord,
     sem.TorqueCoord: sem.ForceCoord,
 }
@@ -41,55 +41,55 @@ class _Check:
     def __init__(self, operation: str, *operands: Any) -> None:
         self.operation = operation
         self.operands = operands
-        self.broken: list[Violation] = []
+        self.violations: list[Violation] = []
 
-    def same(
+    def require_equal(
         self, left: str, right: str, rule: str, what: tuple[str, str], repair: str = ""
     ) -> None:
         """Require two names to be equal; ``what`` they denote, as ``("point of the first", "point of the second")``."""
         if left != right:
-            self.violate(Violation(rule, f"{what[0]} {left}", f"{what[1]} {right}", repair))
+            self.add(Violation(rule, f"{what[0]} {left}", f"{what[1]} {right}", repair))
 
-    def violate(self, violation: Violation) -> None:
+    def add(self, violation: Violation) -> None:
         """Record a rule that is broken."""
-        self.broken.append(violation)
+        self.violations.append(violation)
 
-    def step(self, name: str, own: str, rule: str, repair: str = "") -> None:
+    def require_step(self, name: str, own: str, rule: str, repair: str = "") -> None:
         """Require a field of a change, the second operand, to be one of the first, which is changed."""
         x, by = self.operands[:2]
         verb = (
             f"it {'begins' if name.startswith('ref_') else 'ends'}"
             f" {'on' if name.endswith('body') else 'at'}"
         )
-        self.same(
+        self.require_equal(
             getattr(by, name), getattr(x, own), rule, (verb, f"the {sem.LABELS[own]} is"), repair
         )
 
-    def alike(
+    def require_equal_field(
         self, name: str, rule: str, repair: str = "", sides: tuple[str, str] = ("first", "second")
     ) -> None:
         """Require a field to be the same in two operands, which ``sides`` names."""
         left, right = (getattr(operand, name) for operand in self.operands[:2])
         first, second = (f"{sem.LABELS[name]} of the {side}" for side in sides)
-        self.same(left, right, rule, (first, second), repair)
+        self.require_equal(left, right, rule, (first, second), repair)
 
-    def done(self) -> None:
+    def raise_violations(self) -> None:
         """Refuse when a rule was broken, where checks are on."""
-        if self.broken and checks_are_on():
-            raise SemanticError.of(_call(self.operation, self.operands), self.broken)
+        if self.violations and checks_are_on():
+            raise SemanticError.of(_format_call(self.operation, self.operands), self.violations)
 
 
-def _call(operation: str, operands: Sequence[object]) -> str:
+def _format_call(operation: str, operands: Sequence[object]) -> str:
     return f"{operation}({', '.join(map(repr, operands))})"
 
 
-def _unfit(operation: str, *operands: object) -> NoReturn:
+def _raise_undefined(operation: str, *operands: object) -> NoReturn:
     """Raise the error of an operation that is not defined for its operands."""
     kinds = " and ".join(
         getattr(operand, "relation", type(operand).__name__) for operand in operands
     )
     violation = Violation(f"there is no {operation} for these relations", kinds)
-    raise SemanticError.of(_call(operation, operands), [violation])
+    raise SemanticError.of(_format_call(operation, operands), [violation])
 
 
 def _require_matrix(check: _Check, x: Any, coord: str, ref_ori: str) -> None:
@@ -101,7 +101,7 @@ def _require_matrix(check: _Check, x: Any, coord: str, ref_ori: str) -> None:
         )
         free = "a representation that allows it (a rotation vector)"
         repair = f"use inverse2, change_reference_orientation_frame, or {free}"
-        check.same(
+        check.require_equal(
             coord, ref_ori, rule, ("coordinate frame", "reference orientation frame"), repair
         )
 
@@ -112,22 +112,22 @@ def _require_own_reference(check: _Check, x: Any, which: str) -> None:
         ("coordinate frame", "reference orientation frame"),
         "express it there with change_coordinate_frame",
     )
-    check.same(
+    check.require_equal(
         x.coord, x.ref_ori, f"{which} is expressed in its reference orientation frame", what, repair
     )
 
 
 def inverse(x: sem.Semantics, *, is_matrix: bool | None = None) -> Any:
     """Return the coordinates of the inverse, expressed in the same frame; velocities and torques keep their point."""
-    made: Any = x._of(*(getattr(x, _other_side(name, x.fields)) for name in x.fields))
+    made: Any = x._of(*(getattr(x, _opposite_field(name, x.fields)) for name in x.fields))
     if is_matrix is not False and isinstance(x, _MATRIX_LIKE):
         check = _Check("inverse", x)
         _require_matrix(check, x, made.coord, made.ref_ori)
-        check.done()
+        check.raise_violations()
     return made
 
 
-def _other_side(name: str, fields: tuple[str, ...]) -> str:
+def _opposite_field(name: str, fields: tuple[str, ...]) -> str:
     """Return the field that the inverse has in place of another."""
     other = name.removeprefix("ref_") if name.startswith("ref_") else f"ref_{name}"
     return other if other in fields else name
@@ -136,10 +136,10 @@ def _other_side(name: str, fields: tuple[str, ...]) -> str:
 def inverse2(x: sem.Semantics) -> Any:
     """Return the coordinates of the inverse of an orientation or pose, expressed in its own reference frame."""
     if not isinstance(x, _MATRIX_LIKE):
-        _unfit("inverse2", x)
+        _raise_undefined("inverse2", x)
     check = _Check("inverse2", x)
     _require_own_reference(check, x, "the operand")
-    check.done()
+    check.raise_violations()
     if isinstance(x, sem.OrientationCoord):
         return x._of(x.ref_ori, x.ref_body, x.ori, x.body, x.ori)
     return x._of(x.ref_point, x.ref_ori, x.ref_body, x.point, x.ori, x.body, x.ori)
@@ -152,24 +152,22 @@ def compose(x: sem.Semantics, y: sem.Semantics, *, is_settled: bool = False) -> 
     orders are refused.
     """
     if type(x) is not type(y):
-        _unfit("compose", x, y)
-    if isinstance(x, _ADDED):
-        return _added(x, y), False
+        _raise_undefined("compose", x, y)
+    if isinstance(x, _ADDITIVE):
+        return _add(x, y), False
     if not checks_are_on():
-        return _chained(x, y), False
+        return _chain(x, y), False
     forwards, backwards = _chain_check(x, y), _chain_check(y, x)
-    if not forwards.broken:
-        if is_settled and not backwards.broken:
+    if not forwards.violations:
+        if is_settled and not backwards.violations:
             sides = f"{y!r} relative to its reference and back"
             repair = "compose takes the operands in the order of the arguments"
-            forwards.violate(
-                Violation("only one order of the operands chains", sides, repair=repair)
-            )
-            forwards.done()
-        return _chained(x, y), False
-    if backwards.broken:
-        forwards.done()
-    return _chained(y, x), True
+            forwards.add(Violation("only one order of the operands chains", sides, repair=repair))
+            forwards.raise_violations()
+        return _chain(x, y), False
+    if backwards.violations:
+        forwards.raise_violations()
+    return _chain(y, x), True
 
 
 def _chain_check(x: Any, y: Any, *, operation: str = "compose") -> _Check:
@@ -177,30 +175,30 @@ def _chain_check(x: Any, y: Any, *, operation: str = "compose") -> _Check:
     check = _Check(operation, x, y)
     if isinstance(x, (sem.PositionCoord, sem.PoseCoord)):
         what = ("reference point of the first", "point of the second")
-        check.same(
+        check.require_equal(
             x.ref_point, y.point, "the reference point of one is the point of the other", what
         )
     if isinstance(x, _MATRIX_LIKE):
         what = ("reference orientation frame of the first", "orientation frame of the second")
         rule = "the reference orientation frame of one is the orientation frame of the other"
-        check.same(x.ref_ori, y.ori, rule, what)
+        check.require_equal(x.ref_ori, y.ori, rule, what)
     if isinstance(x, (sem.LinearVelocityCoord, sem.TwistCoord)):
-        check.alike("point", "velocities are composed at one point", _CHANGE_POINT)
+        check.require_equal_field("point", "velocities are composed at one point", _CHANGE_POINT)
     what = ("reference body of the first", "body of the second")
     turned = "inverse2" if isinstance(x, _MATRIX_LIKE) else "inverse"
     repair = f"compose with what lies between them first, or turn one round with {turned}"
-    check.same(
+    check.require_equal(
         x.ref_body, y.body, "the reference body of one is the body of the other", what, repair
     )
     if isinstance(x, sem.PoseCoord) or (isinstance(x, sem.OrientationCoord) and x.coord != y.coord):
         _require_own_reference(check, x, "the first operand")
         _require_own_reference(check, y, "the second operand")
     elif not isinstance(x, sem.OrientationCoord):
-        check.alike("coord", "both are expressed in one frame", _CHANGE_COORD)
+        check.require_equal_field("coord", "both are expressed in one frame", _CHANGE_COORD)
     return check
 
 
-def _chained(x: Any, y: Any) -> Any:
+def _chain(x: Any, y: Any) -> Any:
     if isinstance(x, sem.PositionCoord):
         return x._of(x.point, x.body, y.ref_point, y.ref_body, x.coord)
     if isinstance(x, sem.OrientationCoord):
@@ -212,15 +210,15 @@ def _chained(x: Any, y: Any) -> Any:
     return x._of(x.point, x.body, y.ref_body, x.coord)
 
 
-def _added(x: Any, y: Any) -> Any:
+def _add(x: Any, y: Any) -> Any:
     """Return the coordinates of the resultant of two forces, torques or wrenches on one body."""
     check = _Check("compose", x, y)
-    check.alike("body", "forces that are added act on one body")
-    check.alike("ref_body", "forces that are added are exerted by one body")
+    check.require_equal_field("body", "forces that are added act on one body")
+    check.require_equal_field("ref_body", "forces that are added are exerted by one body")
     if not isinstance(x, sem.ForceCoord):
-        check.alike("point", "moments are added about one point", _CHANGE_POINT)
-    check.alike("coord", "both are expressed in one frame", _CHANGE_COORD)
-    check.done()
+        check.require_equal_field("point", "moments are added about one point", _CHANGE_POINT)
+    check.require_equal_field("coord", "both are expressed in one frame", _CHANGE_COORD)
+    check.raise_violations()
     return x
 
 
@@ -239,13 +237,13 @@ def pose_of(position: sem.PositionCoord, orientation: sem.OrientationCoord) -> s
     if not isinstance(position, sem.PositionCoord) or not isinstance(
         orientation, sem.OrientationCoord
     ):
-        _unfit("pose", position, orientation)
+        _raise_undefined("pose", position, orientation)
     p, o = position, orientation
     check, sides = _Check("pose", p, o), ("position", "orientation")
-    check.alike("body", "both are of one body", sides=sides)
-    check.alike("ref_body", "both are relative to one body", sides=sides)
-    check.alike("coord", "both are expressed in one frame", _CHANGE_COORD, sides)
-    check.done()
+    check.require_equal_field("body", "both are of one body", sides=sides)
+    check.require_equal_field("ref_body", "both are relative to one body", sides=sides)
+    check.require_equal_field("coord", "both are expressed in one frame", _CHANGE_COORD, sides)
+    check.raise_violations()
     return sem.PoseCoord._of(p.point, o.ori, p.body, p.ref_point, o.ref_ori, p.ref_body, p.coord)
 
 
@@ -261,13 +259,13 @@ def integrate(x: sem.Coord) -> sem.Coord:
             check = _Check("integrate", x)
             repair = "change the point with change_point, or the frame with change_coordinate_frame"
             rule = "point and coordinate frame of a twist that is integrated are of one frame"
-            check.same(x.point, x.coord, rule, ("point", "coordinate frame"), repair)
-            check.done()
+            check.require_equal(x.point, x.coord, rule, ("point", "coordinate frame"), repair)
+            check.raise_violations()
         return sem.PoseCoord._of(x.point, x.point, x.body, x.point, x.point, x.ref_body, x.coord)
     if isinstance(x, sem.AngularVelocityCoord):
         return sem.OrientationCoord._of(x.coord, x.body, x.coord, x.ref_body, x.coord)
     if not isinstance(x, sem.LinearVelocityCoord):
-        _unfit("integrate", x)
+        _raise_undefined("integrate", x)
     return sem.PositionCoord._of(x.point, x.body, x.point, x.ref_body, x.coord)
 
 
@@ -284,11 +282,11 @@ def differentiate(x: sem.Coord, y: sem.Coord | None = None, *, screw: bool = Fal
     if type(x) is not type(y) or not isinstance(
         x, (sem.PositionCoord, sem.OrientationCoord, sem.PoseCoord)
     ):
-        _unfit("differentiate", x, y)
+        _raise_undefined("differentiate", x, y)
     check = _Check("differentiate", x, y)
     for name in x.fields:
         left, right = getattr(x, name), getattr(y, name)
-        check.same(
+        check.require_equal(
             left,
             right,
             "both are the same relation",
@@ -296,14 +294,16 @@ def differentiate(x: sem.Coord, y: sem.Coord | None = None, *, screw: bool = Fal
         )
     if isinstance(x, sem.PoseCoord):
         what = ("point", "orientation frame")
-        check.same(x.point, x.ori, "a pose that is differentiated is that of a frame", what)
+        check.require_equal(
+            x.point, x.ori, "a pose that is differentiated is that of a frame", what
+        )
         what = ("reference point", "reference orientation frame")
-        check.same(
+        check.require_equal(
             x.ref_point, x.ref_ori, "a pose that is differentiated is relative to a frame", what
         )
     if not isinstance(x, sem.PositionCoord):
         _require_own_reference(check, x, "the relation")
-    check.done()
+    check.raise_violations()
     if isinstance(x, sem.PositionCoord):
         return sem.LinearVelocityCoord._of(x.point, x.body, x.ref_body, x.coord)
     if isinstance(x, sem.OrientationCoord):
@@ -317,7 +317,7 @@ def dot(wrench: sem.WrenchCoord, twist: sem.TwistCoord) -> None:
     if isinstance(wrench, sem.TwistCoord) and isinstance(twist, sem.WrenchCoord):
         wrench, twist = twist, wrench
     if not isinstance(wrench, sem.WrenchCoord) or not isinstance(twist, sem.TwistCoord):
-        _unfit("dot", wrench, twist)
+        _raise_undefined("dot", wrench, twist)
     check = _Check("dot", wrench, twist)
     for name, repair in {
         "point": _CHANGE_POINT,
@@ -325,8 +325,10 @@ def dot(wrench: sem.WrenchCoord, twist: sem.TwistCoord) -> None:
         "ref_body": "",
         "coord": _CHANGE_COORD,
     }.items():
-        check.alike(name, f"both have one {sem.LABELS[name]}", repair, ("wrench", "twist"))
-    check.done()
+        check.require_equal_field(
+            name, f"both have one {sem.LABELS[name]}", repair, ("wrench", "twist")
+        )
+    check.raise_violations()
 
 
 def change_point(
@@ -342,38 +344,40 @@ def change_point(
     if keeps_body:
         movable += (sem.PoseCoord, sem.LinearVelocityCoord, sem.TorqueCoord, sem.WrenchCoord)
     if not isinstance(x, movable) or not isinstance(by, sem.PositionCoord):
-        _unfit(operation, x, by)
+        _raise_undefined(operation, x, by)
     if free is not None and not isinstance(x, (sem.LinearVelocityCoord, sem.TorqueCoord)):
-        _unfit(operation, x, by, free)
+        _raise_undefined(operation, x, by, free)
     operands = (x, by) if free is None else (x, by, free)
     check = _Check(operation, *operands)
-    wants = _FREE_OF.get(type(x))
+    wants = _FREE_VECTORS.get(type(x))
     if wants is not None and not isinstance(free, wants):
         rule = f"another point of a {x.relation} needs the {wants.relation} of the same bodies"
-        check.violate(Violation(rule, repr(free) if free is not None else "none was given"))
+        check.add(Violation(rule, repr(free) if free is not None else "none was given"))
     repair = "give the position of the new point relative to the old one"
-    check.step("ref_point", "point", "the change begins at the point", repair)
-    check.step("ref_body", "body", "the old point is on the body")
+    check.require_step("ref_point", "point", "the change begins at the point", repair)
+    check.require_step("ref_body", "body", "the old point is on the body")
     if keeps_body:
         repair = "use change_point_body for a body that is rigidly joined"
-        check.step("body", "body", "the new point is on the same body", repair)
+        check.require_step("body", "body", "the new point is on the same body", repair)
     _require_same_axes(check, by, x)
     if wants is not None and isinstance(free, wants):
         name = wants.relation
-        check.same(
+        check.require_equal(
             free.body,
             x.body,
             f"the {name} is that of the same body",
             (f"body of the {name}", "body"),
         )
         what = (f"reference body of the {name}", "reference body")
-        check.same(free.ref_body, x.ref_body, f"the {name} is relative to the same body", what)
+        check.require_equal(
+            free.ref_body, x.ref_body, f"the {name} is relative to the same body", what
+        )
         what = (f"coordinate frame of the {name}", "coordinate frame")
-        check.same(
+        check.require_equal(
             free.coord, x.coord, f"the {name} is expressed in the same frame", what, _CHANGE_COORD
         )
-    check.done()
-    return x._replaced(point=by.point, body=x.body if keeps_body else by.body)
+    check.raise_violations()
+    return x._replace(point=by.point, body=x.body if keeps_body else by.body)
 
 
 def change_ref_point(x: sem.Semantics, by: sem.PositionCoord, *, keeps_body: bool = True) -> Any:
@@ -381,51 +385,55 @@ def change_ref_point(x: sem.Semantics, by: sem.PositionCoord, *, keeps_body: boo
     operation = "change_reference_point" if keeps_body else "change_reference_point_body"
     kinds = (sem.PositionCoord, sem.PoseCoord) if keeps_body else sem.PositionCoord
     if not isinstance(x, kinds) or not isinstance(by, sem.PositionCoord):
-        _unfit(operation, x, by)
+        _raise_undefined(operation, x, by)
     check = _Check(operation, x, by)
-    check.step(
+    check.require_step(
         "point",
         "ref_point",
         "the change ends at the reference point",
         "turn the change round with inverse",
     )
-    check.step("body", "ref_body", "the old reference point is on the reference body")
+    check.require_step("body", "ref_body", "the old reference point is on the reference body")
     if keeps_body:
         repair = "use change_reference_point_body for a body that is rigidly joined"
-        check.step("ref_body", "ref_body", "the new reference point is on the same body", repair)
+        check.require_step(
+            "ref_body", "ref_body", "the new reference point is on the same body", repair
+        )
     _require_same_axes(check, by, x)
-    check.done()
-    return x._replaced(ref_point=by.ref_point, ref_body=x.ref_body if keeps_body else by.ref_body)
+    check.raise_violations()
+    return x._replace(ref_point=by.ref_point, ref_body=x.ref_body if keeps_body else by.ref_body)
 
 
 def change_ori(x: sem.Semantics, by: sem.OrientationCoord) -> Any:
     """Return the coordinates with another orientation frame; ``by`` is that relative to the old one."""
     if not isinstance(x, _MATRIX_LIKE) or not isinstance(by, sem.OrientationCoord):
-        _unfit("change_orientation_frame", x, by)
+        _raise_undefined("change_orientation_frame", x, by)
     check = _Check("change_orientation_frame", x, by)
     repair = "give the orientation of the new frame relative to the old one"
-    check.step("ref_ori", "ori", "the change begins at the orientation frame", repair)
-    check.step("ref_body", "body", "the old orientation frame is on the body")
-    check.step("body", "body", "the new orientation frame is on the same body")
+    check.require_step("ref_ori", "ori", "the change begins at the orientation frame", repair)
+    check.require_step("ref_body", "body", "the old orientation frame is on the body")
+    check.require_step("body", "body", "the new orientation frame is on the same body")
     _require_own_reference(check, by, "the change")
     _require_own_reference(check, x, "the relation")
-    check.done()
-    return x._replaced(ori=by.ori)
+    check.raise_violations()
+    return x._replace(ori=by.ori)
 
 
 def change_ref_ori(x: sem.Semantics, by: sem.OrientationCoord) -> Any:
     """Return the coordinates relative to, and in, another frame; ``by`` is the old one relative to it."""
     if not isinstance(x, _MATRIX_LIKE) or not isinstance(by, sem.OrientationCoord):
-        _unfit("change_reference_orientation_frame", x, by)
+        _raise_undefined("change_reference_orientation_frame", x, by)
     check = _Check("change_reference_orientation_frame", x, by)
     repair = "turn the change round with inverse2"
-    check.step("ori", "ref_ori", "the change ends at the reference orientation frame", repair)
-    check.step("body", "ref_body", "the old reference frame is on the reference body")
-    check.step("ref_body", "ref_body", "the new reference frame is on the same body")
+    check.require_step(
+        "ori", "ref_ori", "the change ends at the reference orientation frame", repair
+    )
+    check.require_step("body", "ref_body", "the old reference frame is on the reference body")
+    check.require_step("ref_body", "ref_body", "the new reference frame is on the same body")
     _require_own_reference(check, by, "the change")
     _require_own_reference(check, x, "the relation")
-    check.done()
-    return x._replaced(ref_ori=by.ref_ori, coord=by.ref_ori)
+    check.raise_violations()
+    return x._replace(ref_ori=by.ref_ori, coord=by.ref_ori)
 
 
 def change_coord(
@@ -433,43 +441,43 @@ def change_coord(
 ) -> Any:
     """Return the coordinates expressed in another frame; a matrix can be in its reference frame alone."""
     if not isinstance(by, sem.OrientationCoord) or not hasattr(x, "coord"):
-        _unfit("change_coordinate_frame", x, by)
+        _raise_undefined("change_coordinate_frame", x, by)
     check = _Check("change_coordinate_frame", x, by)
     what = ("it refers to", "the coordinate frame is")
     repair = "give the orientation of the old coordinate frame relative to the new one"
-    check.same(by.ori, x.coord, "the change begins at the coordinate frame", what, repair)
+    check.require_equal(by.ori, x.coord, "the change begins at the coordinate frame", what, repair)
     _require_own_reference(check, by, "the change")
     if is_matrix is not False and isinstance(x, _MATRIX_LIKE):
         _require_matrix(check, x, by.ref_ori, x.ref_ori)
-    check.done()
-    return x._replaced(coord=by.ref_ori)
+    check.raise_violations()
+    return x._replace(coord=by.ref_ori)
 
 
 def change_ref_body(x: Any, by: sem.Coord | str) -> Any:
     """Return the coordinates relative to another body, by a velocity of the old one or what joins the two."""
     if isinstance(x, (sem.ForceCoord, sem.TorqueCoord, sem.WrenchCoord)):
-        _unfit("change_reference_body", x, by)
+        _raise_undefined("change_reference_body", x, by)
     if isinstance(x, (sem.LinearVelocityCoord, sem.AngularVelocityCoord, sem.TwistCoord)) and type(
         by
     ) is type(x):
-        _chain_check(x, by, operation="change_reference_body").done()
-        return x._replaced(ref_body=by.ref_body)
-    return x._replaced(
-        ref_body=_joined_to("change_reference_body", x, x.ref_body, by, "reference body")
+        _chain_check(x, by, operation="change_reference_body").raise_violations()
+        return x._replace(ref_body=by.ref_body)
+    return x._replace(
+        ref_body=_find_joined_body("change_reference_body", x, x.ref_body, by, "reference body")
     )
 
 
 def change_body(x: sem.Semantics, by: sem.Coord | str) -> Any:
     """Return the coordinates as those of another body, rigidly joined by ``by`` to the old one."""
     if not isinstance(x, (sem.PositionCoord, sem.OrientationCoord, sem.PoseCoord)):
-        _unfit("change_body", x, by)
-    return x._replaced(body=_joined_to("change_body", x, x.body, by, "body"))
+        _raise_undefined("change_body", x, by)
+    return x._replace(body=_find_joined_body("change_body", x, x.body, by, "body"))
 
 
 def _require_same_axes(check: _Check, by: sem.PositionCoord, x: Any) -> None:
     """Require a step to be expressed in the axes of the relation that it changes."""
     what = ("coordinate frame of the change", "coordinate frame")
-    check.same(
+    check.require_equal(
         by.coord,
         x.coord,
         "the change is expressed in the frame of the relation",
@@ -478,17 +486,17 @@ def _require_same_axes(check: _Check, by: sem.PositionCoord, x: Any) -> None:
     )
 
 
-def _joined_to(operation: str, x: Any, body: str, by: Any, what: str) -> str:
+def _find_joined_body(operation: str, x: Any, body: str, by: Any, what: str) -> str:
     """Return the body that is joined to another, by name or by a relation between the two."""
     if isinstance(by, str):
         return sem.BODY.read(by)[0]
     if not isinstance(by, (sem.PositionCoord, sem.OrientationCoord, sem.PoseCoord)):
-        _unfit(operation, x, by)
+        _raise_undefined(operation, x, by)
     if by.body == body:
         return by.ref_body
     if by.ref_body != body:
         check = _Check(operation, x, by)
         sides = f"it joins {by.body} and {by.ref_body}", f"the {what} is {body}"
-        check.violate(Violation(f"the constant relation is one of the {what}", *sides))
-        check.done()
+        check.add(Violation(f"the constant relation is one of the {what}", *sides))
+        check.raise_violations()
     return by.body

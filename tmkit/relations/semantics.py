@@ -23,7 +23,7 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, ClassVar, NoReturn, Self
 
-from tmkit.relations.violations import refusal
+from tmkit.relations.violations import rule_error
 
 _WORDS = r"[^\s|{}\[\](),\"][^\s|{}\[\](),]*(?: +[^\s|{}\[\](),]+)*"  # with spaces between them
 _NAME = rf'"(?:[^"]|"")+"|{_WORDS}'
@@ -31,32 +31,34 @@ _PLAIN = re.compile(_WORDS)
 _POSE = re.compile(rf"\(({_NAME}),\s*\[({_NAME})\]\)\|({_NAME})")
 
 
-class Form:
+class Notation:
     """A form of the notation: a pattern, what it denotes, an example, how name ``{0}`` and body ``{1}`` are written."""
 
-    def __init__(self, pattern: str, *, what: str, form: str, wanted: str) -> None:
+    def __init__(self, pattern: str, *, what: str, form: str, template: str) -> None:
         self._pattern, self._what, self._form, self._wanted = (
             re.compile(pattern),
             what,
             form,
-            wanted,
+            template,
         )
 
     def read(self, text: str) -> tuple[str, ...]:
         """Return the names in a text, or raise SemanticError."""
         match = self._pattern.fullmatch(text) if isinstance(text, str) else None
         return (
-            tuple(map(_bare, match.groups()))
+            tuple(map(_unquote, match.groups()))
             if match
-            else _refuse(text, self._what, self._form, self._wanted)
+            else _raise_notation_error(text, self._what, self._form, self._wanted)
         )
 
 
-POINT = Form(rf"({_NAME})\|({_NAME})", what="a point on a body", form="e|C", wanted="{0}|{1}")
+POINT = Notation(rf"({_NAME})\|({_NAME})", what="a point on a body", form="e|C", template="{0}|{1}")
 _ON_BODY = "an orientation frame on a body"
-ORIENTATION = Form(rf"\[({_NAME})\]\|({_NAME})", what=_ON_BODY, form="[a]|C", wanted="[{0}]|{1}")
-BODY = Form(rf"({_NAME})", what="a body", form="C", wanted="{1}")
-COORD = Form(rf"\[({_NAME})\]", what="the frame of expression", form="[r]", wanted="[{0}]")
+ORIENTATION = Notation(
+    rf"\[({_NAME})\]\|({_NAME})", what=_ON_BODY, form="[a]|C", template="[{0}]|{1}"
+)
+BODY = Notation(rf"({_NAME})", what="a body", form="C", template="{1}")
+COORD = Notation(rf"\[({_NAME})\]", what="the frame of expression", form="[r]", template="[{0}]")
 _FRAME = re.compile(rf"\{{({_NAME})\}}\|({_NAME})")
 
 
@@ -64,33 +66,33 @@ def read_pose(text: str) -> tuple[str, str, str]:
     """Return point, orientation frame and body of ``{g}|C`` or ``(e,[a])|C``, or raise SemanticError."""
     if isinstance(text, str):
         if match := _FRAME.fullmatch(text):
-            return _bare(match[1]), _bare(match[1]), _bare(match[2])
+            return _unquote(match[1]), _unquote(match[1]), _unquote(match[2])
         if match := _POSE.fullmatch(text):
-            return _bare(match[1]), _bare(match[2]), _bare(match[3])
+            return _unquote(match[1]), _unquote(match[2]), _unquote(match[3])
     what = "a frame, or a point and an orientation frame, on a body"
-    return _refuse(text, what, "{g}|C or (e,[a])|C", "{{{0}}}|{1}")
+    return _raise_notation_error(text, what, "{g}|C or (e,[a])|C", "{{{0}}}|{1}")
 
 
 def read_name(text: str, what: str) -> str:
     """Return a name that is a field of its own, or raise SemanticError; ``what`` is the field."""
     if isinstance(text, str) and re.fullmatch(_NAME, text):
-        return _bare(text)
+        return _unquote(text)
     rule = (
         f"{what} is a name, without spaces around it and without any of | {{ }} [ ] ( ) , unless in"
         " double quotes"
     )
     repair = (
-        f"write {written(text)!r} if that is its name" if isinstance(text, str) and text else ""
+        f"write {quote_name(text)!r} if that is its name" if isinstance(text, str) and text else ""
     )
-    raise refusal("notation", rule, repr(text), repair=repair)
+    raise rule_error("notation", rule, repr(text), repair=repair)
 
 
-def _bare(name: str) -> str:
+def _unquote(name: str) -> str:
     """Return a name that may be in quotes without them."""
     return name[1:-1].replace('""', '"') if name[0] == '"' else name
 
 
-def written(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return a name as it is written, in quotes where it needs them."""
     if _PLAIN.fullmatch(name):
         return name
@@ -101,18 +103,18 @@ def written(name: str) -> str:
 _ANY = re.compile(rf"[{{\[(]*\s*({_NAME})\s*[}}\])]*\s*(?:\|\s*({_NAME}))?")
 
 
-def _refuse(text: object, what: str, form: str, wanted: str) -> NoReturn:
+def _raise_notation_error(text: object, what: str, form: str, template: str) -> NoReturn:
     """Refuse a text, and say how it would be written."""
     repair = ""
     if not isinstance(text, str):
         repair = "give it as text"
     elif match := _ANY.fullmatch(text.strip()):
         name, body = match[1], match[2]
-        if body or "{1}" not in wanted:
-            repair = f"write '{wanted.format(name, body)}'"
-        elif "{0}" in wanted:
-            repair = f"say which body it is fixed to: '{wanted.format(name, 'Body')}'"
-    raise refusal("notation", f"{what} is written as {form}", repr(text), repair=repair)
+        if body or "{1}" not in template:
+            repair = f"write '{template.format(name, body)}'"
+        elif "{0}" in template:
+            repair = f"say which body it is fixed to: '{template.format(name, 'Body')}'"
+    raise rule_error("notation", f"{what} is written as {form}", repr(text), repair=repair)
 
 
 LABELS = {  # of the fields, in messages
@@ -127,7 +129,7 @@ LABELS = {  # of the fields, in messages
 _Reader = Callable[[str], tuple[str, ...]]
 
 
-class _WithoutDict(type):
+class _WithoutDictMeta(type):
     def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> Any:
         return super().__new__(cls, name, bases, {"__slots__": (), **members})
 
@@ -136,7 +138,7 @@ _FIELDS = ("point", "ori", "body", "ref_point", "ref_ori", "ref_body", "coord")
 """Names of the fields that semantics and coordinates may have."""
 
 
-class Semantics(tuple[str, ...], metaclass=_WithoutDict):
+class Semantics(tuple[str, ...], metaclass=_WithoutDictMeta):
     """Base of what is related to what: names in fixed fields.
 
     Args:
@@ -174,7 +176,7 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDict):
             setattr(cls, name, property(itemgetter(place)))
 
     @classmethod
-    def named(
+    def from_names(
         cls,
         *,
         point: str | None = None,
@@ -185,7 +187,7 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDict):
         ref_body: str | None = None,
         coord: str | None = None,
     ) -> Self:
-        """Make one from names, e.g. ``TwistSemantics.named(point="e", body="C", ref_body="D")``.
+        """Make one from names, e.g. ``TwistSemantics.from_names(point="e", body="C", ref_body="D")``.
 
         Args:
             point: name of the point.
@@ -205,13 +207,13 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDict):
             field: name for field, name in zip(_FIELDS, given, strict=True) if name is not None
         }
         if names.keys() != set(cls.fields):
-            wanted, got = ", ".join(cls.fields), ", ".join(names)
-            raise TypeError(f"{cls.__name__} has the fields {wanted}; given were {got or 'none'}")
+            template, got = ", ".join(cls.fields), ", ".join(names)
+            raise TypeError(f"{cls.__name__} has the fields {template}; given were {got or 'none'}")
         return cls._of(*(read_name(names[name], name) for name in cls.fields))
 
     def notation(self) -> tuple[str, ...]:
         """Return the target, the reference and, of coordinates, the frame of expression in the papers' notation."""
-        return self._of(*map(written, self[1:]))._notation()
+        return self._of(*map(quote_name, self[1:]))._notation()
 
     def _notation(self) -> tuple[str, ...]:
         raise NotImplementedError  # pragma: no cover - every relation has its own
@@ -260,9 +262,9 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDict):
             raise TypeError(
                 f"{type(self).__name__} has no field {', '.join(unknown)}; its fields are {known}"
             )
-        return self._replaced(**{name: read_name(value, name) for name, value in names.items()})
+        return self._replace(**{name: read_name(value, name) for name, value in names.items()})
 
-    def _replaced(self, **names: str) -> Self:
+    def _replace(self, **names: str) -> Self:
         """Return the same with other names in some fields, which are known to be fields and names."""
         return self._of(*(names.get(name, getattr(self, name)) for name in self.fields))
 

@@ -62,7 +62,7 @@ class SemanticError(TmkitError, ValueError):
         return cls(f"{operation}: {many}", operation=operation, violations=tuple(violations))
 
 
-def refusal(
+def rule_error(
     operation: str, rule: str, left: str, right: str = "", repair: str = ""
 ) -> SemanticError:
     """Return the error of an operation that breaks one rule; for the arguments see :class:`Violation`."""

@@ -25,7 +25,7 @@ from tmkit.graph import SceneGraph, relate
 from tmkit.relations import from_dict, to_dict
 from tmkit.relations.semantic.base import SemanticRelation
 from tmkit.relations.semantics import Coord, ForceCoord, TorqueCoord, WrenchCoord
-from tmkit.relations.violations import refusal
+from tmkit.relations.violations import rule_error
 from tmkit.spatial import Pose
 from tmkit.visualization.drawing import Area, Dot, Drawing, Label, Line, Mark, save_drawings
 
@@ -306,7 +306,7 @@ def _parts(
         coord, (ForceCoord, TorqueCoord, WrenchCoord)
     ):
         rule, repair = "forces are drawn from their numbers", f"give a Semantic{coord.relation}"
-        raise refusal("relation_drawing", rule, repr(coord), repair=repair)
+        raise rule_error("relation_drawing", rule, repr(coord), repair=repair)
     if kinds[0] in ("Position", "Orientation"):
         return [(kind, coord, np.zeros(3)) for kind in kinds]
     held = relation if isinstance(relation, SemanticRelation) else relate(scene, coord, q=q)

@@ -28,7 +28,7 @@ from tmkit.graph.semantic_edges.queries import (
 )
 from tmkit.graph.semantic_edges.wrenches import convert_frame
 from tmkit.relations import representations
-from tmkit.relations.violations import refusal
+from tmkit.relations.violations import rule_error
 from tmkit.spatial import Pose
 from tmkit.spatial.covariances import check_covariance
 
@@ -161,7 +161,7 @@ def pose_between_frames(
         orientation = pose.orientation.change_coordinate_frame(axes)
         result = rel.SemanticPose.of(position, orientation)
     else:
-        result = pose.represented_by(representations.VectorAndMatrix)
+        result = pose.with_representation(representations.VectorAndMatrix)
     c = result.coord
     if c.ref_point != c.ref_ori:
         result = result.change_reference_point(_position(scene, c.ref_point, c.ref_ori, c.coord, q))
@@ -229,7 +229,7 @@ def add_edge(
     for node in (tail, head):
         if not isinstance(node, Node):
             repair = f"write Node('frame', {node!r}) or Node('body', {node!r})"
-            raise refusal(f"add_edge({kind})", "an edge joins nodes", repr(node), repair=repair)
+            raise rule_error(f"add_edge({kind})", "an edge joins nodes", repr(node), repair=repair)
         if node.kind not in ("frame", "body"):
             raise UnknownNameError.of("kind of node", node.kind, ("frame", "body"))
     if (tail.kind, head.kind) != expected_kinds:
@@ -237,13 +237,13 @@ def add_edge(
             "pose": "a pose edge joins two frames",
             "twist": "a twist edge joins a body and a frame of another body",
         }
-        raise refusal(f"add_edge({kind})", rules[kind], f"tail {tail}", f"head {head}")
+        raise rule_error(f"add_edge({kind})", rules[kind], f"tail {tail}", f"head {head}")
     if isinstance(value, Pose):
         if kind == "twist":
-            raise refusal("add_edge(twist)", "a twist edge holds six numbers", repr(value))
+            raise rule_error("add_edge(twist)", "a twist edge holds six numbers", repr(value))
         return _set_pose_edge(scene, head.name, tail.name, value, None)
     if kind == "pose":
-        raise refusal("add_edge(pose)", "a pose edge holds a pose", repr(value)[:80])
+        raise rule_error("add_edge(pose)", "a pose edge holds a pose", repr(value)[:80])
     return scene.set_twist(head.name, value, relative_to_body=tail.name)
 
 
@@ -361,11 +361,11 @@ def _head(scene: SceneGraph, c: rel.TwistCoord, frame: str | None) -> str:
     if frame is not None and scene.body(head) != c.body:
         rule = "a twist edge leads to a frame of the body that moves"
         sides = f"frame '{head}' is on body '{scene.body(head)}'", f"body '{c.body}' moves"
-        raise refusal(f"add_twist({c!r})", rule, *sides)
+        raise rule_error(f"add_twist({c!r})", rule, *sides)
     if frame is None and is_on_reference(scene, c):
         rule = "a twist edge leads to a frame of the body that moves"
         side = f"the point '{c.point}' is a frame of the reference body '{c.ref_body}'"
-        raise refusal(f"add_twist({c!r})", rule, side, repair="name the frame with frame=")
+        raise rule_error(f"add_twist({c!r})", rule, side, repair="name the frame with frame=")
     return head
 
 

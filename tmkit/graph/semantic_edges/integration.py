@@ -29,8 +29,8 @@ from tmkit.graph.rigid import all_twist_driven_edges, joint_values
 from tmkit.graph.semantic_edges.queries import UNKNOWN_MOTION_REPAIR, frame_on, unknown_motion_text
 from tmkit.graph.semantic_edges.twists import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord
-from tmkit.relations.representation import elapsed, seconds
-from tmkit.relations.violations import refusal
+from tmkit.relations.representation import nonzero_seconds, seconds
+from tmkit.relations.violations import rule_error
 from tmkit.spatial import Pose, adjoint
 
 Array = NDArray[np.float64]
@@ -178,7 +178,7 @@ def _joint_velocity(joint: Joint, twist: Array, frame: str) -> float:
     tolerance = 1e-9 * (1.0 + float(np.abs(twist).max()))
     if not np.allclose(twist, velocity * unit, rtol=0.0, atol=tolerance):
         rule = f"the twist of frame '{frame}' is one of its joint '{joint.name}'"
-        raise refusal("integrate", rule, f"it is {twist.round(9).tolist()}")
+        raise rule_error("integrate", rule, f"it is {twist.round(9).tolist()}")
     return velocity
 
 
@@ -187,7 +187,7 @@ def _require_stated_edges(scene: Any, driven_edges: set[str]) -> None:
     for edge in scene._unstated_edges():
         if edge not in driven_edges:
             rule = "the motion of every edge is stated"
-            raise refusal(
+            raise rule_error(
                 "integrate", rule, unknown_motion_text(scene, edge), repair=UNKNOWN_MOTION_REPAIR
             )
 
@@ -206,7 +206,7 @@ def _require_known_twists(scene: SceneGraph, errors: dict[str, SemanticError]) -
         reference = frame_on(scene, edge[0], frames[-1])
         if reference is None:
             rule = f"poses join frame '{frame}' to body '{edge[0]}', as its twist requires"
-            raise refusal("integrate", rule, "no frame of that body is in its tree")
+            raise rule_error("integrate", rule, "no frame of that body is in its tree")
         reference_frames = [reference, *scene.ancestors(reference)]
         path = [f for f in frames if f not in reference_frames]
         path += [f for f in reference_frames if f not in frames]
@@ -237,7 +237,7 @@ def finite_difference(
             frame with a twist relative to another body.
         SemanticError: if dt is zero.
     """
-    dt = elapsed(dt)
+    dt = nonzero_seconds(dt)
     names = _moving_frames(earlier, later) if frames is None else list(frames)
     with later.edit() as edit:
         for frame in names:

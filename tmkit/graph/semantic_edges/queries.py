@@ -23,10 +23,10 @@ from tmkit.graph.moments import When, moment
 from tmkit.graph.rigid import twist_driven_edges
 from tmkit.graph.traversal import joints_between, twist_path
 from tmkit.relations import LinearVelocityCoord, SemanticError, TwistCoord, representations
-from tmkit.relations.representation import trusted
+from tmkit.relations.representation import from_arrays
 from tmkit.relations.semantic.base import SemanticRelation, require_one
 from tmkit.relations.semantics import Coord
-from tmkit.relations.violations import Violation, refusal
+from tmkit.relations.violations import Violation, rule_error
 
 OnConflict = Literal["reject", "invert"]
 
@@ -47,7 +47,7 @@ def coord_of(relation: object, kind: type[SemanticRelation], operation: str) -> 
         f"add the semantics of the numbers: {kind.__name__}({kind.coord_class.__name__}(...),"
         " numbers)"
     )
-    raise refusal(operation, f"it takes a {kind.__name__}", value, repair=repair)
+    raise rule_error(operation, f"it takes a {kind.__name__}", value, repair=repair)
 
 
 def require_conflict_option(on_conflict: str) -> None:
@@ -121,7 +121,7 @@ def require_stated_motion(scene: Any, frame: str, reference: str, operation: str
     """Raise SemanticError if an edge between two frames of one tree has no stated motion."""
     if (edge := scene._unstated_edge(frame, reference)) is not None:
         rule = f"the motion of every edge between '{frame}' and '{reference}' is stated"
-        raise refusal(
+        raise rule_error(
             operation, rule, unknown_motion_text(scene, edge), repair=UNKNOWN_MOTION_REPAIR
         )
 
@@ -136,7 +136,7 @@ def raise_unrelated(scene: SceneGraph, coord: Coord, qd: object = None) -> NoRet
     check_names(scene, coord)
     rule = f"a path of twists leads from body '{coord.ref_body}' to body '{coord.body}'"
     cause, repair = _missing_path_cause(scene, coord, qd)
-    raise refusal(f"relate({coord!r})", rule, cause, repair=repair)
+    raise rule_error(f"relate({coord!r})", rule, cause, repair=repair)
 
 
 def _missing_path_cause(scene: SceneGraph, coord: Any, qd: object) -> tuple[str, str]:
@@ -306,10 +306,10 @@ def relate(
         if not isinstance(coord, Coord):
             value = " ".join(repr(coord).split())[:80]
             repair = "such as PoseCoord('{g}|C', '{h}|D', '[h]')"
-            raise refusal("relate", "it takes coordinates", value, repair=repair)
+            raise rule_error("relate", "it takes coordinates", value, repair=repair)
         check_names(scene, coord)
         rule = "a scene relates positions, orientations, poses and velocities"
-        raise refusal(f"relate({coord!r})", rule, f"a {coord.relation}")
+        raise rule_error(f"relate({coord!r})", rule, f"a {coord.relation}")
     relation, default, turned_default, compute = query
     if stamp is not None:
         scene, q, qd = moment_of(scene, coord, stamp, q=q, qd=qd)
@@ -318,16 +318,16 @@ def relate(
     except DisconnectedError as error:
         raise path_error(scene, coord, error) from error
     if representation is None and turned_default is None:
-        return relation._valued(coord, default, numbers)
+        return relation._from_value(coord, default, numbers)
     if representation is None:
         is_in_reference_axes = coord.coord == coord.ref_ori  # type: ignore[union-attr]
         representation = default if is_in_reference_axes else turned_default
-        return relation._known(coord, wrap_numbers(representation, numbers))
+        return relation._from_representation(coord, wrap_numbers(representation, numbers))
     if getattr(representation, "relation", None) != relation.coord_class.relation:
         rule = f"a representation of a {coord.relation}"
         value = getattr(representation, "__name__", None) or repr(representation)
         repair = f"such as {default.__name__}, or omit it"
-        raise refusal(f"relate({coord!r})", rule, value, repair=repair)
+        raise rule_error(f"relate({coord!r})", rule, value, repair=repair)
     return relation._of(coord, wrap_numbers(representation, numbers))
 
 
@@ -369,9 +369,9 @@ def wrap_numbers(representation: Any, numbers: Vector) -> Any:
     """
     attribute = _ARRAY_ATTRIBUTES.get(representation)
     if attribute is not None:
-        return trusted(representation, {attribute: numbers})
+        return from_arrays(representation, {attribute: numbers})
     if representation is representations.VectorAndMatrix:
-        return trusted(representation, {"vector": numbers[:3, 3], "matrix": numbers[:3, :3]})
+        return from_arrays(representation, {"vector": numbers[:3, 3], "matrix": numbers[:3, :3]})
     if representation.relation == "Pose":
         return representation.of((numbers[:3, 3], numbers[:3, :3]))
     return representation.of(

@@ -24,7 +24,7 @@ from tmkit.graph.semantic_edges.queries import moment_of, path_error, raise_unre
 from tmkit.relations import SemanticTwist, TwistCoord
 from tmkit.relations.representations import TwistVector
 from tmkit.relations.semantic.operations import Form, form_of
-from tmkit.relations.violations import refusal
+from tmkit.relations.violations import rule_error
 from tmkit.spatial import GaussianTwist, Pose, adjoint
 
 Vector = NDArray[np.float64]
@@ -62,7 +62,7 @@ def gaussian_twist(
     if not isinstance(coord, TwistCoord):
         value = " ".join(repr(coord).split())[:80]
         repair = "such as TwistCoord('g|C', 'D', '[g]')"
-        raise refusal("gaussian_twist", "it takes coordinates of a twist", value, repair=repair)
+        raise rule_error("gaussian_twist", "it takes coordinates of a twist", value, repair=repair)
     if stamp is not None:
         scene, q, qd = moment_of(scene, coord, stamp, q=q, qd=qd)
     vector, error = uncertain_twist(scene, coord, q=q, qd=qd)
@@ -141,7 +141,7 @@ def twist(
         point = frame if point is None else point
         numbers = scene.twist(frame, relative_to=reference, at=point, axes=to_axes, q=q, qd=qd)
         coord = TwistCoord._of(point, scene.body(frame), scene.body(reference), to_axes)
-        return SemanticTwist._valued(coord, TwistVector, numbers)
+        return SemanticTwist._from_value(coord, TwistVector, numbers)
     if type(scene) is not SceneGraph and isinstance(scene, Kinematics):  # the faster test first
         kinematics = scene
         scene, q, qd = kinematics.scene, kinematics.q, kinematics.qd
@@ -160,7 +160,7 @@ def twist(
     if axes is None:
         axes = scene.root(frame) if relative_to is None else relative_to
     form = _form(frame if point is None else point, body, ref_body, axes)
-    return SemanticTwist._formed(form, vector)
+    return SemanticTwist._from_form(form, vector)
 
 
 def _frame_coord(

@@ -23,7 +23,7 @@ from tmkit.graph.semantic_edges.queries import (
     check_names,
     unknown_motion_text,
 )
-from tmkit.relations.violations import refusal
+from tmkit.relations.violations import rule_error
 from tmkit.spatial.plain import plain_numbers
 
 Vector = NDArray[np.float64]
@@ -54,7 +54,7 @@ def set_wrench_bias(
         return scene.set_attributes(frame, scene.attributes(frame).discard(BIAS))
     vector = _vector(transport(scene, _reading(scene, frame, bias), point=frame, axes=frame))
     if vector.ndim != 1:
-        raise refusal("set_wrench_bias", "it takes one wrench", f"a batch of {len(vector)}")
+        raise rule_error("set_wrench_bias", "it takes one wrench", f"a batch of {len(vector)}")
     return scene.set_attribute(frame, BIAS, vector.tolist())
 
 
@@ -189,10 +189,12 @@ def transport(
             " acts"
         )
         if scene.joint(edge).is_stated:
-            raise refusal(f"transport({c!r})", rule, f"frame '{edge}' is not fixed to its parent")
+            raise rule_error(
+                f"transport({c!r})", rule, f"frame '{edge}' is not fixed to its parent"
+            )
         cause = unknown_motion_text(scene, edge)
-        raise refusal(f"transport({c!r})", rule, cause, repair=UNKNOWN_MOTION_REPAIR)
-    on_body = wrench._renamed(rel.WrenchCoord._of(c.point, body, c.ref_body, c.coord))
+        raise rule_error(f"transport({c!r})", rule, cause, repair=UNKNOWN_MOTION_REPAIR)
+    on_body = wrench._with_coord(rel.WrenchCoord._of(c.point, body, c.ref_body, c.coord))
     return convert_frame(scene, on_body, point=point, axes=to_axes, q=q)
 
 
@@ -218,7 +220,7 @@ def convert_frame(
             f"poses join '{c.point}' and '{c.coord}' to '{point}' and '{axes}', as converting it"
             " requires"
         )
-        raise refusal(repr(c), rule, str(error)) from error
+        raise rule_error(repr(c), rule, str(error)) from error
     return result
 
 

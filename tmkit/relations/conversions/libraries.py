@@ -22,7 +22,7 @@ from tmkit.relations.semantic.base import SemanticRelation, require_one
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose
 from tmkit.relations.semantic.velocities_and_forces import SemanticTwist, SemanticWrench
 from tmkit.relations.semantics import Coord, TwistCoord, WrenchCoord, read_pose
-from tmkit.relations.violations import SemanticError, refusal
+from tmkit.relations.violations import SemanticError, rule_error
 
 _REFERENCE_FRAMES = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
 _MONOGRAMS = {
@@ -39,18 +39,18 @@ _MONOGRAMS = {
 _Made = TypeVar("_Made")
 
 
-def relation_of(coord: Coord, what: str) -> type[SemanticRelation]:
+def relation_class(coord: Coord, what: str) -> type[SemanticRelation]:
     """Return the class of the relation whose coordinates these are; ``what`` names the conversion in the error."""
     if not isinstance(coord, Coord):
         rule = "the coordinates say what the numbers mean, such as TwistCoord('e|C', 'D', '[r]')"
-        raise refusal(what, rule, repr(coord)[:80])
+        raise rule_error(what, rule, repr(coord)[:80])
     found: type[SemanticRelation] = getattr(relations, f"Semantic{coord.relation}")
     return found
 
 
-def made_of(coord: Coord, numbers: Sequence[ArrayLike], what: str) -> Any:
+def make_relation(coord: Coord, numbers: Sequence[ArrayLike], what: str) -> Any:
     """Return the relation of coordinates and vectors (3,), a rotation matrix (3, 3), or both; SI units."""
-    relation = relation_of(coord, what)
+    relation = relation_class(coord, what)
     values = [np.array(part, dtype=float) for part in numbers]
     if relation is SemanticPose:
         return SemanticPose(coord, VectorAndMatrix(*values))
@@ -59,12 +59,12 @@ def made_of(coord: Coord, numbers: Sequence[ArrayLike], what: str) -> Any:
     return relation(coord, np.concatenate(values))
 
 
-def _matrix_of(pose: SemanticPose) -> Vector:
+def _frame_matrix(pose: SemanticPose) -> Vector:
     """Return the pose of a frame relative to a frame, expressed there, as a matrix (4, 4)."""
     return pose.in_representation(HomogeneousMatrix).matrix
 
 
-def _read(
+def _read_object(
     value: Any,
     coord: Coord,
     what: str,
@@ -73,22 +73,22 @@ def _read(
     number: Callable[[str, Any], ArrayLike] = lambda _, part: part,
 ) -> Any:
     """Return the relation that an object holds: by its members ``of`` the relation, or else its own numbers."""
-    relation_of(coord, what)
+    relation_class(coord, what)
     names = of.get(coord.relation, ())
     missing = [name for name in names if not hasattr(value, name)]
     if missing:
-        raise refusal(
+        raise rule_error(
             what,
             f"it has {' and '.join(names)}",
             f"a {type(value).__name__} has no {', no '.join(missing)}",
         )
     numbers = [number(name, getattr(value, name)) for name in names]
-    return made_of(coord, numbers or [number(coord.relation, value)], what)
+    return make_relation(coord, numbers or [number(coord.relation, value)], what)
 
 
-def _no_class(operation: str, rule: str, relation: object, repair: str) -> SemanticError:
+def _class_error(operation: str, rule: str, relation: object, repair: str) -> SemanticError:
     repair = repair if isinstance(relation, SemanticRelation) else ""
-    return refusal(operation, rule, f"a {type(relation).__name__}", repair=repair)
+    return rule_error(operation, rule, f"a {type(relation).__name__}", repair=repair)
 
 
 def pinocchio_twist(reference_frame: object, *, frame: str, world: str) -> TwistCoord:
@@ -103,8 +103,8 @@ def pinocchio_twist(reference_frame: object, *, frame: str, world: str) -> Twist
         UnknownNameError: no such reference frame.
         SemanticError: a frame is not written so.
     """
-    point, body, axes, world_body = _at(reference_frame, frame, world)
-    return TwistCoord.named(point=point, body=body, ref_body=world_body, coord=axes)
+    point, body, axes, world_body = _resolve_frames(reference_frame, frame, world)
+    return TwistCoord.from_names(point=point, body=body, ref_body=world_body, coord=axes)
 
 
 def pinocchio_wrench(reference_frame: object, *, frame: str, world: str, by: str) -> WrenchCoord:
@@ -120,11 +120,11 @@ def pinocchio_wrench(reference_frame: object, *, frame: str, world: str, by: str
         UnknownNameError: no such reference frame.
         SemanticError: a frame is not written so.
     """
-    point, body, axes, _ = _at(reference_frame, frame, world)
-    return WrenchCoord.named(point=point, body=body, ref_body=by, coord=axes)
+    point, body, axes, _ = _resolve_frames(reference_frame, frame, world)
+    return WrenchCoord.from_names(point=point, body=body, ref_body=by, coord=axes)
 
 
-def _at(reference_frame: Any, frame: str, world: str) -> tuple[str, str, str, str]:
+def _resolve_frames(reference_frame: Any, frame: str, world: str) -> tuple[str, str, str, str]:
     """Return point, body, axes and the world's body."""
     name = str(getattr(reference_frame, "name", reference_frame))
     if name not in _REFERENCE_FRAMES:
@@ -149,7 +149,7 @@ def from_pinocchio(value: object, coord: Coord) -> Any:
     """
     halves = ("linear", "angular")
     of = {"Pose": ("translation", "rotation"), "Twist": halves, "Wrench": halves}
-    return _read(value, coord, "from_pinocchio", of=of)
+    return _read_object(value, coord, "from_pinocchio", of=of)
 
 
 def to_pinocchio(relation: SemanticRelation, into: Callable[[Vector, Vector], _Made]) -> _Made:
@@ -165,13 +165,13 @@ def to_pinocchio(relation: SemanticRelation, into: Callable[[Vector, Vector], _M
     if isinstance(relation, SemanticRelation):
         require_one(relation, "to_pinocchio")
     if isinstance(relation, SemanticPose):
-        matrix = _matrix_of(relation)
+        matrix = _frame_matrix(relation)
         return into(np.array(matrix[:3, :3]), np.array(matrix[:3, 3]))
     if isinstance(relation, (SemanticTwist, SemanticWrench)):
         first, second = relation.numbers
         return into(np.array(first), np.array(second))
     rule = "pinocchio has classes for poses, twists and wrenches"
-    raise _no_class("to_pinocchio", rule, relation, "numbers[0] is what pinocchio takes")
+    raise _class_error("to_pinocchio", rule, relation, "numbers[0] is what pinocchio takes")
 
 
 def from_kdl(value: object, coord: Coord) -> Any:
@@ -187,7 +187,7 @@ def from_kdl(value: object, coord: Coord) -> Any:
             numbers.
     """
     of = {"Pose": ("p", "M"), "Twist": ("vel", "rot"), "Wrench": ("force", "torque")}
-    return _read(value, coord, "from_kdl", of=of, number=_kdl_numbers)
+    return _read_object(value, coord, "from_kdl", of=of, number=_kdl_numbers)
 
 
 def to_kdl(relation: SemanticRelation, kdl: Any) -> Any:
@@ -202,10 +202,10 @@ def to_kdl(relation: SemanticRelation, kdl: Any) -> Any:
         SemanticError: the relation cannot be said so.
     """
     if not isinstance(relation, SemanticRelation):
-        raise refusal("to_kdl", "a relation with numbers goes out", repr(relation)[:80])
+        raise rule_error("to_kdl", "a relation with numbers goes out", repr(relation)[:80])
     require_one(relation, "to_kdl")
     if isinstance(relation, SemanticPose):
-        matrix = _matrix_of(relation)
+        matrix = _frame_matrix(relation)
         return kdl.Frame(_rotation(matrix[:3, :3], kdl), kdl.Vector(*matrix[:3, 3].tolist()))
     if isinstance(relation, SemanticOrientation):
         return _rotation(relation.in_representation(RotationMatrix).matrix, kdl)
@@ -231,7 +231,7 @@ def _kdl_numbers(name: str, value: Any) -> list[Any]:
             if is_matrix
             else "a vector has the elements 0, 1 and 2"
         )
-        raise refusal("from_kdl", rule, f"a {type(value).__name__}") from None
+        raise rule_error("from_kdl", rule, f"a {type(value).__name__}") from None
 
 
 def drake_name(coord: Coord) -> str:
@@ -245,9 +245,9 @@ def drake_name(coord: Coord) -> str:
         SemanticError: the notation has no name for it: a pose that does not relate a frame to a
             frame, or an orientation that is not expressed in its reference frame.
     """
-    relation_of(coord, "drake_name")
+    relation_class(coord, "drake_name")
     held = {"Pose": HomogeneousMatrix, "Orientation": RotationMatrix}.get(coord.relation)
-    if broken := held.broken_by(coord) if held is not None else ():
+    if broken := held.find_violations(coord) if held is not None else ():
         raise SemanticError.of(f"drake_name({coord!r})", broken)
     names = {field: str(getattr(coord, field)) for field in coord.fields}
     points = {
@@ -283,7 +283,7 @@ def from_drake(value: object, coord: Coord) -> Any:
         held = value() if callable(value) else value
         return held.matrix() if name == "rotation" else held
 
-    return _read(value, coord, "from_drake", of=of, number=number)
+    return _read_object(value, coord, "from_drake", of=of, number=number)
 
 
 def to_drake(relation: SemanticRelation, into: Callable[..., _Made]) -> _Made:
@@ -299,11 +299,11 @@ def to_drake(relation: SemanticRelation, into: Callable[..., _Made]) -> _Made:
     if isinstance(relation, SemanticRelation):
         require_one(relation, "to_drake")
     if isinstance(relation, SemanticPose):
-        return into(np.array(_matrix_of(relation)))
+        return into(np.array(_frame_matrix(relation)))
     if isinstance(relation, SemanticOrientation):
         return into(np.array(relation.in_representation(RotationMatrix).matrix))
     if isinstance(relation, (SemanticTwist, SemanticWrench)):
         linear, angular = relation.numbers
         return into(np.array(angular), np.array(linear))
     rule = "Drake has classes for poses, orientations, twists and wrenches"
-    raise _no_class("to_drake", rule, relation, "numbers[0] of a vector is what Drake takes")
+    raise _class_error("to_drake", rule, relation, "numbers[0] of a vector is what Drake takes")

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from tmkit.relations.conversions.libraries import made_of, relation_of
+from tmkit.relations.conversions.libraries import make_relation, relation_class
 from tmkit.relations.representations import UnitQuaternion, VectorAndQuaternion
 from tmkit.relations.semantic.base import SemanticRelation, require_one
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose
@@ -32,7 +32,7 @@ from tmkit.relations.semantics import (
     TwistCoord,
     WrenchCoord,
 )
-from tmkit.relations.violations import SemanticError, Violation, checks_are_on, refusal
+from tmkit.relations.violations import SemanticError, Violation, checks_are_on, rule_error
 
 _VECTOR, _QUATERNION = ("x", "y", "z"), ("x", "y", "z", "w")
 _LEAVES = {
@@ -66,19 +66,23 @@ def from_ros(message: object, coord: Coord) -> Any:
             that was never set.
     """
     what = "from_ros"
-    relation = relation_of(coord, what)
-    leaf, names = _leaf(message, coord.relation, what)
-    if checks_are_on() and (broken := _disagreements(message, coord)):
+    relation = relation_class(coord, what)
+    leaf, names = _find_numbers(message, coord.relation, what)
+    if checks_are_on() and (broken := _find_frame_violations(message, coord)):
         raise SemanticError.of(f"{what}({coord!r})", broken)
     if relation is SemanticPose:
-        position, turned = (_get(leaf, name) for name in names)
-        values = VectorAndQuaternion(_numbers(position, _VECTOR, what), _quaternion(turned, what))
+        position, turned = (_get_field(leaf, name) for name in names)
+        values = VectorAndQuaternion(
+            _read_numbers(position, _VECTOR, what), _read_quaternion(turned, what)
+        )
         return SemanticPose(coord, values)
     if relation is SemanticOrientation:
-        return SemanticOrientation(coord, UnitQuaternion(_quaternion(leaf, what)))
+        return SemanticOrientation(coord, UnitQuaternion(_read_quaternion(leaf, what)))
     if names == _VECTOR:
-        return made_of(coord, [_numbers(leaf, _VECTOR, what)], what)
-    return made_of(coord, [_numbers(_get(leaf, name), _VECTOR, what) for name in names], what)
+        return make_relation(coord, [_read_numbers(leaf, _VECTOR, what)], what)
+    return make_relation(
+        coord, [_read_numbers(_get_field(leaf, name), _VECTOR, what) for name in names], what
+    )
 
 
 def to_ros(relation: SemanticRelation, message: object = None) -> Any:
@@ -99,30 +103,30 @@ def to_ros(relation: SemanticRelation, message: object = None) -> Any:
     """
     what = "to_ros"
     if not isinstance(relation, SemanticRelation):
-        raise refusal(what, "a relation with numbers goes out", repr(relation)[:80])
+        raise rule_error(what, "a relation with numbers goes out", repr(relation)[:80])
     require_one(relation, what)
     coord = relation.coord
     kind = coord.relation
-    filled = _blank(kind) if message is None else message
-    leaf, names = _leaf(filled, kind, what)
-    if checks_are_on() and (broken := _not_what_it_stands_for(filled, coord)):
+    filled = _make_message(kind) if message is None else message
+    leaf, names = _find_numbers(filled, kind, what)
+    if checks_are_on() and (broken := _find_message_violations(filled, coord)):
         raise SemanticError.of(f"{what}({coord!r})", broken)
     _name_frames(filled, coord)
     if isinstance(relation, SemanticPose):
         values = relation.in_representation(VectorAndQuaternion)
-        _put(_get(leaf, names[0]), _VECTOR, values.vector)
-        _put(_get(leaf, names[1]), _QUATERNION, values.quat_xyzw)
+        _write_numbers(_get_field(leaf, names[0]), _VECTOR, values.vector)
+        _write_numbers(_get_field(leaf, names[1]), _QUATERNION, values.quat_xyzw)
     elif isinstance(relation, SemanticOrientation):
-        _put(leaf, _QUATERNION, relation.in_representation(UnitQuaternion).quat_xyzw)
+        _write_numbers(leaf, _QUATERNION, relation.in_representation(UnitQuaternion).quat_xyzw)
     elif names == _VECTOR:
-        _put(leaf, _VECTOR, relation.numbers[0])
+        _write_numbers(leaf, _VECTOR, relation.numbers[0])
     else:
         for name, half in zip(names, relation.numbers, strict=True):
-            _put(_get(leaf, name), _VECTOR, half)
+            _write_numbers(_get_field(leaf, name), _VECTOR, half)
     return filled
 
 
-def _disagreements(message: Any, coord: Coord) -> list[Violation]:
+def _find_frame_violations(message: Any, coord: Coord) -> list[Violation]:
     """Return where the frame ids of a message are not those of the coordinates."""
     broken = []
 
@@ -131,7 +135,7 @@ def _disagreements(message: Any, coord: Coord) -> list[Violation]:
         if said != wanted:
             broken.append(Violation(rule, f"it is '{said}'", f"the {LABELS[field]} is '{wanted}'"))
 
-    header, child = _id_of(message, "header"), _id_of(message, "child_frame_id")
+    header, child = _get_frame_id(message, "header"), _get_frame_id(message, "child_frame_id")
     if isinstance(coord, TwistCoord) and child is not None:
         for field in ("coord", "point"):
             same(
@@ -141,7 +145,7 @@ def _disagreements(message: Any, coord: Coord) -> list[Violation]:
     if header is not None:
         same("header.frame_id names the axes", header, "coord")
         if isinstance(coord, PoseCoord) or (
-            isinstance(coord, PositionCoord) and _has(message, "point")
+            isinstance(coord, PositionCoord) and _has_field(message, "point")
         ):
             same(
                 "header.frame_id names the frame whose origin is the reference point",
@@ -151,13 +155,13 @@ def _disagreements(message: Any, coord: Coord) -> list[Violation]:
     if isinstance(coord, PoseCoord) and child is not None:
         for field in ("ori", "point"):
             same("child_frame_id names the frame of a pose", child, field)
-    body = _id_of(message, _VELOCITY_STAMPED)
+    body = _get_frame_id(message, _VELOCITY_STAMPED)
     if isinstance(coord, TwistCoord) and body is not None:
         same("body_frame_id names the frame whose origin is the point of a velocity", body, "point")
     return broken
 
 
-def _not_what_it_stands_for(message: Any, coord: Coord) -> list[Violation]:
+def _find_message_violations(message: Any, coord: Coord) -> list[Violation]:
     """Return why a message cannot say a relation."""
     broken = []
 
@@ -166,7 +170,7 @@ def _not_what_it_stands_for(message: Any, coord: Coord) -> list[Violation]:
             first, second = (f"{LABELS[name]} {getattr(coord, name)}" for name in (left, right))
             broken.append(Violation(rule, first, second, repair))
 
-    is_stamped = _has(message, "header")
+    is_stamped = _has_field(message, "header")
     if isinstance(coord, PoseCoord):
         same(
             "a pose in a message is that of a frame",
@@ -178,7 +182,7 @@ def _not_what_it_stands_for(message: Any, coord: Coord) -> list[Violation]:
         same("a pose in a message is relative to a frame", "ref_point", "ref_ori", repair)
         repair = "express it there with change_coordinate_frame"
         same("a pose in a message is expressed in its reference frame", "ref_ori", "coord", repair)
-    elif isinstance(coord, PositionCoord) and is_stamped and _has(message, "point"):
+    elif isinstance(coord, PositionCoord) and is_stamped and _has_field(message, "point"):
         repair = "change the reference point with change_reference_point, or send a Vector3Stamped"
         same(
             "a point in a message is relative to the origin of its frame",
@@ -194,7 +198,7 @@ def _not_what_it_stands_for(message: Any, coord: Coord) -> list[Violation]:
             "coord",
             repair,
         )
-    elif isinstance(coord, TwistCoord) and _has(message, "child_frame_id"):
+    elif isinstance(coord, TwistCoord) and _has_field(message, "child_frame_id"):
         repair = "change the point with change_point, or the axes with change_coordinate_frame"
         same(
             "the twist of an Odometry is that of its child_frame_id, in its axes",
@@ -204,8 +208,8 @@ def _not_what_it_stands_for(message: Any, coord: Coord) -> list[Violation]:
         )
     elif (
         isinstance(coord, TwistCoord)
-        and _has(message, _VELOCITY_STAMPED)
-        and not _get(message, "reference_frame_id")
+        and _has_field(message, _VELOCITY_STAMPED)
+        and not _get_field(message, "reference_frame_id")
     ):
         repair = "set reference_frame_id to a frame of the reference body first"
         rule = "a VelocityStamped names the frame that it is relative to"
@@ -219,49 +223,49 @@ def _not_what_it_stands_for(message: Any, coord: Coord) -> list[Violation]:
 
 def _name_frames(message: Any, coord: Coord) -> None:
     """Set the frame ids that a message has, as far as the coordinates know them."""
-    if isinstance(coord, TwistCoord) and _has(message, "child_frame_id"):
-        _set(message, "child_frame_id", coord.coord)
+    if isinstance(coord, TwistCoord) and _has_field(message, "child_frame_id"):
+        _set_field(message, "child_frame_id", coord.coord)
         return
-    if _has(message, "header"):
-        _set(_get(message, "header"), "frame_id", coord.coord)
-    if isinstance(coord, PoseCoord) and _has(message, "child_frame_id"):
-        _set(message, "child_frame_id", coord.ori)
-    if isinstance(coord, TwistCoord) and _has(message, _VELOCITY_STAMPED):
-        _set(message, _VELOCITY_STAMPED, coord.point)
+    if _has_field(message, "header"):
+        _set_field(_get_field(message, "header"), "frame_id", coord.coord)
+    if isinstance(coord, PoseCoord) and _has_field(message, "child_frame_id"):
+        _set_field(message, "child_frame_id", coord.ori)
+    if isinstance(coord, TwistCoord) and _has_field(message, _VELOCITY_STAMPED):
+        _set_field(message, _VELOCITY_STAMPED, coord.point)
 
 
-def _id_of(message: Any, name: str) -> str | None:
+def _get_frame_id(message: Any, name: str) -> str | None:
     """Return a frame id, that of the header where that is asked for, or None where the message has no such member."""
-    if not _has(message, name):
+    if not _has_field(message, name):
         return None
-    found = _get(message, name)
+    found = _get_field(message, name)
     if name == "header":
-        found = _get(found, "frame_id") if _has(found, "frame_id") else ""
+        found = _get_field(found, "frame_id") if _has_field(found, "frame_id") else ""
     return str(found)
 
 
-def _leaf(message: Any, kind: str, what: str) -> tuple[Any, tuple[str, ...]]:
+def _find_numbers(message: Any, kind: str, what: str) -> tuple[Any, tuple[str, ...]]:
     """Return the part of a message that holds the numbers of a relation, and the names of its members."""
     leaves = _LEAVES.get(kind, (_VECTOR,))
     inner = _INNER.get(kind, ("vector",))
     part = message
     while True:
         for names in leaves:
-            if all(_has(part, name) for name in names) and (
-                names != _VECTOR or not _has(part, "w")
+            if all(_has_field(part, name) for name in names) and (
+                names != _VECTOR or not _has_field(part, "w")
             ):
                 return part, names
-        deeper = [name for name in inner if _has(part, name)]
+        deeper = [name for name in inner if _has_field(part, name)]
         if not deeper:
             wanted = " or ".join(", ".join(names) for names in leaves)
             rule = (
                 f"a message of a {kind} has the members {wanted}, itself or in {' or '.join(inner)}"
             )
-            raise refusal(what, rule, f"a {type(message).__name__} has not")
-        part = _get(part, deeper[0])
+            raise rule_error(what, rule, f"a {type(message).__name__} has not")
+        part = _get_field(part, deeper[0])
 
 
-def _blank(kind: str) -> dict[str, Any]:
+def _make_message(kind: str) -> dict[str, Any]:
     """Return a dictionary in the form of the message with a header for a relation."""
     held: dict[str, Any] = dict.fromkeys(_QUATERNION if kind == "Orientation" else _VECTOR, 0.0)
     if kind in ("Pose", "Twist", "Wrench"):
@@ -269,38 +273,38 @@ def _blank(kind: str) -> dict[str, Any]:
     return {"header": {"frame_id": ""}, _INNER.get(kind, ("vector",))[0]: held}
 
 
-def _has(part: Any, name: str) -> bool:
+def _has_field(part: Any, name: str) -> bool:
     return name in part if isinstance(part, Mapping) else hasattr(part, name)
 
 
-def _get(part: Any, name: str) -> Any:
+def _get_field(part: Any, name: str) -> Any:
     return part[name] if isinstance(part, Mapping) else getattr(part, name)
 
 
-def _set(part: Any, name: str, value: Any) -> None:
+def _set_field(part: Any, name: str, value: Any) -> None:
     if isinstance(part, MutableMapping):
         part[name] = value
     else:
         setattr(part, name, value)
 
 
-def _put(part: Any, names: tuple[str, ...], values: Any) -> None:
+def _write_numbers(part: Any, names: tuple[str, ...], values: Any) -> None:
     for name, value in zip(names, values, strict=True):
-        _set(part, name, float(value))
+        _set_field(part, name, float(value))
 
 
-def _numbers(part: Any, names: tuple[str, ...], what: str) -> list[float]:
-    missing = [name for name in names if not _has(part, name)]
+def _read_numbers(part: Any, names: tuple[str, ...], what: str) -> list[float]:
+    missing = [name for name in names if not _has_field(part, name)]
     if missing:
         lacks = f"a {type(part).__name__} has no {', no '.join(missing)}"
-        raise refusal(what, f"it has the members {', '.join(names)}", lacks)
-    return [float(_get(part, name)) for name in names]
+        raise rule_error(what, f"it has the members {', '.join(names)}", lacks)
+    return [float(_get_field(part, name)) for name in names]
 
 
-def _quaternion(part: Any, what: str) -> list[float]:
-    found = _numbers(part, _QUATERNION, what)
+def _read_quaternion(part: Any, what: str) -> list[float]:
+    found = _read_numbers(part, _QUATERNION, what)
     if not np.any(found):
         rule = "an orientation in a message is a unit quaternion"
         repair = "the sender never set it; no rotation is x=y=z=0, w=1"
-        raise refusal(what, rule, "all four numbers are 0", repair=repair)
+        raise rule_error(what, rule, "all four numbers are 0", repair=repair)
     return found

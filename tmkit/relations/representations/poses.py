@@ -23,16 +23,16 @@ from tmkit.relations.representation import (
     Vector,
     Vector3,
     array_of,
-    frozen,
+    from_arrays,
     quaternion_product,
     require_orthogonal,
+    rotation_class,
     rotation_of,
-    rotations,
-    trusted,
     unit_vector,
 )
-from tmkit.relations.violations import SemanticError, Violation, refusal
+from tmkit.relations.violations import SemanticError, Violation, rule_error
 from tmkit.spatial import Pose
+from tmkit.spatial.plain import read_only
 
 
 class PositionVector(Vector3):
@@ -61,7 +61,7 @@ class RotationMatrix(Multiplied):
 
     @classmethod
     def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
-        return trusted(cls, {"matrix": numbers[0]})
+        return from_arrays(cls, {"matrix": numbers[0]})
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +78,11 @@ class UnitQuaternion(Multiplied):
         initialize(self, quat_xyzw=unit_vector(quat_xyzw, 4, "unit quaternion"))
 
     def _numbers(self) -> Numbers:
-        return (frozen(rotations().from_quat(np.array(self.quat_xyzw)).as_matrix()),)
+        return (read_only(rotation_class().from_quat(np.array(self.quat_xyzw)).as_matrix()),)
 
     @classmethod
     def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
-        return cls(rotations().from_matrix(np.array(numbers[0])).as_quat(canonical=True))
+        return cls(rotation_class().from_matrix(np.array(numbers[0])).as_quat(canonical=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +109,17 @@ class EulerAngles(Multiplied):
                 "a sequence is three axes, no two neighbours alike, all capital or all small, as"
                 " ZYX or xyz"
             )
-            raise refusal("Euler angles", rule, repr(sequence))
+            raise rule_error("Euler angles", rule, repr(sequence))
         initialize(
             self, angles=array_of(angles, (3,), "Euler angles", unit="rad"), sequence=sequence
         )
 
     def _numbers(self) -> Numbers:
-        return (frozen(rotations().from_euler(self.sequence, np.array(self.angles)).as_matrix()),)
+        return (
+            read_only(
+                rotation_class().from_euler(self.sequence, np.array(self.angles)).as_matrix()
+            ),
+        )
 
     @classmethod
     def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
@@ -126,7 +130,7 @@ class EulerAngles(Multiplied):
             broken = Violation(rule, "the first and the third axis coincide")
             raise SemanticError.of(f"Euler angles {sequence}", [broken])
         letters: Any = sequence
-        return cls(rotations().from_matrix(np.array(numbers[0])).as_euler(letters), sequence)
+        return cls(rotation_class().from_matrix(np.array(numbers[0])).as_euler(letters), sequence)
 
 
 class RotationVector(Vector3):
@@ -138,11 +142,11 @@ class RotationVector(Vector3):
     called = "rotation vector"
 
     def _numbers(self) -> Numbers:
-        return (frozen(rotations().from_rotvec(np.array(self.vector)).as_matrix()),)
+        return (read_only(rotation_class().from_rotvec(np.array(self.vector)).as_matrix()),)
 
     @classmethod
     def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
-        return cls(rotations().from_matrix(np.array(numbers[0])).as_rotvec())
+        return cls(rotation_class().from_matrix(np.array(numbers[0])).as_rotvec())
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,11 +170,11 @@ class AxisAngle(Plain):
         )
 
     def _numbers(self) -> Numbers:
-        return (frozen(rotations().from_rotvec(self.axis * self.angle).as_matrix()),)
+        return (read_only(rotation_class().from_rotvec(self.axis * self.angle).as_matrix()),)
 
     @classmethod
     def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
-        vector = rotations().from_matrix(np.array(numbers[0])).as_rotvec()
+        vector = rotation_class().from_matrix(np.array(numbers[0])).as_rotvec()
         angle = float(np.linalg.norm(vector))
         if angle == 0.0:
             return cls(like.axis if like is not None else [1.0, 0.0, 0.0], 0.0)
@@ -195,7 +199,7 @@ _NO_ANGLE = 1e-12  # radians below which a displacement is one without rotation
 def _require_alike(first: Vector, second: Vector) -> None:
     if first.shape[:-1] != second.shape[:-1]:
         rule = "position and rotation are both one, or batches of one length"
-        raise refusal("pose", rule, f"shapes {first.shape} and {second.shape}")
+        raise rule_error("pose", rule, f"shapes {first.shape} and {second.shape}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +217,7 @@ class HomogeneousMatrix(FrameToFrame):
         rotation_of(made[..., :3, :3], "homogeneous matrix")
         if np.abs(made[..., 3, :] - _LAST_ROW).max(initial=0.0) > _LAST_ROW_ROUNDING:
             row = np.array2string(made[..., 3, :])
-            raise refusal("homogeneous matrix", "its last row is 0 0 0 1", row)
+            raise rule_error("homogeneous matrix", "its last row is 0 0 0 1", row)
         initialize(self, matrix=made)
 
     def _numbers(self) -> Numbers:
@@ -224,7 +228,7 @@ class HomogeneousMatrix(FrameToFrame):
         matrix = np.empty((*numbers[0].shape[:-1], 4, 4))
         matrix[..., :3, 3], matrix[..., :3, :3] = numbers
         matrix[..., 3, :] = _LAST_ROW
-        return trusted(cls, {"matrix": frozen(matrix)})
+        return from_arrays(cls, {"matrix": read_only(matrix)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +257,7 @@ class VectorAndMatrix(Multiplied):
 
     @classmethod
     def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
-        return trusted(cls, {"vector": numbers[0], "matrix": numbers[1]})
+        return from_arrays(cls, {"vector": numbers[0], "matrix": numbers[1]})
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,12 +298,14 @@ class VectorAndQuaternion(Multiplied):
         return Pose(self.vector, self.quat_xyzw)
 
     def _numbers(self) -> Numbers:
-        return self.vector, frozen(rotations().from_quat(np.array(self.quat_xyzw)).as_matrix())
+        return self.vector, read_only(
+            rotation_class().from_quat(np.array(self.quat_xyzw)).as_matrix()
+        )
 
     @classmethod
     def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
         return cls(
-            numbers[0], rotations().from_matrix(np.array(numbers[1])).as_quat(canonical=True)
+            numbers[0], rotation_class().from_matrix(np.array(numbers[1])).as_quat(canonical=True)
         )
 
 
@@ -321,11 +327,13 @@ class VectorAndRotationVector(Plain):
         initialize(self, rotation=array_of(rotation, (3,), "rotation vector", unit="rad"))
 
     def _numbers(self) -> Numbers:
-        return self.vector, frozen(rotations().from_rotvec(np.array(self.rotation)).as_matrix())
+        return self.vector, read_only(
+            rotation_class().from_rotvec(np.array(self.rotation)).as_matrix()
+        )
 
     @classmethod
     def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
-        return cls(numbers[0], rotations().from_matrix(np.array(numbers[1])).as_rotvec())
+        return cls(numbers[0], rotation_class().from_matrix(np.array(numbers[1])).as_rotvec())
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,12 +359,12 @@ class DualQuaternion(FrameToFrame):
 
     def _numbers(self) -> Numbers:
         conjugate = self.real * [-1.0, -1.0, -1.0, 1.0]
-        turned = rotations().from_quat(np.array(self.real)).as_matrix()
-        return frozen(2.0 * quaternion_product(self.dual, conjugate)[:3]), frozen(turned)
+        turned = rotation_class().from_quat(np.array(self.real)).as_matrix()
+        return read_only(2.0 * quaternion_product(self.dual, conjugate)[:3]), read_only(turned)
 
     @classmethod
     def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
-        real = rotations().from_matrix(np.array(numbers[1])).as_quat(canonical=True)
+        real = rotation_class().from_matrix(np.array(numbers[1])).as_quat(canonical=True)
         return cls(real, 0.5 * quaternion_product(np.array([*numbers[0], 0.0]), real))
 
 
@@ -397,18 +405,18 @@ class FiniteScrew(OfFrames):
     @property
     def point(self) -> Vector:
         """The point (3,) of the axis that is nearest to the reference point."""
-        return frozen(np.cross(self.direction, self.moment))
+        return read_only(np.cross(self.direction, self.moment))
 
     def _numbers(self) -> Numbers:
-        turned = rotations().from_rotvec(self.direction * self.angle).as_matrix()
-        return frozen(
+        turned = rotation_class().from_rotvec(self.direction * self.angle).as_matrix()
+        return read_only(
             self.point - turned @ self.point + self.displacement * self.direction
-        ), frozen(turned)
+        ), read_only(turned)
 
     @classmethod
     def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
         p, turned = numbers
-        vector = rotations().from_matrix(np.array(turned)).as_rotvec()
+        vector = rotation_class().from_matrix(np.array(turned)).as_rotvec()
         angle, length = float(np.linalg.norm(vector)), float(np.linalg.norm(p))
         if angle < _NO_ANGLE:
             along = (

@@ -26,18 +26,18 @@ from tmkit.relations.representation import (
     Vector,
     Vector3,
     array_of,
-    frozen,
+    from_arrays,
     quaternion_product,
     require_orthogonal,
+    rotation_class,
     rotation_of,
-    rotations,
     skew,
-    trusted,
     unit_vector,
 )
 from tmkit.relations.representations.poses import EulerAngles, HomogeneousMatrix
 from tmkit.relations.semantics import OrientationCoord, PoseCoord
-from tmkit.relations.violations import SemanticError, Violation, refusal
+from tmkit.relations.violations import SemanticError, Violation, rule_error
+from tmkit.spatial.plain import read_only
 
 _FARTHEST = 1e9  # metres; an axis farther away has no digits left
 
@@ -78,7 +78,7 @@ class Vector6(Plain):
         vector = np.empty((*numbers[0].shape[:-1], 6))
         first, second = cls.halves
         vector[..., first], vector[..., second] = numbers
-        return trusted(cls, {"vector": frozen(vector)})
+        return from_arrays(cls, {"vector": read_only(vector)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,13 +118,13 @@ class Line(Plain):
     @property
     def point(self) -> Vector:
         """The point (3,) of the axis nearest to the point of the relation, relative to it."""
-        return frozen(np.cross(self.direction, self.moment))
+        return read_only(np.cross(self.direction, self.moment))
 
     def _numbers(self) -> Numbers:
         bound, free = (self.about, self.along) if self.is_turn else (self.along, self.about)
         line, other = (
-            frozen(bound * self.direction),
-            frozen(free * self.direction + bound * self.moment),
+            read_only(bound * self.direction),
+            read_only(free * self.direction + bound * self.moment),
         )
         return (other, line) if self.is_turn else (line, other)
 
@@ -147,7 +147,7 @@ class Line(Plain):
             along = float(direction @ free)
             across = free - along * direction
             if float(np.linalg.norm(across)) > _FARTHEST * size:
-                raise refusal(
+                raise rule_error(
                     "axis",
                     f"the axis lies within {_FARTHEST:.0e} m",
                     "it is farther away: use a six-vector",
@@ -236,7 +236,7 @@ class _Rate(Plain):
     what: str
     coord_of: OrientationCoord | PoseCoord | None
 
-    def broken_by(self, coord: Any) -> Sequence[Violation]:  # type: ignore[override]  # it depends on the pose held
+    def find_violations(self, coord: Any) -> Sequence[Violation]:  # type: ignore[override]  # it depends on the pose held
         """Return whether a velocity is not that of the orientation or pose, expressed in its reference orientation."""
         of, what = self.coord_of, self.what
         if of is None:
@@ -331,7 +331,7 @@ class QuaternionRate(_Rate):
 
     def _numbers(self) -> Numbers:
         return (
-            frozen(
+            read_only(
                 2.0
                 * quaternion_product(self.rate_xyzw, self.quat_xyzw * [-1.0, -1.0, -1.0, 1.0])[:3]
             ),
@@ -372,18 +372,18 @@ class EulerAngleRates(_Rate):
         )
 
     def _numbers(self) -> Numbers:
-        return (frozen(_rate_axes(self.angles) @ self.rates),)
+        return (read_only(_rate_axes(self.angles) @ self.rates),)
 
     @classmethod
     def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
         if like is None:
-            raise refusal(
+            raise rule_error(
                 cls.what, "rates are rates of angles at an orientation", "no angles were given"
             )
         axes = _rate_axes(like.angles)
         if abs(float(np.linalg.det(axes))) < ROTATION_TOLERANCE:
             rule = "rates are determined where no two axes of the angles coincide"
-            raise refusal(cls.what, rule, f"sequence {like.angles.sequence}")
+            raise rule_error(cls.what, rule, f"sequence {like.angles.sequence}")
         return cls(like.angles, np.linalg.solve(axes, numbers[0]), coord_of=like.coord_of)
 
 
@@ -412,10 +412,10 @@ class PoseMatrixRate(_Rate):
             self, matrix=made.matrix, rate=array_of(rate, (4, 4), self.what), coord_of=coord_of
         )
         if self.rate[3].any():
-            raise refusal(self.what, "its last row is zero", np.array2string(self.rate[3]))
+            raise rule_error(self.what, "its last row is zero", np.array2string(self.rate[3]))
         _require_skew(self.rate[:3, :3] @ self.matrix[:3, :3].T, self.what)
         if coord_of is not None:
-            broken = made.broken_by(coord_of)
+            broken = made.find_violations(coord_of)
             if broken:
                 raise SemanticError.of(self.what, broken)
 
@@ -431,13 +431,13 @@ class PoseMatrixRate(_Rate):
 
 
 def _unskew(m: Vector) -> Vector:
-    return frozen(0.5 * np.array([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]))
+    return read_only(0.5 * np.array([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]))
 
 
 def _require_skew(m: Vector, what: str) -> None:
     defect = float(np.abs(m + m.T).max())
     if defect > ROTATION_TOLERANCE * (1.0 + float(np.abs(m).max())):
-        raise refusal(what, "Rdot R^T is skew-symmetric", f"it differs by {defect:.3g}")
+        raise rule_error(what, "Rdot R^T is skew-symmetric", f"it differs by {defect:.3g}")
 
 
 def _rate_axes(angles: EulerAngles) -> Vector:
@@ -449,5 +449,5 @@ def _rate_axes(angles: EulerAngles) -> Vector:
     for i in order:
         letter = "xyz".index(sequence[i].lower())
         axes[:, i] = before[:, letter]
-        before = before @ rotations().from_rotvec(np.eye(3)[letter] * values[i]).as_matrix()
+        before = before @ rotation_class().from_rotvec(np.eye(3)[letter] * values[i]).as_matrix()
     return axes

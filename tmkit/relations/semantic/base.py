@@ -17,20 +17,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tmkit.errors import SceneError
-from tmkit.relations.representation import Numbers, Representation, Vector, frozen
+from tmkit.relations.representation import Numbers, Representation, Vector
 from tmkit.relations.semantic.operations import (
     OPERANDS,
     Form,
     Operation,
     form_of,
-    planned,
+    plan_operation,
     require_representable,
 )
-from tmkit.relations.semantic.values import Value, carried
+from tmkit.relations.semantic.values import Value, propagate_covariance
 from tmkit.relations.semantics import Coord, Semantics
-from tmkit.relations.violations import SemanticError, Violation, are_checked, checks_are_on, refusal
+from tmkit.relations.violations import (
+    SemanticError,
+    Violation,
+    are_checked,
+    checks_are_on,
+    rule_error,
+)
 from tmkit.spatial import GaussianPose, Pose
 from tmkit.spatial.covariances import check_covariance
+from tmkit.spatial.plain import read_only
 
 _Representation = TypeVar("_Representation", bound=Representation)
 _Relation = TypeVar("_Relation", bound="SemanticRelation")
@@ -78,27 +85,31 @@ class SemanticRelation:
                 this relation.
         """
         if not isinstance(coord, self.coord_class):
-            raise SemanticError.of(type(self).__name__, [self._no_coordinates(coord)])
+            raise SemanticError.of(type(self).__name__, [self._coordinates_violation(coord)])
         if isinstance(values, GaussianPose):
             covariance = values.covariance if covariance is None else covariance
             values = values.mean
-        representation = self._represented(values)
+        representation = self._choose_representation(values)
         if checks_are_on():
             require_representable(representation, coord)
-        spread = None if covariance is None else self._spread(coord, representation, covariance)
+        spread = (
+            None
+            if covariance is None
+            else self._check_covariance(coord, representation, covariance)
+        )
         cls = type(representation)
         kind, size = (
             (cls if getattr(cls, "is_settled", False) else None),
             getattr(representation, "size", None),
         )
-        self._hold(
+        self._set_state(
             form_of(coord, kind, size, spread is not None),
             None,
             covariance=spread,
             representation=representation,
         )
 
-    def _hold(
+    def _set_state(
         self,
         form: Form,
         value: Value,
@@ -112,23 +123,23 @@ class SemanticRelation:
             self._representation = representation
         return self
 
-    def _spread(self, coord: Any, representation: Any, covariance: ArrayLike) -> Vector:
+    def _check_covariance(self, coord: Any, representation: Any, covariance: ArrayLike) -> Vector:
         """Return a covariance, checked."""
         if getattr(representation, "size", None) is not None:
-            raise refusal(type(self).__name__, "a covariance is that of one relation", "a batch")
+            raise rule_error(type(self).__name__, "a covariance is that of one relation", "a batch")
         if hasattr(coord, "ref_ori") and coord.coord != coord.ref_ori:
             rule = "a covariance is that of a relation expressed in its reference orientation frame"
             sides = (
                 f"coordinate frame {coord.coord}",
                 f"reference orientation frame {coord.ref_ori}",
             )
-            raise refusal(type(self).__name__, rule, *sides)
+            raise rule_error(type(self).__name__, rule, *sides)
         try:
-            return frozen(np.array(check_covariance(covariance, self.dimension)))
+            return read_only(np.array(check_covariance(covariance, self.dimension)))
         except SceneError as error:
-            raise refusal(type(self).__name__, "a covariance of its error", str(error)) from None
+            raise rule_error(type(self).__name__, "a covariance of its error", str(error)) from None
 
-    def _no_coordinates(self, coord: object) -> Violation:
+    def _coordinates_violation(self, coord: object) -> Violation:
         """Return why something is not the coordinates of this relation, and what to give."""
         wanted = self.coord_class.__name__
         repair = f"make it first: {_EXAMPLES[wanted]}"
@@ -149,36 +160,38 @@ class SemanticRelation:
         kind = type(representation) if getattr(type(representation), "is_settled", False) else None
         form = form_of(coord, kind, getattr(representation, "size", None), covariance is not None)
         made: Self = _new(cls)
-        return made._hold(form, None, covariance=covariance, representation=representation)
+        return made._set_state(form, None, covariance=covariance, representation=representation)
 
     @classmethod
-    def _known(cls, coord: Any, representation: Any) -> Self:
+    def _from_representation(cls, coord: Any, representation: Any) -> Self:
         """Make one, not a batch, of what is known to belong together."""
         kind = type(representation)
         made: Self = _new(cls)
-        return made._hold(
+        return made._set_state(
             form_of(coord, kind if kind.is_settled else None, None, False),
             None,
             representation=representation,
         )
 
     @classmethod
-    def _valued(cls, coord: Any, kind: Any, value: Value, covariance: Vector | None = None) -> Self:
+    def _from_value(
+        cls, coord: Any, kind: Any, value: Value, covariance: Vector | None = None
+    ) -> Self:
         """Make one of a value, held in a representation whose class alone settles that it can say it."""
         size = len(value) if isinstance(value, np.ndarray) and value.ndim > 1 else None
-        return cls._formed(form_of(coord, kind, size, covariance is not None), value, covariance)
+        return cls._from_form(form_of(coord, kind, size, covariance is not None), value, covariance)
 
     @classmethod
-    def _formed(cls, form: Form, value: Value, covariance: Vector | None = None) -> Self:
+    def _from_form(cls, form: Form, value: Value, covariance: Vector | None = None) -> Self:
         made: Self = _new(cls)
-        return made._hold(form, value, covariance=covariance)
+        return made._set_state(form, value, covariance=covariance)
 
-    def _represented(self, values: Any) -> Any:
+    def _choose_representation(self, values: Any) -> Any:
         relation = self.coord_class.relation  # type: ignore[attr-defined]
         if isinstance(values, Representation):
             if values.relation == relation:
                 return values
-            raise refusal(
+            raise rule_error(
                 type(self).__name__, f"a representation of a {relation}", type(values).__name__
             )
         if isinstance(values, Pose) and () in self.by_shape:
@@ -196,7 +209,7 @@ class SemanticRelation:
                     "or give a tmkit.Pose, VectorAndQuaternion(vector, quat_xyzw),"
                     " VectorAndMatrix(vector, matrix)"
                 )
-            raise refusal(type(self).__name__, rule, f"shape {shape}", repair=repair)
+            raise rule_error(type(self).__name__, rule, f"shape {shape}", repair=repair)
         return chosen(values)
 
     @property
@@ -211,11 +224,11 @@ class SemanticRelation:
             self._state = form, value
         return value
 
-    def _keep(self, _: object) -> NoReturn:
+    def _reject_assignment(self, _: object) -> NoReturn:
         raise AttributeError(f"a {type(self).__name__} cannot be changed; make another")
 
-    coord: Any = property(lambda self: self._state[0].coord, _keep)
-    representation: Any = property(lambda self: self._representation, _keep)
+    coord: Any = property(lambda self: self._state[0].coord, _reject_assignment)
+    representation: Any = property(lambda self: self._representation, _reject_assignment)
 
     @property
     def covariance(self) -> Vector | None:
@@ -247,13 +260,13 @@ class SemanticRelation:
             raise TypeError(f"this {type(self).__name__} is one, not a batch")
         value = self._value[index]
         form = form_of(self.coord, self._form.kind, len(value) if value.ndim > 1 else None, False)
-        return self._made(form, Pose.from_array(value) if value.shape == (7,) else value)
+        return self._with_value(form, Pose.from_array(value) if value.shape == (7,) else value)
 
     def __getattr__(self, name: str) -> Any:
         """Return the representation, made from the value; or say where what people look for is."""
         if name == "_representation":
             form, value = self._state
-            self._representation = form.kind.of(tuple(map(frozen, self._numbers_of(value))))
+            self._representation = form.kind.of(tuple(map(read_only, self._numbers_of(value))))
             return self._representation
         kind, relation = type(self).__name__, type(self).coord_class.__name__.removesuffix("Coord")
         if name.startswith("_"):
@@ -278,7 +291,7 @@ class SemanticRelation:
             f"a {type(self).__name__} is no array: its numbers are in .representation and .numbers"
         )
 
-    def _no_operator(self, other: object) -> NoReturn:
+    def _raise_no_operator(self, other: object) -> NoReturn:
         del other
         raise TypeError(
             f"a {type(self).__name__} is not added, subtracted or multiplied: a.compose(b) composes"
@@ -286,10 +299,10 @@ class SemanticRelation:
             " change_coordinate_frame and their like bring one elsewhere"
         )
 
-    __add__ = __sub__ = __mul__ = __matmul__ = __rmul__ = __rmatmul__ = _no_operator
+    __add__ = __sub__ = __mul__ = __matmul__ = __rmul__ = __rmatmul__ = _raise_no_operator
 
     def __neg__(self) -> NoReturn:
-        self._no_operator(None)
+        self._raise_no_operator(None)
 
     def __eq__(self, other: object) -> bool:
         """Whether coordinates, the kind of representation, numbers and covariance are the same, exactly."""
@@ -317,9 +330,9 @@ class SemanticRelation:
         kind, size = type(self.representation).__name__, self._form.size
         if size is not None:
             return f"{type(self).__name__}({notation}; {size} of {kind})"
-        shown = " ".join(map(_shown, self.numbers))
+        shown = " ".join(map(_format_numbers, self.numbers))
         if self._form.is_uncertain:
-            spread = _shown(np.sqrt(np.diag(self._covariance)))
+            spread = _format_numbers(np.sqrt(np.diag(self._covariance)))
             shown += f"; standard deviations {spread} in [{self.covariance_axes}]"
         return f"{type(self).__name__}({notation}; {kind} {shown})"
 
@@ -352,7 +365,7 @@ class SemanticRelation:
                 if isinstance(representation, type)
                 else repr(representation)[:60]
             )
-            raise refusal("in_representation", rule, given_name)
+            raise rule_error("in_representation", rule, given_name)
         if type(self.representation) is representation and like is None:
             given: _Representation = self.representation
             return given
@@ -361,7 +374,7 @@ class SemanticRelation:
             require_representable(made, self.coord)
         return made
 
-    def represented_by(
+    def with_representation(
         self, representation: type[Representation], *, like: Representation | None = None
     ) -> Self:
         """Return the same relation held in another representation.
@@ -385,30 +398,38 @@ class SemanticRelation:
     def _numbers_of(cls, value: Value) -> Numbers:
         return (value,)
 
-    def _made(self, form: Form, value: Value, covariance: Vector | None = None) -> Self:
+    def _with_value(self, form: Form, value: Value, covariance: Vector | None = None) -> Self:
         """Return a relation of a known form in the representation of this one."""
         representation = None
         if form.kind is None:
             like = self.representation
-            representation = type(like).of(tuple(map(frozen, self._numbers_of(value))), like=like)
+            representation = type(like).of(
+                tuple(map(read_only, self._numbers_of(value))), like=like
+            )
             if checks_are_on():
                 require_representable(representation, form.coord)
         made: Self = _new(type(self))
-        return made._hold(form, value, covariance=covariance, representation=representation)
+        return made._set_state(form, value, covariance=covariance, representation=representation)
 
-    def _alone(self, operation: str) -> Self:
+    def _apply_unary(self, operation: str) -> Self:
         """Return the result of an operation on this relation alone."""
-        form, work, jacobians = planned(type(self), operation, checks_are_on(), self._form)
+        form, work, jacobians = plan_operation(type(self), operation, checks_are_on(), self._form)
         covariance = None
         if form.is_uncertain and jacobians is not None:
-            covariance = carried(self.dimension, (jacobians(self._value)[0], self._covariance))
-        return self._made(form, work(self._value), covariance)
+            covariance = propagate_covariance(
+                self.dimension, (jacobians(self._value)[0], self._covariance)
+            )
+        return self._with_value(form, work(self._value), covariance)
 
-    def _spread_by(self, dimension: int, jacobian: Vector) -> Vector | None:
+    def _propagate_covariance(self, dimension: int, jacobian: Vector) -> Vector | None:
         """Return the covariance of what depends on this relation; None if that is exact."""
-        return carried(dimension, (jacobian, self._covariance)) if self._form.is_uncertain else None
+        return (
+            propagate_covariance(dimension, (jacobian, self._covariance))
+            if self._form.is_uncertain
+            else None
+        )
 
-    def _renamed(self, coord: Any) -> Self:
+    def _with_coord(self, coord: Any) -> Self:
         """Return the same numbers with other coordinates."""
         return self._of(coord, self.representation, self.covariance)
 
@@ -420,7 +441,7 @@ class SemanticRelation:
                 ``inverse2``.
         """
         try:
-            return self._alone("inverse")
+            return self._apply_unary("inverse")
         except SemanticError as error:
             repair = "use inverse2, which expresses the result in its own reference frame"
             broken = [replace(violation, repair=repair) for violation in error.violations]
@@ -437,7 +458,7 @@ class SemanticRelation:
         Raises:
             SemanticError: the two do not chain.
         """
-        return result_of("compose", self, other)
+        return apply_binary("compose", self, other)
 
     def change_coordinate_frame(self, by: SemanticRelation) -> Self:
         """Return the relation expressed in another frame.
@@ -449,13 +470,13 @@ class SemanticRelation:
             SemanticError: ``by`` speaks of another frame, or the representation does not allow it;
                 or this is a pose or an orientation with a covariance, which is in its own axes.
         """
-        return result_of("change_coordinate_frame", self, by)
+        return apply_binary("change_coordinate_frame", self, by)
 
 
 _new: Any = object.__new__
 
 
-def result_of(operation: str, first: _Relation, by: Any) -> _Relation:
+def apply_binary(operation: str, first: _Relation, by: Any) -> _Relation:
     """Return the result of an operation on two relations. Most time of programs is spent here, so it is kept short."""
     try:
         (x, value), (y, other) = first._state, by._state
@@ -463,7 +484,7 @@ def result_of(operation: str, first: _Relation, by: Any) -> _Relation:
         coord_of(by, OPERANDS.get(operation, first.coord.relation))
         raise
     kind = type(first)
-    form, work, jacobians = planned(kind, operation, are_checked(), x, y)
+    form, work, jacobians = plan_operation(kind, operation, are_checked(), x, y)
     if value is None:
         value = first._value
     if other is None:
@@ -476,8 +497,10 @@ def result_of(operation: str, first: _Relation, by: Any) -> _Relation:
     covariance = None
     if form.is_uncertain and jacobians is not None:
         own, others = jacobians(value, other)
-        covariance = carried(kind.dimension, (own, first.covariance), (others, by.covariance))
-    return first._made(form, work(value, other), covariance)
+        covariance = propagate_covariance(
+            kind.dimension, (own, first.covariance), (others, by.covariance)
+        )
+    return first._with_value(form, work(value, other), covariance)
 
 
 def _restored(
@@ -490,7 +513,7 @@ def require_one(relation: SemanticRelation, operation: str) -> None:
     """Refuse a batch."""
     if relation.size is not None:
         what, repair = f"a batch of {relation.size}", "take one by its index"
-        raise refusal(operation, "it takes one relation", what, repair=repair)
+        raise rule_error(operation, "it takes one relation", what, repair=repair)
 
 
 def coord_of(operand: object, relation: str) -> Any:
@@ -504,7 +527,7 @@ def coord_of(operand: object, relation: str) -> Any:
             " coordinates alone"
         )
     what = " ".join(repr(operand).split())[:80]
-    raise refusal("operand", "an operand is a relation with numbers", what, repair=repair)
+    raise rule_error("operand", "an operand is a relation with numbers", what, repair=repair)
 
 
 _EXAMPLES = {
@@ -525,10 +548,10 @@ def _all_relations(base: type) -> list[type]:
     return [base, *(found for child in children for found in _all_relations(child))]
 
 
-def _shown(numbers: Vector) -> str:
+def _format_numbers(numbers: Vector) -> str:
     """Return an array to six digits; a rotation matrix as its quaternion."""
     if numbers.shape == (3, 3):
         matrix = np.eye(4)
         matrix[:3, :3] = numbers
-        return f"quat_xyzw={_shown(Pose.from_matrix(matrix).as_array()[3:])}"
+        return f"quat_xyzw={_format_numbers(Pose.from_matrix(matrix).as_array()[3:])}"
     return f"[{', '.join(f'{value:.6g}' for value in numbers.ravel() + 0.0)}]"

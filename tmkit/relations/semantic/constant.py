@@ -10,9 +10,9 @@ import numpy as np
 from tmkit.relations import representations as reps, rules
 from tmkit.relations.representation import Numbers
 from tmkit.relations.semantic import values
-from tmkit.relations.semantic.base import SemanticRelation, coord_of, require_one, result_of
+from tmkit.relations.semantic.base import SemanticRelation, apply_binary, coord_of, require_one
 from tmkit.relations.semantic.operations import Operation, require_representable
-from tmkit.relations.semantic.values import Value, carried
+from tmkit.relations.semantic.values import Value, propagate_covariance
 from tmkit.relations.semantics import OrientationCoord, PoseCoord, PositionCoord
 from tmkit.spatial import GaussianPose, Pose
 
@@ -31,7 +31,7 @@ class _Constant(SemanticRelation):
         Raises:
             SemanticError: ``by`` is not a relation of the reference body.
         """
-        return self._renamed(rules.change_ref_body(self.coord, _coord_or_name(by)))
+        return self._with_coord(rules.change_ref_body(self.coord, _coord_or_name(by)))
 
     def change_body(self, by: str | _Constant) -> Self:
         """Return the relation with its point and frame taken as those of another body, rigidly joined to the body.
@@ -41,14 +41,14 @@ class _Constant(SemanticRelation):
         Raises:
             SemanticError: ``by`` is not a relation of the body.
         """
-        return self._renamed(rules.change_body(self.coord, _coord_or_name(by)))
+        return self._with_coord(rules.change_body(self.coord, _coord_or_name(by)))
 
     def __matmul__(self, other: Self) -> Self:  # type: ignore[override]
         """Return the composition, where only one order of the operands chains; see ``compose``."""
         return (
-            result_of("@", self, other)
+            apply_binary("@", self, other)
             if isinstance(other, SemanticRelation)
-            else self._no_operator(other)
+            else self._raise_no_operator(other)
         )
 
 
@@ -64,8 +64,8 @@ class SemanticPosition(_Constant):
     coord_class = PositionCoord
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(3,): reps.PositionVector}
     operations: ClassVar[dict[str, Operation]] = {
-        "inverse": (operator.neg, values.of_sum),
-        "change_coordinate_frame": (values.turned, values.of_turned),
+        "inverse": (operator.neg, values.sum_jacobians),
+        "change_coordinate_frame": (values.rotate_axes, values.rotated_axes_jacobians),
         **dict.fromkeys(
             (
                 "compose",
@@ -75,7 +75,7 @@ class SemanticPosition(_Constant):
                 "change_reference_point",
                 "change_reference_point_body",
             ),
-            (operator.add, values.of_sum),
+            (operator.add, values.sum_jacobians),
         ),
     }
 
@@ -85,7 +85,7 @@ class SemanticPosition(_Constant):
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
         """
-        return result_of("change_point", self, by)
+        return apply_binary("change_point", self, by)
 
     def change_point_body(self, by: SemanticPosition) -> Self:
         """Return the position of a point of a rigidly joined body; that they are joined is not checked.
@@ -96,7 +96,7 @@ class SemanticPosition(_Constant):
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
         """
-        return result_of("change_point_body", self, by)
+        return apply_binary("change_point_body", self, by)
 
     def change_reference_point(self, by: SemanticPosition) -> Self:
         """Return the position relative to another point; ``by`` is that of the old reference point relative to it.
@@ -104,7 +104,7 @@ class SemanticPosition(_Constant):
         Raises:
             SemanticError: ``by`` does not end at the reference point, or is expressed elsewhere.
         """
-        return result_of("change_reference_point", self, by)
+        return apply_binary("change_reference_point", self, by)
 
     def change_reference_point_body(self, by: SemanticPosition) -> Self:
         """Return the position relative to a point of a rigidly joined body; that they are joined is not checked.
@@ -115,22 +115,22 @@ class SemanticPosition(_Constant):
         Raises:
             SemanticError: ``by`` does not end at the reference point, or is expressed elsewhere.
         """
-        return result_of("change_reference_point_body", self, by)
+        return apply_binary("change_reference_point_body", self, by)
 
 
 _OF_FRAMES: dict[str, Operation] = {
     "inverse": (values.inverse_in_axes, None),
-    "inverse2": (values.inverse, values.of_inverse),
-    "compose": (values.after, values.of_after),
-    "@": (values.after, values.of_after),
-    "change_point": (values.moved, values.of_moved_frame),
-    "change_reference_point": (values.moved, values.of_moved_reference),
-    "change_orientation_frame": (values.product, values.of_turned_frame),
+    "inverse2": (values.inverse, values.inverse_jacobians),
+    "compose": (values.left_product, values.left_product_jacobians),
+    "@": (values.left_product, values.left_product_jacobians),
+    "change_point": (values.translate, values.moved_frame_jacobians),
+    "change_reference_point": (values.translate, values.moved_reference_jacobians),
+    "change_orientation_frame": (values.product, values.rotated_frame_jacobians),
     "change_reference_orientation_frame": (
         lambda a, turn: values.product(turn, a),
-        values.of_turned_reference,
+        values.rotated_reference_jacobians,
     ),
-    "change_coordinate_frame": (values.turned_pose, None),
+    "change_coordinate_frame": (values.rotate_pose_axes, None),
 }
 
 
@@ -146,7 +146,7 @@ class _OfFrames(_Constant):
         Raises:
             SemanticError: it is not expressed in its reference orientation frame.
         """
-        return self._alone("inverse2")
+        return self._apply_unary("inverse2")
 
     def change_orientation_frame(self, by: SemanticOrientation) -> Self:
         """Return the relation with another orientation frame of the body; ``by`` is that relative to the old one.
@@ -155,7 +155,7 @@ class _OfFrames(_Constant):
             SemanticError: ``by`` does not begin at the orientation frame, or the representation
                 does not allow it.
         """
-        return result_of("change_orientation_frame", self, by)
+        return apply_binary("change_orientation_frame", self, by)
 
     def change_reference_orientation_frame(self, by: SemanticOrientation) -> Self:
         """Return the relation relative to another orientation frame, expressed there.
@@ -167,7 +167,7 @@ class _OfFrames(_Constant):
             SemanticError: ``by`` does not end at the reference frame, or the representation does
                 not allow it.
         """
-        return result_of("change_reference_orientation_frame", self, by)
+        return apply_binary("change_reference_orientation_frame", self, by)
 
 
 class SemanticOrientation(_OfFrames):
@@ -242,14 +242,20 @@ class SemanticPose(_OfFrames):
         covariance = None
         if position.covariance is not None or orientation.covariance is not None:
             rho, theta = np.eye(6)[:, :3] @ matrix.T, np.eye(6)[:, 3:]
-            covariance = carried(6, (rho, position.covariance), (theta, orientation.covariance))
+            covariance = propagate_covariance(
+                6, (rho, position.covariance), (theta, orientation.covariance)
+            )
         return cls(coord, held.of((p, matrix)), covariance=covariance)
 
     @property
     def position(self) -> SemanticPosition:
         """The position in it; its covariance is in the axes in which it is expressed."""
         p, matrix = self.numbers
-        covariance = None if self.covariance is None else self._spread_by(3, matrix @ np.eye(6)[:3])
+        covariance = (
+            None
+            if self.covariance is None
+            else self._propagate_covariance(3, matrix @ np.eye(6)[:3])
+        )
         return SemanticPosition(
             rules.position_of(self.coord), reps.PositionVector.of((p,)), covariance=covariance
         )
@@ -259,7 +265,7 @@ class SemanticPose(_OfFrames):
         """The orientation in it, as a matrix where it may be one, else as a rotation vector."""
         coord = rules.orientation_of(self.coord)
         chosen = reps.RotationMatrix if coord.coord == coord.ref_ori else reps.RotationVector
-        covariance = self._spread_by(3, np.eye(6)[3:])
+        covariance = self._propagate_covariance(3, np.eye(6)[3:])
         return SemanticOrientation(coord, chosen.of((self.numbers[1],)), covariance=covariance)
 
     @property
@@ -294,7 +300,7 @@ class SemanticPose(_OfFrames):
             SemanticError: ``by`` does not begin at the point, or the representation does not allow
                 it.
         """
-        return result_of("change_point", self, by)
+        return apply_binary("change_point", self, by)
 
     def change_reference_point(self, by: SemanticPosition) -> Self:
         """Return the pose relative to another point; ``by`` is the position of the old reference point relative to it.
@@ -303,4 +309,4 @@ class SemanticPose(_OfFrames):
             SemanticError: ``by`` does not end at the reference point, or the representation does
                 not allow it.
         """
-        return result_of("change_reference_point", self, by)
+        return apply_binary("change_reference_point", self, by)

@@ -13,11 +13,11 @@ from typing import Any
 
 from tmkit.relations import rules
 from tmkit.relations.semantic.values import Jacobians, Value
-from tmkit.relations.violations import SemanticError, Violation, are_checked, refusal
+from tmkit.relations.violations import SemanticError, Violation, are_checked, rule_error
 
 Operation = tuple[Callable[..., Value], Callable[..., Jacobians] | None]
 """The arithmetic of an operation, and its Jacobians where errors are carried along."""
-_REMEMBERED = 4096  # operations on different coordinates
+_CACHE_SIZE = 4096  # operations on different coordinates
 
 
 class Form:
@@ -37,7 +37,7 @@ class Form:
         self.is_plain = kind is not None and not is_uncertain
 
 
-form_of: Callable[[Any, Any, int | None, bool], Form] = functools.lru_cache(maxsize=_REMEMBERED)(
+form_of: Callable[[Any, Any, int | None, bool], Form] = functools.lru_cache(maxsize=_CACHE_SIZE)(
     Form
 )
 
@@ -65,7 +65,7 @@ def _plan(
             "batches have the same length, or one operand is no batch",
             " and ".join(map(str, sizes)),
         )
-        raise refusal(f"{operation}({', '.join(map(repr, coords))})", rule, f"lengths {shapes}")
+        raise rule_error(f"{operation}({', '.join(map(repr, coords))})", rule, f"lengths {shapes}")
     is_uncertain = any(form.is_uncertain for form in forms)
     if is_uncertain and jacobians is None:
         rule = f"{operation} carries a covariance along"
@@ -81,32 +81,32 @@ def _plan(
     return form, work, jacobians
 
 
-planned: Callable[..., tuple[Form, Callable[..., Value], Callable[..., Jacobians] | None]]
-planned = functools.lru_cache(maxsize=_REMEMBERED)(_plan)
+plan_operation: Callable[..., tuple[Form, Callable[..., Value], Callable[..., Jacobians] | None]]
+plan_operation = functools.lru_cache(maxsize=_CACHE_SIZE)(_plan)
 
 
-@functools.lru_cache(maxsize=_REMEMBERED)
-def _ruled(rule: Callable[..., Any], is_checked: bool, *coords: Any) -> Any:
+@functools.lru_cache(maxsize=_CACHE_SIZE)
+def _apply_rule(rule: Callable[..., Any], is_checked: bool, *coords: Any) -> Any:
     del is_checked  # the rule looks it up itself; here it tells the two apart
     return rule(*coords)
 
 
-def ruled(rule: Callable[..., Any], *coords: Any) -> Any:
+def apply_rule(rule: Callable[..., Any], *coords: Any) -> Any:
     """Return what a rule of :mod:`tmkit.relations.rules` makes of coordinates, which is remembered."""
-    return _ruled(rule, are_checked(), *coords)
+    return _apply_rule(rule, are_checked(), *coords)
 
 
 def require_representable(representation: Any, coord: Any) -> None:
     """Refuse a representation, or a class of one, that coordinates do not allow."""
-    broken = representation.broken_by(coord)
+    broken = representation.find_violations(coord)
     if broken:
         kind = representation if isinstance(representation, type) else type(representation)
         raise SemanticError.of(f"{kind.__name__} for {coord!r}", broken)
 
 
-def _composed(x: Any, y: Any, *, is_settled: bool = False) -> tuple[Any, bool]:
+def _compose(x: Any, y: Any, *, is_settled: bool = False) -> tuple[Any, bool]:
     if x.relation != y.relation:
-        raise refusal(
+        raise rule_error(
             "compose", f"a {x.relation} is composed with another", f"Semantic{y.relation}"
         )
     return rules.compose(x, y, is_settled=is_settled)
@@ -118,8 +118,8 @@ def _rule(rule: Callable[..., Any], **settings: bool) -> Callable[..., tuple[Any
 
 # coordinates, and whether the operands change places
 _RULES: dict[str, Callable[..., tuple[Any, bool]]] = {
-    "compose": _composed,
-    "@": functools.partial(_composed, is_settled=True),
+    "compose": _compose,
+    "@": functools.partial(_compose, is_settled=True),
     "inverse": _rule(rules.inverse, is_matrix=False),
     "inverse2": _rule(rules.inverse2),
     "change_point": _rule(rules.change_point),

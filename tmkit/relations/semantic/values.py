@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from tmkit._core import _moved_six, _turned_six, compose_each  # type: ignore[attr-defined]
-from tmkit.relations.representation import Numbers, Vector, frozen, rotations, skew
+from tmkit.relations.representation import Numbers, Vector, rotation_class, skew
 from tmkit.spatial import Pose, adjoint
+from tmkit.spatial.plain import read_only
 
 Value = Any
 Jacobians = tuple[Vector | None, Vector | None]
@@ -40,7 +41,7 @@ def product(a: Value, b: Value) -> Value:
     return a @ b if type(a) is type(b) is Pose else compose_each(rows(a), rows(b))
 
 
-def after(a: Value, b: Value) -> Value:
+def left_product(a: Value, b: Value) -> Value:
     """Return the products ``b @ a`` of poses: the pose of a frame in another, then that of the other in a third."""
     return b @ a if type(a) is type(b) is Pose else compose_each(rows(b), rows(a))
 
@@ -57,7 +58,7 @@ def inverse_in_axes(a: Value) -> Value:
     return Pose.from_array(_BACK * a.as_array()) if type(a) is Pose else _BACK * a
 
 
-def moved(a: Value, step: Vector) -> Value:
+def translate(a: Value, step: Vector) -> Value:
     """Return poses moved by a step (3,) or steps (N, 3) along the axes in which they are expressed."""
     if type(a) is Pose and step.ndim == 1:
         return Pose(step) @ a
@@ -66,12 +67,12 @@ def moved(a: Value, step: Vector) -> Value:
     return made
 
 
-def turned_pose(a: Value, turn: Value) -> Value:
+def rotate_pose_axes(a: Value, turn: Value) -> Value:
     """Return poses expressed in other axes: ``turn`` takes the old ones to the new ones."""
     return product(product(turn, a), inverse(turn))
 
 
-def turned(vectors: Vector, turn: Value) -> Vector:
+def rotate_axes(vectors: Vector, turn: Value) -> Vector:
     """Return vectors or six-vectors expressed in other axes: ``turn`` takes the old ones to the new ones."""
     if type(turn) is Pose:
         if vectors.ndim == 1:
@@ -93,23 +94,23 @@ def cross(a: Vector, b: Vector) -> Vector:
     return made.T
 
 
-def twist_at(twist: Vector, step: Vector) -> Vector:
+def shift_twist(twist: Vector, step: Vector) -> Vector:
     """Return twists at points ``step`` away: ``v + w x step``."""
     if twist.ndim == step.ndim == 1:
         moved: Vector = _moved_six(twist, step, False)
         return moved
-    return _added(twist, cross(twist[..., 3:], step), 0)
+    return _add_to_half(twist, cross(twist[..., 3:], step), 0)
 
 
-def wrench_about(wrench: Vector, step: Vector) -> Vector:
+def shift_wrench(wrench: Vector, step: Vector) -> Vector:
     """Return wrenches about points ``step`` away: ``t - step x f``."""
     if wrench.ndim == step.ndim == 1:
         moved: Vector = _moved_six(wrench, step, True)
         return moved
-    return _added(wrench, cross(wrench[..., :3], step), 3)
+    return _add_to_half(wrench, cross(wrench[..., :3], step), 3)
 
 
-def _added(six: Vector, part: Vector, start: int) -> Vector:
+def _add_to_half(six: Vector, part: Vector, start: int) -> Vector:
     """Return six-vectors to a half of which vectors are added; column by column, since rows of three are slow."""
     made: Vector = six.copy() if six.ndim == part.ndim else np.repeat(six[None], len(part), axis=0)
     for i in range(3):
@@ -121,18 +122,20 @@ def pose_numbers(value: Value) -> Numbers:
     """Return translations and rotation matrices of poses."""
     if type(value) is Pose:
         return value.translation, value.rotation
-    return frozen(value[:, :3].copy()), frozen(rotations().from_quat(value[:, 3:]).as_matrix())
+    return read_only(value[:, :3].copy()), read_only(
+        rotation_class().from_quat(value[:, 3:]).as_matrix()
+    )
 
 
 def pose_value(p: Vector, matrix: Vector) -> Value:
     """Return a pose, or a batch, from translations and rotation matrices, which have been checked."""
     if matrix.ndim == 2 and np.abs(matrix @ matrix.T - np.eye(3)).max() < 1e-9:
         return Pose.from_rotation_matrix(p, matrix)
-    quat = rotations().from_matrix(np.array(matrix)).as_quat()
-    return Pose(p, quat) if matrix.ndim == 2 else frozen(np.hstack([p, quat]))
+    quat = rotation_class().from_matrix(np.array(matrix)).as_quat()
+    return Pose(p, quat) if matrix.ndim == 2 else read_only(np.hstack([p, quat]))
 
 
-def carried(dimension: int, *terms: tuple[Vector | None, Vector | None]) -> Vector:
+def propagate_covariance(dimension: int, *terms: tuple[Vector | None, Vector | None]) -> Vector:
     """Return the covariance (d, d) of a sum of independent errors, by Jacobians and covariances (None: exact)."""
     total = np.zeros((dimension, dimension))
     for jacobian, covariance in terms:
@@ -141,65 +144,65 @@ def carried(dimension: int, *terms: tuple[Vector | None, Vector | None]) -> Vect
             total += jacobian @ covariance @ jacobian.T
         elif covariance is not None:
             total += covariance
-    return frozen(0.5 * (total + total.T))
+    return read_only(0.5 * (total + total.T))
 
 
-def of_sum(_a: Value, _b: Value = None) -> Jacobians:
+def sum_jacobians(_a: Value, _b: Value = None) -> Jacobians:
     """Errors that add up."""
     return None, None
 
 
-def of_after(a: Pose, _b: Pose) -> Jacobians:
+def left_product_jacobians(a: Pose, _b: Pose) -> Jacobians:
     """Errors of ``b @ a``."""
     return None, adjoint(a.inverse())
 
 
-def of_inverse(a: Pose, _: Value = None) -> Jacobians:
+def inverse_jacobians(a: Pose, _: Value = None) -> Jacobians:
     """Errors of the inverse, but for the sign."""
     return adjoint(a), None
 
 
-def of_moved_frame(a: Pose, step: Vector) -> Jacobians:
+def moved_frame_jacobians(a: Pose, step: Vector) -> Jacobians:
     """Errors where the point of a frame changes by a step that is constant in its body."""
     back = a.rotation.T
-    return adjoint(Pose(-(back @ step))), _upper(back)
+    return adjoint(Pose(-(back @ step))), _stack_zeros(back)
 
 
-def of_moved_reference(a: Pose, _step: Vector) -> Jacobians:
+def moved_reference_jacobians(a: Pose, _step: Vector) -> Jacobians:
     """Errors where the reference point changes."""
-    return None, _upper(a.rotation.T)
+    return None, _stack_zeros(a.rotation.T)
 
 
-def of_turned_frame(_a: Pose, turn: Pose) -> Jacobians:
+def rotated_frame_jacobians(_a: Pose, turn: Pose) -> Jacobians:
     """Errors of ``a @ turn``."""
     return adjoint(turn.inverse()), np.eye(6)[:, 3:]
 
 
-def of_turned_reference(a: Pose, _turn: Pose) -> Jacobians:
+def rotated_reference_jacobians(a: Pose, _turn: Pose) -> Jacobians:
     """Errors of ``turn @ a``."""
     return None, adjoint(a.inverse())[:, 3:]
 
 
-def of_turned(vectors: Vector, turn: Pose) -> Jacobians:
+def rotated_axes_jacobians(vectors: Vector, turn: Pose) -> Jacobians:
     """Errors of vectors in other axes."""
     matrix = turn.rotation
     parts = [-matrix @ skew(part) for part in vectors.reshape(-1, 3)]
     return np.kron(np.eye(len(parts)), matrix).astype(float), np.vstack(parts)
 
 
-def of_twist_at(twist: Vector, step: Vector) -> Jacobians:
+def shifted_twist_jacobians(twist: Vector, step: Vector) -> Jacobians:
     """Errors of a twist at another point."""
     jacobian = np.eye(6)
     jacobian[:3, 3:] = -skew(step)
-    return jacobian, _upper(skew(twist[3:]))
+    return jacobian, _stack_zeros(skew(twist[3:]))
 
 
-def of_wrench_about(wrench: Vector, step: Vector) -> Jacobians:
+def shifted_wrench_jacobians(wrench: Vector, step: Vector) -> Jacobians:
     """Errors of a wrench about another point."""
     jacobian = np.eye(6)
     jacobian[3:, :3] = -skew(step)
     return jacobian, np.vstack([np.zeros((3, 3)), skew(wrench[:3])])
 
 
-def _upper(matrix: Vector) -> Vector:
+def _stack_zeros(matrix: Vector) -> Vector:
     return np.vstack([matrix, np.zeros((3, 3))])

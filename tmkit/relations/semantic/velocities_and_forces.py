@@ -9,22 +9,22 @@ import numpy as np
 
 from tmkit._core import exp_each, log_each, right_jacobian
 from tmkit.relations import representations as reps, rules, semantics as sem
-from tmkit.relations.representation import Numbers, Vector, elapsed, seconds, skew
+from tmkit.relations.representation import Numbers, Vector, nonzero_seconds, seconds, skew
 from tmkit.relations.semantic import values
-from tmkit.relations.semantic.base import SemanticRelation, coord_of, result_of
+from tmkit.relations.semantic.base import SemanticRelation, apply_binary, coord_of
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
-from tmkit.relations.semantic.operations import Operation, planned, ruled
-from tmkit.relations.violations import checks_are_on, refusal
+from tmkit.relations.semantic.operations import Operation, apply_rule, plan_operation
+from tmkit.relations.violations import checks_are_on, rule_error
 from tmkit.spatial import Pose
 
 _SHARED: dict[str, Operation] = {
-    "compose": (operator.add, values.of_sum),
-    "inverse": (operator.neg, values.of_sum),
-    "change_coordinate_frame": (values.turned, values.of_turned),
-    "change_reference_body": (operator.add, values.of_sum),
+    "compose": (operator.add, values.sum_jacobians),
+    "inverse": (operator.neg, values.sum_jacobians),
+    "change_coordinate_frame": (values.rotate_axes, values.rotated_axes_jacobians),
+    "change_reference_body": (operator.add, values.sum_jacobians),
 }
 _Part = TypeVar("_Part", bound=SemanticRelation)
-_TWIST: Operation = values.twist_at, values.of_twist_at
+_TWIST: Operation = values.shift_twist, values.shifted_twist_jacobians
 
 
 class _Vectors(SemanticRelation):
@@ -33,18 +33,18 @@ class _Vectors(SemanticRelation):
     __slots__ = ()
     operations: ClassVar[dict[str, Operation]] = _SHARED
 
-    def _joined(self, by: SemanticPosition, free: Any, wanted: str) -> Self:
+    def _change_point_with(self, by: SemanticPosition, free: Any, wanted: str) -> Self:
         """Return the sum of this vector and the cross product of a free one and a step, with another point."""
         coord_of(by, "Position"), coord_of(free, wanted)
-        form, work, _ = planned(
+        form, work, _ = plan_operation(
             type(self), "change_point", checks_are_on(), self._form, by._form, free._form
         )
         step, other = by._value, free._value
         covariance = None
         if form.is_uncertain:
             terms = (skew(other), by.covariance), (-skew(step), free.covariance)
-            covariance = values.carried(3, (None, self.covariance), *terms)
-        return self._made(form, self._value + work(other, step), covariance)
+            covariance = values.propagate_covariance(3, (None, self.covariance), *terms)
+        return self._with_value(form, self._value + work(other, step), covariance)
 
 
 class _Six(_Vectors):
@@ -65,7 +65,9 @@ class _Six(_Vectors):
         return value[..., :3], value[..., 3:]
 
     def _part(self, made: type[_Part], coord: Any, part: slice) -> _Part:
-        return made(coord, self._value[..., part], covariance=self._spread_by(3, np.eye(6)[part]))
+        return made(
+            coord, self._value[..., part], covariance=self._propagate_covariance(3, np.eye(6)[part])
+        )
 
 
 class _Velocity(_Vectors):
@@ -85,8 +87,8 @@ class _Velocity(_Vectors):
             SemanticError: the two do not chain.
         """
         if isinstance(by, type(self)):
-            return result_of("change_reference_body", self, by)
-        return self._renamed(
+            return apply_binary("change_reference_body", self, by)
+        return self._with_coord(
             rules.change_ref_body(self.coord, by.coord if isinstance(by, SemanticRelation) else by)
         )
 
@@ -100,7 +102,7 @@ class SemanticLinearVelocity(_Velocity):
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(3,): reps.LinearVelocityVector}
     operations: ClassVar[dict[str, Operation]] = {
         **_SHARED,
-        "change_point": (values.cross, values.of_sum),
+        "change_point": (values.cross, values.sum_jacobians),
     }
 
     def change_point(self, by: SemanticPosition, angular: SemanticAngularVelocity) -> Self:
@@ -114,7 +116,7 @@ class SemanticLinearVelocity(_Velocity):
         Raises:
             SemanticError: the operands do not belong together.
         """
-        return self._joined(by, angular, "AngularVelocity")
+        return self._change_point_with(by, angular, "AngularVelocity")
 
     def integrate(self, dt: float) -> SemanticPosition:
         """Return the way of the point in a time (seconds) in which its velocity stays the same.
@@ -124,9 +126,11 @@ class SemanticLinearVelocity(_Velocity):
         Raises:
             SemanticError: no finite time.
         """
-        coord, dt = ruled(rules.integrate, self.coord), seconds(dt)
-        covariance = self._spread_by(3, dt * np.eye(3))
-        return SemanticPosition._valued(coord, reps.PositionVector, self._value * dt, covariance)
+        coord, dt = apply_rule(rules.integrate, self.coord), seconds(dt)
+        covariance = self._propagate_covariance(3, dt * np.eye(3))
+        return SemanticPosition._from_value(
+            coord, reps.PositionVector, self._value * dt, covariance
+        )
 
 
 class SemanticAngularVelocity(_Velocity):
@@ -146,13 +150,15 @@ class SemanticAngularVelocity(_Velocity):
         Raises:
             SemanticError: no finite time.
         """
-        coord, dt = ruled(rules.integrate, self.coord), seconds(dt)
+        coord, dt = apply_rule(rules.integrate, self.coord), seconds(dt)
         six = np.concatenate([np.zeros_like(self._value), self._value], axis=-1) * dt
         turned = Pose.exp(six) if self.size is None else exp_each(six)
         covariance = (
-            None if self.covariance is None else self._spread_by(3, dt * right_jacobian(six))
+            None
+            if self.covariance is None
+            else self._propagate_covariance(3, dt * right_jacobian(six))
         )
-        return SemanticOrientation._valued(coord, reps.RotationMatrix, turned, covariance)
+        return SemanticOrientation._from_value(coord, reps.RotationMatrix, turned, covariance)
 
 
 class SemanticTwist(_Six, _Velocity):
@@ -191,7 +197,7 @@ class SemanticTwist(_Six, _Velocity):
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
         """
-        return result_of("change_point", self, by)
+        return apply_binary("change_point", self, by)
 
     def change_point_body(self, by: SemanticPosition) -> Self:
         """Return the twist of a rigidly joined body at a point of it.
@@ -202,7 +208,7 @@ class SemanticTwist(_Six, _Velocity):
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
         """
-        return result_of("change_point_body", self, by)
+        return apply_binary("change_point_body", self, by)
 
     def integrate(self, dt: float) -> SemanticPose:
         """Return how the body has moved after a time (seconds) with a constant twist, as a homogeneous matrix.
@@ -214,14 +220,14 @@ class SemanticTwist(_Six, _Velocity):
             SemanticError: its point and its frame of expression are not of one frame, or no finite
                 time.
         """
-        coord, dt = ruled(rules.integrate, self.coord), seconds(dt)
+        coord, dt = apply_rule(rules.integrate, self.coord), seconds(dt)
         moved = Pose.exp(self._value * dt) if self.size is None else exp_each(self._value * dt)
         covariance = (
             None
             if self.covariance is None
-            else self._spread_by(6, dt * right_jacobian(self._value * dt))
+            else self._propagate_covariance(6, dt * right_jacobian(self._value * dt))
         )
-        return SemanticPose._valued(coord, reps.HomogeneousMatrix, moved, covariance)
+        return SemanticPose._from_value(coord, reps.HomogeneousMatrix, moved, covariance)
 
     def power(self, wrench: SemanticRelation) -> float | Vector:
         """Return the power (W) of a wrench; of a batch (N,), of uncertain ones that of the means.
@@ -230,7 +236,7 @@ class SemanticTwist(_Six, _Velocity):
             SemanticError: the two do not belong together.
         """
         coord_of(wrench, "Wrench")
-        ruled(rules.dot, wrench.coord, self.coord)
+        apply_rule(rules.dot, wrench.coord, self.coord)
         return _power(wrench._value, self._value)
 
 
@@ -252,7 +258,7 @@ class SemanticTorque(_Vectors):
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(3,): reps.TorqueVector}
     operations: ClassVar[dict[str, Operation]] = {
         **_SHARED,
-        "change_point": (values.cross, values.of_sum),
+        "change_point": (values.cross, values.sum_jacobians),
     }
 
     def change_point(self, by: SemanticPosition, force: SemanticForce) -> Self:
@@ -266,7 +272,7 @@ class SemanticTorque(_Vectors):
         Raises:
             SemanticError: the operands do not belong together.
         """
-        return self._joined(by, force, "Force")
+        return self._change_point_with(by, force, "Force")
 
 
 class SemanticWrench(_Six):
@@ -278,7 +284,7 @@ class SemanticWrench(_Six):
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(6,): reps.WrenchVector}
     operations: ClassVar[dict[str, Operation]] = {
         **_SHARED,
-        "change_point": (values.wrench_about, values.of_wrench_about),
+        "change_point": (values.shift_wrench, values.shifted_wrench_jacobians),
     }
 
     @property
@@ -300,7 +306,7 @@ class SemanticWrench(_Six):
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
         """
-        return result_of("change_point", self, by)
+        return apply_binary("change_point", self, by)
 
     def dot(self, twist: SemanticTwist) -> float | Vector:
         """Return the power (W) of the wrench on a twist; of a batch (N,), of uncertain ones that of the means.
@@ -309,7 +315,7 @@ class SemanticWrench(_Six):
             SemanticError: they speak of different bodies or points, or are expressed in different
                 frames.
         """
-        ruled(rules.dot, self.coord, coord_of(twist, "Twist"))
+        apply_rule(rules.dot, self.coord, coord_of(twist, "Twist"))
         return _power(self._value, twist._value)
 
 
@@ -357,10 +363,10 @@ def differentiate(
             "what is differentiated is exact: how its errors at two times belong together is not"
             " known"
         )
-        raise refusal("differentiate", rule, "a covariance", repair="with_covariance(None)")
+        raise rule_error("differentiate", rule, "a covariance", repair="with_covariance(None)")
     now, then = before._value, later._value
     if isinstance(before, SemanticPosition):
-        return SemanticLinearVelocity(coord, (then - now) / elapsed(dt))
+        return SemanticLinearVelocity(coord, (then - now) / nonzero_seconds(dt))
     own = (
         values.product(then, values.inverse(now))
         if screw
@@ -368,7 +374,7 @@ def differentiate(
     )
     if isinstance(before, SemanticOrientation):
         own = values.product(then, values.inverse(now))
-    six = (own.log() if isinstance(own, Pose) else log_each(own)) / elapsed(dt)
+    six = (own.log() if isinstance(own, Pose) else log_each(own)) / nonzero_seconds(dt)
     if isinstance(before, SemanticOrientation):
         return SemanticAngularVelocity(coord, six[..., 3:])
     return SemanticTwist(coord, reps.TwistVector(six))
