@@ -80,7 +80,7 @@ def test_what_is_accepted_without_numbers_is_accepted_with_them() -> None:
 
     for op, kind, _ in itertools.product(OPERATIONS, KINDS, range(600)):
         first, like = coord(kind), random.choice(KINDS)
-        alike = like.named(
+        alike = like.from_names(
             **{name: getattr(first, name, random.choice(NAMES[name])) for name in like.fields}
         )
         kinds = (PositionCoord, OrientationCoord, random.choice(KINDS))

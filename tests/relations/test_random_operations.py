@@ -117,7 +117,9 @@ def operand(names: Names, op: str, c: Any) -> tuple[Any, ...] | None:
         free = {LinearVelocityCoord: AngularVelocityCoord, TorqueCoord: ForceCoord}.get(type(c))
         way = PositionCoord(f"{names.frame(body)}|{body}", f"{c.point}|{c.body}", f"[{c.coord}]")
         return (
-            (way, free.named(body=c.body, ref_body=c.ref_body, coord=c.coord)) if free else (way,)
+            (way, free.from_names(body=c.body, ref_body=c.ref_body, coord=c.coord))
+            if free
+            else (way,)
         )
     if op in ("change_reference_point", "change_reference_point_body") and "ref_point" in c.fields:
         body = c.ref_body if op == "change_reference_point" else TWINS.get(c.ref_body, "")

@@ -1,10 +1,10 @@
-"""Geometric relations that say what they mean, and refuse what has no meaning.
+"""Geometric relations with explicit semantics and checked operations.
 
 Nine relations (Position, Orientation, Pose, LinearVelocity, AngularVelocity, Twist, Force, Torque,
-Wrench) are in layers. ``PoseSemantics`` says what is related to what, ``PoseCoord`` in which frame
-that is expressed, ``SemanticPose`` holds numbers in one of many representations. Operations check
-that their operands fit, name every rule that does not hold with its repair, and cost little;
-:func:`checks_off` switches the checks off for code that was verified with them.
+Wrench) have three layers. ``PoseSemantics`` names the related points, frames and bodies.
+``PoseCoord`` adds the frame of expression. ``SemanticPose`` adds numbers in one of many
+representations. Operations check that their operands are compatible. An error lists every violated
+rule with its repair. :func:`checks_off` disables the checks for code that was verified with them.
 
 Source: De Laet, Bellens, Smits, Aertbelien, Bruyninckx, De Schutter, "Geometric relations between
 rigid bodies", parts 1 and 2, IEEE RAM 2013.

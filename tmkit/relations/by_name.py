@@ -1,18 +1,17 @@
-"""Relations and operations by their names: operations on relations with numbers or without, and relations as JSON.
+"""Operations by name, on relations with or without numbers, and the JSON form of relations.
 
 The names of operations are those of the tables in the literature, ``changePoint`` as well as
-``change_point``. Without numbers the rules alone are asked, and accept the same as with the numbers
-of a matrix or of a vector.
+``change_point``. Without numbers only the rules apply. They accept the same operands as with the
+numbers of a matrix or vector.
 
 ``{"rel": "Twist", "point": "e", "body": "C", "ref_body": "D", "coord": "r"}`` is a twist without
-numbers; without ``coord`` it is its semantics alone. Numbers stand in ``values``, with the name of
-their representation and what that holds: ``"values": {"representation": "TwistVector", "vector":
-[...]}``. A ``covariance`` has the frame of its axes.
+numbers. Without ``coord`` it is semantics only. ``values`` has the numbers, with the name of the
+representation and its fields: ``"values": {"representation": "TwistVector", "vector": [...]}``. A
+``covariance`` has the frame of its axes.
 
-Representations of one's own are read when their names are given: ``representations={"Cayley":
-Cayley}``. A dataclass is written by its fields; another class has ``to_json()``, which returns a
-dict, and a class method ``from_json(dict)``. ``from_dict(to_dict(x))`` is ``x``, numbers included,
-to the last bit.
+Custom representations need their names: ``representations={"Cayley": Cayley}``. A dataclass is
+written by its fields. Another class has ``to_json()``, which returns a dict, and a class method
+``from_json(dict)``. ``from_dict(to_dict(x))`` equals ``x`` bitwise, numbers included.
 """
 
 from __future__ import annotations
@@ -68,20 +67,22 @@ _ALIASES = {
 }
 
 OPERATIONS = tuple(_RULES)
-"""Names of all operations; camel case and short forms (``changeRefPoint``) are understood as well."""
+"""Names of all operations. Camel case and short forms (``changeRefPoint``) are also accepted."""
 
 
 def apply(op: str, *relations: Any) -> Any:
-    """Carry out an operation by its name; the result has numbers where the operands have. ``dot`` is the power in W.
+    """Apply an operation by its name.
+
+    The result has numbers if the operands have. ``dot`` returns the power [W].
 
     Args:
-        op: the operation, one of :data:`OPERATIONS` or its name in camel case.
-        relations: the operands, all with numbers (``integrate``, ``differentiate``: and seconds),
-            or all without.
+        op: operation, one of :data:`OPERATIONS` or its name in camel case.
+        relations: operands, all with numbers or all without. ``integrate`` and ``differentiate`` of
+            numbers also take a duration [s].
 
     Raises:
-        UnknownNameError: no such operation.
-        SemanticError: a rule is broken, or the operation does not exist for these relations.
+        UnknownNameError: if the operation is unknown.
+        SemanticError: if a rule is violated, or the operation is undefined for these relations.
     """
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", op).lower()
     name = _ALIASES.get(name, name)
@@ -93,13 +94,13 @@ def apply(op: str, *relations: Any) -> Any:
     if any(isinstance(relation, Coord) for relation in relations):
         rule = "the operands have numbers, all or none"
         kinds = " and ".join(type(relation).__name__ for relation in relations)
-        repair = "give numbers to the others, or take .coord of these"
+        repair = "add numbers to all operands, or pass .coord of each"
         raise rule_error(name, rule, kinds, repair=repair)
     if name == "pose":
         return SemanticPose.of(*relations)
     if name == "dot" and getattr(relations[-1], "coord", None).__class__ is WrenchCoord:
-        relations = relations[::-1]  # a power is that of either order
-    first, *others = relations
+        relations = relations[::-1]  # the power does not depend on the order
+    first, *arguments = relations
     method: Any = (
         partial(differentiate, first) if name == "differentiate" else getattr(first, name, None)
     )
@@ -108,7 +109,7 @@ def apply(op: str, *relations: Any) -> Any:
     if name in ("position", "orientation"):
         return method
     try:
-        return method(*others)
+        return method(*arguments)
     except (TypeError, AttributeError) as error:  # the wrong number or kind of operands
         if isinstance(error, SemanticError):
             raise
@@ -132,7 +133,10 @@ def _apply_rule(name: str, relations: tuple[Any, ...]) -> Any:
 
 
 def _raise_undefined(name: str, relations: tuple[Any, ...]) -> NoReturn:
-    coords = [one.coord if isinstance(one, SemanticRelation) else one for one in relations]
+    coords = [
+        relation.coord if isinstance(relation, SemanticRelation) else relation
+        for relation in relations
+    ]
     kinds = [
         f"a {coord.relation}" if hasattr(coord, "relation") else repr(coord) for coord in coords
     ]
@@ -158,7 +162,7 @@ _REPRESENTATIONS: dict[str, Any] = {
 
 
 Names = Mapping[str, Any]
-"""Classes of representations by the names that they have in JSON."""
+"""Classes of representations by their names in JSON."""
 
 
 def to_dict(
@@ -167,12 +171,12 @@ def to_dict(
     """Return a relation as plain values.
 
     Args:
-        relation: the relation, or what is related to what.
-        representations: classes of representations of one's own, by their names in JSON.
+        relation: relation with or without numbers, or semantics.
+        representations: custom classes of representations, by their names in JSON.
 
     Raises:
-        SemanticError: a representation is no dataclass and has no ``to_json``; or its name is that
-            of a built-in one.
+        SemanticError: if a representation is no dataclass and has no ``to_json``, or a custom name
+            is that of a built-in class.
     """
     if not isinstance(relation, SemanticRelation):
         return {
@@ -183,26 +187,25 @@ def to_dict(
         relation.representation,
         {cls: name for name, cls in _representation_classes(representations).items()},
     )
-    made = {**to_dict(relation.coord), "values": values}
+    data = {**to_dict(relation.coord), "values": values}
     if relation.covariance is not None:
-        made["covariance"] = {
+        data["covariance"] = {
             "axes": relation.covariance_axes,
             "matrix": relation.covariance.tolist(),
         }
-    return made
+    return data
 
 
 def from_dict(data: Mapping[str, Any], *, representations: Names | None = None) -> Any:
-    """Return the relation that plain values describe: its semantics, its coordinates, or these with numbers.
+    """Return the semantics, coordinates or relation of plain values.
 
     Args:
-        data: the plain values.
-        representations: classes of representations of one's own, by their names in JSON.
+        data: plain values.
+        representations: custom classes of representations, by their names in JSON.
 
     Raises:
-        SemanticError: a field is missing, is there though the relation has none of that name, or is
-            no name.
-        UnknownNameError: no such relation or representation.
+        SemanticError: if a field is missing, unknown or no name.
+        UnknownNameError: if the relation or representation is unknown.
     """
     if not isinstance(data, Mapping):
         rule = "a relation in JSON is an object with the name of the relation in 'rel'"
@@ -215,18 +218,18 @@ def from_dict(data: Mapping[str, Any], *, representations: Names | None = None) 
     names = {
         name: value for name, value in data.items() if name not in ("rel", "values", "covariance")
     }
-    wrong = [
+    violations = [
         Violation(f"a {rel} has the field {name}", "it is missing")
         for name in cls.fields
         if name not in names
     ]
-    wrong += [
+    violations += [
         Violation(f"a {rel} has no field {name}", repr(names[name]))
         for name in names
         if name not in cls.fields
     ]
-    if wrong:
-        raise SemanticError.of("from_dict", wrong)
+    if violations:
+        raise SemanticError.of("from_dict", violations)
     coord = cls.from_names(**names)
     if "values" not in data:
         return coord
@@ -234,10 +237,9 @@ def from_dict(data: Mapping[str, Any], *, representations: Names | None = None) 
         raise rule_error(
             "from_dict", "numbers are expressed in a frame", "there are values, but no coord"
         )
-    made: type[SemanticRelation] = getattr(relations, f"Semantic{rel}")
-    relation = made(
-        coord, _representation_from_dict(data["values"], _representation_classes(representations))
-    )
+    relation_class: type[SemanticRelation] = getattr(relations, f"Semantic{rel}")
+    classes = _representation_classes(representations)
+    relation = relation_class(coord, _representation_from_dict(data["values"], classes))
     if "covariance" not in data:
         return relation
     spread = data["covariance"]
@@ -252,9 +254,10 @@ def from_dict(data: Mapping[str, Any], *, representations: Names | None = None) 
 
 
 def _representation_classes(representations: Names | None) -> dict[str, Any]:
-    taken = sorted(set(representations or ()) & set(_REPRESENTATIONS))
-    if taken:
-        raise rule_error("representations", "a name of one's own is not built-in", ", ".join(taken))
+    conflicts = sorted(set(representations or ()) & set(_REPRESENTATIONS))
+    if conflicts:
+        rule = "the name of a custom representation is not built-in"
+        raise rule_error("representations", rule, ", ".join(conflicts))
     return {**_REPRESENTATIONS, **(representations or {})}
 
 
@@ -280,35 +283,31 @@ def _to_plain(value: Any, names: Mapping[Any, str]) -> Any:
     return _representation_to_dict(value, names) if isinstance(value, Representation) else value
 
 
-def _representation_from_dict(data: Any, known: Mapping[str, Any]) -> Any:
+def _representation_from_dict(data: Any, classes: Mapping[str, Any]) -> Any:
     if not isinstance(data, Mapping) or "representation" not in data:
-        raise rule_error("from_dict", "values say which representation they are", repr(data)[:80])
+        raise rule_error("from_dict", "values have a representation", repr(data)[:80])
     name = data["representation"]
-    if name not in known:
-        raise UnknownNameError.of("representation", str(name), known, where="values")
-    cls = known[name]
+    if name not in classes:
+        raise UnknownNameError.of("representation", str(name), classes, where="values")
+    cls = classes[name]
+    values = {key: value for key, value in data.items() if key != "representation"}
     if hasattr(cls, "from_json"):
-        return cls.from_json({key: value for key, value in data.items() if key != "representation"})
-    holds = [field.name for field in fields(cls)]
-    given = {
-        key: _field_from_dict(value, known)
-        for key, value in data.items()
-        if key != "representation"
-    }
-    unknown = [
-        Violation(f"a {name} holds {', '.join(holds)}", key) for key in given if key not in holds
-    ]
+        return cls.from_json(values)
+    names = [field.name for field in fields(cls)]
+    arguments = {key: _field_from_dict(value, classes) for key, value in values.items()}
+    rule = f"a {name} holds {', '.join(names)}"
+    unknown = [Violation(rule, key) for key in arguments if key not in names]
     if unknown:
         raise SemanticError.of("from_dict", unknown)
     try:
-        return cls(**given)
+        return cls(**arguments)
     except TypeError as error:
-        raise rule_error("from_dict", f"a {name} holds {', '.join(holds)}", str(error)) from None
+        raise rule_error("from_dict", rule, str(error)) from None
 
 
-def _field_from_dict(value: Any, known: Mapping[str, Any]) -> Any:
+def _field_from_dict(value: Any, classes: Mapping[str, Any]) -> Any:
     if not isinstance(value, Mapping):
         return value
     return (
-        _representation_from_dict(value, known) if "representation" in value else from_dict(value)
+        _representation_from_dict(value, classes) if "representation" in value else from_dict(value)
     )

@@ -1,22 +1,25 @@
-"""Declared semantics: a decorator that checks what goes in and what comes out, and poses whose frames are types.
+"""Declared semantics: checks of arguments and results, and poses with frames as type parameters.
 
-A declaration is coordinates in which some names are variables: names that begin with a question
-mark. A variable stands for one name throughout a call, in arguments and result: one declaration
-serves all bodies::
+A declaration consists of coordinates. Names that begin with a question mark are variables. A
+variable denotes one name throughout a call, in arguments and result, so one declaration applies to
+all bodies::
 
-    @declares(pose=PoseCoord("{?g}|?C", "{?h}|?D", "[?h]"), returns=PoseCoord("{?h}|?D", "{?g}|?C", "[?g]"))
-    def turned_round(pose: SemanticPose) -> SemanticPose:
+    @declares(
+        pose=PoseCoord("{?g}|?C", "{?h}|?D", "[?h]"),
+        returns=PoseCoord("{?h}|?D", "{?g}|?C", "[?g]"),
+    )
+    def invert(pose: SemanticPose) -> SemanticPose:
         return pose.inverse2()
 
-With the checks off, the function is called as it is.
+With disabled checks, the function is called directly.
 
-``FramedPose[Hand, Table]`` is the pose of the hand relative to the table, of which a type checker
-finds products of frames that do not meet; a frame is a class that is never made::
+``FramedPose[Hand, Table]`` is the pose of the hand relative to the table. A type checker rejects
+products of frames that do not match. A frame is a class without instances::
 
     class World(Frame, name="world", body="floor"): ...
 
     grasp = FramedPose(Hand, Table, tk.Pose([0, 0, 0.1]))  # FramedPose[Hand, Table]
-    grasp @ FramedPose(Table, World, tk.Pose())            # FramedPose[Hand, World]; the other order is an error
+    grasp @ FramedPose(Table, World, tk.Pose())  # FramedPose[Hand, World]; the reverse is an error
 """
 
 from __future__ import annotations
@@ -24,7 +27,9 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
+from typing import ClassVar, Generic, ParamSpec, TypeVar
+
+from numpy.typing import ArrayLike
 
 from tmkit.relations.semantic.base import SemanticRelation
 from tmkit.relations.semantic.constant import SemanticPose
@@ -42,12 +47,12 @@ def declares(
     """Return a decorator that checks the semantics of a function's arguments and result.
 
     Args:
-        returns: what the result is; not checked by default.
-        arguments: what the arguments are, by name; others are not checked.
+        returns: semantics of the result; not checked by default.
+        arguments: semantics of the arguments, by name; other arguments are not checked.
 
     Raises:
-        TypeError: when decorated: no semantics or coordinates are declared, or there is no argument
-            of such a name.
+        TypeError: if a declaration is no semantics or coordinates, or an argument is unknown; raised
+            at decoration.
     """
     for name, declared in {**arguments, "returns": returns}.items():
         if not isinstance(declared, Semantics) and not (name == "returns" and declared is None):
@@ -64,60 +69,56 @@ def declares(
                 raise TypeError(f"{function.__name__} has no argument '{name}' to declare")
 
         @functools.wraps(function)
-        def checked(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        def check_call(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
             if not checks_are_on():
                 return function(*args, **kwargs)
-            bound: dict[str, str] = {}
-            given = signature.bind(*args, **kwargs).arguments
-            broken: list[Violation] = []
+            bindings: dict[str, str] = {}
+            values = signature.bind(*args, **kwargs).arguments
+            violations: list[Violation] = []
             for name, declared in arguments.items():
-                broken += (
-                    _find_mismatches(f"argument {name}", declared, given[name], bound)
-                    if name in given
-                    else []
-                )
-            if not broken:
+                if name in values:
+                    what = f"argument {name}"
+                    violations += _find_mismatches(what, declared, values[name], bindings)
+            if not violations:
                 result = function(*args, **kwargs)
-                broken = (
-                    _find_mismatches("the result", returns, result, bound)
-                    if returns is not None
-                    else []
-                )
-            if broken:
-                raise SemanticError.of(function.__name__, broken)
+                if returns is not None:
+                    violations = _find_mismatches("the result", returns, result, bindings)
+            if violations:
+                raise SemanticError.of(function.__name__, violations)
             return result
 
-        return checked
+        return check_call
 
     return decorate
 
 
 def _find_mismatches(
-    what: str, declared: Semantics, value: Any, bound: dict[str, str]
+    what: str, declared: Semantics, value: object, bindings: dict[str, str]
 ) -> list[Violation]:
-    """Return where a value is not what was declared; variables are bound on the way."""
+    """Return the differences of a value from its declaration, and bind variables in ``bindings``."""
     coord = value.coord if isinstance(value, SemanticRelation) else value
     if getattr(coord, "relation", None) != declared.relation:
         return [Violation(f"{what} is a {declared.relation}", type(value).__name__)]
-    broken = []
+    violations = []
     for name in declared.fields:
-        wanted, given = getattr(declared, name), getattr(coord, name, None)
-        if given is None:
-            broken.append(Violation(f"{what} has a {name}", repr(coord)))
+        pattern, actual = getattr(declared, name), getattr(coord, name, None)
+        if actual is None:
+            violations.append(Violation(f"{what} has a {name}", repr(coord)))
             continue
-        expected = bound.setdefault(wanted, given) if wanted.startswith("?") else wanted
-        if expected != given:
-            shown = f"{wanted}, which is {expected}" if wanted.startswith("?") else wanted
-            broken.append(Violation(f"{what} has the declared {name}", given, shown))
-    return broken
+        is_variable = pattern.startswith("?")
+        expected = bindings.setdefault(pattern, actual) if is_variable else pattern
+        if expected != actual:
+            text = f"{pattern}, which is {expected}" if is_variable else pattern
+            violations.append(Violation(f"{what} has the declared {name}", actual, text))
+    return violations
 
 
 class Frame:
-    """Base of frames as types; the keywords ``name`` and ``body`` are the name of the class by default.
+    """Base class of frames as types; ``name`` and ``body`` default to the name of the class.
 
     Attributes:
         name: name of the frame.
-        body: name of the body that it is fixed to.
+        body: name of the body to which the frame is fixed.
     """
 
     name: ClassVar[str]
@@ -134,20 +135,25 @@ _Next = TypeVar("_Next", bound=Frame)
 
 
 class FramedPose(Generic[_Target, _Reference]):
-    """The pose of a frame relative to another, both known to the type checker.
+    """Pose of a frame relative to another, with both frames as type parameters.
 
     Args:
-        target: the frame.
-        reference: the frame relative to which it is, and in whose axes.
-        values: a pose, a homogeneous matrix (4, 4), or a relation between just these frames.
+        target: frame.
+        reference: frame relative to which, and in whose axes, the pose is expressed.
+        values: pose, homogeneous matrix (4, 4), or relation between these two frames.
 
     Raises:
-        SemanticError: the numbers are no pose, or a relation of other frames.
+        SemanticError: if the numbers are no pose, or the relation is between other frames.
     """
 
     __slots__ = ("reference", "relation", "target")
 
-    def __init__(self, target: type[_Target], reference: type[_Reference], values: Any) -> None:
+    def __init__(
+        self,
+        target: type[_Target],
+        reference: type[_Reference],
+        values: Pose | ArrayLike | SemanticPose,
+    ) -> None:
         coord = PoseCoord.from_names(
             point=target.name,
             ori=target.name,
@@ -173,7 +179,7 @@ class FramedPose(Generic[_Target, _Reference]):
 
     @property
     def pose(self) -> Pose:
-        """The numbers, reference_from_target."""
+        """Pose reference_from_target."""
         return self.relation.pose
 
     def __repr__(self) -> str:

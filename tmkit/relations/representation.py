@@ -1,14 +1,16 @@
-"""Coordinate representations: numbers of a relation, and the constraint that they put on its meaning.
+"""Representations of the numbers of a relation, and the coordinates that they allow.
 
-Each representation says what it requires (:meth:`Representation.find_violations`), and every operation
-checks its results again. Behind all representations of a relation stand the same *numbers*: arrays
-from which each is made, and which each gives. Of a position, velocity or force they are its vector,
-of a twist ``(v, w)``, of a wrench ``(f, t)``, of a pose ``(p, Q)``. Of an orientation they are
-``(Q,)``, the rotation that takes the reference axes to the axes, as a matrix in the coordinate
-frame. Expressed in the reference orientation frame it is the rotation matrix. SI units.
+A representation checks the coordinates (:meth:`Representation.find_violations`), and each operation
+checks its result again. All representations of a relation convert to and from the same *numbers*,
+which are arrays in SI units:
 
-Invariants: a representation holds read-only arrays of finite numbers; a matrix that is no rotation
-    is refused.
+* position, linear and angular velocity, force, torque: the vector;
+* twist ``(v, w)``, wrench ``(f, t)``, pose ``(p, Q)``;
+* orientation ``(Q,)``: the rotation from the reference axes to the axes, as a matrix in the
+  coordinate frame. Expressed in the reference orientation frame it is the rotation matrix.
+
+Invariants: a representation has read-only arrays of finite numbers; a matrix that is no rotation is
+    rejected.
 """
 
 from __future__ import annotations
@@ -29,52 +31,59 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 Numbers = tuple[Vector, ...]
-"""The arrays behind a representation, as the table above says."""
+"""Arrays of a relation, as in the list of the module."""
 
 ROTATION_TOLERANCE = 1e-6
-"""How far ``R R^T`` may be from the identity, and a norm from 1, in what is given."""
+"""Largest accepted difference of ``R R^T`` from the identity, and of a norm from 1."""
 
 
 @runtime_checkable
 class Representation(Protocol):
-    """Numbers for a relation, in one of several forms.
+    """Numbers of a relation in one of several forms.
 
     Attributes:
-        relation: name of the relation that it represents.
+        relation: name of the represented relation.
     """
 
     relation: ClassVar[str]
 
     @property
     def numbers(self) -> Numbers:
-        """The arrays behind it."""
+        """Arrays of the relation."""
         ...
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Make one from the arrays.
+        """Create a representation from the arrays of a relation.
 
         Args:
-            numbers: the arrays.
-            like: one whose settings are taken over, such as the sequence of Euler angles.
+            numbers: arrays of the relation.
+            like: representation whose settings are copied, such as the sequence of Euler angles.
 
         Raises:
-            SemanticError: the numbers cannot be represented so.
+            SemanticError: if the representation cannot represent the numbers.
         """
         ...
 
     def find_violations(self, coord: Any) -> Sequence[Violation]:
-        """Return what keeps a relation with these coordinates from being represented so."""
+        """Return the rules that a relation with these coordinates violates in this form."""
         ...
 
 
 def array_of(
     values: ArrayLike, shape: tuple[int, ...], what: str, *, unit: str = "", is_batch: bool = False
 ) -> Vector:
-    """Return a read-only copy of an array of finite numbers in SI units, or raise SemanticError.
+    """Return a read-only copy of an array of finite numbers in SI units.
 
-    A quantity of :mod:`pint` is converted to ``unit``, dimensionless by default. With ``is_batch``
-    one more dimension in front is accepted; ``what`` they are is said in messages.
+    Args:
+        values: numbers, or a quantity of :mod:`pint`.
+        shape: expected shape.
+        what: name of the numbers in messages.
+        unit: unit to which a quantity is converted; dimensionless by default.
+        is_batch: True to accept an additional first dimension.
+
+    Raises:
+        SemanticError: if the values are no finite numbers of this shape or unit.
     """
     try:
         values = _convert_units(values, unit, what)
@@ -96,42 +105,46 @@ def array_of(
 
 
 def seconds(dt: float) -> float:
-    """Return a time in seconds, given so or as a quantity of :mod:`pint`; SemanticError where it is no finite time."""
-    return (
-        dt if type(dt) is float and math.isfinite(dt) else float(array_of(dt, (), "time", unit="s"))
-    )
+    """Return a finite duration [s], from a number or a quantity of :mod:`pint`."""
+    if type(dt) is float and math.isfinite(dt):
+        return dt
+    return float(array_of(dt, (), "time", unit="s"))
 
 
 def nonzero_seconds(dt: float) -> float:
-    """Return a time in seconds that may be divided by; SemanticError where it is zero or not finite."""
-    made = seconds(dt)
-    if made == 0.0:
-        raise rule_error("differentiate", "time goes by between the two", "0 s")
-    return made
+    """Return a finite, nonzero duration [s]."""
+    duration = seconds(dt)
+    if duration == 0.0:
+        raise rule_error("differentiate", "the time between the two is not zero", "0 s")
+    return duration
 
 
 def _convert_units(quantity: Any, unit: str, what: str) -> Any:
-    """Return the numbers of a quantity in a unit, or of a list that may hold some; anything else as it is."""
+    """Return values with the numbers of quantities in a unit, also within lists."""
     if isinstance(quantity, (list, tuple)):
         return [_convert_units(value, unit, what) for value in quantity]
     if not (hasattr(quantity, "magnitude") and hasattr(quantity, "to")):
         return quantity
     try:
         return quantity.to(unit or "dimensionless").magnitude
-    except Exception as error:  # whatever the library of units raises for a wrong dimension
+    except Exception as error:  # the library of units determines the class
         rule = f"it is given in {unit or 'plain numbers'}, or what converts to it"
         raise rule_error(what, rule, f"{type(error).__name__}: {error}") from error
 
 
 def rotation_class() -> type[Rotation]:
-    """Return scipy's class of rotations, which is imported when it is first needed: it costs more than all of tmkit."""
+    """Return scipy's class of rotations; its import takes longer than that of tmkit."""
     from scipy.spatial.transform import Rotation
 
     return Rotation
 
 
 def rotation_of(values: ArrayLike, what: str) -> Vector:
-    """Return a read-only rotation matrix (3, 3), or a batch (N, 3, 3); a SemanticError gives the defect."""
+    """Return a read-only rotation matrix (3, 3), or a batch (N, 3, 3).
+
+    Raises:
+        SemanticError: if a matrix is no rotation; the message has the defect.
+    """
     matrix = array_of(values, (3, 3), what, is_batch=True)
     defect = float(np.abs(matrix @ matrix.swapaxes(-1, -2) - np.eye(3)).max(initial=0.0))
     determinant, text = float(np.linalg.det(matrix).min(initial=np.inf)), ""
@@ -148,29 +161,29 @@ _Made = TypeVar("_Made")
 
 
 def from_arrays(cls: type[_Made], arrays: Mapping[str, Vector]) -> _Made:
-    """Make a representation from read-only arrays that are known to be right, such as products of rotations."""
-    made = object.__new__(cls)
-    initialize(made, **arrays)
-    return made
+    """Create a representation from valid read-only arrays, without a check."""
+    representation = object.__new__(cls)
+    initialize(representation, **arrays)
+    return representation
 
 
 class Plain:
-    """What most representations share: no constraint, equality of their arrays."""
+    """Base class of most representations, which allows all coordinates."""
 
     relation: ClassVar[str]
-    # whether the class alone, not its numbers, says which coordinates it allows
+    # True if the class alone, without the numbers, determines the allowed coordinates.
     is_settled: ClassVar[bool] = False
-    dimensions: ClassVar[int] = 0  # of the array of one relation; 0 where there are no batches
+    dimensions: ClassVar[int] = 0  # of the array of one relation; 0 if batches are not allowed
 
     @property
     def size(self) -> int | None:
-        """The number of relations in a batch; None where this is one."""
+        """Number of relations in a batch; None for one relation."""
         array = next(iter(vars(self).values()))
         return len(array) if 0 < self.dimensions < array.ndim else None
 
     @property
     def numbers(self) -> Numbers:
-        """The arrays behind it, as :mod:`tmkit.relations.representation` lists them."""
+        """Arrays of the relation, as in the list of :mod:`tmkit.relations.representation`."""
         return self._numbers()
 
     def _numbers(self) -> Numbers:
@@ -178,19 +191,19 @@ class Plain:
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from the numbers of its relation (:mod:`tmkit.relations.representation`).
+        """Create the representation from the numbers of a relation.
 
         Args:
-            numbers: the arrays; those that are kept as they are, vectors and rotation matrices, are
-                not checked.
-            like: one that settles what the numbers leave open. It gives the sequence of Euler
-                angles (ZYX by default) and the axis of what does not turn or is zero (x by
-                default). It gives the orientation or pose of a rate (the identity by default, but
-                the angles of Euler angle rates have to be given).
+            numbers: arrays of the relation. Vectors and rotation matrices that are stored unchanged
+                are not checked.
+            like: representation with the settings that the numbers do not determine. They are the
+                sequence of Euler angles (ZYX by default), and the axis of a zero rotation or vector
+                (x by default). Of a rate they are the orientation or pose (the identity by
+                default; Euler angle rates have no default).
 
         Raises:
-            SemanticError: the numbers do not determine it (two axes of Euler angles coincide), or
-                are out of range.
+            SemanticError: if the numbers do not determine the representation, as where two axes of
+                Euler angles coincide, or are out of range.
         """
         return cls._of(numbers, like)
 
@@ -200,19 +213,19 @@ class Plain:
 
     @classmethod
     def find_violations(cls, coord: Any) -> Sequence[Violation]:
-        """Return nothing: any coordinates will do."""
+        """Return no violations: all coordinates are allowed."""
         del coord
         return ()
 
 
 class Multiplied(Plain):
-    """What is used by multiplying has to be expressed in its reference orientation frame."""
+    """Base class of multiplied operators, expressed in their reference orientation frame."""
 
     what: ClassVar[str]
 
     @classmethod
     def find_violations(cls, coord: Any) -> Sequence[Violation]:
-        """Return whether the coordinate frame is not the reference orientation frame."""
+        """Return a violation if the coordinate frame is not the reference orientation frame."""
         if coord.coord == coord.ref_ori:
             return []
         free = (
@@ -228,40 +241,33 @@ class Multiplied(Plain):
 
 
 class OfFrames(Plain):
-    """What relates a frame to a frame: its points are the origins of its orientation frames."""
+    """Base class of poses between frames, whose points are the origins of the orientation frames."""
 
     what: ClassVar[str]
 
     @classmethod
     def find_violations(cls, coord: Any) -> Sequence[Violation]:
-        """Return whether it is not the pose of a frame relative to a frame."""
-        broken = []
-        for which, point, ori in (
-            ("", coord.point, coord.ori),
-            ("reference ", coord.ref_point, coord.ref_ori),
-        ):
+        """Return violations if the relation is not between two frames."""
+        violations = []
+        sides = (("", coord.point, coord.ori), ("reference ", coord.ref_point, coord.ref_ori))
+        for side, point, ori in sides:
             if point != ori:
+                rule = f"the {side}point of {cls.what} is the origin of its {side}orientation frame"
+                left, right = f"{side}point {point}", f"{side}orientation frame {ori}"
                 repair = (
-                    f"use vector and matrix, which allow any {which}point:"
+                    f"use vector and matrix, which allow any {side}point:"
                     " with_representation(VectorAndMatrix)"
                 )
-                rule = (
-                    f"the {which}point of {cls.what} is the origin of its {which}orientation frame"
-                )
-                broken.append(
-                    Violation(
-                        rule, f"{which}point {point}", f"{which}orientation frame {ori}", repair
-                    )
-                )
-        return broken
+                violations.append(Violation(rule, left, right, repair))
+        return violations
 
 
 class FrameToFrame(OfFrames, Multiplied):
-    """What takes the coordinates in one frame to those in another relates these two frames, and is expressed there."""
+    """Base class of coordinate transforms between two frames, expressed in the reference frame."""
 
     @classmethod
     def find_violations(cls, coord: Any) -> Sequence[Violation]:
-        """Return whether it is not the pose of a frame relative to a frame, expressed there."""
+        """Return violations if the pose is not between two frames and expressed in the latter."""
         if coord.point == coord.ori and coord.ref_point == coord.ref_ori == coord.coord:
             return ()
         return [*super().find_violations(coord), *super(OfFrames, cls).find_violations(coord)]
@@ -269,19 +275,19 @@ class FrameToFrame(OfFrames, Multiplied):
 
 @dataclass(frozen=True, eq=False)
 class Vector3(Plain):
-    """Three numbers in a unit."""
+    """Vector (3,) in a unit."""
 
     vector: Vector
     unit: ClassVar[str]
     is_settled: ClassVar[bool] = True
     dimensions = 1
-    called: ClassVar[str] = ""  # in messages; the relation by default
+    label: ClassVar[str] = ""  # name in messages; the relation by default
 
     def __init__(self, vector: ArrayLike) -> None:
         initialize(
             self,
             vector=array_of(
-                vector, (3,), self.called or self.relation, unit=self.unit, is_batch=True
+                vector, (3,), self.label or self.relation, unit=self.unit, is_batch=True
             ),
         )
 
@@ -294,20 +300,31 @@ class Vector3(Plain):
 
 
 def unit_vector(values: ArrayLike, length: int, what: str) -> Vector:
-    """Return a read-only unit vector (length,), or vectors (N, length); SemanticError where a norm is not 1."""
-    made = array_of(values, (length,), what, is_batch=length == 4)
-    norms = np.atleast_1d(np.linalg.norm(made, axis=-1))
-    wrong = norms[np.abs(norms - 1.0) > ROTATION_TOLERANCE]
-    if len(wrong):
-        raise rule_error(what, "its norm is 1", f"norm {wrong[0]:.9g}")
-    return made
+    """Return a read-only unit vector (length,), or vectors (N, length).
+
+    Raises:
+        SemanticError: if a norm is not 1.
+    """
+    vectors = array_of(values, (length,), what, is_batch=length == 4)
+    norms = np.atleast_1d(np.linalg.norm(vectors, axis=-1))
+    invalid_norms = norms[np.abs(norms - 1.0) > ROTATION_TOLERANCE]
+    if len(invalid_norms):
+        raise rule_error(what, "its norm is 1", f"norm {invalid_norms[0]:.9g}")
+    return vectors
 
 
-def require_orthogonal(unit: Vector, other: Vector, *, which: str, what: str) -> None:
-    """Refuse a vector of any length that is not orthogonal to a unit vector; the SemanticError gives their product."""
-    defect = abs(float(unit @ other))
-    if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(other))):
-        raise rule_error(what, f"{which} are orthogonal", f"their product is {defect:.3g}")
+def require_orthogonal(unit: Vector, vector: Vector, *, pair: str, what: str) -> None:
+    """Raise SemanticError if a vector is not orthogonal to a unit vector.
+
+    Args:
+        unit: unit vector.
+        vector: vector of any length.
+        pair: description of both vectors in the message.
+        what: name of the representation in the message.
+    """
+    defect = abs(float(unit @ vector))
+    if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(vector))):
+        raise rule_error(what, f"{pair} are orthogonal", f"their product is {defect:.3g}")
 
 
 def skew(v: Vector) -> Vector:

@@ -1,20 +1,17 @@
-"""The operations on relations as rules: the preconditions of an operation, and the semantics of its result.
+"""Rules of operations on relations: preconditions, and semantics of the result.
 
-Each function takes coordinates (what is related to what, and the frame of expression) and returns
-those of the result; no numbers are needed. It collects every broken rule and raises one
-:class:`SemanticError`, unless checks are off.
+Each function takes coordinates and returns those of the result, without numbers. It collects all
+violated rules and raises one :class:`SemanticError`, unless checks are disabled.
 
 Source: De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013, whose tables give
-the operations on positions, orientations, poses and velocities. Forces, torques and wrenches stand
-to them as angular velocities, linear velocities and twists do; what is different is said in its
-place.
+the operations on positions, orientations, poses and velocities. Forces, torques and wrenches follow
+the rules of angular velocities, linear velocities and twists. Comments describe the differences.
 
-*Order of operands*: ``compose`` chains, whichever operand comes first. Where only one order fits,
-it is that one; where both do (a pose and its way back), the order of the arguments counts. Forces
-on one body are added, not chained.
+*Order of operands*: ``compose`` chains operands in either order. If only one order is valid, it is
+used. If both are valid (a pose and its inverse), the order of the arguments counts. Forces on one
+body are added, not chained.
 
-Invariants: functions of their arguments; a result has the class of the operand that it is made
-    from.
+Invariants: pure functions; a result has the class of the operand from which it is computed.
 """
 
 from __future__ import annotations
@@ -36,7 +33,7 @@ _FREE_VECTORS: dict[type, Any] = {
 
 
 class _Check:
-    """Collects the broken rules of one operation."""
+    """Collector of the violated rules of one operation."""
 
     def __init__(self, operation: str, *operands: Any) -> None:
         self.operation = operation
@@ -46,35 +43,39 @@ class _Check:
     def require_equal(
         self, left: str, right: str, rule: str, what: tuple[str, str], repair: str = ""
     ) -> None:
-        """Require two names to be equal; ``what`` they denote, as ``("point of the first", "point of the second")``."""
+        """Require two names to be equal.
+
+        Args:
+            left, right: names.
+            rule: text of the rule.
+            what: descriptions of the names, as ``("point of the first", "point of the second")``.
+            repair: suggested repair.
+        """
         if left != right:
             self.add(Violation(rule, f"{what[0]} {left}", f"{what[1]} {right}", repair))
 
     def add(self, violation: Violation) -> None:
-        """Record a rule that is broken."""
+        """Record a violation."""
         self.violations.append(violation)
 
     def require_step(self, name: str, own: str, rule: str, repair: str = "") -> None:
-        """Require a field of a change, the second operand, to be one of the first, which is changed."""
+        """Require a field of the change, the second operand, to equal a field of the first operand."""
         x, by = self.operands[:2]
-        verb = (
-            f"it {'begins' if name.startswith('ref_') else 'ends'}"
-            f" {'on' if name.endswith('body') else 'at'}"
-        )
-        self.require_equal(
-            getattr(by, name), getattr(x, own), rule, (verb, f"the {sem.LABELS[own]} is"), repair
-        )
+        action = "begins" if name.startswith("ref_") else "ends"
+        preposition = "on" if name.endswith("body") else "at"
+        what = (f"it {action} {preposition}", f"the {sem.LABELS[own]} is")
+        self.require_equal(getattr(by, name), getattr(x, own), rule, what, repair)
 
     def require_equal_field(
         self, name: str, rule: str, repair: str = "", sides: tuple[str, str] = ("first", "second")
     ) -> None:
-        """Require a field to be the same in two operands, which ``sides`` names."""
+        """Require a field to be equal in both operands, described by ``sides``."""
         left, right = (getattr(operand, name) for operand in self.operands[:2])
         first, second = (f"{sem.LABELS[name]} of the {side}" for side in sides)
         self.require_equal(left, right, rule, (first, second), repair)
 
     def raise_violations(self) -> None:
-        """Refuse when a rule was broken, where checks are on."""
+        """Raise SemanticError if a rule is violated and checks are enabled."""
         if self.violations and checks_are_on():
             raise SemanticError.of(_format_call(self.operation, self.operands), self.violations)
 
@@ -84,7 +85,7 @@ def _format_call(operation: str, operands: Sequence[object]) -> str:
 
 
 def _raise_undefined(operation: str, *operands: object) -> NoReturn:
-    """Raise the error of an operation that is not defined for its operands."""
+    """Raise the error of an operation that is undefined for its operands."""
     kinds = " and ".join(
         getattr(operand, "relation", type(operand).__name__) for operand in operands
     )
@@ -93,7 +94,7 @@ def _raise_undefined(operation: str, *operands: object) -> NoReturn:
 
 
 def _require_matrix(check: _Check, x: Any, coord: str, ref_ori: str) -> None:
-    """Require what becomes of a rotation matrix to be expressed in its reference orientation frame, as matrices are."""
+    """Require the result of a rotation matrix to be expressed in its reference orientation frame."""
     if isinstance(x, _MATRIX_LIKE) and x.coord == x.ref_ori:
         rule = (
             "a rotation matrix, and with it a homogeneous matrix, is expressed in its reference"
@@ -106,35 +107,44 @@ def _require_matrix(check: _Check, x: Any, coord: str, ref_ori: str) -> None:
         )
 
 
-def _require_own_reference(check: _Check, x: Any, which: str) -> None:
-    """Require an orientation or pose to be expressed in its reference orientation frame; ``which`` operand it is."""
-    what, repair = (
+def _require_own_reference(check: _Check, x: Any, operand: str) -> None:
+    """Require an orientation or pose to be expressed in its reference orientation frame.
+
+    Args:
+        check: collector.
+        x: coordinates.
+        operand: description of the coordinates in the message.
+    """
+    check.require_equal(
+        x.coord,
+        x.ref_ori,
+        f"{operand} is expressed in its reference orientation frame",
         ("coordinate frame", "reference orientation frame"),
         "express it there with change_coordinate_frame",
-    )
-    check.require_equal(
-        x.coord, x.ref_ori, f"{which} is expressed in its reference orientation frame", what, repair
     )
 
 
 def inverse(x: sem.Semantics, *, is_matrix: bool | None = None) -> Any:
-    """Return the coordinates of the inverse, expressed in the same frame; velocities and torques keep their point."""
-    made: Any = x._of(*(getattr(x, _opposite_field(name, x.fields)) for name in x.fields))
+    """Return the coordinates of the inverse, expressed in the same frame.
+
+    Velocities and torques keep their point.
+    """
+    result: Any = x._of(*(getattr(x, _opposite_field(name, x.fields)) for name in x.fields))
     if is_matrix is not False and isinstance(x, _MATRIX_LIKE):
         check = _Check("inverse", x)
-        _require_matrix(check, x, made.coord, made.ref_ori)
+        _require_matrix(check, x, result.coord, result.ref_ori)
         check.raise_violations()
-    return made
+    return result
 
 
 def _opposite_field(name: str, fields: tuple[str, ...]) -> str:
-    """Return the field that the inverse has in place of another."""
-    other = name.removeprefix("ref_") if name.startswith("ref_") else f"ref_{name}"
-    return other if other in fields else name
+    """Return the field whose value a field of the inverse has."""
+    opposite = name.removeprefix("ref_") if name.startswith("ref_") else f"ref_{name}"
+    return opposite if opposite in fields else name
 
 
 def inverse2(x: sem.Semantics) -> Any:
-    """Return the coordinates of the inverse of an orientation or pose, expressed in its own reference frame."""
+    """Return the coordinates of the inverse of an orientation or pose, in its own reference frame."""
     if not isinstance(x, _MATRIX_LIKE):
         _raise_undefined("inverse2", x)
     check = _Check("inverse2", x)
@@ -146,10 +156,10 @@ def inverse2(x: sem.Semantics) -> Any:
 
 
 def compose(x: sem.Semantics, y: sem.Semantics, *, is_settled: bool = False) -> tuple[Any, bool]:
-    """Return the coordinates of a composition, and whether it reads ``y`` before ``x``.
+    """Return the coordinates of a composition, and whether its operands are swapped.
 
-    Reasons are given for the order of the arguments; with ``is_settled``, two that chain in both
-    orders are refused.
+    An error describes the order of the arguments. With ``is_settled``, operands that chain in both
+    orders are rejected.
     """
     if type(x) is not type(y):
         _raise_undefined("compose", x, y)
@@ -171,7 +181,7 @@ def compose(x: sem.Semantics, y: sem.Semantics, *, is_settled: bool = False) -> 
 
 
 def _chain_check(x: Any, y: Any, *, operation: str = "compose") -> _Check:
-    """Return the check of the rules of a composition: the reference of the first is the target of the second."""
+    """Return the check that the reference of the first operand is the target of the second."""
     check = _Check(operation, x, y)
     if isinstance(x, (sem.PositionCoord, sem.PoseCoord)):
         what = ("reference point of the first", "point of the second")
@@ -185,8 +195,8 @@ def _chain_check(x: Any, y: Any, *, operation: str = "compose") -> _Check:
     if isinstance(x, (sem.LinearVelocityCoord, sem.TwistCoord)):
         check.require_equal_field("point", "velocities are composed at one point", _CHANGE_POINT)
     what = ("reference body of the first", "body of the second")
-    turned = "inverse2" if isinstance(x, _MATRIX_LIKE) else "inverse"
-    repair = f"compose with what lies between them first, or turn one round with {turned}"
+    inverse_name = "inverse2" if isinstance(x, _MATRIX_LIKE) else "inverse"
+    repair = f"compose with the relation between them first, or invert one with {inverse_name}"
     check.require_equal(
         x.ref_body, y.body, "the reference body of one is the body of the other", what, repair
     )
@@ -233,7 +243,7 @@ def orientation_of(x: sem.PoseCoord) -> sem.OrientationCoord:
 
 
 def pose_of(position: sem.PositionCoord, orientation: sem.OrientationCoord) -> sem.PoseCoord:
-    """Return the coordinates of the pose made of a position and an orientation of the same bodies in the same frame."""
+    """Return the coordinates of the pose of a position and an orientation between the same bodies."""
     if not isinstance(position, sem.PositionCoord) or not isinstance(
         orientation, sem.OrientationCoord
     ):
@@ -248,11 +258,11 @@ def pose_of(position: sem.PositionCoord, orientation: sem.OrientationCoord) -> s
 
 
 def integrate(x: sem.Coord) -> sem.Coord:
-    """Return the coordinates of the displacement that a constant velocity makes.
+    """Return the coordinates of the displacement by a constant velocity.
 
-    A twist whose point and coordinate frame are of one frame g, as they must be, gives the pose of
-    g after the motion, relative to where it was: ``({g}|C, {g}|D, [g])``. An angular velocity gives
-    an orientation of its coordinate frame in the same way, a linear velocity the way of its point.
+    A twist must have the origin of its coordinate frame g as its point. It gives the pose of g after
+    the motion relative to before: ``({g}|C, {g}|D, [g])``. An angular velocity gives an orientation
+    of its coordinate frame likewise, and a linear velocity the displacement of its point.
     """
     if isinstance(x, sem.TwistCoord):
         if x.point != x.coord:
@@ -270,13 +280,13 @@ def integrate(x: sem.Coord) -> sem.Coord:
 
 
 def differentiate(x: sem.Coord, y: sem.Coord | None = None, *, screw: bool = False) -> sem.Coord:
-    """Return the coordinates of the velocity that leads from one relation to the same relation a little later.
+    """Return the coordinates of the velocity between two samples of one relation.
 
     Args:
-        x: the relation; a pose or orientation is expressed in its reference orientation frame.
-        y: the same relation later; for the coordinates alone it may be omitted.
-        screw: for a pose, whether the velocity is that of the point and in the axes of the
-            reference frame, instead of the frame itself.
+        x: relation; a pose or orientation is expressed in its reference orientation frame.
+        y: same relation at a later time; may be omitted for coordinates without numbers.
+        screw: True for a twist at the origin and in the axes of the reference frame of a pose;
+            False for those of the frame itself.
     """
     y = x if y is None else y
     if type(x) is not type(y) or not isinstance(
@@ -313,7 +323,10 @@ def differentiate(x: sem.Coord, y: sem.Coord | None = None, *, screw: bool = Fal
 
 
 def dot(wrench: sem.WrenchCoord, twist: sem.TwistCoord) -> None:
-    """_Check that a wrench and a twist, in either order, have a power: the same point, bodies and coordinate frame."""
+    """Check that a wrench and a twist have the same point, bodies and coordinate frame.
+
+    The operands may be in either order.
+    """
     if isinstance(wrench, sem.TwistCoord) and isinstance(twist, sem.WrenchCoord):
         wrench, twist = twist, wrench
     if not isinstance(wrench, sem.WrenchCoord) or not isinstance(twist, sem.TwistCoord):
@@ -338,7 +351,11 @@ def change_point(
     *,
     keeps_body: bool = True,
 ) -> Any:
-    """Return the coordinates with another point, of the same body or of one rigidly joined to it (not checked)."""
+    """Return the coordinates with another point.
+
+    With ``keeps_body`` the point is on the same body. Otherwise it is on another body, whose rigid
+    connection is not checked.
+    """
     operation = "change_point" if keeps_body else "change_point_body"
     movable: tuple[Any, ...] = (sem.PositionCoord, sem.TwistCoord)
     if keeps_body:
@@ -349,9 +366,9 @@ def change_point(
         _raise_undefined(operation, x, by, free)
     operands = (x, by) if free is None else (x, by, free)
     check = _Check(operation, *operands)
-    wants = _FREE_VECTORS.get(type(x))
-    if wants is not None and not isinstance(free, wants):
-        rule = f"another point of a {x.relation} needs the {wants.relation} of the same bodies"
+    free_class = _FREE_VECTORS.get(type(x))
+    if free_class is not None and not isinstance(free, free_class):
+        rule = f"another point of a {x.relation} needs the {free_class.relation} of the same bodies"
         check.add(Violation(rule, repr(free) if free is not None else "none was given"))
     repair = "give the position of the new point relative to the old one"
     check.require_step("ref_point", "point", "the change begins at the point", repair)
@@ -360,8 +377,8 @@ def change_point(
         repair = "use change_point_body for a body that is rigidly joined"
         check.require_step("body", "body", "the new point is on the same body", repair)
     _require_same_axes(check, by, x)
-    if wants is not None and isinstance(free, wants):
-        name = wants.relation
+    if free_class is not None and isinstance(free, free_class):
+        name = free_class.relation
         check.require_equal(
             free.body,
             x.body,
@@ -381,7 +398,10 @@ def change_point(
 
 
 def change_ref_point(x: sem.Semantics, by: sem.PositionCoord, *, keeps_body: bool = True) -> Any:
-    """Return the coordinates relative to another point; ``by`` is the old reference point relative to it."""
+    """Return the coordinates relative to another point.
+
+    ``by`` is the position of the old reference point relative to the new one.
+    """
     operation = "change_reference_point" if keeps_body else "change_reference_point_body"
     kinds = (sem.PositionCoord, sem.PoseCoord) if keeps_body else sem.PositionCoord
     if not isinstance(x, kinds) or not isinstance(by, sem.PositionCoord):
@@ -391,7 +411,7 @@ def change_ref_point(x: sem.Semantics, by: sem.PositionCoord, *, keeps_body: boo
         "point",
         "ref_point",
         "the change ends at the reference point",
-        "turn the change round with inverse",
+        "invert the change with inverse",
     )
     check.require_step("body", "ref_body", "the old reference point is on the reference body")
     if keeps_body:
@@ -405,7 +425,7 @@ def change_ref_point(x: sem.Semantics, by: sem.PositionCoord, *, keeps_body: boo
 
 
 def change_ori(x: sem.Semantics, by: sem.OrientationCoord) -> Any:
-    """Return the coordinates with another orientation frame; ``by`` is that relative to the old one."""
+    """Return the coordinates with another orientation frame; ``by`` is relative to the old one."""
     if not isinstance(x, _MATRIX_LIKE) or not isinstance(by, sem.OrientationCoord):
         _raise_undefined("change_orientation_frame", x, by)
     check = _Check("change_orientation_frame", x, by)
@@ -420,11 +440,14 @@ def change_ori(x: sem.Semantics, by: sem.OrientationCoord) -> Any:
 
 
 def change_ref_ori(x: sem.Semantics, by: sem.OrientationCoord) -> Any:
-    """Return the coordinates relative to, and in, another frame; ``by`` is the old one relative to it."""
+    """Return the coordinates relative to another frame and expressed in it.
+
+    ``by`` is the orientation of the old reference frame relative to the new one.
+    """
     if not isinstance(x, _MATRIX_LIKE) or not isinstance(by, sem.OrientationCoord):
         _raise_undefined("change_reference_orientation_frame", x, by)
     check = _Check("change_reference_orientation_frame", x, by)
-    repair = "turn the change round with inverse2"
+    repair = "invert the change with inverse2"
     check.require_step(
         "ori", "ref_ori", "the change ends at the reference orientation frame", repair
     )
@@ -439,7 +462,7 @@ def change_ref_ori(x: sem.Semantics, by: sem.OrientationCoord) -> Any:
 def change_coord(
     x: sem.Semantics, by: sem.OrientationCoord, *, is_matrix: bool | None = None
 ) -> Any:
-    """Return the coordinates expressed in another frame; a matrix can be in its reference frame alone."""
+    """Return the coordinates expressed in another frame; matrices allow only their reference frame."""
     if not isinstance(by, sem.OrientationCoord) or not hasattr(x, "coord"):
         _raise_undefined("change_coordinate_frame", x, by)
     check = _Check("change_coordinate_frame", x, by)
@@ -454,7 +477,10 @@ def change_coord(
 
 
 def change_ref_body(x: Any, by: sem.Coord | str) -> Any:
-    """Return the coordinates relative to another body, by a velocity of the old one or what joins the two."""
+    """Return the coordinates relative to another body.
+
+    ``by`` is a velocity of the old body, or the constant relation or name of a rigidly joined one.
+    """
     if isinstance(x, (sem.ForceCoord, sem.TorqueCoord, sem.WrenchCoord)):
         _raise_undefined("change_reference_body", x, by)
     if isinstance(x, (sem.LinearVelocityCoord, sem.AngularVelocityCoord, sem.TwistCoord)) and type(
@@ -468,14 +494,14 @@ def change_ref_body(x: Any, by: sem.Coord | str) -> Any:
 
 
 def change_body(x: sem.Semantics, by: sem.Coord | str) -> Any:
-    """Return the coordinates as those of another body, rigidly joined by ``by`` to the old one."""
+    """Return the coordinates of another body; ``by`` joins it rigidly to the old one."""
     if not isinstance(x, (sem.PositionCoord, sem.OrientationCoord, sem.PoseCoord)):
         _raise_undefined("change_body", x, by)
     return x._replace(body=_find_joined_body("change_body", x, x.body, by, "body"))
 
 
 def _require_same_axes(check: _Check, by: sem.PositionCoord, x: Any) -> None:
-    """Require a step to be expressed in the axes of the relation that it changes."""
+    """Require a change of point to be expressed in the axes of the relation."""
     what = ("coordinate frame of the change", "coordinate frame")
     check.require_equal(
         by.coord,
@@ -487,7 +513,7 @@ def _require_same_axes(check: _Check, by: sem.PositionCoord, x: Any) -> None:
 
 
 def _find_joined_body(operation: str, x: Any, body: str, by: Any, what: str) -> str:
-    """Return the body that is joined to another, by name or by a relation between the two."""
+    """Return the body that a name or a relation joins to another body."""
     if isinstance(by, str):
         return sem.BODY.read(by)[0]
     if not isinstance(by, (sem.PositionCoord, sem.OrientationCoord, sem.PoseCoord)):

@@ -1,19 +1,19 @@
-"""Semantics of the nine geometric relations, and the frame in which they are expressed.
+"""Semantics of the nine geometric relations, and their frame of expression.
 
-``PoseSemantics`` says what is related to what, ``PoseCoord`` besides in which frame the numbers are
-expressed; so for Position, Orientation, LinearVelocity, AngularVelocity, Twist, Force, Torque,
-Wrench. All are made from the papers' notation, which their ``repr`` is again:
-``PoseCoord("{f1}|O1", "{o2}|O2", "[o2]")``, or from names, by ``named``.
+``PoseSemantics`` names the related points, frames and bodies. ``PoseCoord`` adds the frame in which
+the numbers are expressed. Position, Orientation, LinearVelocity, AngularVelocity, Twist, Force,
+Torque and Wrench have the same two classes. All are created from the papers' notation, which
+``repr`` prints, ``PoseCoord("{f1}|O1", "{o2}|O2", "[o2]")``, or from names, by ``from_names``.
 
 The meaning of the fields and the notation, source: De Laet, Bellens, Smits, Aertbelien, Bruyninckx,
 De Schutter, "Geometric relations between rigid bodies (part 1)", IEEE RAM 20(1), 2013;
 ``docs/concepts/relations.md`` lists them. Forces and torques are those that act on ``body``,
-exerted by ``ref_body``; a torque and a wrench speak of the moment about ``point``.
+exerted by ``ref_body``; a torque and a wrench have the moment about ``point``.
 
-Invariants: values are immutable, hashable and compared field by field. What is written is read back
-as the same; names are not empty. Names with spaces between their words are written as they are,
-``{my frame}|my body``; those with characters of the notation, or spaces around them, in double
-quotes, two of which stand for one in it: ``{"a|b"}|C``.
+Invariants: values are immutable, hashable and compared field by field. Reading the notation of a
+value gives the value; names are not empty. Names with spaces between their words are written
+unchanged, ``{my frame}|my body``. Names with characters of the notation, or with spaces around
+them, are written in double quotes, which are doubled within: ``{"a|b"}|C``.
 """
 
 from __future__ import annotations
@@ -32,23 +32,30 @@ _POSE = re.compile(rf"\(({_NAME}),\s*\[({_NAME})\]\)\|({_NAME})")
 
 
 class Notation:
-    """A form of the notation: a pattern, what it denotes, an example, how name ``{0}`` and body ``{1}`` are written."""
+    """Form of the notation of one operand.
+
+    Args:
+        pattern: regular expression with one group a name.
+        what: denoted quantity, for messages.
+        form: example.
+        template: format string of the notation, with name ``{0}`` and body ``{1}``.
+    """
 
     def __init__(self, pattern: str, *, what: str, form: str, template: str) -> None:
-        self._pattern, self._what, self._form, self._wanted = (
-            re.compile(pattern),
-            what,
-            form,
-            template,
-        )
+        self._pattern = re.compile(pattern)
+        self._what, self._form, self._template = what, form, template
 
     def read(self, text: str) -> tuple[str, ...]:
-        """Return the names in a text, or raise SemanticError."""
+        """Return the names in a text.
+
+        Raises:
+            SemanticError: if the text has another form.
+        """
         match = self._pattern.fullmatch(text) if isinstance(text, str) else None
         return (
             tuple(map(_unquote, match.groups()))
             if match
-            else _raise_notation_error(text, self._what, self._form, self._wanted)
+            else _raise_notation_error(text, self._what, self._form, self._template)
         )
 
 
@@ -63,7 +70,11 @@ _FRAME = re.compile(rf"\{{({_NAME})\}}\|({_NAME})")
 
 
 def read_pose(text: str) -> tuple[str, str, str]:
-    """Return point, orientation frame and body of ``{g}|C`` or ``(e,[a])|C``, or raise SemanticError."""
+    """Return point, orientation frame and body of ``{g}|C`` or ``(e,[a])|C``.
+
+    Raises:
+        SemanticError: if the text has another form.
+    """
     if isinstance(text, str):
         if match := _FRAME.fullmatch(text):
             return _unquote(match[1]), _unquote(match[1]), _unquote(match[2])
@@ -74,7 +85,15 @@ def read_pose(text: str) -> tuple[str, str, str]:
 
 
 def read_name(text: str, what: str) -> str:
-    """Return a name that is a field of its own, or raise SemanticError; ``what`` is the field."""
+    """Return the name in a text.
+
+    Args:
+        text: name, in double quotes if needed.
+        what: name of the field, for the message.
+
+    Raises:
+        SemanticError: if the text is no name.
+    """
     if isinstance(text, str) and re.fullmatch(_NAME, text):
         return _unquote(text)
     rule = (
@@ -88,23 +107,23 @@ def read_name(text: str, what: str) -> str:
 
 
 def _unquote(name: str) -> str:
-    """Return a name that may be in quotes without them."""
+    """Return a name without quotes, if it has any."""
     return name[1:-1].replace('""', '"') if name[0] == '"' else name
 
 
 def quote_name(name: str) -> str:
-    """Return a name as it is written, in quotes where it needs them."""
+    """Return a name in the notation, in quotes if it needs them."""
     if _PLAIN.fullmatch(name):
         return name
-    inside = name.replace('"', '""')
-    return f'"{inside}"'
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
 
 
 _ANY = re.compile(rf"[{{\[(]*\s*({_NAME})\s*[}}\])]*\s*(?:\|\s*({_NAME}))?")
 
 
 def _raise_notation_error(text: object, what: str, form: str, template: str) -> NoReturn:
-    """Refuse a text, and say how it would be written."""
+    """Raise the error of a text, with its correct notation if it can be derived."""
     repair = ""
     if not isinstance(text, str):
         repair = "give it as text"
@@ -113,11 +132,11 @@ def _raise_notation_error(text: object, what: str, form: str, template: str) -> 
         if body or "{1}" not in template:
             repair = f"write '{template.format(name, body)}'"
         elif "{0}" in template:
-            repair = f"say which body it is fixed to: '{template.format(name, 'Body')}'"
+            repair = f"add the body to which it is fixed: '{template.format(name, 'Body')}'"
     raise rule_error("notation", f"{what} is written as {form}", repr(text), repair=repair)
 
 
-LABELS = {  # of the fields, in messages
+LABELS = {
     "point": "point",
     "ori": "orientation frame",
     "body": "body",
@@ -126,6 +145,8 @@ LABELS = {  # of the fields, in messages
     "ref_body": "reference body",
     "coord": "coordinate frame",
 }
+"""Names of the fields in messages."""
+
 _Reader = Callable[[str], tuple[str, ...]]
 
 
@@ -139,17 +160,17 @@ _FIELDS = ("point", "ori", "body", "ref_point", "ref_ori", "ref_body", "coord")
 
 
 class Semantics(tuple[str, ...], metaclass=_WithoutDictMeta):
-    """Base of what is related to what: names in fixed fields.
+    """Base class of semantics and coordinates: names in fixed fields.
 
     Args:
-        target, reference: what is related to what, in the papers' notation.
+        target, reference: related points, frames and bodies, in the papers' notation.
 
     Attributes:
         relation: name of the relation, as in the JSON form and in the name of the class.
         fields: names of the fields, in order.
     """
 
-    # A tuple of the name of the class and the names: compared and hashed without a line of Python.
+    # A tuple of the name of the class and the names, so tuple's C code compares and hashes it.
     relation: ClassVar[str]
     fields: ClassVar[tuple[str, ...]] = ()
     _readers: ClassVar[tuple[_Reader, _Reader]]  # of target and reference
@@ -165,7 +186,7 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDictMeta):
 
     @classmethod
     def _of(cls, *values: str) -> Self:
-        """Make one from the values of its fields, which are known to be names."""
+        """Create a value from valid names, without a check."""
         return tuple.__new__(cls, (cls.__name__, *values))
 
     def __init_subclass__(cls) -> None:
@@ -187,7 +208,9 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDictMeta):
         ref_body: str | None = None,
         coord: str | None = None,
     ) -> Self:
-        """Make one from names, e.g. ``TwistSemantics.from_names(point="e", body="C", ref_body="D")``.
+        """Create a value from names.
+
+        An example is ``TwistSemantics.from_names(point="e", body="C", ref_body="D")``.
 
         Args:
             point: name of the point.
@@ -199,20 +222,22 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDictMeta):
             coord: name of the frame of expression.
 
         Raises:
-            TypeError: a field is missing, or there is none of that name.
-            SemanticError: a name that is none.
+            TypeError: if a field is missing or unknown.
+            SemanticError: if a name is invalid.
         """
-        given = (point, ori, body, ref_point, ref_ori, ref_body, coord)
+        values = (point, ori, body, ref_point, ref_ori, ref_body, coord)
         names = {
-            field: name for field, name in zip(_FIELDS, given, strict=True) if name is not None
+            field: name for field, name in zip(_FIELDS, values, strict=True) if name is not None
         }
         if names.keys() != set(cls.fields):
-            template, got = ", ".join(cls.fields), ", ".join(names)
-            raise TypeError(f"{cls.__name__} has the fields {template}; given were {got or 'none'}")
+            expected, actual = ", ".join(cls.fields), ", ".join(names)
+            raise TypeError(
+                f"{cls.__name__} has the fields {expected}; given were {actual or 'none'}"
+            )
         return cls._of(*(read_name(names[name], name) for name in cls.fields))
 
     def notation(self) -> tuple[str, ...]:
-        """Return the target, the reference and, of coordinates, the frame of expression in the papers' notation."""
+        """Return target, reference and, of coordinates, frame of expression in the papers' notation."""
         return self._of(*map(quote_name, self[1:]))._notation()
 
     def _notation(self) -> tuple[str, ...]:
@@ -222,7 +247,7 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDictMeta):
         return f"{type(self).__name__}({', '.join(map(repr, self.notation()))})"
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a {type(self).__name__} cannot be changed; '{name}' was to be set")
+        raise AttributeError(f"a {type(self).__name__} is immutable; '{name}' cannot be set")
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return tuple.__new__, (type(self), (*self,))
@@ -238,7 +263,7 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDictMeta):
         ref_body: str | None = None,
         coord: str | None = None,
     ) -> Self:
-        """Return the same with other names in some fields.
+        """Return a copy with other names in some fields.
 
         Args:
             point: name of the point.
@@ -250,27 +275,27 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDictMeta):
             coord: name of the frame of expression.
 
         Raises:
-            TypeError: there is no field of that name.
-            SemanticError: a name that is none.
+            TypeError: if a field is unknown.
+            SemanticError: if a name is invalid.
         """
-        given = (point, ori, body, ref_point, ref_ori, ref_body, coord)
+        values = (point, ori, body, ref_point, ref_ori, ref_body, coord)
         names = {
-            field: name for field, name in zip(_FIELDS, given, strict=True) if name is not None
+            field: name for field, name in zip(_FIELDS, values, strict=True) if name is not None
         }
         if unknown := [name for name in names if name not in self.fields]:
-            known = ", ".join(self.fields)
+            fields = ", ".join(self.fields)
             raise TypeError(
-                f"{type(self).__name__} has no field {', '.join(unknown)}; its fields are {known}"
+                f"{type(self).__name__} has no field {', '.join(unknown)}; its fields are {fields}"
             )
         return self._replace(**{name: read_name(value, name) for name, value in names.items()})
 
     def _replace(self, **names: str) -> Self:
-        """Return the same with other names in some fields, which are known to be fields and names."""
+        """Return a copy with other valid names in existing fields, without a check."""
         return self._of(*(names.get(name, getattr(self, name)) for name in self.fields))
 
 
 class _Expressed(Semantics):
-    """What is related to what, with the frame in which it is expressed."""
+    """Semantics with a frame of expression."""
 
     coord: str
 
@@ -340,7 +365,7 @@ class _Free(Semantics):
 
 
 class PositionSemantics(_PositionLike):
-    """The position of a point of a body relative to a point of another: ``("e|C", "f|D")``."""
+    """Position of a point of a body relative to a point of another: ``("e|C", "f|D")``."""
 
 
 class PositionCoord(_Expressed, _PositionLike):
@@ -348,7 +373,7 @@ class PositionCoord(_Expressed, _PositionLike):
 
 
 class OrientationSemantics(_OrientationLike):
-    """The orientation of a frame of a body relative to a frame of another: ``("[a]|C", "[b]|D")``."""
+    """Orientation of a frame of a body relative to a frame of another: ``("[a]|C", "[b]|D")``."""
 
 
 class OrientationCoord(_Expressed, _OrientationLike):
@@ -356,7 +381,7 @@ class OrientationCoord(_Expressed, _OrientationLike):
 
 
 class PoseSemantics(_PoseLike):
-    """The pose of a frame of a body relative to a frame of another: ``("{g}|C", "{h}|D")``."""
+    """Pose of a frame of a body relative to a frame of another: ``("{g}|C", "{h}|D")``."""
 
 
 class PoseCoord(_Expressed, _PoseLike):
@@ -364,7 +389,7 @@ class PoseCoord(_Expressed, _PoseLike):
 
 
 class LinearVelocitySemantics(_AtPoint):
-    """The velocity of a point of a body relative to another body: ``("e|C", "D")``."""
+    """Velocity of a point of a body relative to another body: ``("e|C", "D")``."""
 
 
 class LinearVelocityCoord(_Expressed, _AtPoint):
@@ -372,7 +397,7 @@ class LinearVelocityCoord(_Expressed, _AtPoint):
 
 
 class AngularVelocitySemantics(_Free):
-    """The angular velocity of a body relative to another: ``("C", "D")``. It has no point."""
+    """Angular velocity of a body relative to another: ``("C", "D")``. It has no point."""
 
 
 class AngularVelocityCoord(_Expressed, _Free):
@@ -380,7 +405,7 @@ class AngularVelocityCoord(_Expressed, _Free):
 
 
 class TwistSemantics(_AtPoint):
-    """The velocity of a body relative to another, its linear part that of a point: ``("e|C", "D")``."""
+    """Velocity of a body relative to another, linear part at a point: ``("e|C", "D")``."""
 
 
 class TwistCoord(_Expressed, _AtPoint):
@@ -388,7 +413,7 @@ class TwistCoord(_Expressed, _AtPoint):
 
 
 class ForceSemantics(_Free):
-    """The force on a body, exerted by another: ``("C", "D")``."""
+    """Force on a body, exerted by another: ``("C", "D")``."""
 
 
 class ForceCoord(_Expressed, _Free):
@@ -396,7 +421,7 @@ class ForceCoord(_Expressed, _Free):
 
 
 class TorqueSemantics(_AtPoint):
-    """The moment about a point on a body, exerted by another: ``("e|C", "D")``."""
+    """Moment about a point on a body, exerted by another: ``("e|C", "D")``."""
 
 
 class TorqueCoord(_Expressed, _AtPoint):
@@ -422,4 +447,4 @@ Coord = (
     | TorqueCoord
     | WrenchCoord
 )
-"""What is related to what, and the frame in which the numbers are expressed."""
+"""Coordinates of any relation: semantics with a frame of expression."""

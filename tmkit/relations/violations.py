@@ -1,8 +1,9 @@
-"""Violations of the rules of a relation or operation, and the error that carries all of them.
+"""Violations of the rules of a relation or operation, and the error that lists them.
 
-With the checks off (:func:`checks_off`), what a number means is carried on as if every rule held.
+With disabled checks (:func:`checks_off`), results have the semantics that follow from valid
+operands.
 
-Invariants: checks are on unless a ``with checks_off():`` block of the same thread or task is open.
+Invariants: checks are enabled unless a ``with checks_off():`` block of the thread or task is open.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from tmkit.errors import TmkitError
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule that does not hold.
+    """Violated rule of a relation or operation.
 
     Attributes:
-        rule: the rule, in words.
-        left: what the one side is, e.g. ``point e|C``.
-        right: what the other side is; empty where there is no other.
-        repair: how to repair it.
+        rule: text of the rule.
+        left: actual value on one side, e.g. ``point e|C``.
+        right: actual value on the other side; empty if there is none.
+        repair: suggested repair; may be empty.
     """
 
     rule: str
@@ -33,54 +34,60 @@ class Violation:
 
     def __str__(self) -> str:
         sides = f"{self.left} and {self.right}" if self.right else self.left
-        mended = f"; {self.repair}" if self.repair else ""
-        return f"{self.rule} ({sides}){mended}"
+        repair = f"; {self.repair}" if self.repair else ""
+        return f"{self.rule} ({sides}){repair}"
 
 
 class SemanticError(TmkitError, ValueError):
-    """An operation or relation that has no meaning. Attributes: ``operation``, ``violations``."""
+    """Invalid operation or relation. Attributes: ``operation``, ``violations``."""
 
     operation: str
     violations: tuple[Violation, ...]
 
     @classmethod
     def of(cls, operation: str, violations: Sequence[Violation]) -> SemanticError:
-        """Create the error of an operation that breaks rules.
+        """Create the error of an operation that violates rules.
 
         Args:
-            operation: the operation with its operands, e.g. ``compose(Twist, Twist)``.
-            violations: the broken rules, at least one.
+            operation: operation with its operands, e.g. ``compose(Twist, Twist)``.
+            violations: violated rules, at least one.
         """
-        listed = ". ".join(
+        texts = ". ".join(
             f"({number}) {violation}" for number, violation in enumerate(violations, start=1)
         )
-        many = (
-            f"{len(violations)} rules are broken: {listed}"
+        summary = (
+            f"{len(violations)} rules are broken: {texts}"
             if len(violations) > 1
             else str(violations[0])
         )
-        return cls(f"{operation}: {many}", operation=operation, violations=tuple(violations))
+        return cls(f"{operation}: {summary}", operation=operation, violations=tuple(violations))
 
 
 def rule_error(
     operation: str, rule: str, left: str, right: str = "", repair: str = ""
 ) -> SemanticError:
-    """Return the error of an operation that breaks one rule; for the arguments see :class:`Violation`."""
+    """Return the error of an operation that violates one rule.
+
+    Args:
+        operation: operation with its operands.
+        rule, left, right, repair: attributes of the :class:`Violation`.
+    """
     return SemanticError.of(operation, [Violation(rule, left, right, repair)])
 
 
 _checks: ContextVar[bool] = ContextVar("tmkit_relations_checks", default=True)
-are_checked = _checks.get  # the same as checks_are_on, without a call of Python
+are_checked = _checks.get
+"""Equivalent of :func:`checks_are_on` without a Python call."""
 
 
 def checks_are_on() -> bool:
-    """Whether operations check their rules here."""
+    """Return whether operations of this thread or task check their rules."""
     return _checks.get()
 
 
 @contextmanager
 def checks_off() -> Iterator[None]:
-    """Switch the checks of this thread or task off within a block, for code that was verified with them."""
+    """Disable the checks of this thread or task within a block, for verified code."""
     token = _checks.set(False)
     try:
         yield

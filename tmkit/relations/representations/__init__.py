@@ -1,6 +1,6 @@
-"""The representations of all relations: which numbers stand for a relation, and which constraint they impose.
+"""Representations of all relations, with their constraints.
 
-Each module holds those of some relations, after the table of De Laet et al., part 1, 2013.
+The modules follow the table of De Laet et al., part 1, 2013.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The representations of positions, orientations and poses. Mathematics of rotations is scipy's.
+"""Representations of positions, orientations and poses, with the rotations of scipy.
 
 Invariants: ``Class.of(x.numbers).numbers`` are ``x.numbers`` to rounding, for every class of the
     same relation.
@@ -36,16 +36,16 @@ from tmkit.spatial.plain import read_only
 
 
 class PositionVector(Vector3):
-    """A vector (3,) from the reference point to the point, metres. No constraint."""
+    """Vector (3,) from the reference point to the point [m]. No constraint."""
 
     relation = "Position"
     unit = "m"
-    called = "position vector"
+    label = "position vector"
 
 
 @dataclass(frozen=True, eq=False)
 class RotationMatrix(Multiplied):
-    """A matrix (3, 3) whose columns are the axes in the reference frame."""
+    """Matrix (3, 3) whose columns are the axes in the reference frame."""
 
     matrix: Vector
     relation = "Orientation"
@@ -66,7 +66,10 @@ class RotationMatrix(Multiplied):
 
 @dataclass(frozen=True, eq=False)
 class UnitQuaternion(Multiplied):
-    """A unit quaternion (4,), vector part first; its sign is kept. Of a matrix, its scalar part is not negative."""
+    """Unit quaternion (4,), vector part first.
+
+    The sign of an argument is preserved. The scalar part of a conversion is not negative.
+    """
 
     quat_xyzw: Vector
     relation = "Orientation"
@@ -87,11 +90,11 @@ class UnitQuaternion(Multiplied):
 
 @dataclass(frozen=True, eq=False)
 class EulerAngles(Multiplied):
-    """Angles (3,) in radians about a sequence of axes.
+    """Angles (3,) about a sequence of axes [rad].
 
     Attributes:
-        angles: radians, in the order of the sequence.
-        sequence: three of x, y, z: capital letters turn about the axes that move along (``"ZYX"``),
+        angles: (3,) angles in the order of the sequence [rad].
+        sequence: three of x, y, z. Capital letters are rotations about moving axes (``"ZYX"``),
             small ones about the fixed axes of the reference frame (``"xyz"``: roll, pitch, yaw).
     """
 
@@ -103,8 +106,8 @@ class EulerAngles(Multiplied):
     def __init__(self, angles: ArrayLike, sequence: str = "ZYX") -> None:
         letters = sequence.lower()
         is_one_case = sequence in (letters, letters.upper())
-        ok = is_one_case and len(letters) == 3 and set(letters) <= set("xyz")
-        if not ok or letters[0] == letters[1] or letters[1] == letters[2]:
+        is_sequence = is_one_case and len(letters) == 3 and set(letters) <= set("xyz")
+        if not is_sequence or letters[0] == letters[1] or letters[1] == letters[2]:
             rule = (
                 "a sequence is three axes, no two neighbours alike, all capital or all small, as"
                 " ZYX or xyz"
@@ -126,20 +129,23 @@ class EulerAngles(Multiplied):
         sequence = like.sequence if like is not None else "ZYX"
         middle = _middle_angle(numbers[0], sequence)
         if abs(middle) < ROTATION_TOLERANCE:
-            rule = "Euler angles are determined where no two of their axes coincide"
-            broken = Violation(rule, "the first and the third axis coincide")
-            raise SemanticError.of(f"Euler angles {sequence}", [broken])
+            rule = "Euler angles are determined only if no two of their axes coincide"
+            violation = Violation(rule, "the first and the third axis coincide")
+            raise SemanticError.of(f"Euler angles {sequence}", [violation])
         letters: Any = sequence
         return cls(rotation_class().from_matrix(np.array(numbers[0])).as_euler(letters), sequence)
 
 
 class RotationVector(Vector3):
-    """An axis times an angle in radians (3,), at most pi if made from a matrix. It may be expressed in any frame."""
+    """Axis times angle (3,) [rad], expressed in any frame.
+
+    The angle of a conversion from a matrix is at most pi.
+    """
 
     relation = "Orientation"
     is_settled = False
     unit = "rad"
-    called = "rotation vector"
+    label = "rotation vector"
 
     def _numbers(self) -> Numbers:
         return (read_only(rotation_class().from_rotvec(np.array(self.vector)).as_matrix()),)
@@ -151,11 +157,13 @@ class RotationVector(Vector3):
 
 @dataclass(frozen=True, eq=False)
 class AxisAngle(Plain):
-    """A unit axis (3,) and an angle in radians, at most pi if made from a matrix. It may be expressed in any frame.
+    """Unit axis (3,) and angle [rad], expressed in any frame.
+
+    The angle of a conversion from a matrix is at most pi.
 
     Args:
         axis: (3,) unit vector.
-        angle: radians.
+        angle: angle [rad].
     """
 
     axis: Vector
@@ -182,7 +190,7 @@ class AxisAngle(Plain):
 
 
 def _middle_angle(matrix: Vector, sequence: str) -> float:
-    """Return the sine of the angle between the first and the third axis of a sequence at an orientation."""
+    """Return the sine of the angle between the first and third axis of a sequence."""
     first, _, third = ("xyz".index(letter) for letter in sequence.lower())
     axes = np.eye(3)
     if sequence.islower():  # fixed axes are moving axes in the opposite order
@@ -192,11 +200,14 @@ def _middle_angle(matrix: Vector, sequence: str) -> float:
 
 
 _LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
-_LAST_ROW_ROUNDING = 1e-9  # what exponentials and inverses of matrices may leave of a zero
-_NO_ANGLE = 1e-12  # radians below which a displacement is one without rotation
+_LAST_ROW_ROUNDING = 1e-9
+"""Accepted rounding in the last row, as from matrix exponentials and inverses."""
+
+_MIN_ANGLE = 1e-12
+"""Angle below which a displacement counts as a translation [rad]."""
 
 
-def _require_alike(first: Vector, second: Vector) -> None:
+def _require_equal_shapes(first: Vector, second: Vector) -> None:
     if first.shape[:-1] != second.shape[:-1]:
         rule = "position and rotation are both one, or batches of one length"
         raise rule_error("pose", rule, f"shapes {first.shape} and {second.shape}")
@@ -204,7 +215,7 @@ def _require_alike(first: Vector, second: Vector) -> None:
 
 @dataclass(frozen=True, eq=False)
 class HomogeneousMatrix(FrameToFrame):
-    """A matrix (4, 4) from one frame to another, expressed in the latter."""
+    """Matrix (4, 4) from one frame to another, expressed in the latter."""
 
     matrix: Vector
     relation = "Pose"
@@ -213,12 +224,12 @@ class HomogeneousMatrix(FrameToFrame):
     what = "a homogeneous matrix"
 
     def __init__(self, matrix: ArrayLike) -> None:
-        made = array_of(matrix, (4, 4), "homogeneous matrix", is_batch=True)
-        rotation_of(made[..., :3, :3], "homogeneous matrix")
-        if np.abs(made[..., 3, :] - _LAST_ROW).max(initial=0.0) > _LAST_ROW_ROUNDING:
-            row = np.array2string(made[..., 3, :])
+        values = array_of(matrix, (4, 4), "homogeneous matrix", is_batch=True)
+        rotation_of(values[..., :3, :3], "homogeneous matrix")
+        if np.abs(values[..., 3, :] - _LAST_ROW).max(initial=0.0) > _LAST_ROW_ROUNDING:
+            row = np.array2string(values[..., 3, :])
             raise rule_error("homogeneous matrix", "its last row is 0 0 0 1", row)
-        initialize(self, matrix=made)
+        initialize(self, matrix=values)
 
     def _numbers(self) -> Numbers:
         return self.matrix[..., :3, 3], self.matrix[..., :3, :3]
@@ -233,10 +244,10 @@ class HomogeneousMatrix(FrameToFrame):
 
 @dataclass(frozen=True, eq=False)
 class VectorAndMatrix(Multiplied):
-    """A position vector (3,) and a rotation matrix (3, 3); the points need not be those of the frames.
+    """Position vector (3,) and rotation matrix (3, 3), for any points.
 
     Args:
-        vector: (3,) metres.
+        vector: (3,) position [m].
         matrix: (3, 3) rotation matrix.
     """
 
@@ -250,7 +261,7 @@ class VectorAndMatrix(Multiplied):
     def __init__(self, vector: ArrayLike, matrix: ArrayLike) -> None:
         initialize(self, vector=array_of(vector, (3,), "position vector", unit="m", is_batch=True))
         initialize(self, matrix=rotation_of(matrix, "rotation matrix"))
-        _require_alike(self.vector, self.matrix[..., 0])
+        _require_equal_shapes(self.vector, self.matrix[..., 0])
 
     def _numbers(self) -> Numbers:
         return self.vector, self.matrix
@@ -262,10 +273,12 @@ class VectorAndMatrix(Multiplied):
 
 @dataclass(frozen=True, eq=False)
 class VectorAndQuaternion(Multiplied):
-    """A position vector (3,) and a unit quaternion (4,), vector part first; of a matrix, the last is not negative.
+    """Position vector (3,) and unit quaternion (4,), vector part first.
+
+    The scalar part of a conversion from a matrix is not negative.
 
     Args:
-        vector: (3,) metres.
+        vector: (3,) position [m].
         quat_xyzw: (4,) unit quaternion [x, y, z, w].
     """
 
@@ -279,22 +292,22 @@ class VectorAndQuaternion(Multiplied):
     def __init__(self, vector: ArrayLike, quat_xyzw: ArrayLike) -> None:
         initialize(self, vector=array_of(vector, (3,), "position vector", unit="m", is_batch=True))
         initialize(self, quat_xyzw=unit_vector(quat_xyzw, 4, "unit quaternion"))
-        _require_alike(self.vector, self.quat_xyzw)
+        _require_equal_shapes(self.vector, self.quat_xyzw)
 
     @classmethod
     def of_pose(cls, pose: Pose) -> Self:
-        """Make one from a :class:`tmkit.Pose`."""
+        """Create the representation from a :class:`tmkit.Pose`."""
         return cls(pose.translation, pose.quat_xyzw)
 
     @classmethod
     def of_rows(cls, values: ArrayLike) -> Self:
-        """Make one from rows (N, 7): x, y, z in metres and a unit quaternion x, y, z, w."""
+        """Create a batch from rows (N, 7): x, y, z [m] and a unit quaternion x, y, z, w."""
         rows = array_of(values, (7,), "pose", is_batch=True)
         return cls(rows[..., :3], rows[..., 3:])
 
     @property
     def pose(self) -> Pose:
-        """The same as a :class:`tmkit.Pose`."""
+        """Pose as a :class:`tmkit.Pose`."""
         return Pose(self.vector, self.quat_xyzw)
 
     def _numbers(self) -> Numbers:
@@ -311,11 +324,11 @@ class VectorAndQuaternion(Multiplied):
 
 @dataclass(frozen=True, eq=False)
 class VectorAndRotationVector(Plain):
-    """A position vector (3,) and a rotation vector (3,), axis times angle in radians; any points, in any axes.
+    """Position vector (3,) and rotation vector (3,), for any points, in any axes.
 
     Args:
-        vector: (3,) metres.
-        rotation: (3,) axis times angle, radians; at most pi if made from a matrix.
+        vector: (3,) position [m].
+        rotation: (3,) axis times angle [rad]; at most pi after a conversion from a matrix.
     """
 
     vector: Vector
@@ -338,12 +351,11 @@ class VectorAndRotationVector(Plain):
 
 @dataclass(frozen=True, eq=False)
 class DualQuaternion(FrameToFrame):
-    """A unit dual quaternion from one frame to another: real and dual part (4,), vector part first.
+    """Unit dual quaternion from one frame to another: real and dual part (4,), vector part first.
 
     Args:
         real: (4,) unit quaternion [x, y, z, w] of the rotation.
-        dual: (4,) [x, y, z, w] of half the translation (metres) times ``real``; orthogonal to
-            ``real``.
+        dual: (4,) [x, y, z, w] of half the translation times ``real`` [m], orthogonal to ``real``.
     """
 
     real: Vector
@@ -354,13 +366,13 @@ class DualQuaternion(FrameToFrame):
     def __init__(self, real: ArrayLike, dual: ArrayLike) -> None:
         initialize(self, real=unit_vector(real, 4, "real part of a dual quaternion"))
         initialize(self, dual=array_of(dual, (4,), "dual part of a dual quaternion"))
-        which = "real and dual part of a unit dual quaternion"
-        require_orthogonal(self.real, self.dual, which=which, what="dual quaternion")
+        pair = "real and dual part of a unit dual quaternion"
+        require_orthogonal(self.real, self.dual, pair=pair, what="dual quaternion")
 
     def _numbers(self) -> Numbers:
         conjugate = self.real * [-1.0, -1.0, -1.0, 1.0]
-        turned = rotation_class().from_quat(np.array(self.real)).as_matrix()
-        return read_only(2.0 * quaternion_product(self.dual, conjugate)[:3]), read_only(turned)
+        matrix = rotation_class().from_quat(np.array(self.real)).as_matrix()
+        return read_only(2.0 * quaternion_product(self.dual, conjugate)[:3]), read_only(matrix)
 
     @classmethod
     def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
@@ -370,18 +382,19 @@ class DualQuaternion(FrameToFrame):
 
 @dataclass(frozen=True, eq=False)
 class FiniteScrew(OfFrames):
-    """A displacement about and along a line.
+    """Displacement about and along a line.
 
-    It takes the reference frame to the frame, and may be expressed in any axes; moments are about
-    the reference point. Made from a displacement without rotation, the axis goes through the
-    reference point, along the displacement.
+    It takes the reference frame to the frame, and may be expressed in any axes. Moments are about
+    the reference point. The axis of a pure translation passes through the reference point, along
+    the translation.
 
     Attributes:
         direction: (3,) unit vector along the axis.
-        moment: (3,) metres: a point of the axis, relative to the reference point, times the
-            direction.
-        angle: radians about the axis.
-        displacement: metres along it.
+        moment: (3,) cross product of a point of the axis, relative to the reference point, and the
+            direction [m].
+        angle: angle about the axis [rad].
+        displacement: displacement along the axis [m].
+
     """
 
     direction: Vector
@@ -399,34 +412,29 @@ class FiniteScrew(OfFrames):
         initialize(self, angle=float(array_of(angle, (), "angle", unit="rad")))
         initialize(self, displacement=float(array_of(displacement, (), "displacement", unit="m")))
         require_orthogonal(
-            self.direction, self.moment, which="direction and moment of a line", what="screw axis"
+            self.direction, self.moment, pair="direction and moment of a line", what="screw axis"
         )
 
     @property
     def point(self) -> Vector:
-        """The point (3,) of the axis that is nearest to the reference point."""
+        """Point (3,) of the axis nearest to the reference point."""
         return read_only(np.cross(self.direction, self.moment))
 
     def _numbers(self) -> Numbers:
-        turned = rotation_class().from_rotvec(self.direction * self.angle).as_matrix()
-        return read_only(
-            self.point - turned @ self.point + self.displacement * self.direction
-        ), read_only(turned)
+        matrix = rotation_class().from_rotvec(self.direction * self.angle).as_matrix()
+        p = self.point - matrix @ self.point + self.displacement * self.direction
+        return read_only(p), read_only(matrix)
 
     @classmethod
     def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
-        p, turned = numbers
-        vector = rotation_class().from_matrix(np.array(turned)).as_rotvec()
+        p, matrix = numbers
+        vector = rotation_class().from_matrix(np.array(matrix)).as_rotvec()
         angle, length = float(np.linalg.norm(vector)), float(np.linalg.norm(p))
-        if angle < _NO_ANGLE:
-            along = (
-                p / length
-                if length > 0.0
-                else like.direction
-                if like is not None
-                else np.array([1.0, 0.0, 0.0])
-            )
-            return cls(along, np.zeros(3), 0.0, length)
+        if angle < _MIN_ANGLE:
+            direction = np.array([1.0, 0.0, 0.0]) if like is None else like.direction
+            if length > 0.0:
+                direction = p / length
+            return cls(direction, np.zeros(3), 0.0, length)
         direction = vector / angle
         displacement = float(direction @ p)
         across = p - displacement * direction

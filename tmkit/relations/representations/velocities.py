@@ -112,7 +112,7 @@ class Line(Plain):
             along=float(array_of(along, (), "intensity along an axis", unit=self.units[1])),
         )
         require_orthogonal(
-            self.direction, self.moment, which="direction and moment of a line", what="axis"
+            self.direction, self.moment, pair="direction and moment of a line", what="axis"
         )
 
     @property
@@ -326,8 +326,8 @@ class QuaternionRate(_Rate):
         initialize(
             self, quat_xyzw=quat, rate_xyzw=array_of(rate_xyzw, (4,), self.what), coord_of=coord_of
         )
-        which = "a unit quaternion and its derivative"
-        require_orthogonal(self.quat_xyzw, self.rate_xyzw, which=which, what=self.what)
+        pair = "a unit quaternion and its derivative"
+        require_orthogonal(self.quat_xyzw, self.rate_xyzw, pair=pair, what=self.what)
 
     def _numbers(self) -> Numbers:
         return (

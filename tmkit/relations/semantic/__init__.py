@@ -1,8 +1,8 @@
-"""Relations with numbers: what is related to what, in which frame it is expressed, and how far it is.
+"""Relations with numbers: semantics, frame of expression and values.
 
 Operations check the semantics of their operands (:mod:`tmkit.relations.rules`), compute, and check
-that the result can be represented as the operand was. Plain arrays are taken for the representation
-that their shape suggests. (3, 3) is a rotation matrix, (4,) a unit quaternion, (3,) a vector, (4,
-4) a homogeneous matrix, (6,) a six-vector with its linear part first, a :class:`tmkit.Pose` a
+that the result fits the representation of the operand. The shape of a plain array selects its
+representation: (3, 3) is a rotation matrix, (4,) a unit quaternion, (3,) a vector, (4, 4) a
+homogeneous matrix, and (6,) a six-vector with its linear part first. A :class:`tmkit.Pose` is a
 vector and a quaternion.
 """

@@ -1,11 +1,11 @@
-"""Base of all relations with numbers: coordinates, numbers, inverse, composition, change of axes.
+"""Base class of all relations with numbers.
 
-A relation keeps its numbers in two forms, each made from the other when first needed. These are the
-*representation*, as the user gave it, and the *value*, as arithmetic takes it: vectors, or poses of
+A relation stores its numbers in two forms, each computed from the other on first use. These are the
+*representation*, as given by the user, and the *value*, as used in arithmetic: vectors, or poses of
 the core.
 
-Invariants: values are immutable. With the checks on, no value exists whose representation its
-    coordinates do not allow.
+Invariants: values are immutable. With enabled checks, the coordinates of a relation allow its
+    representation.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _Relation = TypeVar("_Relation", bound="SemanticRelation")
 
 
 class SemanticRelation:
-    """Base of all relations with numbers.
+    """Base class of all relations with numbers.
 
-    Numbers may be a batch: arrays with one more dimension in front, of relations with the same
+    Numbers may be a batch: arrays with an additional first dimension, for relations with equal
     coordinates.
 
     Attributes:
-        coord: what is related to what, and the frame of expression.
-        representation: the numbers, as they were given or as an operation gives them.
+        coord: semantics and frame of expression.
+        representation: numbers, in the representation of the argument or of the operation.
     """
 
     __slots__ = ("_covariance", "_representation", "_state")
@@ -59,7 +59,7 @@ class SemanticRelation:
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]]
     operations: ClassVar[dict[str, Operation]]
     dimension: ClassVar[int] = 3  # of a covariance
-    _state: tuple[Form, Value]  # a value of None is made from the representation when needed
+    _state: tuple[Form, Value]  # a value of None is computed on first use
     _representation: Any
     _covariance: Any
 
@@ -70,19 +70,19 @@ class SemanticRelation:
         *,
         covariance: ArrayLike | None = None,
     ) -> None:
-        """Give numbers to coordinates.
+        """Create a relation from coordinates and numbers.
 
         Args:
-            coord: the coordinates, of the class that belongs to this relation.
-            values: a representation, or an array or pose that suggests one; or a batch, with one
-                more dimension.
-            covariance: (3, 3) or (6, 6) of the error; of a pose in the axes of its frame, ``T =
-                mean @ Exp(xi)``, of others in the axes in which they are expressed. Exact by
+            coord: coordinates, of the class of this relation.
+            values: representation, or an array or pose whose shape selects one; or a batch, with
+                one more dimension.
+            covariance: (3, 3) or (6, 6) of the error. Of a pose it is in the axes of the frame,
+                ``T = mean @ Exp(xi)``, of other relations in the axes of expression. Exact by
                 default.
 
         Raises:
-            SemanticError: the representation, by class or constraint, or the covariance is none of
-                this relation.
+            SemanticError: if the class or a constraint of the representation, or the covariance,
+                does not fit this relation.
         """
         if not isinstance(coord, self.coord_class):
             raise SemanticError.of(type(self).__name__, [self._coordinates_violation(coord)])
@@ -98,10 +98,8 @@ class SemanticRelation:
             else self._check_covariance(coord, representation, covariance)
         )
         cls = type(representation)
-        kind, size = (
-            (cls if getattr(cls, "is_settled", False) else None),
-            getattr(representation, "size", None),
-        )
+        kind = cls if getattr(cls, "is_settled", False) else None
+        size = getattr(representation, "size", None)
         self._set_state(
             form_of(coord, kind, size, spread is not None),
             None,
@@ -117,14 +115,14 @@ class SemanticRelation:
         covariance: Vector | None = None,
         representation: Any = None,
     ) -> Self:
-        """Set the state of a new relation; the representation is made from the value if it is omitted."""
+        """Set the state of a new relation; without a representation, the value determines it."""
         self._state, self._covariance = (form, value), covariance
         if representation is not None:
             self._representation = representation
         return self
 
     def _check_covariance(self, coord: Any, representation: Any, covariance: ArrayLike) -> Vector:
-        """Return a covariance, checked."""
+        """Return a covariance as a read-only array, after a check."""
         if getattr(representation, "size", None) is not None:
             raise rule_error(type(self).__name__, "a covariance is that of one relation", "a batch")
         if hasattr(coord, "ref_ori") and coord.coord != coord.ref_ori:
@@ -140,17 +138,17 @@ class SemanticRelation:
             raise rule_error(type(self).__name__, "a covariance of its error", str(error)) from None
 
     def _coordinates_violation(self, coord: object) -> Violation:
-        """Return why something is not the coordinates of this relation, and what to give."""
-        wanted = self.coord_class.__name__
-        repair = f"make it first: {_EXAMPLES[wanted]}"
-        if isinstance(coord, Semantics) and f"{coord.relation}Coord" == wanted:
+        """Return the violation of coordinates of another class, with a repair."""
+        expected = self.coord_class.__name__
+        repair = f"make it first: {_EXAMPLES[expected]}"
+        if isinstance(coord, Semantics) and f"{coord.relation}Coord" == expected:
             words = repr(coord).replace("Semantics(", "Coord(").removesuffix(")")
             repair = f"add the frame of expression: {words}, '[r]')"
         elif isinstance(coord, Coord):
             repair = f"use a Semantic{coord.relation}"
         what = " ".join(repr(coord).split())
         return Violation(
-            f"a {type(self).__name__} has coordinates of class {wanted}", what[:80], repair=repair
+            f"a {type(self).__name__} has coordinates of class {expected}", what[:80], repair=repair
         )
 
     @classmethod
@@ -159,15 +157,15 @@ class SemanticRelation:
             require_representable(representation, coord)
         kind = type(representation) if getattr(type(representation), "is_settled", False) else None
         form = form_of(coord, kind, getattr(representation, "size", None), covariance is not None)
-        made: Self = _new(cls)
-        return made._set_state(form, None, covariance=covariance, representation=representation)
+        relation: Self = _new(cls)
+        return relation._set_state(form, None, covariance=covariance, representation=representation)
 
     @classmethod
     def _from_representation(cls, coord: Any, representation: Any) -> Self:
-        """Make one, not a batch, of what is known to belong together."""
+        """Create one relation, not a batch, from valid coordinates and representation."""
         kind = type(representation)
-        made: Self = _new(cls)
-        return made._set_state(
+        relation: Self = _new(cls)
+        return relation._set_state(
             form_of(coord, kind if kind.is_settled else None, None, False),
             None,
             representation=representation,
@@ -177,14 +175,14 @@ class SemanticRelation:
     def _from_value(
         cls, coord: Any, kind: Any, value: Value, covariance: Vector | None = None
     ) -> Self:
-        """Make one of a value, held in a representation whose class alone settles that it can say it."""
+        """Create a relation from a value and a class of representations that allows its coordinates."""
         size = len(value) if isinstance(value, np.ndarray) and value.ndim > 1 else None
         return cls._from_form(form_of(coord, kind, size, covariance is not None), value, covariance)
 
     @classmethod
     def _from_form(cls, form: Form, value: Value, covariance: Vector | None = None) -> Self:
-        made: Self = _new(cls)
-        return made._set_state(form, value, covariance=covariance)
+        relation: Self = _new(cls)
+        return relation._set_state(form, value, covariance=covariance)
 
     def _choose_representation(self, values: Any) -> Any:
         relation = self.coord_class.relation  # type: ignore[attr-defined]
@@ -197,20 +195,20 @@ class SemanticRelation:
         if isinstance(values, Pose) and () in self.by_shape:
             return self.by_shape[()](values)
         shape = np.shape(getattr(values, "magnitude", values))
-        # of one relation, of a batch, and what only a batch may be
-        ways = shape, shape[1:], ("N", *shape[1:])
-        chosen = next((self.by_shape[way] for way in ways if way and way in self.by_shape), None)
-        if chosen is None:
-            shapes = ", ".join(str(known).replace("'", "") for known in self.by_shape if known)
+        # The keys are the shapes of one relation, of a batch, and of representations of batches only.
+        keys = shape, shape[1:], ("N", *shape[1:])
+        create = next((self.by_shape[key] for key in keys if key and key in self.by_shape), None)
+        if create is None:
+            shapes = ", ".join(str(key).replace("'", "") for key in self.by_shape if key)
             rule = f"the numbers of a {relation} have one of the shapes {shapes}"
-            repair = f"or say what they are by a representation of a {relation}"
+            repair = f"or use a representation of a {relation}"
             if relation == "Pose":
                 repair = (
-                    "or give a tmkit.Pose, VectorAndQuaternion(vector, quat_xyzw),"
+                    "or use a tmkit.Pose, VectorAndQuaternion(vector, quat_xyzw),"
                     " VectorAndMatrix(vector, matrix)"
                 )
             raise rule_error(type(self).__name__, rule, f"shape {shape}", repair=repair)
-        return chosen(values)
+        return create(values)
 
     @property
     def _form(self) -> Form:
@@ -225,19 +223,19 @@ class SemanticRelation:
         return value
 
     def _reject_assignment(self, _: object) -> NoReturn:
-        raise AttributeError(f"a {type(self).__name__} cannot be changed; make another")
+        raise AttributeError(f"a {type(self).__name__} is immutable")
 
     coord: Any = property(lambda self: self._state[0].coord, _reject_assignment)
     representation: Any = property(lambda self: self._representation, _reject_assignment)
 
     @property
     def covariance(self) -> Vector | None:
-        """The covariance (3, 3) or (6, 6) of the error, in the axes that ``covariance_axes`` names; None if exact."""
+        """Covariance (3, 3) or (6, 6) of the error, in :attr:`covariance_axes`; None if exact."""
         return self._covariance if self._form.is_uncertain else None
 
     @property
     def covariance_axes(self) -> str:
-        """The frame in whose axes a covariance is: of a pose or orientation its own, else the frame of expression."""
+        """Frame of the axes of a covariance: the frame of a pose or orientation, else of expression."""
         coord = self._form.coord
         return str(getattr(coord, "ori", coord.coord))
 
@@ -245,17 +243,17 @@ class SemanticRelation:
         """Return the same relation with another covariance; None makes it exact.
 
         Raises:
-            SemanticError: it is no covariance, or is not defined here.
+            SemanticError: if the matrix is no covariance, or a covariance is undefined here.
         """
         return type(self)(self.coord, self.representation, covariance=covariance)
 
     @property
     def size(self) -> int | None:
-        """The number of relations in a batch; None where this is one."""
+        """Number of relations in a batch; None for one relation."""
         return self._form.size
 
     def __getitem__(self, index: Any) -> Self:
-        """Return one relation of a batch, or by a slice several."""
+        """Return one relation of a batch, or several for a slice."""
         if self._form.size is None:
             raise TypeError(f"this {type(self).__name__} is one, not a batch")
         value = self._value[index]
@@ -263,7 +261,7 @@ class SemanticRelation:
         return self._with_value(form, Pose.from_array(value) if value.shape == (7,) else value)
 
     def __getattr__(self, name: str) -> Any:
-        """Return the representation, made from the value; or say where what people look for is."""
+        """Compute the representation on first use; raise AttributeError with hints for other names."""
         if name == "_representation":
             form, value = self._state
             self._representation = form.kind.of(tuple(map(read_only, self._numbers_of(value))))
@@ -272,15 +270,15 @@ class SemanticRelation:
         if name.startswith("_"):
             raise AttributeError(f"a {kind} has no '{name}'")
         if name in type(self).coord_class.fields:  # type: ignore[attr-defined]
-            raise AttributeError(f"a {kind} has its names in its coordinates: use .coord.{name}")
-        if any(
-            name in getattr(other, "__dict__", {}) for other in _all_relations(SemanticRelation)
-        ):
+            raise AttributeError(f"the names of a {kind} are in its coordinates: use .coord.{name}")
+        if any(name in getattr(cls, "__dict__", {}) for cls in _all_relations(SemanticRelation)):
             hidden = ("by_shape", "coord_class", "of")
-            can = ", ".join(
+            members = ", ".join(
                 item for item in sorted(dir(type(self))) if item[0] != "_" and item not in hidden
             )
-            raise AttributeError(f"there is no {name} of relation {relation}; a {kind} has {can}")
+            raise AttributeError(
+                f"there is no {name} of relation {relation}; a {kind} has {members}"
+            )
         hint = "its numbers are in .representation as they were given, in .numbers as plain arrays"
         raise AttributeError(
             f"a {kind} has no '{name}'; {hint}; .in_representation(...) gives them in another form"
@@ -295,8 +293,8 @@ class SemanticRelation:
         del other
         raise TypeError(
             f"a {type(self).__name__} is not added, subtracted or multiplied: a.compose(b) composes"
-            " two of one kind, a.inverse() turns one round, and change_point,"
-            " change_coordinate_frame and their like bring one elsewhere"
+            " two of one kind, a.inverse() inverts one, and change_point, change_coordinate_frame and"
+            " similar methods change its semantics"
         )
 
     __add__ = __sub__ = __mul__ = __matmul__ = __rmul__ = __rmatmul__ = _raise_no_operator
@@ -305,7 +303,7 @@ class SemanticRelation:
         self._raise_no_operator(None)
 
     def __eq__(self, other: object) -> bool:
-        """Whether coordinates, the kind of representation, numbers and covariance are the same, exactly."""
+        """Return whether coordinates, representation class, numbers and covariance are equal."""
         if not isinstance(other, SemanticRelation):
             return NotImplemented
         is_alike = self.coord == other.coord and (self.covariance is None) == (
@@ -330,15 +328,15 @@ class SemanticRelation:
         kind, size = type(self.representation).__name__, self._form.size
         if size is not None:
             return f"{type(self).__name__}({notation}; {size} of {kind})"
-        shown = " ".join(map(_format_numbers, self.numbers))
+        text = " ".join(map(_format_numbers, self.numbers))
         if self._form.is_uncertain:
-            spread = _format_numbers(np.sqrt(np.diag(self._covariance)))
-            shown += f"; standard deviations {spread} in [{self.covariance_axes}]"
-        return f"{type(self).__name__}({notation}; {kind} {shown})"
+            deviations = _format_numbers(np.sqrt(np.diag(self._covariance)))
+            text += f"; standard deviations {deviations} in [{self.covariance_axes}]"
+        return f"{type(self).__name__}({notation}; {kind} {text})"
 
     @property
     def numbers(self) -> Numbers:
-        """The arrays behind the representation; see :mod:`tmkit.relations.representation`."""
+        """Arrays of the relation; see :mod:`tmkit.relations.representation`."""
         numbers: Numbers = self.representation.numbers
         return numbers
 
@@ -348,43 +346,43 @@ class SemanticRelation:
         """Return the numbers in another representation.
 
         Args:
-            representation: its class.
-            like: one whose settings are taken over: the sequence of Euler angles, the orientation
-                of rates.
+            representation: class of the representation.
+            like: representation whose settings are copied: the sequence of Euler angles, the
+                orientation of rates.
 
         Raises:
-            SemanticError: the representation cannot say this relation.
+            SemanticError: if the representation cannot represent this relation.
         """
         if (
             not isinstance(representation, type)
             or getattr(representation, "relation", "") != self.coord.relation
         ):
             rule = f"a representation of a {self.coord.relation} is given by its class"
-            given_name = (
+            actual = (
                 representation.__name__
                 if isinstance(representation, type)
                 else repr(representation)[:60]
             )
-            raise rule_error("in_representation", rule, given_name)
+            raise rule_error("in_representation", rule, actual)
         if type(self.representation) is representation and like is None:
-            given: _Representation = self.representation
-            return given
-        made = representation.of(self.numbers, like=like)
+            current: _Representation = self.representation
+            return current
+        converted = representation.of(self.numbers, like=like)
         if checks_are_on():
-            require_representable(made, self.coord)
-        return made
+            require_representable(converted, self.coord)
+        return converted
 
     def with_representation(
         self, representation: type[Representation], *, like: Representation | None = None
     ) -> Self:
-        """Return the same relation held in another representation.
+        """Return the relation with its numbers in another representation.
 
         Args:
-            representation: its class.
-            like: one whose settings are taken over, as for :meth:`in_representation`.
+            representation: class of the representation.
+            like: representation whose settings are copied, as for :meth:`in_representation`.
 
         Raises:
-            SemanticError: the representation cannot say this relation.
+            SemanticError: if the representation cannot represent this relation.
         """
         return self._of(
             self.coord, self.in_representation(representation, like=like), self.covariance
@@ -399,7 +397,7 @@ class SemanticRelation:
         return (value,)
 
     def _with_value(self, form: Form, value: Value, covariance: Vector | None = None) -> Self:
-        """Return a relation of a known form in the representation of this one."""
+        """Return a relation with another form and value, in the representation of this relation."""
         representation = None
         if form.kind is None:
             like = self.representation
@@ -408,11 +406,13 @@ class SemanticRelation:
             )
             if checks_are_on():
                 require_representable(representation, form.coord)
-        made: Self = _new(type(self))
-        return made._set_state(form, value, covariance=covariance, representation=representation)
+        relation: Self = _new(type(self))
+        return relation._set_state(
+            form, value, covariance=covariance, representation=representation
+        )
 
     def _apply_unary(self, operation: str) -> Self:
-        """Return the result of an operation on this relation alone."""
+        """Return the result of an operation with one operand."""
         form, work, jacobians = plan_operation(type(self), operation, checks_are_on(), self._form)
         covariance = None
         if form.is_uncertain and jacobians is not None:
@@ -422,12 +422,10 @@ class SemanticRelation:
         return self._with_value(form, work(self._value), covariance)
 
     def _propagate_covariance(self, dimension: int, jacobian: Vector) -> Vector | None:
-        """Return the covariance of what depends on this relation; None if that is exact."""
-        return (
-            propagate_covariance(dimension, (jacobian, self._covariance))
-            if self._form.is_uncertain
-            else None
-        )
+        """Return the covariance of a function of this relation; None if it is exact."""
+        if not self._form.is_uncertain:
+            return None
+        return propagate_covariance(dimension, (jacobian, self._covariance))
 
     def _with_coord(self, coord: Any) -> Self:
         """Return the same numbers with other coordinates."""
@@ -437,26 +435,26 @@ class SemanticRelation:
         """Return the inverse of the relation, expressed in the same frame.
 
         Raises:
-            SemanticError: the representation does not allow it, as a matrix does not; see
+            SemanticError: if the representation does not allow the result, as a matrix does not; see
                 ``inverse2``.
         """
         try:
             return self._apply_unary("inverse")
         except SemanticError as error:
             repair = "use inverse2, which expresses the result in its own reference frame"
-            broken = [replace(violation, repair=repair) for violation in error.violations]
-            raise SemanticError.of(f"inverse({self.coord!r})", broken) from None
+            violations = [replace(violation, repair=repair) for violation in error.violations]
+            raise SemanticError.of(f"inverse({self.coord!r})", violations) from None
 
     def compose(self, other: Self) -> Self:
-        """Return the composition with another relation of the same kind, whichever comes first in the chain.
+        """Return the composition with another relation of the same kind, in either order.
 
-        Where this one says C relative to D, the other says D relative to E, or B relative to C;
-        velocities at one point, and in one set of axes. Forces, torques and wrenches are added.
-        With the checks off, operands are taken in the order given. Errors of the two are taken as
-        independent.
+        If this relation is C relative to D, the other is D relative to E or B relative to C.
+        Velocities must be at one point and in the same axes. Forces, torques and wrenches are
+        added. With disabled checks, the order of the operands counts. The errors of both are
+        assumed independent.
 
         Raises:
-            SemanticError: the two do not chain.
+            SemanticError: if the operands do not chain.
         """
         return apply_binary("compose", self, other)
 
@@ -467,8 +465,8 @@ class SemanticRelation:
         the new one.
 
         Raises:
-            SemanticError: ``by`` speaks of another frame, or the representation does not allow it;
-                or this is a pose or an orientation with a covariance, which is in its own axes.
+            SemanticError: if ``by`` is of another frame, the representation does not allow the
+                result, or a pose or orientation has a covariance.
         """
         return apply_binary("change_coordinate_frame", self, by)
 
@@ -477,9 +475,9 @@ _new: Any = object.__new__
 
 
 def apply_binary(operation: str, first: _Relation, by: Any) -> _Relation:
-    """Return the result of an operation on two relations. Most time of programs is spent here, so it is kept short."""
+    """Return the result of an operation with two operands; a short function for speed."""
     try:
-        (x, value), (y, other) = first._state, by._state
+        (x, value), (y, by_value) = first._state, by._state
     except AttributeError:
         coord_of(by, OPERANDS.get(operation, first.coord.relation))
         raise
@@ -487,20 +485,20 @@ def apply_binary(operation: str, first: _Relation, by: Any) -> _Relation:
     form, work, jacobians = plan_operation(kind, operation, are_checked(), x, y)
     if value is None:
         value = first._value
-    if other is None:
-        other = by._value
+    if by_value is None:
+        by_value = by._value
     if form.is_plain:
-        made: _Relation = _new(kind)
-        # set from outside: a call would cost a tenth of the operation
-        made._state = form, work(value, other)
-        return made
+        relation: _Relation = _new(kind)
+        # A call of a method would take a tenth of the operation's time.
+        relation._state = form, work(value, by_value)
+        return relation
     covariance = None
     if form.is_uncertain and jacobians is not None:
-        own, others = jacobians(value, other)
+        own_jacobian, by_jacobian = jacobians(value, by_value)
         covariance = propagate_covariance(
-            kind.dimension, (own, first.covariance), (others, by.covariance)
+            kind.dimension, (own_jacobian, first.covariance), (by_jacobian, by.covariance)
         )
-    return first._with_value(form, work(value, other), covariance)
+    return first._with_value(form, work(value, by_value), covariance)
 
 
 def _restored(
@@ -510,20 +508,24 @@ def _restored(
 
 
 def require_one(relation: SemanticRelation, operation: str) -> None:
-    """Refuse a batch."""
+    """Raise SemanticError if a relation is a batch."""
     if relation.size is not None:
-        what, repair = f"a batch of {relation.size}", "take one by its index"
+        what, repair = f"a batch of {relation.size}", "select one by its index"
         raise rule_error(operation, "it takes one relation", what, repair=repair)
 
 
 def coord_of(operand: object, relation: str) -> Any:
-    """Return the coordinates of a relation with numbers; a SemanticError names the relation that is expected."""
+    """Return the coordinates of a relation with numbers.
+
+    Raises:
+        SemanticError: if the operand has no numbers; the message has the expected relation.
+    """
     if isinstance(operand, SemanticRelation):
         return operand.coord
-    repair = f"say what they mean: Semantic{relation}({_EXAMPLES[f'{relation}Coord']}, numbers)"
+    repair = f"add coordinates: Semantic{relation}({_EXAMPLES[f'{relation}Coord']}, numbers)"
     if isinstance(operand, Coord):
         repair = (
-            f"give it numbers: Semantic{operand.relation}(coordinates, numbers), or use apply on"
+            f"add numbers: Semantic{operand.relation}(coordinates, numbers), or use apply on"
             " coordinates alone"
         )
     what = " ".join(repr(operand).split())[:80]
@@ -543,13 +545,13 @@ _EXAMPLES = {
 
 
 def _all_relations(base: type) -> list[type]:
-    """Return a class and all that are made from it."""
+    """Return a class and all its subclasses."""
     children: list[type] = base.__subclasses__()
-    return [base, *(found for child in children for found in _all_relations(child))]
+    return [base, *(cls for child in children for cls in _all_relations(child))]
 
 
 def _format_numbers(numbers: Vector) -> str:
-    """Return an array to six digits; a rotation matrix as its quaternion."""
+    """Return the text of an array with six digits; of a rotation matrix its quaternion."""
     if numbers.shape == (3, 3):
         matrix = np.eye(4)
         matrix[:3, :3] = numbers

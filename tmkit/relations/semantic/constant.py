@@ -18,38 +18,36 @@ from tmkit.spatial import GaussianPose, Pose
 
 
 class _Constant(SemanticRelation):
-    """What positions, orientations and poses have in common."""
+    """Base class of positions, orientations and poses."""
 
     __slots__ = ()
 
     def change_reference_body(self, by: str | _Constant) -> Self:
         """Return the relation relative to another body, rigidly joined to its reference body.
 
-        ``by`` is a position, orientation or pose of one of the two bodies relative to the other,
-        which stays as it is; or the name of the new body. That they are joined is not checked.
+        ``by`` is a constant position, orientation or pose between the two bodies, in either direction,
+        or the name of the new body. The rigid connection is not checked.
 
         Raises:
-            SemanticError: ``by`` is not a relation of the reference body.
+            SemanticError: if ``by`` is not a relation of the reference body.
         """
         return self._with_coord(rules.change_ref_body(self.coord, _coord_or_name(by)))
 
     def change_body(self, by: str | _Constant) -> Self:
-        """Return the relation with its point and frame taken as those of another body, rigidly joined to the body.
+        """Return the relation of another body, rigidly joined to the body, with the same point and frame.
 
         ``by`` is as for :meth:`change_reference_body`, of the body in place of its reference body.
 
         Raises:
-            SemanticError: ``by`` is not a relation of the body.
+            SemanticError: if ``by`` is not a relation of the body.
         """
         return self._with_coord(rules.change_body(self.coord, _coord_or_name(by)))
 
     def __matmul__(self, other: Self) -> Self:  # type: ignore[override]
-        """Return the composition, where only one order of the operands chains; see ``compose``."""
-        return (
-            apply_binary("@", self, other)
-            if isinstance(other, SemanticRelation)
-            else self._raise_no_operator(other)
-        )
+        """Return the composition if only one order of the operands chains; see ``compose``."""
+        if not isinstance(other, SemanticRelation):
+            self._raise_no_operator(other)
+        return apply_binary("@", self, other)
 
 
 def _coord_or_name(by: Any) -> Any:
@@ -57,7 +55,10 @@ def _coord_or_name(by: Any) -> Any:
 
 
 class SemanticPosition(_Constant):
-    """A position with numbers: a vector (3,) in metres from the reference point to the point, or a representation."""
+    """Position with numbers: a vector (3,) from the reference point to the point [m].
+
+    The argument is a vector or a representation.
+    """
 
     __slots__ = ()
     coord: PositionCoord
@@ -80,40 +81,44 @@ class SemanticPosition(_Constant):
     }
 
     def change_point(self, by: SemanticPosition) -> Self:
-        """Return the position of another point of the same body; ``by`` is its position relative to the old one.
+        """Return the position of another point of the same body.
+
+        ``by`` is the position of the new point relative to the old one.
 
         Raises:
-            SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
+            SemanticError: if ``by`` does not begin at the point, or is expressed elsewhere.
         """
         return apply_binary("change_point", self, by)
 
     def change_point_body(self, by: SemanticPosition) -> Self:
-        """Return the position of a point of a rigidly joined body; that they are joined is not checked.
+        """Return the position of a point of a rigidly joined body.
 
         ``by`` is the position of the new point, on the other body, relative to the old one, in the
-        same axes.
+        same axes. The rigid connection is not checked.
 
         Raises:
-            SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
+            SemanticError: if ``by`` does not begin at the point, or is expressed elsewhere.
         """
         return apply_binary("change_point_body", self, by)
 
     def change_reference_point(self, by: SemanticPosition) -> Self:
-        """Return the position relative to another point; ``by`` is that of the old reference point relative to it.
+        """Return the position relative to another point.
+
+        ``by`` is the position of the old reference point relative to the new one.
 
         Raises:
-            SemanticError: ``by`` does not end at the reference point, or is expressed elsewhere.
+            SemanticError: if ``by`` does not end at the reference point, or is expressed elsewhere.
         """
         return apply_binary("change_reference_point", self, by)
 
     def change_reference_point_body(self, by: SemanticPosition) -> Self:
-        """Return the position relative to a point of a rigidly joined body; that they are joined is not checked.
+        """Return the position relative to a point of a rigidly joined body.
 
         ``by`` is the position of the old reference point relative to the new one, on the other
-        body, in the same axes.
+        body, in the same axes. The rigid connection is not checked.
 
         Raises:
-            SemanticError: ``by`` does not end at the reference point, or is expressed elsewhere.
+            SemanticError: if ``by`` does not end at the reference point, or is expressed elsewhere.
         """
         return apply_binary("change_reference_point_body", self, by)
 
@@ -135,7 +140,7 @@ _OF_FRAMES: dict[str, Operation] = {
 
 
 class _OfFrames(_Constant):
-    """What orientations and poses have in common."""
+    """Base class of orientations and poses."""
 
     __slots__ = ()
     operations: ClassVar[dict[str, Operation]] = _OF_FRAMES
@@ -144,15 +149,17 @@ class _OfFrames(_Constant):
         """Return the inverse of the relation, expressed in its own reference frame.
 
         Raises:
-            SemanticError: it is not expressed in its reference orientation frame.
+            SemanticError: if it is not expressed in its reference orientation frame.
         """
         return self._apply_unary("inverse2")
 
     def change_orientation_frame(self, by: SemanticOrientation) -> Self:
-        """Return the relation with another orientation frame of the body; ``by`` is that relative to the old one.
+        """Return the relation with another orientation frame of the body.
+
+        ``by`` is the orientation of the new frame relative to the old one.
 
         Raises:
-            SemanticError: ``by`` does not begin at the orientation frame, or the representation
+            SemanticError: if ``by`` does not begin at the orientation frame, or the representation
                 does not allow it.
         """
         return apply_binary("change_orientation_frame", self, by)
@@ -164,17 +171,17 @@ class _OfFrames(_Constant):
         the new one.
 
         Raises:
-            SemanticError: ``by`` does not end at the reference frame, or the representation does
+            SemanticError: if ``by`` does not end at the reference frame, or the representation does
                 not allow it.
         """
         return apply_binary("change_reference_orientation_frame", self, by)
 
 
 class SemanticOrientation(_OfFrames):
-    """An orientation with numbers.
+    """Orientation with numbers.
 
-    Taken are a rotation matrix (3, 3), its columns the axes in the reference frame; a unit
-    quaternion (4,), its vector part first; a rotation vector (3,) in radians; or a representation.
+    The argument is a rotation matrix (3, 3) with the axes in the reference frame as columns, a unit
+    quaternion (4,), vector part first, a rotation vector (3,) [rad], or a representation.
     """
 
     __slots__ = ()
@@ -197,10 +204,10 @@ class SemanticOrientation(_OfFrames):
 
 
 class SemanticPose(_OfFrames):
-    """A pose with numbers: a homogeneous matrix (4, 4), a :class:`tmkit.Pose`, or a representation.
+    """Pose with numbers: a homogeneous matrix (4, 4), a :class:`tmkit.Pose`, or a representation.
 
-    A batch is given by matrices (N, 4, 4), or by rows (N, 7) of x, y, z and quaternion x, y, z, w.
-    A :class:`tmkit.GaussianPose` brings its covariance.
+    A batch has matrices (N, 4, 4), or rows (N, 7) of x, y, z and quaternion x, y, z, w. A
+    :class:`tmkit.GaussianPose` includes its covariance.
     """
 
     __slots__ = ()
@@ -226,18 +233,17 @@ class SemanticPose(_OfFrames):
 
     @classmethod
     def of(cls, position: SemanticPosition, orientation: SemanticOrientation) -> Self:
-        """Create a pose from a position and an orientation, whose errors are taken as independent.
+        """Create a pose from a position and an orientation with independent errors.
 
         Args:
             position, orientation: relations between the same bodies, expressed in the same frame.
 
         Raises:
-            SemanticError: they speak of different bodies or frames of expression.
+            SemanticError: if their bodies or frames of expression differ.
         """
         coord = rules.pose_of(coord_of(position, "Position"), coord_of(orientation, "Orientation"))
-        held = (
-            reps.VectorAndMatrix if coord.coord == coord.ref_ori else reps.VectorAndRotationVector
-        )
+        is_matrix = coord.coord == coord.ref_ori
+        representation = reps.VectorAndMatrix if is_matrix else reps.VectorAndRotationVector
         p, matrix = position.numbers[0], orientation.numbers[0]
         covariance = None
         if position.covariance is not None or orientation.covariance is not None:
@@ -245,11 +251,11 @@ class SemanticPose(_OfFrames):
             covariance = propagate_covariance(
                 6, (rho, position.covariance), (theta, orientation.covariance)
             )
-        return cls(coord, held.of((p, matrix)), covariance=covariance)
+        return cls(coord, representation.of((p, matrix)), covariance=covariance)
 
     @property
     def position(self) -> SemanticPosition:
-        """The position in it; its covariance is in the axes in which it is expressed."""
+        """Position of the pose; its covariance is in the axes of expression."""
         p, matrix = self.numbers
         covariance = (
             None
@@ -262,19 +268,23 @@ class SemanticPose(_OfFrames):
 
     @property
     def orientation(self) -> SemanticOrientation:
-        """The orientation in it, as a matrix where it may be one, else as a rotation vector."""
+        """Orientation of the pose, as a matrix if the coordinates allow it, else a rotation vector."""
         coord = rules.orientation_of(self.coord)
-        chosen = reps.RotationMatrix if coord.coord == coord.ref_ori else reps.RotationVector
+        representation = (
+            reps.RotationMatrix if coord.coord == coord.ref_ori else reps.RotationVector
+        )
         covariance = self._propagate_covariance(3, np.eye(6)[3:])
-        return SemanticOrientation(coord, chosen.of((self.numbers[1],)), covariance=covariance)
+        return SemanticOrientation(
+            coord, representation.of((self.numbers[1],)), covariance=covariance
+        )
 
     @property
     def pose(self) -> Pose:
-        """The pose as a :class:`tmkit.Pose`, reference_from_frame.
+        """Pose as a :class:`tmkit.Pose`, reference_from_frame.
 
         Raises:
-            SemanticError: it is not the pose of a frame relative to a frame, expressed in the
-                latter; or a batch.
+            SemanticError: if it is not between two frames and expressed in the latter, or is a
+                batch.
         """
         require_representable(reps.HomogeneousMatrix, self.coord)
         require_one(self, "pose")
@@ -283,30 +293,32 @@ class SemanticPose(_OfFrames):
 
     @property
     def gaussian_pose(self) -> GaussianPose:
-        """The pose with its covariance, as a :class:`tmkit.GaussianPose`.
+        """Pose with its covariance, as a :class:`tmkit.GaussianPose`.
 
         Raises:
-            SemanticError: as for ``pose``.
+            SemanticError: if ``pose`` raises it.
         """
         return GaussianPose(self.pose, self.covariance)
 
     def change_point(self, by: SemanticPosition) -> Self:
-        """Return the pose with another point of the same body; ``by`` is its position relative to the old one.
+        """Return the pose with another point of the same body.
 
-        With a covariance, the step is constant in the body, so that errors of the orientation move
-        the new point.
+        ``by`` is the position of the new point relative to the old one. It is constant in the body,
+        so errors of the orientation move the new point.
 
         Raises:
-            SemanticError: ``by`` does not begin at the point, or the representation does not allow
+            SemanticError: if ``by`` does not begin at the point, or the representation does not allow
                 it.
         """
         return apply_binary("change_point", self, by)
 
     def change_reference_point(self, by: SemanticPosition) -> Self:
-        """Return the pose relative to another point; ``by`` is the position of the old reference point relative to it.
+        """Return the pose relative to another point.
+
+        ``by`` is the position of the old reference point relative to the new one.
 
         Raises:
-            SemanticError: ``by`` does not end at the reference point, or the representation does
+            SemanticError: if ``by`` does not end at the reference point, or the representation does
                 not allow it.
         """
         return apply_binary("change_reference_point", self, by)

@@ -1,4 +1,4 @@
-"""Velocities of points, of bodies, and twists; forces, torques and wrenches; with numbers."""
+"""Linear and angular velocities, twists, forces, torques and wrenches with numbers."""
 
 from __future__ import annotations
 
@@ -28,27 +28,34 @@ _TWIST: Operation = values.shift_twist, values.shifted_twist_jacobians
 
 
 class _Vectors(SemanticRelation):
-    """What velocities and forces have in common."""
+    """Base class of velocities and forces."""
 
     __slots__ = ()
     operations: ClassVar[dict[str, Operation]] = _SHARED
 
-    def _change_point_with(self, by: SemanticPosition, free: Any, wanted: str) -> Self:
-        """Return the sum of this vector and the cross product of a free one and a step, with another point."""
-        coord_of(by, "Position"), coord_of(free, wanted)
+    def _change_point_with(self, by: SemanticPosition, free: Any, free_relation: str) -> Self:
+        """Return the vector at another point: its sum with the cross product of a free one and a step.
+
+        Args:
+            by: position of the new point relative to the old one.
+            free: angular velocity of a linear velocity, or force of a torque.
+            free_relation: name of the relation of ``free``.
+        """
+        coord_of(by, "Position")
+        coord_of(free, free_relation)
         form, work, _ = plan_operation(
             type(self), "change_point", checks_are_on(), self._form, by._form, free._form
         )
-        step, other = by._value, free._value
+        step, free_vector = by._value, free._value
         covariance = None
         if form.is_uncertain:
-            terms = (skew(other), by.covariance), (-skew(step), free.covariance)
+            terms = (skew(free_vector), by.covariance), (-skew(step), free.covariance)
             covariance = values.propagate_covariance(3, (None, self.covariance), *terms)
-        return self._with_value(form, self._value + work(other, step), covariance)
+        return self._with_value(form, self._value + work(free_vector, step), covariance)
 
 
 class _Six(_Vectors):
-    """What twists and wrenches have in common."""
+    """Base class of twists and wrenches."""
 
     __slots__ = ()
     dimension = 6
@@ -64,27 +71,26 @@ class _Six(_Vectors):
     def _numbers_of(cls, value: Vector) -> Numbers:
         return value[..., :3], value[..., 3:]
 
-    def _part(self, made: type[_Part], coord: Any, part: slice) -> _Part:
-        return made(
+    def _part(self, relation: type[_Part], coord: Any, part: slice) -> _Part:
+        return relation(
             coord, self._value[..., part], covariance=self._propagate_covariance(3, np.eye(6)[part])
         )
 
 
 class _Velocity(_Vectors):
-    """What velocities have in common."""
+    """Base class of velocities."""
 
     __slots__ = ()
 
     def change_reference_body(self, by: SemanticRelation | str) -> Self:
         """Return the velocity relative to another body.
 
-        ``by`` is the velocity of the old reference body relative to the new one, at the same point
-        and of the same kind. Where the two are rigidly joined, it may be a position, orientation or
-        pose of one relative to the other, or the name of the new body. That they are joined is not
-        checked.
+        ``by`` is the velocity of the old reference body relative to the new one, at the same point and
+        of the same kind. For rigidly joined bodies it may also be a position, orientation or pose
+        between them, or the name of the new body. The rigid connection is not checked.
 
         Raises:
-            SemanticError: the two do not chain.
+            SemanticError: if the operands do not chain.
         """
         if isinstance(by, type(self)):
             return apply_binary("change_reference_body", self, by)
@@ -94,7 +100,7 @@ class _Velocity(_Vectors):
 
 
 class SemanticLinearVelocity(_Velocity):
-    """The velocity of a point with numbers: a vector (3,) in m/s, or a representation."""
+    """Velocity of a point with numbers: a vector (3,) [m/s], or a representation."""
 
     __slots__ = ()
     coord: sem.LinearVelocityCoord
@@ -109,22 +115,21 @@ class SemanticLinearVelocity(_Velocity):
         """Return the velocity of another point of the body: ``v + w x a``.
 
         Args:
-            by: ``a``: the position of the new point relative to the old one, in the same axes.
-            angular: ``w``: the angular velocity of the same body relative to the same body, in the
-                same axes.
+            by: position ``a`` of the new point relative to the old one, in the same axes.
+            angular: angular velocity ``w`` between the same bodies, in the same axes.
 
         Raises:
-            SemanticError: the operands do not belong together.
+            SemanticError: if the operands do not match.
         """
         return self._change_point_with(by, angular, "AngularVelocity")
 
     def integrate(self, dt: float) -> SemanticPosition:
-        """Return the way of the point in a time (seconds) in which its velocity stays the same.
+        """Return the displacement of the point after a duration [s] of constant velocity.
 
-        The frame of expression is fixed to the reference body meanwhile.
+        The frame of expression is fixed to the reference body.
 
         Raises:
-            SemanticError: no finite time.
+            SemanticError: if the duration is not finite.
         """
         coord, dt = apply_rule(rules.integrate, self.coord), seconds(dt)
         covariance = self._propagate_covariance(3, dt * np.eye(3))
@@ -134,7 +139,7 @@ class SemanticLinearVelocity(_Velocity):
 
 
 class SemanticAngularVelocity(_Velocity):
-    """The angular velocity of a body with numbers: a vector (3,) in rad/s, or a representation."""
+    """Angular velocity of a body with numbers: a vector (3,) [rad/s], or a representation."""
 
     __slots__ = ()
     coord: sem.AngularVelocityCoord
@@ -142,27 +147,27 @@ class SemanticAngularVelocity(_Velocity):
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(3,): reps.AngularVelocityVector}
 
     def integrate(self, dt: float) -> SemanticOrientation:
-        """Return how the body has turned after a time (seconds) in which its angular velocity stays the same.
+        """Return the rotation of the body after a duration [s] of constant angular velocity.
 
         It is ``([r]|C, [r]|D, [r])``: the frame of expression, moved with the body, relative to
         itself before.
 
         Raises:
-            SemanticError: no finite time.
+            SemanticError: if the duration is not finite.
         """
         coord, dt = apply_rule(rules.integrate, self.coord), seconds(dt)
         six = np.concatenate([np.zeros_like(self._value), self._value], axis=-1) * dt
-        turned = Pose.exp(six) if self.size is None else exp_each(six)
+        rotation = Pose.exp(six) if self.size is None else exp_each(six)
         covariance = (
             None
             if self.covariance is None
             else self._propagate_covariance(3, dt * right_jacobian(six))
         )
-        return SemanticOrientation._from_value(coord, reps.RotationMatrix, turned, covariance)
+        return SemanticOrientation._from_value(coord, reps.RotationMatrix, rotation, covariance)
 
 
 class SemanticTwist(_Six, _Velocity):
-    """A twist with numbers: a vector (6,), linear part (m/s) then angular part (rad/s), or a representation."""
+    """Twist with numbers: a vector (6,), linear then angular [m/s, rad/s], or a representation."""
 
     __slots__ = ()
     coord: sem.TwistCoord
@@ -176,14 +181,14 @@ class SemanticTwist(_Six, _Velocity):
 
     @property
     def linear(self) -> SemanticLinearVelocity:
-        """The velocity of its point."""
+        """Linear velocity of the point."""
         return self._part(
             SemanticLinearVelocity, sem.LinearVelocityCoord._of(*self.coord[1:]), slice(3)
         )
 
     @property
     def angular(self) -> SemanticAngularVelocity:
-        """The angular velocity of its body."""
+        """Angular velocity of the body."""
         return self._part(
             SemanticAngularVelocity, sem.AngularVelocityCoord._of(*self.coord[2:]), slice(3, 6)
         )
@@ -191,49 +196,50 @@ class SemanticTwist(_Six, _Velocity):
     def change_point(self, by: SemanticPosition) -> Self:
         """Return the twist at another point of the body: ``v + w x a``, and the same ``w``.
 
-        ``by`` is ``a``: the position of the new point relative to the old one, in the axes of the
-        twist.
+        ``by`` is the position ``a`` of the new point relative to the old one, in the axes of the twist.
 
         Raises:
-            SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
+            SemanticError: if ``by`` does not begin at the point, or is expressed elsewhere.
         """
         return apply_binary("change_point", self, by)
 
     def change_point_body(self, by: SemanticPosition) -> Self:
-        """Return the twist of a rigidly joined body at a point of it.
+        """Return the twist of a rigidly joined body at one of its points.
 
         ``by`` is the position of the new point, on the other body, relative to the old one, in the
         axes of the twist.
 
         Raises:
-            SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
+            SemanticError: if ``by`` does not begin at the point, or is expressed elsewhere.
         """
         return apply_binary("change_point_body", self, by)
 
     def integrate(self, dt: float) -> SemanticPose:
-        """Return how the body has moved after a time (seconds) with a constant twist, as a homogeneous matrix.
+        """Return the displacement of the body after a duration [s] of constant twist, as a matrix.
 
-        For a twist ``(g|C, D, [g])`` it is ``({g}|C, {g}|D, [g])``: the frame relative to where it
-        was.
+        For a twist ``(g|C, D, [g])`` it is ``({g}|C, {g}|D, [g])``: the frame relative to its
+        former pose.
 
         Raises:
-            SemanticError: its point and its frame of expression are not of one frame, or no finite
-                time.
+            SemanticError: if the point is not the origin of the frame of expression, or the
+                duration is not finite.
         """
         coord, dt = apply_rule(rules.integrate, self.coord), seconds(dt)
-        moved = Pose.exp(self._value * dt) if self.size is None else exp_each(self._value * dt)
+        displacement = (
+            Pose.exp(self._value * dt) if self.size is None else exp_each(self._value * dt)
+        )
         covariance = (
             None
             if self.covariance is None
             else self._propagate_covariance(6, dt * right_jacobian(self._value * dt))
         )
-        return SemanticPose._from_value(coord, reps.HomogeneousMatrix, moved, covariance)
+        return SemanticPose._from_value(coord, reps.HomogeneousMatrix, displacement, covariance)
 
     def power(self, wrench: SemanticRelation) -> float | Vector:
-        """Return the power (W) of a wrench; of a batch (N,), of uncertain ones that of the means.
+        """Return the power of a wrench [W], a float or (N,); of uncertain operands that of the means.
 
         Raises:
-            SemanticError: the two do not belong together.
+            SemanticError: if the operands do not match.
         """
         coord_of(wrench, "Wrench")
         apply_rule(rules.dot, wrench.coord, self.coord)
@@ -241,7 +247,7 @@ class SemanticTwist(_Six, _Velocity):
 
 
 class SemanticForce(_Vectors):
-    """A force with numbers: a vector (3,) in N, or a representation."""
+    """Force with numbers: a vector (3,) [N], or a representation."""
 
     __slots__ = ()
     coord: sem.ForceCoord
@@ -250,7 +256,7 @@ class SemanticForce(_Vectors):
 
 
 class SemanticTorque(_Vectors):
-    """A torque with numbers: a vector (3,) in N m, or a representation."""
+    """Torque with numbers: a vector (3,) [N m], or a representation."""
 
     __slots__ = ()
     coord: sem.TorqueCoord
@@ -265,18 +271,17 @@ class SemanticTorque(_Vectors):
         """Return the moment about another point: ``t - a x f``.
 
         Args:
-            by: ``a``: the position of the new point relative to the old one, in the axes of the
-                torque.
-            force: ``f``: the force on the same body by the same body, in the same axes.
+            by: position ``a`` of the new point relative to the old one, in the axes of the torque.
+            force: force ``f`` between the same bodies, in the same axes.
 
         Raises:
-            SemanticError: the operands do not belong together.
+            SemanticError: if the operands do not match.
         """
         return self._change_point_with(by, force, "Force")
 
 
 class SemanticWrench(_Six):
-    """A wrench with numbers: a vector (6,), force (N) then moment (N m), or a representation."""
+    """Wrench with numbers: a vector (6,), force then moment [N, N m], or a representation."""
 
     __slots__ = ()
     coord: sem.WrenchCoord
@@ -289,31 +294,30 @@ class SemanticWrench(_Six):
 
     @property
     def force(self) -> SemanticForce:
-        """The force in it."""
+        """Force of the wrench."""
         return self._part(SemanticForce, sem.ForceCoord._of(*self.coord[2:]), slice(3))
 
     @property
     def torque(self) -> SemanticTorque:
-        """The moment in it."""
+        """Moment of the wrench."""
         return self._part(SemanticTorque, sem.TorqueCoord._of(*self.coord[1:]), slice(3, 6))
 
     def change_point(self, by: SemanticPosition) -> Self:
-        """Return the wrench about another point of the body: the moment is ``t - a x f``, the force the same.
+        """Return the wrench about another point of the body, with the moment ``t - a x f``.
 
-        ``by`` is ``a``: the position of the new point relative to the old one, in the axes of the
+        ``by`` is the position ``a`` of the new point relative to the old one, in the axes of the
         wrench.
 
         Raises:
-            SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
+            SemanticError: if ``by`` does not begin at the point, or is expressed elsewhere.
         """
         return apply_binary("change_point", self, by)
 
     def dot(self, twist: SemanticTwist) -> float | Vector:
-        """Return the power (W) of the wrench on a twist; of a batch (N,), of uncertain ones that of the means.
+        """Return the power on a twist [W], a float or (N,); of uncertain operands that of the means.
 
         Raises:
-            SemanticError: they speak of different bodies or points, or are expressed in different
-                frames.
+            SemanticError: if bodies, points or frames of expression differ.
         """
         apply_rule(rules.dot, self.coord, coord_of(twist, "Twist"))
         return _power(self._value, twist._value)
@@ -340,41 +344,35 @@ def differentiate(
 def differentiate(
     before: SemanticRelation, later: SemanticRelation, dt: float, *, screw: bool = False
 ) -> SemanticRelation:
-    """Return the constant velocity that leads from one position, orientation or pose to another.
+    """Return the constant velocity between two samples of a position, orientation or pose.
 
-    It is the mean velocity (m/s) of the point, the angular velocity (rad/s) of the body, or its
+    It is the mean velocity of the point [m/s], the angular velocity of the body [rad/s], or its
     twist.
 
     Args:
-        before: a position, an orientation or a pose.
-        later: the same relation later; turned by less than half a turn.
-        dt: seconds. The frame of expression of a position is fixed to the reference body meanwhile.
-        screw: of a pose: whether to give the twist at the reference frame's origin in its axes, not
-            the frame's own.
+        before: position, orientation or pose.
+        later: same relation later, rotated by less than half a turn.
+        dt: duration [s]. The frame of expression of a position is fixed to the reference body.
+        screw: True for the twist at the origin and in the axes of the reference frame of a pose;
+            False for those of the frame itself.
 
     Raises:
-        SemanticError: the two are not the same relation, no poses between frames, or no time went
-            by.
+        SemanticError: if the relations differ, a pose is not between frames, or the duration is
+            zero.
     """
     first = coord_of(before, "Pose")
     coord = rules.differentiate(first, coord_of(later, first.relation), screw=screw)
     if before.covariance is not None or later.covariance is not None:
-        rule = (
-            "what is differentiated is exact: how its errors at two times belong together is not"
-            " known"
-        )
+        rule = "the operands are exact: the correlation of errors at two times is unknown"
         raise rule_error("differentiate", rule, "a covariance", repair="with_covariance(None)")
-    now, then = before._value, later._value
+    first_value, last_value = before._value, later._value
     if isinstance(before, SemanticPosition):
-        return SemanticLinearVelocity(coord, (then - now) / nonzero_seconds(dt))
-    own = (
-        values.product(then, values.inverse(now))
-        if screw
-        else values.product(values.inverse(now), then)
-    )
-    if isinstance(before, SemanticOrientation):
-        own = values.product(then, values.inverse(now))
-    six = (own.log() if isinstance(own, Pose) else log_each(own)) / nonzero_seconds(dt)
+        return SemanticLinearVelocity(coord, (last_value - first_value) / nonzero_seconds(dt))
+    if screw or isinstance(before, SemanticOrientation):
+        motion = values.product(last_value, values.inverse(first_value))
+    else:
+        motion = values.product(values.inverse(first_value), last_value)
+    six = (motion.log() if isinstance(motion, Pose) else log_each(motion)) / nonzero_seconds(dt)
     if isinstance(before, SemanticOrientation):
         return SemanticAngularVelocity(coord, six[..., 3:])
     return SemanticTwist(coord, reps.TwistVector(six))
