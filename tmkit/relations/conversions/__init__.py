@@ -1,10 +1,11 @@
-"""Relations in and out of what other libraries use, one line each way, without importing any of them.
+"""Conversion of relations from and to other libraries, without importing them.
 
 ====================================  =================================================================================
 ROS (geometry_msgs, nav_msgs)         :func:`from_ros`, :func:`to_ros`: messages of ROS 1 and 2, or plain dictionaries
-pinocchio                             :func:`from_pinocchio`, :func:`to_pinocchio`: ``SE3``, ``Motion``, ``Force``; what
-                                      ``LOCAL``, ``WORLD`` and ``LOCAL_WORLD_ALIGNED`` mean:
-                                      :func:`pinocchio_twist`, :func:`pinocchio_wrench`
+pinocchio                             :func:`from_pinocchio`, :func:`to_pinocchio`: ``SE3``, ``Motion``, ``Force``;
+                                      coordinates for ``LOCAL``, ``WORLD`` and
+                                      ``LOCAL_WORLD_ALIGNED``: :func:`pinocchio_twist`,
+                                      :func:`pinocchio_wrench`
 KDL                                   :func:`from_kdl`, :func:`to_kdl`: ``Frame``, ``Twist``, ``Wrench``, ``Rotation``,
                                       ``Vector``
 Drake                                 :func:`from_drake`, :func:`to_drake`: ``RigidTransform``, ``SpatialVelocity``,
@@ -12,14 +13,13 @@ Drake                                 :func:`from_drake`, :func:`to_drake`: ``Ri
                                       :func:`drake_name`
 ====================================  =================================================================================
 
-What comes in are numbers; their semantics is given by coordinates: ``from_kdl(twist,
-TwistCoord("g|C", "D", "[h]"))``. Where the other side says some of it (the ``frame_id`` of a
-message), that is compared, and a difference is refused. What goes out is checked for what the other
-side takes for granted: a transform relates two frames.
+The argument of a conversion has numbers, and coordinates give their semantics: ``from_kdl(twist,
+TwistCoord("g|C", "D", "[h]"))``. If the object has semantics too (the ``frame_id`` of a message),
+a difference raises an error. A conversion to another library checks that its conventions hold: a
+transform relates two frames.
 
-Objects are recognised by their members (duck typing). Invariant: what goes out and comes back in
-with its coordinates is the same relation, to rounding; vectors, matrices and quaternions to the
-bit.
+Objects are recognised by their members (duck typing). Invariant: a conversion and its reverse with
+the same coordinates give the same relation, to rounding; vectors, matrices and quaternions bitwise.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Relations in and out of objects of pinocchio, KDL and Drake, which are recognised by their members.
+"""Conversion of relations from and to objects of pinocchio, KDL and Drake, by their members.
 
-``docs/concepts/relations.md`` says what their numbers mean: pinocchio's ``LOCAL``, ``WORLD`` and
-``LOCAL_WORLD_ALIGNED``, KDL's types, which keep neither frames nor reference points, and Drake's
-monogram notation. ``Motion``, ``Force``, ``Twist`` and ``Wrench`` have the linear part first;
-Drake's spatial vectors the rotational.
+``docs/concepts/relations.md`` describes the semantics of their numbers: pinocchio's ``LOCAL``,
+``WORLD`` and ``LOCAL_WORLD_ALIGNED``, KDL's types, which store neither frames nor reference points,
+and Drake's monogram notation. ``Motion``, ``Force``, ``Twist`` and ``Wrench`` have the linear part
+first. Drake's spatial vectors have the rotational part first.
 """
 
 from __future__ import annotations
@@ -40,16 +40,26 @@ _Made = TypeVar("_Made")
 
 
 def relation_class(coord: Coord, what: str) -> type[SemanticRelation]:
-    """Return the class of the relation whose coordinates these are; ``what`` names the conversion in the error."""
+    """Return the class of the relation with the given coordinates.
+
+    Args:
+        coord: coordinates.
+        what: name of the conversion in messages.
+
+    Raises:
+        SemanticError: if the argument is no coordinates.
+    """
     if not isinstance(coord, Coord):
-        rule = "the coordinates say what the numbers mean, such as TwistCoord('e|C', 'D', '[r]')"
+        rule = (
+            "coordinates give the semantics of the numbers, such as TwistCoord('e|C', 'D', '[r]')"
+        )
         raise rule_error(what, rule, repr(coord)[:80])
-    found: type[SemanticRelation] = getattr(relations, f"Semantic{coord.relation}")
-    return found
+    relation: type[SemanticRelation] = getattr(relations, f"Semantic{coord.relation}")
+    return relation
 
 
 def make_relation(coord: Coord, numbers: Sequence[ArrayLike], what: str) -> Any:
-    """Return the relation of coordinates and vectors (3,), a rotation matrix (3, 3), or both; SI units."""
+    """Create a relation from coordinates and vectors (3,), a rotation matrix (3, 3), or both."""
     relation = relation_class(coord, what)
     values = [np.array(part, dtype=float) for part in numbers]
     if relation is SemanticPose:
@@ -60,7 +70,7 @@ def make_relation(coord: Coord, numbers: Sequence[ArrayLike], what: str) -> Any:
 
 
 def _frame_matrix(pose: SemanticPose) -> Vector:
-    """Return the pose of a frame relative to a frame, expressed there, as a matrix (4, 4)."""
+    """Return the matrix (4, 4) of a pose between frames, expressed in its reference frame."""
     return pose.in_representation(HomogeneousMatrix).matrix
 
 
@@ -72,7 +82,15 @@ def _read_object(
     of: Mapping[str, Sequence[str]],
     number: Callable[[str, Any], ArrayLike] = lambda _, part: part,
 ) -> Any:
-    """Return the relation that an object holds: by its members ``of`` the relation, or else its own numbers."""
+    """Create a relation from the members of an object, or from the object as an array.
+
+    Args:
+        value: object of a library.
+        coord: coordinates of the relation.
+        what: name of the conversion in messages.
+        of: names of the members by relation.
+        number: function that converts a member with its name to numbers.
+    """
     relation_class(coord, what)
     names = of.get(coord.relation, ())
     missing = [name for name in names if not hasattr(value, name)]
@@ -92,40 +110,40 @@ def _class_error(operation: str, rule: str, relation: object, repair: str) -> Se
 
 
 def pinocchio_twist(reference_frame: object, *, frame: str, world: str) -> TwistCoord:
-    """Return what a velocity means that was asked for in one of pinocchio's reference frames.
+    """Return the coordinates of a velocity in one of pinocchio's reference frames.
 
     Args:
         reference_frame: ``pinocchio.LOCAL``, ``WORLD`` or ``LOCAL_WORLD_ALIGNED``, or its name.
-        frame: the frame that was asked for, ``"{g}|C"``.
-        world: the world's frame, ``"{h}|D"``.
+        frame: requested frame, ``"{g}|C"``.
+        world: frame of the world, ``"{h}|D"``.
 
     Raises:
-        UnknownNameError: no such reference frame.
-        SemanticError: a frame is not written so.
+        UnknownNameError: if the reference frame is unknown.
+        SemanticError: if a frame has another notation.
     """
     point, body, axes, world_body = _resolve_frames(reference_frame, frame, world)
     return TwistCoord.from_names(point=point, body=body, ref_body=world_body, coord=axes)
 
 
 def pinocchio_wrench(reference_frame: object, *, frame: str, world: str, by: str) -> WrenchCoord:
-    """Return what a force means that is given in one of pinocchio's reference frames.
+    """Return the coordinates of a force in one of pinocchio's reference frames.
 
     Args:
         reference_frame: ``pinocchio.LOCAL``, ``WORLD`` or ``LOCAL_WORLD_ALIGNED``, or its name.
-        frame: the frame of the body that the force acts on, ``"{g}|C"``.
-        world: the world's frame, ``"{h}|D"``.
-        by: the body that exerts it; for ``data.f`` of a joint the body before the joint.
+        frame: frame of the body on which the force acts, ``"{g}|C"``.
+        world: frame of the world, ``"{h}|D"``.
+        by: body that exerts the force; for ``data.f`` of a joint the body before the joint.
 
     Raises:
-        UnknownNameError: no such reference frame.
-        SemanticError: a frame is not written so.
+        UnknownNameError: if the reference frame is unknown.
+        SemanticError: if a frame has another notation.
     """
     point, body, axes, _ = _resolve_frames(reference_frame, frame, world)
     return WrenchCoord.from_names(point=point, body=body, ref_body=by, coord=axes)
 
 
 def _resolve_frames(reference_frame: Any, frame: str, world: str) -> tuple[str, str, str, str]:
-    """Return point, body, axes and the world's body."""
+    """Return point, body, axes and the body of the world."""
     name = str(getattr(reference_frame, "name", reference_frame))
     if name not in _REFERENCE_FRAMES:
         raise UnknownNameError.of("reference frame of pinocchio", name, _REFERENCE_FRAMES)
@@ -135,16 +153,16 @@ def _resolve_frames(reference_frame: Any, frame: str, world: str) -> tuple[str, 
 
 
 def from_pinocchio(value: object, coord: Coord) -> Any:
-    """Return the relation that an object of pinocchio's holds.
+    """Create a relation from an object of pinocchio.
 
     Args:
-        value: ``SE3`` for a pose, ``Motion`` for a twist, ``Force`` for a wrench, else (3,);
-            orientation (3, 3).
-        coord: what it means; :func:`pinocchio_twist` and :func:`pinocchio_wrench` say it for the
-            reference frames.
+        value: ``SE3`` for a pose, ``Motion`` for a twist, ``Force`` for a wrench, an array (3, 3)
+            for an orientation, an array (3,) for other relations.
+        coord: coordinates of the relation; :func:`pinocchio_twist` and :func:`pinocchio_wrench`
+            return them for the reference frames.
 
     Raises:
-        SemanticError: the object is none of that relation, or the coordinates do not allow its
+        SemanticError: if the object is of another relation, or the coordinates do not allow its
             numbers.
     """
     halves = ("linear", "angular")
@@ -153,14 +171,14 @@ def from_pinocchio(value: object, coord: Coord) -> Any:
 
 
 def to_pinocchio(relation: SemanticRelation, into: Callable[[Vector, Vector], _Made]) -> _Made:
-    """Return a pose, a twist or a wrench as an object of pinocchio's.
+    """Return a pose, twist or wrench as an object of pinocchio.
 
     Args:
-        relation: the relation. An ``SE3`` relates a frame to a frame.
+        relation: pose between frames, twist or wrench.
         into: ``pinocchio.SE3``, ``pinocchio.Motion`` or ``pinocchio.Force``.
 
     Raises:
-        SemanticError: a pose that is not that of a frame relative to a frame; or another relation.
+        SemanticError: if the relation is a pose that is not between frames, or has another kind.
     """
     if isinstance(relation, SemanticRelation):
         require_one(relation, "to_pinocchio")
@@ -171,19 +189,19 @@ def to_pinocchio(relation: SemanticRelation, into: Callable[[Vector, Vector], _M
         first, second = relation.numbers
         return into(np.array(first), np.array(second))
     rule = "pinocchio has classes for poses, twists and wrenches"
-    raise _class_error("to_pinocchio", rule, relation, "numbers[0] is what pinocchio takes")
+    raise _class_error("to_pinocchio", rule, relation, "use numbers[0] for pinocchio")
 
 
 def from_kdl(value: object, coord: Coord) -> Any:
-    """Return the relation that an object of KDL's holds.
+    """Create a relation from an object of KDL.
 
     Args:
-        value: ``Frame`` for a pose, ``Rotation`` for an orientation, ``Twist``, ``Wrench``,
-            ``Vector`` for the others.
-        coord: what it means.
+        value: ``Frame`` for a pose, ``Rotation`` for an orientation, ``Twist``, ``Wrench``, or
+            ``Vector`` for other relations.
+        coord: coordinates of the relation.
 
     Raises:
-        SemanticError: the object is none of that relation, or the coordinates do not allow its
+        SemanticError: if the object is of another relation, or the coordinates do not allow its
             numbers.
     """
     of = {"Pose": ("p", "M"), "Twist": ("vel", "rot"), "Wrench": ("force", "torque")}
@@ -191,18 +209,18 @@ def from_kdl(value: object, coord: Coord) -> Any:
 
 
 def to_kdl(relation: SemanticRelation, kdl: Any) -> Any:
-    """Return a relation as an object of KDL's.
+    """Return a relation as an object of KDL.
 
     Args:
-        relation: the relation. A ``Frame`` relates a frame to a frame, a ``Rotation`` is expressed
-            in its reference.
-        kdl: the module ``PyKDL``, or another with the same classes.
+        relation: relation with numbers. A pose is between frames; an orientation is expressed in
+            its reference frame.
+        kdl: module ``PyKDL``, or one with the same classes.
 
     Raises:
-        SemanticError: the relation cannot be said so.
+        SemanticError: if KDL cannot represent the relation.
     """
     if not isinstance(relation, SemanticRelation):
-        raise rule_error("to_kdl", "a relation with numbers goes out", repr(relation)[:80])
+        raise rule_error("to_kdl", "the argument is a relation with numbers", repr(relation)[:80])
     require_one(relation, "to_kdl")
     if isinstance(relation, SemanticPose):
         matrix = _frame_matrix(relation)
@@ -235,20 +253,21 @@ def _kdl_numbers(name: str, value: Any) -> list[Any]:
 
 
 def drake_name(coord: Coord) -> str:
-    """Return the name of a relation in the monogram notation: of ``TwistCoord("g|C", "D", "[r]")`` it is ``V_DCg_R``.
+    """Return the name of a relation in Drake's monogram notation.
 
-    Names of frames and bodies begin with a capital; a point of a body is the body's name and the
-    point's in small letters (``Cg``), which names the body that moves. The body that exerts a force
-    is not part of the notation.
+    The name of ``TwistCoord("g|C", "D", "[r]")`` is ``V_DCg_R``. Names of frames and bodies begin
+    with a capital. A point is the name of its body and its own name in small letters (``Cg``). The
+    notation omits the body that exerts a force.
 
     Raises:
-        SemanticError: the notation has no name for it: a pose that does not relate a frame to a
-            frame, or an orientation that is not expressed in its reference frame.
+        SemanticError: if the notation has no name: for a pose that is not between frames, or an
+            orientation that is not expressed in its reference frame.
     """
     relation_class(coord, "drake_name")
-    held = {"Pose": HomogeneousMatrix, "Orientation": RotationMatrix}.get(coord.relation)
-    if broken := held.find_violations(coord) if held is not None else ():
-        raise SemanticError.of(f"drake_name({coord!r})", broken)
+    classes = {"Pose": HomogeneousMatrix, "Orientation": RotationMatrix}
+    representation = classes.get(coord.relation)
+    if representation is not None and (violations := representation.find_violations(coord)):
+        raise SemanticError.of(f"drake_name({coord!r})", violations)
     names = {field: str(getattr(coord, field)) for field in coord.fields}
     points = {
         field: name.lower() for field, name in names.items() if field in ("point", "ref_point")
@@ -259,16 +278,16 @@ def drake_name(coord: Coord) -> str:
 
 
 def from_drake(value: object, coord: Coord) -> Any:
-    """Return the relation that an object of Drake's holds.
+    """Create a relation from an object of Drake.
 
     Args:
-        value: a ``RigidTransform`` for a pose, a ``RotationMatrix`` for an orientation, a
-            ``SpatialVelocity`` for a twist, a ``SpatialForce`` for a wrench, an array (3,) for the
-            others.
-        coord: what it means.
+        value: ``RigidTransform`` for a pose, ``RotationMatrix`` for an orientation,
+            ``SpatialVelocity`` for a twist, ``SpatialForce`` for a wrench, or an array (3,) for
+            other relations.
+        coord: coordinates of the relation.
 
     Raises:
-        SemanticError: the object is none of that relation, or the coordinates do not allow its
+        SemanticError: if the object is of another relation, or the coordinates do not allow its
             numbers.
     """
     halves = ("translational", "rotational")
@@ -280,21 +299,21 @@ def from_drake(value: object, coord: Coord) -> Any:
     }
 
     def number(name: str, value: Any) -> Any:
-        held = value() if callable(value) else value
-        return held.matrix() if name == "rotation" else held
+        part = value() if callable(value) else value
+        return part.matrix() if name == "rotation" else part
 
     return _read_object(value, coord, "from_drake", of=of, number=number)
 
 
 def to_drake(relation: SemanticRelation, into: Callable[..., _Made]) -> _Made:
-    """Return a relation as an object of Drake's.
+    """Return a relation as an object of Drake.
 
     Args:
-        relation: a pose, an orientation, a twist or a wrench.
+        relation: pose, orientation, twist or wrench.
         into: ``RigidTransform``, ``RotationMatrix``, ``SpatialVelocity`` or ``SpatialForce``.
 
     Raises:
-        SemanticError: the relation cannot be said so, or is another.
+        SemanticError: if Drake cannot represent the relation.
     """
     if isinstance(relation, SemanticRelation):
         require_one(relation, "to_drake")
@@ -306,4 +325,4 @@ def to_drake(relation: SemanticRelation, into: Callable[..., _Made]) -> _Made:
         linear, angular = relation.numbers
         return into(np.array(angular), np.array(linear))
     rule = "Drake has classes for poses, orientations, twists and wrenches"
-    raise _class_error("to_drake", rule, relation, "numbers[0] of a vector is what Drake takes")
+    raise _class_error("to_drake", rule, relation, "use numbers[0] of a vector for Drake")

@@ -1,16 +1,16 @@
-"""Relations in and out of messages of ROS: ``geometry_msgs`` and ``nav_msgs/Odometry``, or dictionaries of that form.
+"""Conversion of relations from and to messages of ROS: ``geometry_msgs`` and ``nav_msgs/Odometry``.
 
-A message says little of what its numbers mean; what it says is compared with the coordinates that
-it is read by:
+The frame ids of a message are compared with the coordinates of the relation:
 
-=====================================  ================================================================================
+=====================================  =============================================================
 ``header.frame_id``                    the axes; for a pose or a point also the reference frame
-``child_frame_id``                     the frame of a transform; of an ``Odometry`` also point and axes of its twist
+``child_frame_id``                     the frame of a transform; of an ``Odometry`` also point and
+                                       axes of its twist
 ``body_frame_id``                      the point of a ``VelocityStamped``
-=====================================  ================================================================================
+=====================================  =============================================================
 
-Messages of ROS 1 and of ROS 2 are accepted, with or without a header or a covariance (which is left
-alone).
+Messages of ROS 1 and ROS 2, and dictionaries of their form, are accepted, with or without a header
+or a covariance, which is ignored.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from tmkit.relations.semantics import (
 )
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on, rule_error
 
-_VECTOR, _QUATERNION = ("x", "y", "z"), ("x", "y", "z", "w")
+_VECTOR = ("x", "y", "z")
+_QUATERNION = ("x", "y", "z", "w")
 _LEAVES = {
     "Pose": (("position", "orientation"), ("translation", "rotation")),
     "Twist": (("linear", "angular"),),
@@ -52,28 +53,28 @@ _VELOCITY_STAMPED = "body_frame_id"
 
 
 def from_ros(message: object, coord: Coord) -> Any:
-    """Return the relation that a message holds.
+    """Create a relation from a message.
 
     Args:
-        message: the message, with or without a header. A pose is a ``Pose`` or ``Transform``, a
+        message: message, with or without a header. A pose is a ``Pose`` or ``Transform``, a
             position a ``Point`` or ``Vector3``, another vector a ``Vector3``, an orientation a
             ``Quaternion``, and a wrench a ``Wrench``. A twist is a ``Twist``, ``VelocityStamped``
             or ``Odometry``.
-        coord: what it means.
+        coord: coordinates of the relation.
 
     Raises:
-        SemanticError: the message is none of that relation, names other frames, or has a quaternion
-            that was never set.
+        SemanticError: if the message is of another relation, has other frame ids, or its quaternion
+            is zero.
     """
     what = "from_ros"
     relation = relation_class(coord, what)
     leaf, names = _find_numbers(message, coord.relation, what)
-    if checks_are_on() and (broken := _find_frame_violations(message, coord)):
-        raise SemanticError.of(f"{what}({coord!r})", broken)
+    if checks_are_on() and (violations := _find_frame_violations(message, coord)):
+        raise SemanticError.of(f"{what}({coord!r})", violations)
     if relation is SemanticPose:
-        position, turned = (_get_field(leaf, name) for name in names)
+        position, rotation = (_get_field(leaf, name) for name in names)
         values = VectorAndQuaternion(
-            _read_numbers(position, _VECTOR, what), _read_quaternion(turned, what)
+            _read_numbers(position, _VECTOR, what), _read_quaternion(rotation, what)
         )
         return SemanticPose(coord, values)
     if relation is SemanticOrientation:
@@ -86,32 +87,32 @@ def from_ros(message: object, coord: Coord) -> Any:
 
 
 def to_ros(relation: SemanticRelation, message: object = None) -> Any:
-    """Write a relation into a message, and return that.
+    """Write a relation into a message, and return the message.
 
     Args:
-        relation: the relation.
-        message: the message to fill, such as ``TwistStamped()``, or a dictionary that has its
-            fields; frame ids that it has are set, a time stamp and a covariance are left alone. By
-            default a new dictionary is made, in the form of the message with a header. A
-            ``VelocityStamped`` has to name its ``reference_frame_id`` already.
+        relation: relation with numbers.
+        message: message to fill, such as ``TwistStamped()``, or a dictionary with its fields.
+            Existing frame ids are set; a time stamp and a covariance are unchanged. Defaults to a
+            new dictionary in the form of the message with a header. The ``reference_frame_id`` of a
+            ``VelocityStamped`` must be set.
 
     Raises:
-        SemanticError: the relation is not what the message stands for. A pose or transform relates
-            a frame to a frame and is expressed there. A ``WrenchStamped`` speaks of the origin of
-            its frame, an ``Odometry`` has its twist in the axes and at the origin of its child
-            frame.
+        SemanticError: if the message cannot represent the relation. A pose or transform is between
+            frames and expressed in its reference frame. The point of a ``WrenchStamped`` is the
+            origin of its frame. The twist of an ``Odometry`` is in the axes and at the origin of
+            its child frame.
     """
     what = "to_ros"
     if not isinstance(relation, SemanticRelation):
-        raise rule_error(what, "a relation with numbers goes out", repr(relation)[:80])
+        raise rule_error(what, "the argument is a relation with numbers", repr(relation)[:80])
     require_one(relation, what)
     coord = relation.coord
     kind = coord.relation
-    filled = _make_message(kind) if message is None else message
-    leaf, names = _find_numbers(filled, kind, what)
-    if checks_are_on() and (broken := _find_message_violations(filled, coord)):
-        raise SemanticError.of(f"{what}({coord!r})", broken)
-    _name_frames(filled, coord)
+    target = _make_message(kind) if message is None else message
+    leaf, names = _find_numbers(target, kind, what)
+    if checks_are_on() and (violations := _find_message_violations(target, coord)):
+        raise SemanticError.of(f"{what}({coord!r})", violations)
+    _set_frame_ids(target, coord)
     if isinstance(relation, SemanticPose):
         values = relation.in_representation(VectorAndQuaternion)
         _write_numbers(_get_field(leaf, names[0]), _VECTOR, values.vector)
@@ -123,68 +124,73 @@ def to_ros(relation: SemanticRelation, message: object = None) -> Any:
     else:
         for name, half in zip(names, relation.numbers, strict=True):
             _write_numbers(_get_field(leaf, name), _VECTOR, half)
-    return filled
+    return target
 
 
 def _find_frame_violations(message: Any, coord: Coord) -> list[Violation]:
-    """Return where the frame ids of a message are not those of the coordinates."""
-    broken = []
+    """Return the differences of the frame ids of a message from the coordinates."""
+    violations = []
 
-    def same(rule: str, said: str, field: str) -> None:
-        wanted = getattr(coord, field)
-        if said != wanted:
-            broken.append(Violation(rule, f"it is '{said}'", f"the {LABELS[field]} is '{wanted}'"))
+    def compare(rule: str, frame_id: str, field: str) -> None:
+        name = getattr(coord, field)
+        if frame_id != name:
+            sides = f"it is '{frame_id}'", f"the {LABELS[field]} is '{name}'"
+            violations.append(Violation(rule, *sides))
 
     header, child = _get_frame_id(message, "header"), _get_frame_id(message, "child_frame_id")
     if isinstance(coord, TwistCoord) and child is not None:
         for field in ("coord", "point"):
-            same(
+            compare(
                 "the twist of an Odometry is that of its child_frame_id, in its axes", child, field
             )
-        return broken
+        return violations
     if header is not None:
-        same("header.frame_id names the axes", header, "coord")
+        compare("header.frame_id names the axes", header, "coord")
         if isinstance(coord, PoseCoord) or (
             isinstance(coord, PositionCoord) and _has_field(message, "point")
         ):
-            same(
+            compare(
                 "header.frame_id names the frame whose origin is the reference point",
                 header,
                 "ref_point",
             )
     if isinstance(coord, PoseCoord) and child is not None:
         for field in ("ori", "point"):
-            same("child_frame_id names the frame of a pose", child, field)
+            compare("child_frame_id names the frame of a pose", child, field)
     body = _get_frame_id(message, _VELOCITY_STAMPED)
     if isinstance(coord, TwistCoord) and body is not None:
-        same("body_frame_id names the frame whose origin is the point of a velocity", body, "point")
-    return broken
+        compare(
+            "body_frame_id names the frame whose origin is the point of a velocity", body, "point"
+        )
+    return violations
 
 
 def _find_message_violations(message: Any, coord: Coord) -> list[Violation]:
-    """Return why a message cannot say a relation."""
-    broken = []
+    """Return the reasons why a message cannot represent a relation."""
+    violations = []
 
-    def same(rule: str, left: str, right: str, repair: str) -> None:
+    def compare(rule: str, left: str, right: str, repair: str) -> None:
         if getattr(coord, left) != getattr(coord, right):
             first, second = (f"{LABELS[name]} {getattr(coord, name)}" for name in (left, right))
-            broken.append(Violation(rule, first, second, repair))
+            violations.append(Violation(rule, first, second, repair))
 
     is_stamped = _has_field(message, "header")
     if isinstance(coord, PoseCoord):
-        same(
+        compare(
             "a pose in a message is that of a frame",
             "point",
             "ori",
             "change the point with change_point",
         )
         repair = "change the reference point with change_reference_point"
-        same("a pose in a message is relative to a frame", "ref_point", "ref_ori", repair)
+        compare("a pose in a message is relative to a frame", "ref_point", "ref_ori", repair)
         repair = "express it there with change_coordinate_frame"
-        same("a pose in a message is expressed in its reference frame", "ref_ori", "coord", repair)
+        compare(
+            "a pose in a message is expressed in its reference frame", "ref_ori", "coord", repair
+        )
     elif isinstance(coord, PositionCoord) and is_stamped and _has_field(message, "point"):
         repair = "change the reference point with change_reference_point, or send a Vector3Stamped"
-        same(
+        compare(
             "a point in a message is relative to the origin of its frame",
             "ref_point",
             "coord",
@@ -192,7 +198,7 @@ def _find_message_violations(message: Any, coord: Coord) -> list[Violation]:
         )
     elif isinstance(coord, WrenchCoord) and is_stamped:
         repair = "change the point with change_point, or send a Wrench without a header"
-        same(
+        compare(
             "a wrench with a header is taken to act at the origin of its frame",
             "point",
             "coord",
@@ -200,7 +206,7 @@ def _find_message_violations(message: Any, coord: Coord) -> list[Violation]:
         )
     elif isinstance(coord, TwistCoord) and _has_field(message, "child_frame_id"):
         repair = "change the point with change_point, or the axes with change_coordinate_frame"
-        same(
+        compare(
             "the twist of an Odometry is that of its child_frame_id, in its axes",
             "point",
             "coord",
@@ -213,16 +219,16 @@ def _find_message_violations(message: Any, coord: Coord) -> list[Violation]:
     ):
         repair = "set reference_frame_id to a frame of the reference body first"
         rule = "a VelocityStamped names the frame that it is relative to"
-        broken.append(
+        violations.append(
             Violation(
                 rule, "reference_frame_id is empty", f"reference body {coord.ref_body}", repair
             )
         )
-    return broken
+    return violations
 
 
-def _name_frames(message: Any, coord: Coord) -> None:
-    """Set the frame ids that a message has, as far as the coordinates know them."""
+def _set_frame_ids(message: Any, coord: Coord) -> None:
+    """Set the frame ids of a message from the coordinates."""
     if isinstance(coord, TwistCoord) and _has_field(message, "child_frame_id"):
         _set_field(message, "child_frame_id", coord.coord)
         return
@@ -235,17 +241,17 @@ def _name_frames(message: Any, coord: Coord) -> None:
 
 
 def _get_frame_id(message: Any, name: str) -> str | None:
-    """Return a frame id, that of the header where that is asked for, or None where the message has no such member."""
+    """Return a frame id, for ``header`` that of the header, or None if the member is missing."""
     if not _has_field(message, name):
         return None
-    found = _get_field(message, name)
+    value = _get_field(message, name)
     if name == "header":
-        found = _get_field(found, "frame_id") if _has_field(found, "frame_id") else ""
-    return str(found)
+        value = _get_field(value, "frame_id") if _has_field(value, "frame_id") else ""
+    return str(value)
 
 
 def _find_numbers(message: Any, kind: str, what: str) -> tuple[Any, tuple[str, ...]]:
-    """Return the part of a message that holds the numbers of a relation, and the names of its members."""
+    """Return the part of a message with the numbers of a relation, and the names of its members."""
     leaves = _LEAVES.get(kind, (_VECTOR,))
     inner = _INNER.get(kind, ("vector",))
     part = message
@@ -255,22 +261,23 @@ def _find_numbers(message: Any, kind: str, what: str) -> tuple[Any, tuple[str, .
                 names != _VECTOR or not _has_field(part, "w")
             ):
                 return part, names
-        deeper = [name for name in inner if _has_field(part, name)]
-        if not deeper:
-            wanted = " or ".join(", ".join(names) for names in leaves)
+        inner_names = [name for name in inner if _has_field(part, name)]
+        if not inner_names:
+            members = " or ".join(", ".join(names) for names in leaves)
             rule = (
-                f"a message of a {kind} has the members {wanted}, itself or in {' or '.join(inner)}"
+                f"a message of a {kind} has the members {members}, itself or in"
+                f" {' or '.join(inner)}"
             )
             raise rule_error(what, rule, f"a {type(message).__name__} has not")
-        part = _get_field(part, deeper[0])
+        part = _get_field(part, inner_names[0])
 
 
 def _make_message(kind: str) -> dict[str, Any]:
     """Return a dictionary in the form of the message with a header for a relation."""
-    held: dict[str, Any] = dict.fromkeys(_QUATERNION if kind == "Orientation" else _VECTOR, 0.0)
+    content: dict[str, Any] = dict.fromkeys(_QUATERNION if kind == "Orientation" else _VECTOR, 0.0)
     if kind in ("Pose", "Twist", "Wrench"):
-        held = {name: dict(held) for name in _LEAVES[kind][0]}
-    return {"header": {"frame_id": ""}, _INNER.get(kind, ("vector",))[0]: held}
+        content = {name: dict(content) for name in _LEAVES[kind][0]}
+    return {"header": {"frame_id": ""}, _INNER.get(kind, ("vector",))[0]: content}
 
 
 def _has_field(part: Any, name: str) -> bool:
@@ -302,9 +309,9 @@ def _read_numbers(part: Any, names: tuple[str, ...], what: str) -> list[float]:
 
 
 def _read_quaternion(part: Any, what: str) -> list[float]:
-    found = _read_numbers(part, _QUATERNION, what)
-    if not np.any(found):
+    quaternion = _read_numbers(part, _QUATERNION, what)
+    if not np.any(quaternion):
         rule = "an orientation in a message is a unit quaternion"
-        repair = "the sender never set it; no rotation is x=y=z=0, w=1"
+        repair = "the sender did not set it; the identity is x=y=z=0, w=1"
         raise rule_error(what, rule, "all four numbers are 0", repair=repair)
-    return found
+    return quaternion

@@ -1,9 +1,9 @@
-"""The representations of velocities and forces: vectors, six-vectors, lines in space, and rates.
+"""Representations of velocities and forces: vectors, six-vectors, lines in space, and rates.
 
-The moment of a line is about the point of the twist or wrench: a point of the axis has moment zero.
-A rate is a velocity seen through an orientation or a pose, as the derivative of its matrix,
-quaternion or Euler angles. It carries that, with its coordinates where it is to be checked that the
-velocity is expressed in its reference frame.
+The moment of a line is about the point of the twist or wrench: an axis through the point has a zero
+moment. A rate is a velocity as the derivative of the matrix, quaternion or Euler angles of an
+orientation or pose. It stores that orientation or pose. With its coordinates, it also checks that
+the velocity is expressed in its reference frame.
 
 Invariants: ``Class.of(x.numbers, like=x).numbers`` are ``x.numbers`` to rounding, for every class
     of the same relation.
@@ -39,12 +39,13 @@ from tmkit.relations.semantics import OrientationCoord, PoseCoord
 from tmkit.relations.violations import SemanticError, Violation, rule_error
 from tmkit.spatial.plain import read_only
 
-_FARTHEST = 1e9  # metres; an axis farther away has no digits left
+_MAX_DISTANCE = 1e9
+"""Largest distance of an axis, beyond which rounding removes all digits [m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Vector6(Plain):
-    """Six numbers: a half of three, then another."""
+    """Vector (6,) of two halves."""
 
     vector: Vector
     is_settled = True
@@ -60,11 +61,11 @@ class Vector6(Plain):
         """Create the representation from two vectors, each in its own unit.
 
         Args:
-            first: linear velocity in m/s or force in N, (3,).
-            second: angular velocity in rad/s or moment in N m, (3,).
+            first: (3,) linear velocity [m/s] or force [N].
+            second: (3,) angular velocity [rad/s] or moment [N m].
 
         Raises:
-            SemanticError: a part is no three finite numbers, or a quantity of another dimension.
+            SemanticError: if a part is not three finite numbers, or has another physical dimension.
         """
         parts = zip((first, second), cls.units, strict=True)
         return cls.of(tuple(array_of(part, (3,), cls.relation, unit=unit) for part, unit in parts))
@@ -83,14 +84,14 @@ class Vector6(Plain):
 
 @dataclass(frozen=True, eq=False)
 class Line(Plain):
-    """A line with an intensity about it and one along it.
+    """Line with an intensity about it and one along it.
 
     Args:
         direction: (3,) unit vector along the line.
-        moment: (3,) metres: a point of the line, relative to the point of the relation, times the
-            direction.
-        about: magnitude of the line vector: rad/s of a velocity, N of a force.
-        along: magnitude of the free vector along the line: m/s of a velocity, N m of a force.
+        moment: (3,) cross product of a point of the line, relative to the point of the relation, and
+            the direction [m].
+        about: intensity about the line: angular velocity [rad/s], or moment of a wrench [N m].
+        along: intensity along the line: linear velocity [m/s], or force of a wrench [N].
     """
 
     direction: Vector
@@ -98,7 +99,7 @@ class Line(Plain):
     about: float
     along: float
     units: ClassVar[tuple[str, str]]  # about the line, and along it
-    # whether the line vector is the intensity about the line, and the second of the numbers
+    # True if the line vector is the intensity about the line, and the second of the numbers.
     is_turn: ClassVar[bool]
 
     def __init__(
@@ -117,16 +118,14 @@ class Line(Plain):
 
     @property
     def point(self) -> Vector:
-        """The point (3,) of the axis nearest to the point of the relation, relative to it."""
+        """Point (3,) of the axis nearest to the point of the relation, relative to it."""
         return read_only(np.cross(self.direction, self.moment))
 
     def _numbers(self) -> Numbers:
         bound, free = (self.about, self.along) if self.is_turn else (self.along, self.about)
-        line, other = (
-            read_only(bound * self.direction),
-            read_only(free * self.direction + bound * self.moment),
-        )
-        return (other, line) if self.is_turn else (line, other)
+        line = read_only(bound * self.direction)
+        moment = read_only(free * self.direction + bound * self.moment)
+        return (moment, line) if self.is_turn else (line, moment)
 
     @classmethod
     def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
@@ -134,24 +133,17 @@ class Line(Plain):
         size = float(np.linalg.norm(bound))
         if size == 0.0:
             along = float(np.linalg.norm(free))
-            axis = (
-                free / along
-                if along > 0.0
-                else like.direction
-                if like is not None
-                else np.array([1.0, 0.0, 0.0])
-            )
-            direction, moment = axis, np.zeros(3)
+            direction = np.array([1.0, 0.0, 0.0]) if like is None else like.direction
+            if along > 0.0:
+                direction = free / along
+            moment = np.zeros(3)
         else:
             direction = bound / size
             along = float(direction @ free)
             across = free - along * direction
-            if float(np.linalg.norm(across)) > _FARTHEST * size:
-                raise rule_error(
-                    "axis",
-                    f"the axis lies within {_FARTHEST:.0e} m",
-                    "it is farther away: use a six-vector",
-                )
+            if float(np.linalg.norm(across)) > _MAX_DISTANCE * size:
+                rule = f"the axis lies within {_MAX_DISTANCE:.0e} m"
+                raise rule_error("axis", rule, "it is farther away: use a six-vector")
             moment = across / size
         if cls.is_turn:
             return cls(direction, moment, about=size, along=along)
@@ -159,28 +151,28 @@ class Line(Plain):
 
 
 class LinearVelocityVector(Vector3):
-    """A vector (3,), m/s."""
+    """Vector (3,) [m/s]."""
 
     relation = "LinearVelocity"
     unit = "m/s"
 
 
 class AngularVelocityVector(Vector3):
-    """A vector (3,), rad/s."""
+    """Vector (3,) [rad/s]."""
 
     relation = "AngularVelocity"
     unit = "rad/s"
 
 
 class TwistVector(Vector6):
-    """A vector (6,): linear part in m/s, then angular part in rad/s."""
+    """Vector (6,): linear part [m/s], then angular part [rad/s]."""
 
     relation = "Twist"
     units = ("m/s", "rad/s")
 
 
 class AngularFirstTwist(Vector6):
-    """A vector (6,) in the order of the papers: angular part in rad/s, then linear part in m/s."""
+    """Vector (6,) in the order of the papers: angular part [rad/s], then linear part [m/s]."""
 
     relation = "Twist"
     units = ("m/s", "rad/s")
@@ -188,7 +180,7 @@ class AngularFirstTwist(Vector6):
 
 
 class InstantaneousScrewAxis(Line):
-    """A twist as a turn about a line (``about``, rad/s) and a motion along it (``along``, m/s)."""
+    """Twist as a rotation about a line (``about`` [rad/s]) and a motion along it (``along`` [m/s])."""
 
     relation = "Twist"
     units = ("rad/s", "m/s")
@@ -196,28 +188,28 @@ class InstantaneousScrewAxis(Line):
 
 
 class ForceVector(Vector3):
-    """A vector (3,), N."""
+    """Vector (3,) [N]."""
 
     relation = "Force"
     unit = "N"
 
 
 class TorqueVector(Vector3):
-    """A vector (3,), N m."""
+    """Vector (3,) [N m]."""
 
     relation = "Torque"
     unit = "N*m"
 
 
 class WrenchVector(Vector6):
-    """A vector (6,): force in N, then moment in N m."""
+    """Vector (6,): force [N], then moment [N m]."""
 
     relation = "Wrench"
     units = ("N", "N*m")
 
 
 class MomentFirstWrench(Vector6):
-    """A vector (6,) with the moment in N m first, then the force in N."""
+    """Vector (6,): moment [N m], then force [N]."""
 
     relation = "Wrench"
     units = ("N", "N*m")
@@ -225,7 +217,7 @@ class MomentFirstWrench(Vector6):
 
 
 class WrenchAxis(Line):
-    """A wrench as a force along its central axis (``along``, N) and a moment about it (``about``, N m)."""
+    """Wrench as a force along its central axis (``along`` [N]) and a moment (``about`` [N m])."""
 
     relation = "Wrench"
     units = ("N*m", "N")
@@ -236,42 +228,45 @@ class _Rate(Plain):
     what: str
     coord_of: OrientationCoord | PoseCoord | None
 
-    def find_violations(self, coord: Any) -> Sequence[Violation]:  # type: ignore[override]  # it depends on the pose held
-        """Return whether a velocity is not that of the orientation or pose, expressed in its reference orientation."""
-        of, what = self.coord_of, self.what
-        if of is None:
+    def find_violations(self, coord: Any) -> Sequence[Violation]:  # type: ignore[override]  # depends on the stored pose
+        """Return violations if a velocity is not that of the stored orientation or pose.
+
+        The velocity must be expressed in its reference orientation frame.
+        """
+        constant, what = self.coord_of, self.what
+        if constant is None:
             return []
-        broken = []
+        violations = []
         pairs = [
-            ("body", of.body, "body"),
-            ("ref_body", of.ref_body, "reference body"),
-            ("coord", of.ref_ori, ""),
+            ("body", constant.body, "body"),
+            ("ref_body", constant.ref_body, "reference body"),
+            ("coord", constant.ref_ori, ""),
         ]
-        if isinstance(of, PoseCoord):
-            pairs.append(("point", of.point, "point"))
-        for name, wanted, label in pairs:
-            given = getattr(coord, name)
-            if given != wanted and label:
+        if isinstance(constant, PoseCoord):
+            pairs.append(("point", constant.point, "point"))
+        for name, expected, label in pairs:
+            actual = getattr(coord, name)
+            if actual == expected:
+                continue
+            if label:
                 rule = f"{what} is that of its pose"
-                broken.append(Violation(rule, f"{label} {given}", f"{label} {wanted} of the pose"))
-            elif given != wanted:
+                sides = f"{label} {actual}", f"{label} {expected} of the pose"
+            else:
                 rule = f"{what} is expressed in the reference orientation frame of its orientation"
-                broken.append(
-                    Violation(
-                        rule, f"coordinate frame {given}", f"reference orientation frame {wanted}"
-                    )
-                )
-        return broken
+                sides = f"coordinate frame {actual}", f"reference orientation frame {expected}"
+            violations.append(Violation(rule, *sides))
+        return violations
 
 
 @dataclass(frozen=True, eq=False)
 class RotationMatrixRate(_Rate):
-    """The derivative (3, 3) of a rotation matrix, with the matrix: ``Rdot = [w] R``.
+    """Derivative (3, 3) of a rotation matrix, with the matrix: ``Rdot = [w] R``.
 
     Attributes:
-        matrix: the rotation matrix.
-        rate: its derivative, 1/s.
-        coord_of: the orientation that the matrix represents; when given, the velocity must be its.
+        matrix: (3, 3) rotation matrix.
+        rate: (3, 3) derivative [1/s].
+        coord_of: coordinates of the orientation; if given, the velocity must be that of this
+            orientation.
     """
 
     matrix: Vector
@@ -283,8 +278,8 @@ class RotationMatrixRate(_Rate):
     def __init__(
         self, matrix: ArrayLike, rate: ArrayLike, *, coord_of: OrientationCoord | None = None
     ) -> None:
-        turned = rotation_of(matrix, "rotation matrix")
-        initialize(self, matrix=turned, rate=array_of(rate, (3, 3), self.what), coord_of=coord_of)
+        rotation = rotation_of(matrix, "rotation matrix")
+        initialize(self, matrix=rotation, rate=array_of(rate, (3, 3), self.what), coord_of=coord_of)
         _require_skew(self.rate @ self.matrix.T, self.what)
 
     def _numbers(self) -> Numbers:
@@ -300,11 +295,11 @@ class RotationMatrixRate(_Rate):
 
 @dataclass(frozen=True, eq=False)
 class QuaternionRate(_Rate):
-    """The derivative (4,) of a unit quaternion, with the quaternion: ``qdot = 0.5 (w, 0) q``.
+    """Derivative (4,) of a unit quaternion, with the quaternion: ``qdot = 0.5 (w, 0) q``.
 
     Args:
         quat_xyzw: (4,) unit quaternion [x, y, z, w].
-        rate_xyzw: (4,) its derivative in 1/s, orthogonal to it.
+        rate_xyzw: (4,) derivative, orthogonal to the quaternion [1/s].
         coord_of: coordinates of the orientation; if given, the velocity must be that of this
             orientation.
     """
@@ -330,12 +325,8 @@ class QuaternionRate(_Rate):
         require_orthogonal(self.quat_xyzw, self.rate_xyzw, pair=pair, what=self.what)
 
     def _numbers(self) -> Numbers:
-        return (
-            read_only(
-                2.0
-                * quaternion_product(self.rate_xyzw, self.quat_xyzw * [-1.0, -1.0, -1.0, 1.0])[:3]
-            ),
-        )
+        conjugate = self.quat_xyzw * [-1.0, -1.0, -1.0, 1.0]
+        return (read_only(2.0 * quaternion_product(self.rate_xyzw, conjugate)[:3]),)
 
     @classmethod
     def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
@@ -346,11 +337,11 @@ class QuaternionRate(_Rate):
 
 @dataclass(frozen=True, eq=False)
 class EulerAngleRates(_Rate):
-    """The derivatives (3,) of Euler angles, rad/s, with the angles.
+    """Derivatives (3,) of Euler angles [rad/s], with the angles.
 
     Args:
         angles: Euler angles.
-        rates: (3,) their derivatives in rad/s, in the order of the sequence.
+        rates: (3,) derivatives in the order of the sequence [rad/s].
         coord_of: coordinates of the orientation; if given, the velocity must be that of this
             orientation.
     """
@@ -378,23 +369,25 @@ class EulerAngleRates(_Rate):
     def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
         if like is None:
             raise rule_error(
-                cls.what, "rates are rates of angles at an orientation", "no angles were given"
+                cls.what, "rates need the angles of an orientation", "no angles were given"
             )
         axes = _rate_axes(like.angles)
         if abs(float(np.linalg.det(axes))) < ROTATION_TOLERANCE:
-            rule = "rates are determined where no two axes of the angles coincide"
+            rule = "rates are determined only if no two axes of the angles coincide"
             raise rule_error(cls.what, rule, f"sequence {like.angles.sequence}")
         return cls(like.angles, np.linalg.solve(axes, numbers[0]), coord_of=like.coord_of)
 
 
 @dataclass(frozen=True, eq=False)
 class PoseMatrixRate(_Rate):
-    """The derivative (4, 4) of a homogeneous matrix, with the matrix: the twist of the frame at its own origin.
+    """Derivative (4, 4) of a homogeneous matrix, with the matrix.
+
+    It represents the twist of the frame at its own origin.
 
     Attributes:
-        matrix: the homogeneous matrix.
-        rate: its derivative.
-        coord_of: the pose of the matrix; when given, the twist must be that of its point, in its
+        matrix: (4, 4) homogeneous matrix.
+        rate: (4, 4) derivative [m/s, 1/s].
+        coord_of: coordinates of the pose; if given, the twist must be that of its point, in its
             reference axes.
     """
 
@@ -407,17 +400,17 @@ class PoseMatrixRate(_Rate):
     def __init__(
         self, matrix: ArrayLike, rate: ArrayLike, *, coord_of: PoseCoord | None = None
     ) -> None:
-        made = HomogeneousMatrix(matrix)
+        pose = HomogeneousMatrix(matrix)
         initialize(
-            self, matrix=made.matrix, rate=array_of(rate, (4, 4), self.what), coord_of=coord_of
+            self, matrix=pose.matrix, rate=array_of(rate, (4, 4), self.what), coord_of=coord_of
         )
         if self.rate[3].any():
             raise rule_error(self.what, "its last row is zero", np.array2string(self.rate[3]))
         _require_skew(self.rate[:3, :3] @ self.matrix[:3, :3].T, self.what)
         if coord_of is not None:
-            broken = made.find_violations(coord_of)
-            if broken:
-                raise SemanticError.of(self.what, broken)
+            violations = pose.find_violations(coord_of)
+            if violations:
+                raise SemanticError.of(self.what, violations)
 
     def _numbers(self) -> Numbers:
         return self.rate[:3, 3], _unskew(self.rate[:3, :3] @ self.matrix[:3, :3].T)
@@ -441,13 +434,15 @@ def _require_skew(m: Vector, what: str) -> None:
 
 
 def _rate_axes(angles: EulerAngles) -> Vector:
-    """Return the axes (3, 3), as columns in the reference frame, about which the rates of Euler angles turn."""
+    """Return the rotation axes (3, 3) of Euler angle rates, as columns in the reference frame."""
     sequence, values = angles.sequence, angles.angles
     is_fixed = sequence.islower()  # fixed axes are moving axes in the opposite order
     order = (2, 1, 0) if is_fixed else (0, 1, 2)
-    before, axes = np.eye(3), np.zeros((3, 3))
+    rotation, axes = np.eye(3), np.zeros((3, 3))
     for i in order:
         letter = "xyz".index(sequence[i].lower())
-        axes[:, i] = before[:, letter]
-        before = before @ rotation_class().from_rotvec(np.eye(3)[letter] * values[i]).as_matrix()
+        axes[:, i] = rotation[:, letter]
+        rotation = (
+            rotation @ rotation_class().from_rotvec(np.eye(3)[letter] * values[i]).as_matrix()
+        )
     return axes
