@@ -149,14 +149,14 @@ def test_what_pinocchio_cannot_hold_is_refused() -> None:
     ):
         to_pinocchio(OFF_FRAME, pin.SE3)
     with pytest.raises(
-        SemanticError, match=r"poses, twists and wrenches \(a SemanticForce\); numbers\[0\]"
+        SemanticError, match=r"poses, twists and wrenches \(a SemanticForce\); use numbers\[0\]"
     ):
         to_pinocchio(VECTORS[3], pin.Force)
     with pytest.raises(
         SemanticError, match=r"it has linear and angular \(a SE3 has no linear, no angular\)"
     ):
         from_pinocchio(pin.SE3.Identity(), TWIST.coord)
-    with pytest.raises(SemanticError, match="the coordinates say what the numbers mean"):
+    with pytest.raises(SemanticError, match="coordinates give the semantics of the numbers"):
         from_pinocchio(pin.SE3.Identity(), "hand")  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match=r"reference frame of pinocchio 'LOCALE'.*'LOCAL'"):
         pinocchio_twist("LOCALE", frame="{g}|C", world="{h}|D")
@@ -330,12 +330,14 @@ def test_what_a_message_cannot_say_is_refused() -> None:
         SemanticError, match=r"has the members x, y, z, itself or in vector \(a Simple"
     ):
         from_ros(quaternion(), VECTORS[1].coord)
-    with pytest.raises(SemanticError, match=r"all four numbers are 0\); the sender never set it"):
+    with pytest.raises(SemanticError, match=r"all four numbers are 0\); the sender did not set it"):
         from_ros(pose_message(), POSE.coord)
     two, three = {"x": 1.0, "y": 2.0}, {"x": 1.0, "y": 2.0, "z": 3.0}
     with pytest.raises(SemanticError, match=r"it has the members x, y, z \(a dict has no z\)"):
         from_ros({"linear": three, "angular": two}, TWIST.coord)
-    with pytest.raises(SemanticError, match=r"a relation with numbers goes out \(TwistCoord"):
+    with pytest.raises(
+        SemanticError, match=r"the argument is a relation with numbers \(TwistCoord"
+    ):
         to_ros(TWIST.coord)  # type: ignore[arg-type]
 
 
@@ -415,7 +417,7 @@ def test_what_kdl_cannot_hold_is_refused() -> None:
         SemanticError, match=r"a rotation has the elements \[0, 0\] to \[2, 2\] \(a Vector\)"
     ):
         from_kdl(Kdl.Vector(1, 2, 3), ORIENTATION.coord)
-    with pytest.raises(SemanticError, match="a relation with numbers goes out"):
+    with pytest.raises(SemanticError, match="the argument is a relation with numbers"):
         to_kdl(TWIST.coord, Kdl)  # type: ignore[arg-type]
 
 
@@ -475,7 +477,7 @@ def test_drake_has_the_rotational_part_first() -> None:
     assert to_drake(TWIST, Spatial).vector.tolist() == [0.4, 0.5, 0.6, 0.1, 0.2, 0.3]
     same(from_drake([1.0, 2.0, 3.0], VECTORS[3].coord), VECTORS[3])
     with pytest.raises(
-        SemanticError, match=r"twists and wrenches \(a SemanticForce\); numbers\[0\]"
+        SemanticError, match=r"twists and wrenches \(a SemanticForce\); use numbers\[0\]"
     ):
         to_drake(VECTORS[3], Spatial)
 

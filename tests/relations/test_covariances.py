@@ -246,11 +246,11 @@ FREE = SemanticPose(
     [
         (
             lambda: LOOSE.change_coordinate_frame(AXES),
-            "change_coordinate_frame carries a covariance along",
+            "change_coordinate_frame propagates a covariance",
         ),
         (
             lambda: POSE.with_representation(VectorAndRotationVector).inverse(),
-            "inverse carries a covariance .*use inverse2",
+            "inverse propagates a covariance .*use inverse2",
         ),
         (
             lambda: FREE.with_covariance(np.eye(6)),
@@ -261,7 +261,7 @@ FREE = SemanticPose(
         (lambda: POSITION.with_covariance(np.eye(6)), r"must have shape \(3, 3\), not \(6, 6\)"),
         (
             lambda: differentiate(POSE, POSE, 0.1),
-            r"at two times .* is not known .*with_covariance\(None\)",
+            r"at two times is unknown .*with_covariance\(None\)",
         ),
         (
             lambda: from_dict({**to_dict(POSE), "covariance": {"axes": "b"}}),

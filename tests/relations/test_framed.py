@@ -163,7 +163,9 @@ def test_representations_of_ones_own_in_json(cls: Any) -> None:
     np.testing.assert_allclose(doubled.representation.centimetres, 2 * np.arange(6.0))
     with pytest.raises(UnknownNameError, match="'mine'"):
         from_dict(data)
-    with pytest.raises(SemanticError, match=r"a name of one's own is not built-in .TwistVector"):
+    with pytest.raises(
+        SemanticError, match=r"the name of a custom representation is not built-in .TwistVector"
+    ):
         from_dict(data, representations={"TwistVector": TwistVector})
 
 

@@ -63,7 +63,7 @@ def scene(joint: Joint = Fixed()) -> SceneGraph:  # noqa: B008 - a value
         (lambda: PoseCoord("(g)|C", "{h}|D", "[h]"), r"write '\{g\}\|C'"),
         (lambda: PoseCoord("g|C", "{h}|D", "[h]"), r"write '\{g\}\|C'"),
         (lambda: PositionCoord("{g}|C", "h|D", "[h]"), r"write 'g\|C'"),
-        (lambda: PositionCoord("g", "h|D", "[h]"), r"say which body it is fixed to: 'g\|Body'"),
+        (lambda: PositionCoord("g", "h|D", "[h]"), r"add the body to which it is fixed: 'g\|Body'"),
         (lambda: TwistCoord("g|C", "h|D", "[h]"), "write 'D'"),
         (lambda: OrientationCoord("a|C", "[b]|D", "[b]"), r"write '\[a\]\|C'"),
         (lambda: PositionCoord("e | C", "h|D", "[h]"), r"write 'e\|C'"),
@@ -86,12 +86,9 @@ def scene(joint: Joint = Fixed()) -> SceneGraph:  # noqa: B008 - a value
         (lambda: SemanticPose(AT, MATRIX), "use a SemanticPosition"),
         (
             lambda: SemanticPose(POSE.coord, [0, 0, 0, 1, 0, 0, 0]),
-            r"or give a tmkit.Pose, VectorAndQuaternion\(",
+            r"or use a tmkit.Pose, VectorAndQuaternion\(",
         ),
-        (
-            lambda: SemanticPosition(AT, np.zeros((3, 1))),
-            "or say what they are by a representation of a Position",
-        ),
+        (lambda: SemanticPosition(AT, np.zeros((3, 1))), "or use a representation of a Position"),
         (lambda: SemanticPosition(AT, ["1", "2", "3"]), r"it has numbers of shape \(3,\)"),
         (
             lambda: SemanticOrientation(POSE.orientation.coord, [1, 1, 0, 0]),
@@ -104,12 +101,12 @@ def scene(joint: Joint = Fixed()) -> SceneGraph:  # noqa: B008 - a value
         (lambda: EulerAngles([0.1, 0, 0], "rpy"), "as ZYX or xyz"),
         (
             lambda: POSE.compose(POSE.coord),
-            r"give it numbers: SemanticPose\(coordinates, numbers\), or use apply",
+            r"add numbers: SemanticPose\(coordinates, numbers\), or use apply",
         ),
-        (lambda: POSE.compose(MATRIX), r"say what they mean: SemanticPose\(PoseCoord\("),
+        (lambda: POSE.compose(MATRIX), r"add coordinates: SemanticPose\(PoseCoord\("),
         (
             lambda: POSE.compose(SemanticPose(PoseCoord("{x}|X", "{y}|Y", "[y]"), MATRIX)),
-            "compose with what lies between them first, or turn one round with inverse2",
+            "compose with the relation between them first, or invert one with inverse2",
         ),
         (
             lambda: POSE.inverse(),
@@ -117,12 +114,12 @@ def scene(joint: Joint = Fixed()) -> SceneGraph:  # noqa: B008 - a value
         ),
         (
             lambda: TWIST.change_point([1, 2, 3]),
-            r"say what they mean: SemanticPosition\(PositionCoord\(",
+            r"add coordinates: SemanticPosition\(PositionCoord\(",
         ),
         (lambda: TWIST.change_coordinate_frame("g"), r"SemanticOrientation\(OrientationCoord\("),
         (
             lambda: TWIST.linear.change_point(SemanticPosition(AT, [1, 2, 3]), AT),
-            "give it numbers: SemanticPosition",
+            "add numbers: SemanticPosition",
         ),
         (
             lambda: SemanticPose.of(POSE.position, np.eye(3)),
@@ -146,7 +143,7 @@ def scene(joint: Joint = Fixed()) -> SceneGraph:  # noqa: B008 - a value
         ),
         (
             lambda: apply("changePoint", TWIST, AT),
-            "give numbers to the others, or take .coord of these",
+            "add numbers to all operands, or pass .coord of each",
         ),
         (lambda: apply("compose"), r"there is no compose of these operands \(nothing\)"),
         (
@@ -207,7 +204,7 @@ def test_meaningless_things_are_told_what_to_do(mistake: Callable[[], Any], advi
         (lambda: POSE * 2, TypeError, r"is not added, subtracted or multiplied"),
         (lambda: 2 * POSE, TypeError, r"is not added, subtracted or multiplied"),
         (lambda: TWIST + TWIST, TypeError, r"a\.compose\(b\)"),
-        (lambda: -TWIST, TypeError, r"a\.inverse\(\) turns one round"),
+        (lambda: -TWIST, TypeError, r"a\.inverse\(\) inverts one"),
         (
             lambda: np.array(POSE),
             TypeError,

@@ -171,11 +171,9 @@ def test_operations_that_do_not_exist() -> None:
 def test_values_cannot_be_changed() -> None:
     """Coordinates and relations are immutable."""
     coord = TwistCoord("e|C", "D", "[r]")
-    with pytest.raises(
-        AttributeError, match="a TwistCoord cannot be changed; 'point' was to be set"
-    ):
+    with pytest.raises(AttributeError, match="a TwistCoord is immutable; 'point' cannot be set"):
         coord.point = "f"
-    with pytest.raises(AttributeError, match="cannot be changed"):
+    with pytest.raises(AttributeError, match="is immutable"):
         SemanticTwist(coord, np.zeros(6)).coord = coord
     with pytest.raises(ValueError, match="read-only"):
         SemanticTwist(coord, np.zeros(6)).numbers[0][0] = 1.0

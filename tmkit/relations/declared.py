@@ -51,8 +51,8 @@ def declares(
         arguments: semantics of the arguments, by name; other arguments are not checked.
 
     Raises:
-        TypeError: if a declaration is no semantics or coordinates, or an argument is unknown; raised
-            at decoration.
+        TypeError: if a declaration is no semantics or coordinates, or an argument is unknown;
+            raised at decoration.
     """
     for name, declared in {**arguments, "returns": returns}.items():
         if not isinstance(declared, Semantics) and not (name == "returns" and declared is None):
@@ -95,7 +95,7 @@ def declares(
 def _find_mismatches(
     what: str, declared: Semantics, value: object, bindings: dict[str, str]
 ) -> list[Violation]:
-    """Return the differences of a value from its declaration, and bind variables in ``bindings``."""
+    """Return the differences of a value from its declaration, and bind variables."""
     coord = value.coord if isinstance(value, SemanticRelation) else value
     if getattr(coord, "relation", None) != declared.relation:
         return [Violation(f"{what} is a {declared.relation}", type(value).__name__)]

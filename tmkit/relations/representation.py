@@ -241,7 +241,7 @@ class Multiplied(Plain):
 
 
 class OfFrames(Plain):
-    """Base class of poses between frames, whose points are the origins of the orientation frames."""
+    """Base class of poses between frames, whose points are the frames' origins."""
 
     what: ClassVar[str]
 

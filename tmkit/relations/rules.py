@@ -59,7 +59,7 @@ class _Check:
         self.violations.append(violation)
 
     def require_step(self, name: str, own: str, rule: str, repair: str = "") -> None:
-        """Require a field of the change, the second operand, to equal a field of the first operand."""
+        """Require a field of the change (second operand) to equal a field of the first operand."""
         x, by = self.operands[:2]
         action = "begins" if name.startswith("ref_") else "ends"
         preposition = "on" if name.endswith("body") else "at"
@@ -94,7 +94,7 @@ def _raise_undefined(operation: str, *operands: object) -> NoReturn:
 
 
 def _require_matrix(check: _Check, x: Any, coord: str, ref_ori: str) -> None:
-    """Require the result of a rotation matrix to be expressed in its reference orientation frame."""
+    """Require the result of a matrix to be expressed in its reference orientation frame."""
     if isinstance(x, _MATRIX_LIKE) and x.coord == x.ref_ori:
         rule = (
             "a rotation matrix, and with it a homogeneous matrix, is expressed in its reference"
@@ -144,7 +144,7 @@ def _opposite_field(name: str, fields: tuple[str, ...]) -> str:
 
 
 def inverse2(x: sem.Semantics) -> Any:
-    """Return the coordinates of the inverse of an orientation or pose, in its own reference frame."""
+    """Return the coordinates of the inverse, expressed in its own reference frame."""
     if not isinstance(x, _MATRIX_LIKE):
         _raise_undefined("inverse2", x)
     check = _Check("inverse2", x)
@@ -243,7 +243,7 @@ def orientation_of(x: sem.PoseCoord) -> sem.OrientationCoord:
 
 
 def pose_of(position: sem.PositionCoord, orientation: sem.OrientationCoord) -> sem.PoseCoord:
-    """Return the coordinates of the pose of a position and an orientation between the same bodies."""
+    """Return the coordinates of the pose of a position and an orientation."""
     if not isinstance(position, sem.PositionCoord) or not isinstance(
         orientation, sem.OrientationCoord
     ):
@@ -260,9 +260,10 @@ def pose_of(position: sem.PositionCoord, orientation: sem.OrientationCoord) -> s
 def integrate(x: sem.Coord) -> sem.Coord:
     """Return the coordinates of the displacement by a constant velocity.
 
-    A twist must have the origin of its coordinate frame g as its point. It gives the pose of g after
-    the motion relative to before: ``({g}|C, {g}|D, [g])``. An angular velocity gives an orientation
-    of its coordinate frame likewise, and a linear velocity the displacement of its point.
+    A twist must have the origin of its coordinate frame g as its point. It gives the pose of g
+    after the motion relative to before: ``({g}|C, {g}|D, [g])``. An angular velocity gives an
+    orientation of its coordinate frame likewise, and a linear velocity the displacement of its
+    point.
     """
     if isinstance(x, sem.TwistCoord):
         if x.point != x.coord:
@@ -462,7 +463,7 @@ def change_ref_ori(x: sem.Semantics, by: sem.OrientationCoord) -> Any:
 def change_coord(
     x: sem.Semantics, by: sem.OrientationCoord, *, is_matrix: bool | None = None
 ) -> Any:
-    """Return the coordinates expressed in another frame; matrices allow only their reference frame."""
+    """Return the coordinates in another frame; matrices allow only their reference frame."""
     if not isinstance(by, sem.OrientationCoord) or not hasattr(x, "coord"):
         _raise_undefined("change_coordinate_frame", x, by)
     check = _Check("change_coordinate_frame", x, by)

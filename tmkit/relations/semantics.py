@@ -237,7 +237,7 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDictMeta):
         return cls._of(*(read_name(names[name], name) for name in cls.fields))
 
     def notation(self) -> tuple[str, ...]:
-        """Return target, reference and, of coordinates, frame of expression in the papers' notation."""
+        """Return target, reference and any frame of expression in the papers' notation."""
         return self._of(*map(quote_name, self[1:]))._notation()
 
     def _notation(self) -> tuple[str, ...]:
@@ -249,7 +249,7 @@ class Semantics(tuple[str, ...], metaclass=_WithoutDictMeta):
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a {type(self).__name__} is immutable; '{name}' cannot be set")
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         return tuple.__new__, (type(self), (*self,))
 
     def replace(

@@ -329,7 +329,7 @@ def nees_of_errors(
     return Nees(sum(squared for squared, _ in distances) / count, lower, upper, count, degrees)
 
 
-_SHORT_STEP = 1e-3
+_SHORT_FUSION_STEP = 1e-3
 """Length of a step [m or rad] below which it may be caused by rounding."""
 
 
@@ -393,7 +393,7 @@ def fuse(
         mean = mean @ Pose.exp(step)
         steps, length = steps + 1, float(np.linalg.norm(step))
         is_converged = length <= tolerance or (
-            length < _SHORT_STEP and _is_rounding(step, information, estimates)
+            length < _SHORT_FUSION_STEP and _is_rounding(step, information, estimates)
         )
     errors = [PoseMeasurement(estimate).compare(mean)[0] for estimate in estimates]
     cost = 0.5 * sum(

@@ -7,7 +7,7 @@ matrices are rejected, and the message lists the eigenvalues.
 
 A twist is six numbers [v, omega] [m/s, rad/s], linear part first. The velocity v is that of the
 point of the body at the *origin* of the frame of expression. The angular velocity omega and v are
-in the axes of that frame. A change of frame is linear, so the covariance transforms exactly::
+in the axes of that frame. A change of frame is linear, so the covariance transforms exactly:
 
     another frame:   V_P = Ad(X_PC) V_C              both origin and axes change
     another point:   v' = v + omega x p              the origin moves by p, the axes stay

@@ -1,17 +1,17 @@
 """Conversion of relations from and to other libraries, without importing them.
 
-====================================  =================================================================================
-ROS (geometry_msgs, nav_msgs)         :func:`from_ros`, :func:`to_ros`: messages of ROS 1 and 2, or plain dictionaries
-pinocchio                             :func:`from_pinocchio`, :func:`to_pinocchio`: ``SE3``, ``Motion``, ``Force``;
-                                      coordinates for ``LOCAL``, ``WORLD`` and
-                                      ``LOCAL_WORLD_ALIGNED``: :func:`pinocchio_twist`,
-                                      :func:`pinocchio_wrench`
-KDL                                   :func:`from_kdl`, :func:`to_kdl`: ``Frame``, ``Twist``, ``Wrench``, ``Rotation``,
-                                      ``Vector``
-Drake                                 :func:`from_drake`, :func:`to_drake`: ``RigidTransform``, ``SpatialVelocity``,
-                                      ``SpatialForce``; names in the monogram notation:
-                                      :func:`drake_name`
-====================================  =================================================================================
+==========================  ====================================================================
+ROS                         :func:`from_ros`, :func:`to_ros`: ROS 1 and 2 messages, or dictionaries
+pinocchio                   :func:`from_pinocchio`, :func:`to_pinocchio`: ``SE3``, ``Motion``,
+                            ``Force``; coordinates for ``LOCAL``, ``WORLD`` and
+                            ``LOCAL_WORLD_ALIGNED``: :func:`pinocchio_twist`,
+                            :func:`pinocchio_wrench`
+KDL                         :func:`from_kdl`, :func:`to_kdl`: ``Frame``, ``Twist``, ``Wrench``,
+                            ``Rotation``, ``Vector``
+Drake                       :func:`from_drake`, :func:`to_drake`: ``RigidTransform``,
+                            ``SpatialVelocity``, ``SpatialForce``; names in the monogram notation:
+                            :func:`drake_name`
+==========================  ====================================================================
 
 The argument of a conversion has numbers, and coordinates give their semantics: ``from_kdl(twist,
 TwistCoord("g|C", "D", "[h]"))``. If the object has semantics too (the ``frame_id`` of a message),

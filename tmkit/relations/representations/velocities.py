@@ -88,8 +88,8 @@ class Line(Plain):
 
     Args:
         direction: (3,) unit vector along the line.
-        moment: (3,) cross product of a point of the line, relative to the point of the relation, and
-            the direction [m].
+        moment: (3,) cross product of a point of the line, relative to the point of the relation,
+            and the direction [m].
         about: intensity about the line: angular velocity [rad/s], or moment of a wrench [N m].
         along: intensity along the line: linear velocity [m/s], or force of a wrench [N].
     """
@@ -180,7 +180,7 @@ class AngularFirstTwist(Vector6):
 
 
 class InstantaneousScrewAxis(Line):
-    """Twist as a rotation about a line (``about`` [rad/s]) and a motion along it (``along`` [m/s])."""
+    """Twist as rotation about a line (``about`` [rad/s]) and motion along it (``along`` [m/s])."""
 
     relation = "Twist"
     units = ("rad/s", "m/s")

@@ -175,7 +175,7 @@ class SemanticRelation:
     def _from_value(
         cls, coord: Any, kind: Any, value: Value, covariance: Vector | None = None
     ) -> Self:
-        """Create a relation from a value and a class of representations that allows its coordinates."""
+        """Create a relation from a value and a representation class that allows it."""
         size = len(value) if isinstance(value, np.ndarray) and value.ndim > 1 else None
         return cls._from_form(form_of(coord, kind, size, covariance is not None), value, covariance)
 
@@ -195,7 +195,8 @@ class SemanticRelation:
         if isinstance(values, Pose) and () in self.by_shape:
             return self.by_shape[()](values)
         shape = np.shape(getattr(values, "magnitude", values))
-        # The keys are the shapes of one relation, of a batch, and of representations of batches only.
+        # The keys are the shapes of one relation, of a batch, and of representations of batches
+        # only.
         keys = shape, shape[1:], ("N", *shape[1:])
         create = next((self.by_shape[key] for key in keys if key and key in self.by_shape), None)
         if create is None:
@@ -235,7 +236,7 @@ class SemanticRelation:
 
     @property
     def covariance_axes(self) -> str:
-        """Frame of the axes of a covariance: the frame of a pose or orientation, else of expression."""
+        """Frame of the covariance: that of the pose or orientation, else of expression."""
         coord = self._form.coord
         return str(getattr(coord, "ori", coord.coord))
 
@@ -261,7 +262,7 @@ class SemanticRelation:
         return self._with_value(form, Pose.from_array(value) if value.shape == (7,) else value)
 
     def __getattr__(self, name: str) -> Any:
-        """Compute the representation on first use; raise AttributeError with hints for other names."""
+        """Compute the representation on first use; raise AttributeError for other names."""
         if name == "_representation":
             form, value = self._state
             self._representation = form.kind.of(tuple(map(read_only, self._numbers_of(value))))
@@ -293,8 +294,8 @@ class SemanticRelation:
         del other
         raise TypeError(
             f"a {type(self).__name__} is not added, subtracted or multiplied: a.compose(b) composes"
-            " two of one kind, a.inverse() inverts one, and change_point, change_coordinate_frame and"
-            " similar methods change its semantics"
+            " two of one kind, a.inverse() inverts one, and change_point, change_coordinate_frame"
+            " and similar methods change its semantics"
         )
 
     __add__ = __sub__ = __mul__ = __matmul__ = __rmul__ = __rmatmul__ = _raise_no_operator
@@ -435,8 +436,8 @@ class SemanticRelation:
         """Return the inverse of the relation, expressed in the same frame.
 
         Raises:
-            SemanticError: if the representation does not allow the result, as a matrix does not; see
-                ``inverse2``.
+            SemanticError: if the representation does not allow the result, as a matrix does not;
+                see ``inverse2``.
         """
         try:
             return self._apply_unary("inverse")

@@ -25,8 +25,8 @@ class _Constant(SemanticRelation):
     def change_reference_body(self, by: str | _Constant) -> Self:
         """Return the relation relative to another body, rigidly joined to its reference body.
 
-        ``by`` is a constant position, orientation or pose between the two bodies, in either direction,
-        or the name of the new body. The rigid connection is not checked.
+        ``by`` is a constant position, orientation or pose between the two bodies, in either
+        direction, or the name of the new body. The rigid connection is not checked.
 
         Raises:
             SemanticError: if ``by`` is not a relation of the reference body.
@@ -34,7 +34,7 @@ class _Constant(SemanticRelation):
         return self._with_coord(rules.change_ref_body(self.coord, _coord_or_name(by)))
 
     def change_body(self, by: str | _Constant) -> Self:
-        """Return the relation of another body, rigidly joined to the body, with the same point and frame.
+        """Return the same relation of another body that is rigidly joined to the body.
 
         ``by`` is as for :meth:`change_reference_body`, of the body in place of its reference body.
 
@@ -180,8 +180,9 @@ class _OfFrames(_Constant):
 class SemanticOrientation(_OfFrames):
     """Orientation with numbers.
 
-    The argument is a rotation matrix (3, 3) with the axes in the reference frame as columns, a unit
-    quaternion (4,), vector part first, a rotation vector (3,) [rad], or a representation.
+    The argument is a rotation matrix (3, 3), a unit quaternion (4,), vector part first, a rotation
+    vector (3,) [rad], or a representation. Columns of the matrix are the axes in the reference
+    frame.
     """
 
     __slots__ = ()
@@ -268,7 +269,7 @@ class SemanticPose(_OfFrames):
 
     @property
     def orientation(self) -> SemanticOrientation:
-        """Orientation of the pose, as a matrix if the coordinates allow it, else a rotation vector."""
+        """Orientation of the pose, as a matrix if possible, else as a rotation vector."""
         coord = rules.orientation_of(self.coord)
         representation = (
             reps.RotationMatrix if coord.coord == coord.ref_ori else reps.RotationVector
@@ -307,8 +308,8 @@ class SemanticPose(_OfFrames):
         so errors of the orientation move the new point.
 
         Raises:
-            SemanticError: if ``by`` does not begin at the point, or the representation does not allow
-                it.
+            SemanticError: if ``by`` does not begin at the point, or the representation does not
+                allow it.
         """
         return apply_binary("change_point", self, by)
 

@@ -22,7 +22,7 @@ _CACHE_SIZE = 4096
 
 
 class Form:
-    """Properties of a relation without its numbers, cached so that equal forms are mostly identical.
+    """Properties of a relation without its numbers; equal forms are mostly one cached object.
 
     Attributes:
         coord: coordinates of the relation.

@@ -62,7 +62,7 @@ def inverse(a: Value) -> Value:
 
 
 def inverse_in_axes(a: Value) -> Value:
-    """Return poses with the opposite translation and the inverse rotation, both in the same axes."""
+    """Return poses with opposite translation and inverse rotation, both in the same axes."""
     return (
         Pose.from_array(_INVERSION_SIGNS * a.as_array())
         if type(a) is Pose

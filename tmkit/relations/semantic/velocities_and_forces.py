@@ -34,7 +34,7 @@ class _Vectors(SemanticRelation):
     operations: ClassVar[dict[str, Operation]] = _SHARED
 
     def _change_point_with(self, by: SemanticPosition, free: Any, free_relation: str) -> Self:
-        """Return the vector at another point: its sum with the cross product of a free one and a step.
+        """Return the vector at another point: its sum with ``free x step``.
 
         Args:
             by: position of the new point relative to the old one.
@@ -85,9 +85,9 @@ class _Velocity(_Vectors):
     def change_reference_body(self, by: SemanticRelation | str) -> Self:
         """Return the velocity relative to another body.
 
-        ``by`` is the velocity of the old reference body relative to the new one, at the same point and
-        of the same kind. For rigidly joined bodies it may also be a position, orientation or pose
-        between them, or the name of the new body. The rigid connection is not checked.
+        ``by`` is the velocity of the old reference body relative to the new one, at the same point
+        and of the same kind. For rigidly joined bodies it may also be a position, orientation or
+        pose between them, or the name of the new body. The rigid connection is not checked.
 
         Raises:
             SemanticError: if the operands do not chain.
@@ -196,7 +196,8 @@ class SemanticTwist(_Six, _Velocity):
     def change_point(self, by: SemanticPosition) -> Self:
         """Return the twist at another point of the body: ``v + w x a``, and the same ``w``.
 
-        ``by`` is the position ``a`` of the new point relative to the old one, in the axes of the twist.
+        ``by`` is the position ``a`` of the new point relative to the old one, in the axes of the
+        twist.
 
         Raises:
             SemanticError: if ``by`` does not begin at the point, or is expressed elsewhere.
@@ -236,7 +237,7 @@ class SemanticTwist(_Six, _Velocity):
         return SemanticPose._from_value(coord, reps.HomogeneousMatrix, displacement, covariance)
 
     def power(self, wrench: SemanticRelation) -> float | Vector:
-        """Return the power of a wrench [W], a float or (N,); of uncertain operands that of the means.
+        """Return the power of a wrench [W], a float or (N,), from the means.
 
         Raises:
             SemanticError: if the operands do not match.
@@ -314,7 +315,7 @@ class SemanticWrench(_Six):
         return apply_binary("change_point", self, by)
 
     def dot(self, twist: SemanticTwist) -> float | Vector:
-        """Return the power on a twist [W], a float or (N,); of uncertain operands that of the means.
+        """Return the power on a twist [W], a float or (N,), from the means.
 
         Raises:
             SemanticError: if bodies, points or frames of expression differ.
