@@ -27,7 +27,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import ClassVar, Generic, ParamSpec, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from numpy.typing import ArrayLike
 
@@ -37,13 +37,66 @@ from tmkit.relations.semantics import PoseCoord, Semantics
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on, rule_error
 from tmkit.spatial import Pose
 
-_Arguments = ParamSpec("_Arguments")
-_Result = TypeVar("_Result")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def declares(
-    *, returns: Semantics | None = None, **arguments: Semantics
-) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
+class _Declaration:
+    """Decorator that checks the semantics of a function's arguments and result.
+
+    Args:
+        arguments: semantics of the arguments, by name.
+        result: semantics of the result, or None.
+    """
+
+    def __init__(self, arguments: dict[str, Semantics], result: Semantics | None) -> None:
+        self._arguments, self._result = arguments, result
+
+    def __call__(self, function: _Function) -> _Function:
+        """Return the function with checks of its arguments and result.
+
+        Raises:
+            TypeError: if a declared argument is unknown.
+        """
+        signature = inspect.signature(function)
+        for name in self._arguments:
+            if name not in signature.parameters:
+                raise TypeError(f"{function.__name__} has no argument '{name}' to declare")
+
+        @functools.wraps(function)
+        def check_call(*args: object, **kwargs: object) -> Any:
+            if not checks_are_on():
+                return function(*args, **kwargs)
+            bindings: dict[str, str] = {}
+            values = signature.bind(*args, **kwargs).arguments
+            self._check_arguments(function.__name__, values, bindings)
+            result = function(*args, **kwargs)
+            self._check_result(function.__name__, result, bindings)
+            return result
+
+        return cast("_Function", check_call)
+
+    def _check_arguments(
+        self, function: str, values: dict[str, object], bindings: dict[str, str]
+    ) -> None:
+        """Raise SemanticError if arguments differ from their declarations."""
+        violations: list[Violation] = []
+        for name, declared in self._arguments.items():
+            if name in values:
+                what = f"argument {name}"
+                violations += _find_mismatches(what, declared, values[name], bindings)
+        if violations:
+            raise SemanticError.of(function, violations)
+
+    def _check_result(self, function: str, value: object, bindings: dict[str, str]) -> None:
+        """Raise SemanticError if the result differs from its declaration."""
+        if self._result is None:
+            return
+        violations = _find_mismatches("the result", self._result, value, bindings)
+        if violations:
+            raise SemanticError.of(function, violations)
+
+
+def declares(*, returns: Semantics | None = None, **arguments: Semantics) -> _Declaration:
     """Return a decorator that checks the semantics of a function's arguments and result.
 
     Args:
@@ -61,35 +114,7 @@ def declares(
                 f"'{name}' is declared by coordinates or semantics, such as {example}, not by"
                 f" {declared!r}"
             )
-
-    def decorate(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-        signature = inspect.signature(function)
-        for name in arguments:
-            if name not in signature.parameters:
-                raise TypeError(f"{function.__name__} has no argument '{name}' to declare")
-
-        @functools.wraps(function)
-        def check_call(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
-            if not checks_are_on():
-                return function(*args, **kwargs)
-            bindings: dict[str, str] = {}
-            values = signature.bind(*args, **kwargs).arguments
-            violations: list[Violation] = []
-            for name, declared in arguments.items():
-                if name in values:
-                    what = f"argument {name}"
-                    violations += _find_mismatches(what, declared, values[name], bindings)
-            if not violations:
-                result = function(*args, **kwargs)
-                if returns is not None:
-                    violations = _find_mismatches("the result", returns, result, bindings)
-            if violations:
-                raise SemanticError.of(function.__name__, violations)
-            return result
-
-        return check_call
-
-    return decorate
+    return _Declaration(arguments, returns)
 
 
 def _find_mismatches(

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,8 @@ from tmkit.relations.violations import SemanticError, Violation, rule_error
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
+
+    from tmkit.relations.semantics import Coord, OrientationCoord, PoseCoord
 
 Vector = NDArray[np.float64]
 Numbers = tuple[Vector, ...]
@@ -65,7 +67,7 @@ class Representation(Protocol):
         """
         ...
 
-    def find_violations(self, coord: Any) -> Sequence[Violation]:
+    def find_violations(self, coord: Coord) -> Sequence[Violation]:
         """Return the rules that a relation with these coordinates violates in this form."""
         ...
 
@@ -212,7 +214,7 @@ class Plain:
         raise NotImplementedError
 
     @classmethod
-    def find_violations(cls, coord: Any) -> Sequence[Violation]:
+    def find_violations(cls, coord: Coord) -> Sequence[Violation]:
         """Return no violations: all coordinates are allowed."""
         del coord
         return ()
@@ -224,8 +226,9 @@ class Multiplied(Plain):
     what: ClassVar[str]
 
     @classmethod
-    def find_violations(cls, coord: Any) -> Sequence[Violation]:
+    def find_violations(cls, coord: Coord) -> Sequence[Violation]:
         """Return a violation if the coordinate frame is not the reference orientation frame."""
+        coord = cast("OrientationCoord | PoseCoord", coord)
         if coord.coord == coord.ref_ori:
             return []
         free = (
@@ -246,8 +249,9 @@ class OfFrames(Plain):
     what: ClassVar[str]
 
     @classmethod
-    def find_violations(cls, coord: Any) -> Sequence[Violation]:
+    def find_violations(cls, coord: Coord) -> Sequence[Violation]:
         """Return violations if the relation is not between two frames."""
+        coord = cast("PoseCoord", coord)
         violations = []
         sides = (("", coord.point, coord.ori), ("reference ", coord.ref_point, coord.ref_ori))
         for side, point, ori in sides:
@@ -266,8 +270,9 @@ class FrameToFrame(OfFrames, Multiplied):
     """Base class of coordinate transforms between two frames, expressed in the reference frame."""
 
     @classmethod
-    def find_violations(cls, coord: Any) -> Sequence[Violation]:
+    def find_violations(cls, coord: Coord) -> Sequence[Violation]:
         """Return violations if the pose is not between two frames and expressed in the latter."""
+        coord = cast("PoseCoord", coord)
         if coord.point == coord.ori and coord.ref_point == coord.ref_ori == coord.coord:
             return ()
         return [*super().find_violations(coord), *super(OfFrames, cls).find_violations(coord)]

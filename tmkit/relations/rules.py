@@ -477,7 +477,7 @@ def change_coord(
     return x._replace(coord=by.ref_ori)
 
 
-def change_ref_body(x: Any, by: sem.Coord | str) -> Any:
+def change_ref_body(x: sem.Coord, by: sem.Coord | str) -> Any:
     """Return the coordinates relative to another body.
 
     ``by`` is a velocity of the old body, or the constant relation or name of a rigidly joined one.

@@ -36,7 +36,7 @@ _MONOGRAMS = {
     "Torque": "t_{body}{point}_{coord}",
     "Wrench": "F_{body}{point}_{coord}",
 }
-_Made = TypeVar("_Made")
+_Object = TypeVar("_Object")
 
 
 def relation_class(coord: Coord, what: str) -> type[SemanticRelation]:
@@ -170,7 +170,7 @@ def from_pinocchio(value: object, coord: Coord) -> Any:
     return _read_object(value, coord, "from_pinocchio", of=of)
 
 
-def to_pinocchio(relation: SemanticRelation, into: Callable[[Vector, Vector], _Made]) -> _Made:
+def to_pinocchio(relation: SemanticRelation, into: Callable[[Vector, Vector], _Object]) -> _Object:
     """Return a pose, twist or wrench as an object of pinocchio.
 
     Args:
@@ -297,15 +297,16 @@ def from_drake(value: object, coord: Coord) -> Any:
         "Twist": halves,
         "Wrench": halves,
     }
-
-    def number(name: str, value: Any) -> Any:
-        part = value() if callable(value) else value
-        return part.matrix() if name == "rotation" else part
-
-    return _read_object(value, coord, "from_drake", of=of, number=number)
+    return _read_object(value, coord, "from_drake", of=of, number=_drake_numbers)
 
 
-def to_drake(relation: SemanticRelation, into: Callable[..., _Made]) -> _Made:
+def _drake_numbers(name: str, value: Any) -> Any:
+    """Return the numbers of a member of an object of Drake, which may be a method."""
+    part = value() if callable(value) else value
+    return part.matrix() if name == "rotation" else part
+
+
+def to_drake(relation: SemanticRelation, into: Callable[..., _Object]) -> _Object:
     """Return a relation as an object of Drake.
 
     Args:

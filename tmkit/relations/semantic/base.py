@@ -342,7 +342,7 @@ class SemanticRelation:
         return numbers
 
     def in_representation(
-        self, representation: type[_Representation], *, like: Any = None
+        self, representation: type[_Representation], *, like: _Representation | None = None
     ) -> _Representation:
         """Return the numbers in another representation.
 
@@ -475,7 +475,7 @@ class SemanticRelation:
 _new: Any = object.__new__
 
 
-def apply_binary(operation: str, first: _Relation, by: Any) -> _Relation:
+def apply_binary(operation: str, first: _Relation, by: SemanticRelation) -> _Relation:
     """Return the result of an operation with two operands; a short function for speed."""
     try:
         (x, value), (y, by_value) = first._state, by._state
