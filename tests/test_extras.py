@@ -122,7 +122,7 @@ CALLS = [
         "engines",
         (
             "from tmkit.simulation.rendering.studio import"
-            " chosen_renderer\nchosen_renderer('filament')"
+            " select_renderer\nchosen_renderer('filament')"
         ),
     ),
     (

@@ -295,7 +295,7 @@ def test_misuse_is_refused() -> None:
     """Unknown ways of grasping and negative tolerances are errors before anything starts."""
     plan = stacking_plan()
     with pytest.raises(
-        SimulationError, match="grasp must be 'contact' or 'constraint', not 'glue'"
+        SimulationError, match="grasp must be 'contact' or 'constraint', got 'glue'"
     ):
         simulate(plan, options=SimulationOptions(grasp="glue"))  # type: ignore[arg-type]  # the mistake is the test
     with pytest.raises(SimulationError, match="position_tolerance must not be negative"):

@@ -23,7 +23,7 @@ from tmkit.simulation import (
     Simulation,
 )
 from tmkit.simulation.rendering.studio import StillScene
-from tmkit.simulation.sensing import visible_shares
+from tmkit.simulation.sensing import visible_fractions
 from tmkit.spatial import Pose
 from tmkit.world import ClosedLoopResult, execute_closed_loop
 from tmkit.world.closed_loop import ClosedLoopStatus, LoopOptions
@@ -305,15 +305,15 @@ def test_cameras_see_what_is_not_hidden() -> None:
     """Out of view, behind another block, and free."""
     scene = tk.load_scene("panda_table", "blocks3")
     q = scene.zero_configuration()
-    shares = visible_shares(StillScene(scene, q), VIEWS[0])
+    shares = visible_fractions(StillScene(scene, q), VIEWS[0])
     assert set(shares) == {"a", "b", "c"}
     away = Camera((1.3, -0.5, 1.0), (3.0, -0.5, 1.0))
-    assert set(visible_shares(StillScene(scene, q), away).values()) == {0.0}
+    assert set(visible_fractions(StillScene(scene, q), away).values()) == {0.0}
     b = scene.pose("b", q=q).translation
     behind = scene.reparent(
         "a", "table", pose=scene.pose("b", relative_to="table", q=q) @ Pose([0.06, 0, 0])
     )
-    hidden = visible_shares(StillScene(behind, q), Camera((-1.0, b[1], b[2]), (0.5, b[1], b[2])))
+    hidden = visible_fractions(StillScene(behind, q), Camera((-1.0, b[1], b[2]), (0.5, b[1], b[2])))
     assert hidden["a"] < 0.5
 
 
@@ -335,7 +335,7 @@ def test_what_is_gone_is_not_hidden_by_what_fell_to_its_place() -> None:
 
         def in_view(self, scene: tk.SceneGraph, q: Any) -> set[str]:
             """Return all of the tower; else what a camera sees."""
-            shares = visible_shares(StillScene(scene, q), VIEWS[0])
+            shares = visible_fractions(StillScene(scene, q), VIEWS[0])
             assert scene == tower or shares["b"] == 0.0
             return {name for name, share in shares.items() if scene == tower or share > 0.6}
 

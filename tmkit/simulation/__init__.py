@@ -1,9 +1,8 @@
-"""Simulation: a scene under physics, a plan executed in it, pictures of it.
+"""Simulation: a scene under physics, the execution of a plan in it, and pictures.
 
-:func:`simulate` executes a plan with real fingers on real contacts and says how far each object
-ended from where the plan puts it. :class:`Simulation` is the world that this happens in, for
-experiments of one's own. pybullet does the physics; it is imported when the first simulation is
-made.
+:func:`simulate` executes a plan with simulated finger contacts, and reports the deviation of each
+object from the plan. :class:`Simulation` is the simulated world, also for other experiments.
+pybullet computes the physics. It is imported when the first simulation is made.
 """
 
 from tmkit._support.lazy_imports import lazy_names

@@ -1,13 +1,12 @@
-"""Plans executed in a simulation, one motion after the other: what a closed loop acts on where there is no robot.
+"""Executor of plans in a simulation, one motion after the other, for closed loops without a robot.
 
-In front of each grasp and release the arm stands still until the fingers do. A finger that holds
-something is told to close all the way, with the robot's grip force. The plan's finger values while
-holding say where the fingers meet the object, and so would press on it with no force at all. Of
-several arms one moves at a time, and the others hold what they hold.
+Before each grasp and release, the arm stands still until the fingers do. Fingers that hold an
+object are commanded to close fully, with the robot's grip force. The plan's finger positions are
+those of the first contact, which exerts no force. One of several arms moves at a time, and the
+others keep their objects.
 
-Sixty times a simulated second, how far a carried object is from where the plan has it in the hand,
-and what the arm touches besides, become notes. Everything depends on simulated time alone, never on
-a clock.
+The monitor (:mod:`tmkit.simulation.plan_monitor`) runs 60 times a simulated second. It records
+deviations of carried objects and unplanned contacts. All results depend on simulated time only.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from tmkit.errors import SimulationError
 from tmkit.motion.timing import time_path
 from tmkit.plans.execution import Executor
 from tmkit.plans.values import Plan
-from tmkit.simulation.arm_player import ArmPlayer
+from tmkit.simulation.arm_controller import ArmController
 from tmkit.simulation.engines.pybullet.world import Simulation
-from tmkit.simulation.watching import Watch
+from tmkit.simulation.plan_monitor import PlanMonitor
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
@@ -36,28 +35,39 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-_WATCHES_PER_SECOND = 60.0
-_FINGER_TIME_LIMIT = 3.0  # seconds after which fingers that still move are taken as they are
-_FINGER_REST = 0.0005  # metres or radians a second below which fingers stand still
+_MONITOR_FREQUENCY = 60.0
+"""Frequency of the monitor in simulated time [Hz]."""
+
+_FINGER_TIME_LIMIT = 3.0
+"""Simulated time after which the executor continues although the fingers still move [s]."""
+
+_FINGER_REST_SPEED = 0.0005
+"""Speed below which fingers are at rest [m/s or rad/s]."""
+
 PAUSE = 0.1
-"""Seconds for a hand and what it holds to settle."""
-_AT_REST = 0.002  # metres a second below which an object lies still
+"""Time for a hand and its object to settle [s]."""
+
+_OBJECT_REST_SPEED = 0.002
+"""Speed below which an object is at rest [m/s]."""
+
+_START_TOLERANCE = 1e-9
+"""Largest joint difference between an arm and the start of its path [rad or m]."""
 
 
 class SimulatedExecutor(Executor):
-    """Executes plans, one after the other, in one simulation.
+    """An :class:`~tmkit.plans.Executor` of plans in one simulation.
 
-    An :class:`~tmkit.plans.Executor`. The next plan goes on with the arms where they are and what
-    they hold.
+    The next plan starts with the current joint positions and held objects.
 
     Args:
-        simulation: built with the arms of the plans (``robot=``), and with the joints of drawers
-            and doors that plans move as ``passive=``.
-        on_state: called with the scene as it is and its configuration (n_joints,), thirty times a
-            simulated second.
+        simulation: simulation with the arms of the plans (``robot=``), and with the joints of
+            drawers and doors that plans move as ``passive=``.
+        on_state: callback with the current scene and its configuration (n_joints,), called 30 times
+            a simulated second.
     """
 
-    _by_constraint = False  # whether objects are fixed to the hand
+    _by_constraint = False
+    """Whether objects are fixed to the hand instead of held by contact."""
 
     def __init__(
         self,
@@ -66,195 +76,203 @@ class SimulatedExecutor(Executor):
         on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None = None,
     ) -> None:
         self.simulation, self._on_state = simulation, on_state
-        self._arms: dict[str, ArmPlayer] = {}
-        self._begun: Watch | None = None
-        self._watch_every = max(
-            1, round(1.0 / (_WATCHES_PER_SECOND * simulation.settings.time_step))
+        self._arms: dict[str, ArmController] = {}
+        self._active_monitor: PlanMonitor | None = None
+        self._monitor_period = max(
+            1, round(1.0 / (_MONITOR_FREQUENCY * simulation.settings.time_step))
         )
-        self._ticks = 0  # since the plan began
+        self._step_count = 0  # since the start of the plan
 
     @property
     def q(self) -> NDArray[np.float64]:
-        """(n_joints,) where the joints are, radians or metres."""
+        """(n_joints,) simulated joint positions [rad or m]."""
         return self.simulation.q
 
     @property
-    def _watch(self) -> Watch:
-        if self._begun is None:
-            raise SimulationError("begin(plan) comes before the first step")
-        return self._begun
+    def _monitor(self) -> PlanMonitor:
+        """Monitor of the current plan.
 
-    def _watch_over(self, plan: Plan) -> Watch:
-        """Return the watch over a plan."""
-        return Watch(
+        Raises:
+            SimulationError: if no plan has begun.
+        """
+        if self._active_monitor is None:
+            raise SimulationError("begin(plan) comes before the first step")
+        return self._active_monitor
+
+    def _make_monitor(self, plan: Plan) -> PlanMonitor:
+        """Return the monitor of a plan."""
+        return PlanMonitor(
             self.simulation, plan, position_tolerance=math.inf, rotation_tolerance=math.inf
         )
 
-    def _tell(self, phase: str, step: int, action: str = "") -> None:
-        """Report a phase and a step as begun."""
+    def _report_phase(self, phase: str, step: int, action: str = "") -> None:
+        """Report the start of a phase or step."""
 
-    def _ticked(self) -> None:
-        """Do what is to be done after each time step."""
+    def _finish_time_step(self) -> None:
+        """Run after each time step. Overridden by executors with films or progress."""
 
     def begin(self, plan: Plan) -> None:
-        """Take over what the arms hold, and let everything settle."""
-        if not self._arms:  # else the hands hold what they hold, and go on from where they are
+        """Attach the objects that the arms hold, and let all bodies settle."""
+        if not self._arms:  # A later plan starts with the current commands.
             self._q = np.array(plan.q, dtype=float)  # commanded
             self._arms = {
-                robot.name: ArmPlayer(
+                robot.name: ArmController(
                     self.simulation, plan.scene, robot, q=self._q, by_constraint=self._by_constraint
                 )
                 for robot in plan.robots
             }
-        self._plan, self._begun, self._ticks = plan, self._watch_over(plan), 0
-        for arm in self._arms.values():  # a hand that has lost what it held lets go of it
+        self._plan, self._active_monitor, self._step_count = plan, self._make_monitor(plan), 0
+        for arm in self._arms.values():  # Release objects that the hand has lost.
             if arm.holding is not None and plan.scene.parent(arm.holding) != arm.manipulator.tip:
-                arm.let_go(arm.holding)
-        self._take_over_held_objects()
+                arm.release(arm.holding)
+        self._attach_held_objects()
         self._stand(PAUSE)
-        self._watch.note_start()
+        self._monitor.check_start()
 
     def begin_step(self, number: int, step: PlanStep) -> None:
-        """Tell of the step, and let suction cups touch what they handle in it."""
-        self._watch.enter_step(number, step)
+        """Report the step, and disable contacts of suction cups with the objects of the step."""
+        self._monitor.enter_step(number, step)
         _logger.info("step %d of %d: %s", number, len(self._plan.steps), step.action)
-        self._tell("simulate", number - 1, str(step.action))
+        self._report_phase("simulate", number - 1, str(step.action))
         for arm in self._arms.values():
-            own = [part for part in step.segments if part.arm == arm.manipulator.name]
-            arm.touch_softly([part.held for part in own if part.held is not None])
+            segments = [part for part in step.segments if part.arm == arm.manipulator.name]
+            arm.soften_contacts([part.held for part in segments if part.held is not None])
 
     def follow(self, motion: TimedMotion) -> None:
         """Move an arm along a timed path."""
-        self._watch.enter(motion.segment)
+        self._monitor.enter_segment(motion.segment)
         arm, segment = self._arms[motion.arm.name], motion.segment
         positions = motion.timed.positions[:, : len(arm.entries)]
         self._approach_start(arm, positions[0])
         if arm.holding is None and any(
             arm.finger_goal[name] != value for name, value in segment.gripper.items()
         ):
-            arm.aim_fingers(segment.gripper)  # the plan has them there all along the path
+            arm.set_finger_goals(segment.gripper)  # The plan has them along the whole path.
             self._wait_for_fingers(arm)
-        for following in positions[1:]:
-            self._tick((arm, following))
+        for position in positions[1:]:
+            self._run_time_step((arm, position))
         if segment.kind not in ("grasp", "release"):
-            arm.aim_fingers(segment.gripper if arm.holding is None else {})
+            arm.set_finger_goals(segment.gripper if arm.holding is None else {})
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
         """Close a hand on an object or a handle."""
-        self._watch.enter(segment)
-        player, name = self._arms[arm.name], segment.held
-        self._approach_start(player, np.asarray(segment.path, dtype=float)[-1])
-        player.aim_fingers(arm.gripper_closed)
-        self._wait_for_fingers(player)
+        self._monitor.enter_segment(segment)
+        controller, name = self._arms[arm.name], segment.held
+        self._approach_start(controller, np.asarray(segment.path, dtype=float)[-1])
+        controller.set_finger_goals(arm.gripper_closed)
+        self._wait_for_fingers(controller)
         if name is not None:
-            fault = player.take(name)
-            self._watch.grasped(
-                name, segment, by_constraint=self._by_constraint or player.cup is not None
+            fault = controller.take(name)
+            self._monitor.record_grasp(
+                name, segment, by_constraint=self._by_constraint or controller.cup is not None
             )
             if fault is not None:
-                self._watch.note(fault)
+                self._monitor.add_note(fault)
         self._stand(PAUSE)
 
     def release(self, arm: Manipulator, segment: Segment) -> None:
         """Open a hand."""
-        self._watch.enter(segment)
-        player = self._arms[arm.name]
-        self._approach_start(player, np.asarray(segment.path, dtype=float)[-1])
+        self._monitor.enter_segment(segment)
+        controller = self._arms[arm.name]
+        self._approach_start(controller, np.asarray(segment.path, dtype=float)[-1])
         self._stand(PAUSE)
-        name = segment.held or player.holding
+        name = segment.held or controller.holding
         if name is not None:
-            self._watch.released(name, arm)
-            player.let_go(name)
-        player.aim_fingers(segment.gripper or arm.gripper_open)
-        self._wait_for_fingers(player)
+            self._monitor.record_release(name, arm)
+            controller.release(name)
+        controller.set_finger_goals(segment.gripper or arm.gripper_open)
+        self._wait_for_fingers(controller)
         self._stand(PAUSE)
 
     def end_step(self, number: int, step: PlanStep) -> None:
-        """Compare the world with the step's scene."""
+        """Compare the simulation with the step's scene."""
         del number, step
-        self._watch.leave_step()
+        self._monitor.leave_step()
 
     def finish(self) -> None:
-        """Let everything settle."""
-        self._watch.leave_plan()
-        self._tell("settle", len(self._plan.steps))
+        """Let all bodies settle, for ``settle_time`` at least and ``settle_limit`` at most."""
+        self._monitor.leave_plan()
+        self._report_phase("settle", len(self._plan.steps))
         settings = self.simulation.settings
         self._stand(settings.settle_time)
-        waited = settings.settle_time
-        while waited < settings.settle_limit and any(
-            self.simulation.speed(name) > _AT_REST for name in self.simulation.objects
+        elapsed = settings.settle_time
+        while elapsed < settings.settle_limit and any(
+            self.simulation.speed(name) > _OBJECT_REST_SPEED for name in self.simulation.objects
         ):
             self._stand(PAUSE)
-            waited += PAUSE
+            elapsed += PAUSE
 
-    def _take_over_held_objects(self) -> None:
-        """Fix what the arms hold before the plan starts: nothing is known of how it was grasped."""
+    def _attach_held_objects(self) -> None:
+        """Fix the objects that arms hold at the start of the plan, whose grasps are unknown."""
         scene = self._plan.scene
-        for name in known_objects(self.simulation, scene):
+        for name in objects_in_scene(self.simulation, scene):
             parent = scene.parent(name)
             for robot in self._plan.robots:
                 is_held = parent is not None and robot.tip in (parent, *scene.ancestors(parent))
                 if is_held and self._arms[robot.name].holding != name:
                     self.simulation.attach(name, robot.tip)
 
-    def _approach_start(self, arm: ArmPlayer, start: NDArray[np.float64]) -> None:
-        """Go to the first point of a path in a straight line, if a plan leaves a gap before it."""
-        here = arm.position
-        if np.max(np.abs(start - here), initial=0.0) < 1e-9:
+    def _approach_start(self, arm: ArmController, start: NDArray[np.float64]) -> None:
+        """Move in a straight line to the start (n_arm,) of a path, if the arm is elsewhere."""
+        position = arm.position
+        if np.max(np.abs(start - position), initial=0.0) < _START_TOLERANCE:
             return
         rate = 1.0 / self.simulation.settings.time_step
-        path = np.stack([here, start])
+        path = np.stack([position, start])
         timed = time_path(path, arm.speeds, acceleration_limits=arm.accelerations, rate=rate)
-        for following in timed.positions[1:]:
-            self._tick((arm, following))
+        for position in timed.positions[1:]:
+            self._run_time_step((arm, position))
 
-    def _wait_for_fingers(self, arm: ArmPlayer) -> None:
-        """Stand until the fingers have reached their goal or are stopped by something."""
+    def _wait_for_fingers(self, arm: ArmController) -> None:
+        """Stand until the fingers are at rest, at their goal or at an obstacle."""
         if not arm.manipulator.gripper_joints:
             return
-        before = arm.fingers()
+        previous = arm.fingers()
         for _ in range(round(_FINGER_TIME_LIMIT / PAUSE)):
             self._stand(PAUSE)
-            now = arm.fingers()
-            if np.max(np.abs(now - before)) < _FINGER_REST * PAUSE:
+            fingers = arm.fingers()
+            if np.max(np.abs(fingers - previous)) < _FINGER_REST_SPEED * PAUSE:
                 return
-            before = now
+            previous = fingers
 
     def _stand(self, seconds: float) -> None:
+        """Run time steps in which no arm moves."""
         for _ in range(round(seconds / self.simulation.settings.time_step)):
-            self._tick()
+            self._run_time_step()
 
-    def _tick(self, *moves: tuple[ArmPlayer, NDArray[np.float64]]) -> None:
-        """Let one time step pass, in which arms move on to values (n_arm,) of their joints, and others stand."""
+    def _run_time_step(self, *moves: tuple[ArmController, NDArray[np.float64]]) -> None:
+        """Run one time step, in which some arms move to joint positions (n_arm,)."""
         simulation = self.simulation
         period = simulation.settings.time_step
         velocity = np.zeros_like(self._q)
-        for arm, following in moves:
-            velocity[arm.entries] = (following - self._q[arm.entries]) / period
+        for arm, position in moves:
+            velocity[arm.entries] = (position - self._q[arm.entries]) / period
         simulation.command(self._q, velocity)
-        for player in self._arms.values():
-            player.command_fingers()
+        for controller in self._arms.values():
+            controller.command_fingers()
         simulation.step()
-        for player in self._arms.values():
-            if player.cup is not None and (lost := player.cup.look()) is not None:
-                self._watch.note(lost)
-        for arm, following in moves:
-            self._q[arm.entries] = following
-        self._ticks += 1
-        if self._ticks % self._watch_every == 0:
-            self._observe()
-        if self._on_state is not None and self._ticks % (2 * self._watch_every) == 0:
+        for controller in self._arms.values():
+            fault = None if controller.cup is None else controller.cup.update()
+            if fault is not None:
+                self._monitor.add_note(fault)
+        for arm, position in moves:
+            self._q[arm.entries] = position
+        self._step_count += 1
+        if self._step_count % self._monitor_period == 0:
+            self._update_monitor()
+        if self._on_state is not None and self._step_count % (2 * self._monitor_period) == 0:
             self._on_state(simulation.current_scene(), simulation.q)
-        self._ticked()
+        self._finish_time_step()
 
-    def _observe(self) -> None:
-        for player in self._arms.values():
-            player.renew_grip()
+    def _update_monitor(self) -> None:
+        """Renew contacts, and check carried objects, contacts and tracking errors."""
+        for controller in self._arms.values():
+            controller.renew_contacts()
         joints = self.simulation.q
-        behind = [player.observe(joints) for player in self._arms.values()]
-        self._watch.look(*max(behind, key=lambda joint: joint[1]))
+        errors = [controller.observe(joints) for controller in self._arms.values()]
+        self._monitor.update(*max(errors, key=lambda error: error[1]))
 
 
-def known_objects(simulation: Simulation, scene: SceneGraph) -> list[str]:
-    """Return the simulated objects that a scene has; that of a closed loop may lack some that it does not know of."""
+def objects_in_scene(simulation: Simulation, scene: SceneGraph) -> list[str]:
+    """Return the simulated objects that a scene contains. The scene of a closed loop may lack some."""
     return [name for name in simulation.objects if name in scene]

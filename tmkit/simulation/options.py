@@ -1,4 +1,4 @@
-"""Options of executing a plan in a simulation, and of filming it."""
+"""Options of the simulation and filming of a plan."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
 
 _GRASPS = ("contact", "constraint")
+"""Names of the grasp models."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationOptions:
-    """How to execute a plan in a simulation, and which outcome is a success.
+    """Options of the execution of a plan in a simulation, and tolerances of its success.
 
     Args:
-        engine: the physics: ``pybullet``, ``mujoco`` with the extra ``engines``, or that of a
-            plug-in.
-        settings: the numbers of the physics; the defaults if omitted.
-        grasp: ``contact`` holds objects by friction between the fingers; ``constraint`` fixes them
-            to the hand. What ``contact`` is for fingers, the vacuum is for a suction cup.
-        position_tolerance: largest distance of each object from its planned place at the end [m].
-        rotation_tolerance: largest rotation of each object from its planned place at the end [rad].
-        world: the true scene at the start, with the same frames, such as one that was drawn from an
-            uncertain scene; the plan's first scene by default. The outcome is compared with the
-            plan in any case.
-        gui: open pybullet's window and run in real time.
+        engine: physics engine: ``pybullet``, ``mujoco`` with the extra ``engines``, or the name of
+            a plug-in.
+        settings: physical parameters.
+        grasp: ``contact`` holds objects by friction between the fingers, or by the vacuum of a
+            suction cup. ``constraint`` fixes them to the hand.
+        position_tolerance: largest distance of each object from its planned pose at the end [m].
+        rotation_tolerance: largest rotation of each object from its planned pose at the end [rad].
+        world: true scene at the start with the same frames, such as a sample of an uncertain scene.
+            Defaults to the plan's first scene. The outcome is always compared with the plan.
+        gui: whether to open pybullet's window and run in real time.
 
     Raises:
         SimulationError: if ``grasp`` is unknown or a tolerance is negative.
@@ -49,20 +49,20 @@ class SimulationOptions:
 
     def __post_init__(self) -> None:
         if self.grasp not in _GRASPS:
-            raise SimulationError(f"grasp must be 'contact' or 'constraint', not {self.grasp!r}")
+            raise SimulationError(f"grasp must be 'contact' or 'constraint', got {self.grasp!r}")
         for name in ("position_tolerance", "rotation_tolerance"):
             if not getattr(self, name) >= 0.0:
-                raise SimulationError(f"{name} must not be negative, but is {getattr(self, name)}")
+                raise SimulationError(f"{name} must not be negative, got {getattr(self, name)}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """How the film and the picture of a simulation are drawn.
+    """Options of the film and the picture of a simulation.
 
     Args:
-        camera: the view; one that shows the plan by default.
-        renderer: ``filament``, ``tiny``, or the better of those that are installed.
-        captions: whether the film names the action that is executed.
+        camera: view. Defaults to one that shows the whole plan.
+        renderer: ``filament``, ``tiny``, or ``auto`` for the better one that is installed.
+        captions: whether the film shows the current action.
     """
 
     camera: Camera | None = None

@@ -1,9 +1,10 @@
 """Partition of a scene into frames that move together in a simulation.
 
 A frame of the class ``movable`` starts an *object*. A frame on a moving joint makes its parent the
-base of a *mechanism*, to which everything below belongs. What is left never moves and is *fixed*.
-An object below a mechanism (a block in the hand) is a piece of its own all the same, because it can
-be let go. An object with joints of its own (a box with a lid) is a mechanism with a free base.
+base of a *mechanism*, which contains all frames below. All other frames are *fixed*.
+
+An object below a mechanism, such as a block in the hand, is a separate piece, because the hand can
+release it. An object with joints, such as a box with a lid, is a mechanism with a free base.
 
 Invariants: each frame of the scene is in exactly one piece, except that the fixed base of a
 mechanism appears as its base. This module does not depend on pybullet.
@@ -17,17 +18,18 @@ from tmkit.graph import SceneGraph
 from tmkit.robots.mechanisms import is_movable
 
 _MOVING_JOINTS = ("revolute", "continuous", "prismatic")
+"""Types of joints of mechanisms."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Frames that hang together.
+    """Connected frames of a scene.
 
     Attributes:
-        base: the frame whose pose is the piece's pose.
+        base: frame of which the pose is the piece's pose.
         frames: all its frames, parents before children, ``base`` first.
-        moving: those of its frames that hang on a moving joint; empty for a rigid piece.
-        excluded: frames below ``base`` where other pieces begin.
+        moving: those of its frames that are on a moving joint. Empty for a rigid piece.
+        excluded: frames below ``base`` at which other pieces begin.
     """
 
     base: str
@@ -38,13 +40,12 @@ class Piece:
 
 @dataclass(frozen=True)
 class Pieces:
-    """A scene cut into pieces.
+    """Partition of a scene into pieces.
 
     Attributes:
         fixed: frames that never move, without the bases of the mechanisms.
-        mechanisms: robots and furniture with joints; their bases are fixed.
-        objects: movable objects, each rigid or, if it has joints of its own, a mechanism with a
-            free base.
+        mechanisms: robots and furniture with joints. Their bases are fixed.
+        objects: movable objects. An object is rigid, or with joints a mechanism with a free base.
     """
 
     fixed: tuple[str, ...]
@@ -53,8 +54,8 @@ class Pieces:
 
 
 def partition(scene: SceneGraph) -> Pieces:
-    """Cut a scene into the pieces that move as one. O(number of frames)."""
-    owner: dict[str, str | None] = {}  # base of the piece that a frame belongs to; None is fixed
+    """Return the pieces of a scene, in O(number of frames)."""
+    owner: dict[str, str | None] = {}  # base of the piece of a frame, or None if it is fixed
     objects: list[str] = []
     mechanisms: list[str] = []
     order = [frame for root in scene.root_names for frame in scene.subtree(root)]
@@ -79,7 +80,7 @@ def partition(scene: SceneGraph) -> Pieces:
 
 
 def _piece(scene: SceneGraph, base: str, owner: dict[str, str | None]) -> Piece:
-    """Collect the frames that ``base`` owns, and the heads of the subtrees that it does not."""
+    """Return the piece of a base, with the frames at which other pieces begin."""
     frames, excluded = [base], []
     pending = list(reversed(scene.children(base)))
     while pending:

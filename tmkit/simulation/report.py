@@ -1,9 +1,8 @@
 """Report of the simulation of a plan, and its progress (see :mod:`tmkit._support.progress`).
 
-Holding a :class:`SimulationReport` means that a plan was executed to its end under physics. Every
-number compares what happened with what the plan says; every note says in words where and why they
-differ. A plan that fails in physics is an expected outcome, not an error, so it is a report whose
-``is_successful`` is false.
+A :class:`SimulationReport` exists only for a plan that was executed to its end under physics. Every
+number compares the outcome with the plan, and every note describes one deviation. A plan that fails
+in physics is an expected outcome, not an error: ``is_successful`` of its report is false.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ from tmkit._support.results import Displayed, Result
 
 _PHASES = {
     "build": "loading the scene",
-    "settle": "waiting until everything has settled",
+    "settle": "waiting until all bodies are at rest",
     "write": "writing film and picture",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectError(Displayed):
-    """How far an object ended from where the plan's final scene puts it.
+    """Deviation of an object's final pose from the plan's final scene.
 
     Attributes:
-        position: metres.
-        rotation: radians.
+        position: distance of the origins [m].
+        rotation: angle of the relative rotation [rad].
     """
 
     position: float
@@ -42,12 +41,12 @@ class ObjectError(Displayed):
 
 @dataclass(frozen=True, slots=True)
 class JointError(Displayed):
-    """Where a joint that the plan moves by a handle ended: that of a drawer or a door.
+    """Final position of a joint that the plan moves by a handle, such as that of a drawer.
 
     Attributes:
-        planned: where the plan leaves it, metres or radians.
-        reached: where it was at the end.
-        is_prismatic: whether it is measured in metres, else in radians.
+        planned: position at the end of the plan [m or rad].
+        reached: position at the end of the simulation [m or rad].
+        is_prismatic: whether the unit is [m], else [rad].
     """
 
     planned: float
@@ -56,7 +55,7 @@ class JointError(Displayed):
 
     @property
     def error(self) -> float:
-        """Metres or radians between the two."""
+        """Absolute difference of the two positions [m or rad]."""
         return abs(self.reached - self.planned)
 
     def __str__(self) -> str:
@@ -69,14 +68,14 @@ class JointError(Displayed):
 
 @dataclass(frozen=True, slots=True)
 class Slip(Displayed):
-    """How far a carried object was, at worst, from where the plan has it in the hand.
+    """Largest deviation of a carried object from its planned pose in the hand.
 
     Attributes:
-        step: number of the plan's step in which it was grasped, from 1.
-        object: its name.
-        position: metres, while it was held.
-        rotation: radians, while it was held.
-        lost: what the arm was doing when the object left the hand, or ``None`` when it stayed.
+        step: number of the plan's step with the grasp, from 1.
+        object: frame of the object.
+        position: largest distance while the hand held the object [m].
+        rotation: largest angle while the hand held the object [rad].
+        lost: phase in which the object left the hand, or ``None`` if it did not.
     """
 
     step: int
@@ -88,11 +87,11 @@ class Slip(Displayed):
 
 @dataclass(frozen=True, slots=True)
 class SimulationNote(Displayed):
-    """Something worth knowing about one step.
+    """Deviation or event in one step.
 
     Attributes:
-        step: number of the plan's step, from 1; 0 is before the first, ``None`` after the last.
-        text: the note.
+        step: number of the plan's step, from 1. 0 is before the first, ``None`` after the last.
+        text: description.
     """
 
     step: int | None
@@ -113,19 +112,19 @@ class SimulationStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SimulationReport(Result):
-    """The outcome of executing a plan under physics.
+    """Outcome of the execution of a plan under physics.
 
     Attributes:
-        errors: of each movable object, by name, in the order of the scene.
-        joints: of each joint that the plan moves by a handle, by name.
-        tracking: largest difference of each joint of the arms between commanded and simulated
-            position, radians or metres.
-        slips: of each carried object, in the order of the plan.
-        notes: in the order in which they arose.
+        errors: pose error by movable object, in the order of the scene.
+        joints: error by joint that the plan moves by a handle.
+        tracking: largest difference between commanded and simulated position, by joint of the
+            arms [m or rad].
+        slips: slip of each carried object, in the order of the plan.
+        notes: deviations and events in order of their occurrence.
         steps: number of steps of the plan.
-        duration: simulated seconds.
-        position_tolerance: metres within which an object has to end.
-        rotation_tolerance: radians within which an object has to end.
+        duration: simulated time [s].
+        position_tolerance: largest position error of a success [m].
+        rotation_tolerance: largest rotation error of a success [rad].
     """
 
     errors: Mapping[str, ObjectError]
@@ -140,17 +139,17 @@ class SimulationReport(Result):
 
     @property
     def status(self) -> SimulationStatus:
-        """Whether every object, drawer and door ended where the plan puts it."""
+        """``SUCCEEDED`` if every object, drawer and door ended where the plan puts it."""
         return SimulationStatus.FAILED if self.missed else SimulationStatus.SUCCEEDED
 
     @property
     def is_successful(self) -> bool:
-        """Whether every object, drawer and door ended where the plan puts it, within the tolerances."""
+        """Whether every object, drawer and door ended within the tolerances of the plan."""
         return not self.missed
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """The objects, and joints of drawers and doors, that did not end where the plan puts them."""
+        """Objects, and joints of drawers and doors, that ended outside the tolerances."""
         objects = (
             name
             for name, error in self.errors.items()
@@ -159,22 +158,22 @@ class SimulationReport(Result):
                 and error.rotation <= self.rotation_tolerance
             )
         )
-        joints = (
-            name
-            for name, error in self.joints.items()
-            if not error.error
-            <= (self.position_tolerance if error.is_prismatic else self.rotation_tolerance)
-        )
+        joints = (name for name, error in self.joints.items() if not self._is_within(error))
         return (*objects, *joints)
+
+    def _is_within(self, error: JointError) -> bool:
+        """Whether a joint ended within the tolerance of its unit."""
+        tolerance = self.position_tolerance if error.is_prismatic else self.rotation_tolerance
+        return error.error <= tolerance
 
     @property
     def worst_position(self) -> float:
-        """Largest position error of all objects, metres; 0 without objects."""
+        """Largest position error of all objects, or 0 without objects [m]."""
         return max((error.position for error in self.errors.values()), default=0.0)
 
     @property
     def worst_rotation(self) -> float:
-        """Largest rotation error of all objects, radians; 0 without objects."""
+        """Largest rotation error of all objects, or 0 without objects [rad]."""
         return max((error.rotation for error in self.errors.values()), default=0.0)
 
     def __repr__(self) -> str:
@@ -186,26 +185,28 @@ class SimulationReport(Result):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values in SI units, which :func:`json.dumps` takes."""
+        """Return the report as plain values in SI units, as for :func:`json.dumps`."""
         return {"ok": self.is_successful, **Result.to_dict(self)}
 
 
 @dataclass(frozen=True)
 class SimulationProgress(Progress):
-    """What is being simulated.
+    """Progress of a simulation.
 
     Attributes:
         phase: ``build`` while the engine loads the scene, ``simulate``, ``settle`` after the last
             action, ``write`` while film and picture are written.
-        step: steps of the plan executed so far.
-        steps: steps of the plan.
-        action: the action that is being executed; empty in the other phases.
-        simulated_seconds: of the world that is simulated.
+        step: number of executed steps of the plan.
+        steps: number of steps of the plan.
+        action: current action, or empty in the other phases.
+        simulated_seconds: simulated time [s].
     """
 
     action: str = ""
     simulated_seconds: float = 0.0
 
     def __str__(self) -> str:
-        what = _PHASES.get(self.phase) or f"step {self.step + 1} of {self.steps}: {self.action}"
-        return f"simulating, {self.seconds:.1f} s: {what}, {self.simulated_seconds:.1f} s simulated"
+        phase = _PHASES.get(self.phase) or f"step {self.step + 1} of {self.steps}: {self.action}"
+        return (
+            f"simulating, {self.seconds:.1f} s: {phase}, {self.simulated_seconds:.1f} s simulated"
+        )

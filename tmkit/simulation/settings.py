@@ -1,6 +1,7 @@
-"""The numbers of the physics, and why they are what they are: docs/concepts/simulation.md, *Settings*.
+"""Physical parameters of a simulation, with their reasons in docs/concepts/simulation.md.
 
-Those of fingers and objects are the planner's (:mod:`tmkit.manipulation.grasps.holding`).
+The parameters of fingers and objects are those of the planner
+(:mod:`tmkit.manipulation.grasps.holding`).
 """
 
 from __future__ import annotations
@@ -15,25 +16,25 @@ from tmkit.motion.masses import DENSITY, GRAVITY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhysicsSettings:
-    """How a simulation is run.
+    """Physical parameters of a simulation.
 
     Attributes:
-        time_step: seconds of one step of the physics.
+        time_step: time step of the physics [s].
         solver_iterations: iterations of the contact solver in each step.
-        gravity: m/s^2, downwards along z of the root.
-        density: kg/m^3 of objects and links of which the scene gives no mass.
+        gravity: gravitational acceleration along the root's negative z axis [m/s^2].
+        density: density of objects and links of which the scene gives no mass [kg/m^3].
         object_friction: friction coefficient of movable objects whose shapes give none.
-        fixed_friction: friction coefficient of everything that never moves.
+        fixed_friction: friction coefficient of fixed bodies.
         robot_friction: friction coefficient of mechanisms, without the fingers.
         finger_friction: friction coefficient of a robot's contact links.
-        pad_radius: metres; radius of the patch by which a contact link touches, for friction about
-            the normal.
-        slide_friction: newtons against which a drawer moves.
-        hinge_friction: newton metres against which a door turns.
-        position_gain: part of a joint's position error that its motor removes in one step.
-        gripper_speed: m/s at which each finger opens and closes.
-        settle_time: seconds that everything is given to settle after the plan, at least.
-        settle_limit: seconds that everything is given to settle after the plan, at most.
+        pad_radius: radius of the contact patch of a contact link, for friction about the normal
+            [m].
+        slide_friction: friction of a drawer [N].
+        hinge_friction: friction of a door [N m].
+        position_gain: fraction of a joint's position error that its motor removes in one step.
+        gripper_speed: speed at which each finger opens and closes [m/s].
+        settle_time: shortest time for all bodies to settle after the plan [s].
+        settle_limit: longest time for all bodies to settle after the plan [s].
     """
 
     time_step: float = 1.0 / 960.0
@@ -57,12 +58,12 @@ class PhysicsSettings:
             value = getattr(self, item.name)
             if not (math.isfinite(value) and value >= 0.0):
                 raise SimulationError(
-                    f"{item.name} must be a finite number that is not negative, not {value}"
+                    f"{item.name} must be a finite number that is not negative, got {value}"
                 )
         for name in ("time_step", "solver_iterations", "density", "position_gain", "gripper_speed"):
             if not getattr(self, name) > 0:
-                raise SimulationError(f"{name} must be positive, not {getattr(self, name)}")
+                raise SimulationError(f"{name} must be positive, got {getattr(self, name)}")
 
     def joint_friction(self, joint_type: str) -> float:
-        """Return the friction of a joint that no motor holds, in newtons or newton metres, by the joint's type."""
+        """Return the friction of a joint without motor, by the joint's type [N or N m]."""
         return self.slide_friction if joint_type == "prismatic" else self.hinge_friction

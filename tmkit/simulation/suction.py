@@ -1,13 +1,14 @@
-"""A suction cup under physics: it holds what its rim seals on, as long as the vacuum is strong enough.
+"""Suction cup under physics: a rigid constraint that exists while the vacuum carries the load.
 
-A cup is soft and a simulated one is hard: a tenth of a millimetre would make it press with hundreds
-of newtons. Hence the cup does not collide with the object that it handles. The object is held when
-every point of the rim is at its surface, within the hand's ``contact_tolerance``. A rigid
-constraint joins the two, whose load, smoothed over a hundredth of a second, is compared with what a
-vacuum bears (:mod:`tmkit.manipulation.grasps.holding`). A cup that is pushed gives way: an object
-that is set down a little too deep is held as it is then.
+A real cup is soft, and a simulated one is rigid: 0.1 mm of penetration would cause hundreds of
+newtons. Hence the cup does not collide with the object that it handles. The cup holds an object if
+every point of the rim is at its surface, within the hand's ``contact_tolerance``.
 
-Invariants: nothing is held that is not sealed; what is let go is not taken again before the next
+A rigid constraint joins the two. Its load, smoothed over 10 ms, is compared with the capacity of
+the vacuum (:mod:`tmkit.manipulation.grasps.holding`). A cup that is pushed yields: the constraint is
+made again at the current pose of the object.
+
+Invariants: the cup holds only sealed objects. A released object is held again only after another
     grasp.
 """
 
@@ -23,87 +24,98 @@ from tmkit.manipulation.grasps.sampling import cup_rim
 from tmkit.robots import Manipulator
 from tmkit.simulation.engines.pybullet.world import Simulation
 
-_PROBE_RANGE = 0.02  # metres beyond which no distance is asked for
-_SMOOTHING = 0.01  # seconds
+_PROBE_RANGE = 0.02
+"""Range of distance queries between rim and object [m]."""
+
+_LOAD_TIME_CONSTANT = 0.01
+"""Time constant of the low-pass filter of the load [s]."""
 
 
 class SuctionCup:
-    """The cup of a robot with a suction gripper in a simulation."""
+    """Cup of a suction gripper in a simulation.
+
+    Args:
+        simulation: simulation with the robot.
+        robot: arm with the suction gripper.
+    """
 
     def __init__(self, simulation: Simulation, robot: Manipulator) -> None:
         self._simulation = simulation
         self._robot = robot
         self._rim = cup_rim(simulation.scene, robot)
         self._radius = float(np.max(np.linalg.norm(self._rim[:, :2], axis=1)))
-        self._soft: list[str] = []
+        self._soft_objects: list[str] = []
         self._held: str | None = None
         self._load = np.zeros(6)
-        self._share = min(1.0, simulation.settings.time_step / _SMOOTHING)
+        self._filter_gain = min(1.0, simulation.settings.time_step / _LOAD_TIME_CONSTANT)
 
     @property
     def held(self) -> str | None:
-        """The object that the cup holds now."""
+        """Object in the cup, or None."""
         return self._held
 
-    def touch_softly(self, names: list[str]) -> None:
-        """Let the cup meet these objects, and what it holds, without pushing them; others it collides with."""
-        wanted = list(dict.fromkeys([*names, *([self._held] if self._held else [])]))
-        for name in (*self._soft, *wanted):
-            if (name in wanted) != (name in self._soft):
+    def soften_contacts(self, names: list[str]) -> None:
+        """Disable contacts of the cup with some objects and the held one, and enable all others."""
+        soft_objects = list(dict.fromkeys([*names, *([self._held] if self._held else [])]))
+        for name in (*self._soft_objects, *soft_objects):
+            if (name in soft_objects) != (name in self._soft_objects):
                 self._simulation.set_contact(
-                    name, self._robot.contact_links, enabled=name not in wanted
+                    name, self._robot.contact_links, enabled=name not in soft_objects
                 )
-        self._soft = wanted
+        self._soft_objects = soft_objects
 
     def gap(self, name: str) -> float:
-        """Return the metres by which the rim is off an object's surface, or in it, where it is so most."""
+        """Return the largest distance of the rim from an object's surface, on either side [m]."""
         simulation, root_from_tool = self._simulation, self._simulation.pose(self._robot.tool)
         points = [root_from_tool.apply(point) for point in self._rim]
         return max(abs(simulation.distance_to(name, point, reach=_PROBE_RANGE)) for point in points)
 
     def take(self, name: str) -> str | None:
-        """Switch the vacuum on: hold the object when the rim seals on it, else say why not."""
+        """Switch the vacuum on. Return None if the rim seals on the object, else the fault."""
         gap = self.gap(name)
         if gap > self._robot.contact_tolerance:
-            off = (
+            distance = (
                 f"{1000.0 * gap:.1f} mm"
                 if math.isfinite(gap)
                 else f"more than {1000.0 * _PROBE_RANGE:.0f} mm"
             )
-            return f"the cup does not seal on '{name}': its rim is {off} off"
+            return f"the cup does not seal on '{name}': its rim is {distance} off"
         self._simulation.attach(name, self._robot.tip)
         self._held, self._load = name, np.zeros(6)
         return None
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Switch the vacuum off."""
         if self._held is not None:
             self._simulation.detach(self._held, self._robot.tip)
             self._held = None
 
-    def look(self) -> str | None:
-        """Take the load of this step into account; let go and say why when it is more than the vacuum can bear."""
+    def update(self) -> str | None:
+        """Add the load of this time step, and release an object that is too heavy.
+
+        Returns:
+            The fault if the load exceeds the capacity of the vacuum, else None.
+        """
         if self._held is None:
             return None
-        self._load += self._share * (
+        self._load += self._filter_gain * (
             self._simulation.load(self._held, on=self._robot.tip, at=self._robot.tool) - self._load
         )
-        if self._is_pushed():  # the object is held as it is now, and so without load
+        if self._is_pushed():  # The new constraint starts without load.
             self._simulation.detach(self._held, self._robot.tip)
             self._simulation.attach(self._held, self._robot.tip)
             self._load = np.zeros(6)
             return None
-        share, what = self._overload(self._load[3:])
-        if share <= 1.0:
+        ratio, load_text = self._overload(self._load[3:])
+        if ratio <= 1.0:
             return None
-        lost = self._held
-        self.let_go()
-        return (
-            f"the cup lost '{lost}': {what}, the vacuum pulls with {self._robot.grip_force:.0f} N"
-        )
+        name = self._held
+        self.release()
+        force = f"{self._robot.grip_force:.0f} N"
+        return f"the cup lost '{name}': {load_text}, the vacuum pulls with {force}"
 
     def _overload(self, moment: NDArray[np.float64]) -> tuple[float, str]:
-        """Return which share of what the vacuum bears the load is, with a moment (3,), and in words what it does."""
+        """Return the ratio of load and capacity with a moment (3,) [N m], and its description."""
         return vacuum_overload(
             self._load[:3],
             moment,
@@ -114,11 +126,12 @@ class SuctionCup:
         )
 
     def _is_pushed(self) -> bool:
-        """Whether the object is pushed on so hard, or so much to one side, that a soft cup would give way."""
+        """Whether the object is pushed hard enough, or eccentrically enough, that a cup yields."""
         push = -float(self._load[:3] @ self._axis())
         if push <= 0.0 or self._overload(np.zeros(3))[0] > 1.0:
             return False
         return push > self._robot.grip_force or self._overload(self._load[3:])[0] > 1.0
 
     def _axis(self) -> NDArray[np.float64]:
+        """Return the (3,) tool z axis relative to the root."""
         return np.asarray(self._simulation.pose(self._robot.tool).rotate([0.0, 0.0, 1.0]))

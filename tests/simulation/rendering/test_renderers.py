@@ -17,7 +17,7 @@ from tmkit.graph import SceneGraph
 from tmkit.simulation import Camera, fit_camera, record_plan, render
 from tmkit.simulation.camera import Posed
 from tmkit.simulation.rendering.filament import is_available, smooth_normals
-from tmkit.simulation.rendering.studio import StillScene, chosen_renderer
+from tmkit.simulation.rendering.studio import StillScene, select_renderer
 from tmkit.spatial import Pose
 
 HAS_FILAMENT = is_available()
@@ -141,27 +141,27 @@ def test_a_film_of_a_plan_follows_its_objects(tmp_path: Path, renderer: str) -> 
 
 def test_choosing_a_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The better one is taken where it is there; a wrong or missing one is refused with what to do."""
-    assert chosen_renderer("tiny") == "tiny"
-    assert chosen_renderer() == ("filament" if HAS_FILAMENT else "tiny")
+    assert select_renderer("tiny") == "tiny"
+    assert select_renderer() == ("filament" if HAS_FILAMENT else "tiny")
     with pytest.raises(
-        SimulationError, match="renderer must be one of auto, filament, tiny, not 'gl'"
+        SimulationError, match="renderer must be one of auto, filament, tiny, got 'gl'"
     ):
-        chosen_renderer("gl")
-    with pytest.raises(SimulationError, match=r"supersampling must be between 1 and 8, not 0\.5"):
+        select_renderer("gl")
+    with pytest.raises(SimulationError, match=r"supersampling must be between 1 and 8, got 0\.5"):
         render(SceneGraph(), supersampling=0.5)
-    with pytest.raises(SimulationError, match="speed must be a positive number, not 0"):
+    with pytest.raises(SimulationError, match="speed must be a positive number, got 0"):
         record_plan(stacking_plan(), "film.gif", speed=0.0)
     monkeypatch.setattr("tmkit.simulation.rendering.studio.is_available", lambda: False)
-    assert chosen_renderer() == "tiny"
+    assert select_renderer() == "tiny"
     with pytest.raises(MissingExtraError, match=r"the extra 'engines'.*mesa-vulkan-drivers"):
-        chosen_renderer("filament")
+        select_renderer("filament")
 
 
 def test_without_a_vulkan_driver_the_process_goes_on() -> None:
     """Filament would abort without a driver; it is not tried, and a picture is made all the same."""
     code = (
         "import tmkit as tk; from tmkit.simulation import Camera, render\nfrom"
-        " tmkit.simulation.rendering.studio import chosen_renderer\nprint(chosen_renderer(),"
+        " tmkit.simulation.rendering.studio import select_renderer\nprint(select_renderer(),"
         " render(tk.SceneGraph(), Camera((1,0,1), (0,0,0), width=8, height=8)).shape)"
     )
     done = run_process(

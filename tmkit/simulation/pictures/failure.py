@@ -1,15 +1,17 @@
-"""A picture of what was in the way: the scene at the moment of a failure, with the culprits in red.
+"""Pictures of failures: the scene at the moment of a failure, with the obstacles in red.
 
-:func:`draw_failure` draws an example of the diagnosis. The bodies in the way are red, the object
-that was to be handled is blue, everything else that is not the arm is pale. Of the pair that met
-first the arm's side is orange. A pose out of reach has a line from the tool to the object, with the
-metres that are missing. The caption says what failed, how often.
+:func:`draw_failure` draws an example of the diagnosis. The obstacles are red, the object of the
+action is blue, and all other bodies except the arm are pale. The link of the arm in the first
+colliding pair is orange. For a pose out of reach, a line from the tool to the object has the
+missing distance. The caption contains the action, the number of failures and the cause.
 
-The example that is drawn is of the action that failed most. Its cause is one whose first pair has a
-body of a suggestion, else one whose first pair has any body that is not only a support, else the
-most frequent one.
+The example belongs to the action with the most failures. The cause is selected in this order:
 
-Invariants: the bytes are a function of the result; the physics is never run.
+1. a cause of which the first pair has a body of a suggestion;
+2. a cause of which the first pair has a body that is not only a support;
+3. the most frequent cause.
+
+Invariants: the bytes are a function of the result. The physics is never run.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,13 +47,40 @@ from tmkit.tamp.diagnosis.diagnosis import (
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
+    from PIL.ImageFont import FreeTypeFont, ImageFont
 
-_RED, _BLUE, _ORANGE = (0.86, 0.10, 0.10, 1.0), (0.10, 0.35, 0.95, 1.0), (0.98, 0.60, 0.15, 1.0)
-_PALE = 0.65  # how much of a colour gives way to a light grey
-_GREY = np.array([0.86, 0.86, 0.84])
-_TEXT, _PAPER = (25, 25, 25), (255, 255, 255)
-_LINE = 3  # pixels
-_LETTERS = 0.021  # height of a line of the caption, in widths of the picture
+_OBSTACLE_COLOR = (0.86, 0.10, 0.10, 1.0)
+"""Red, green, blue and opacity of obstacles."""
+
+_OBJECT_COLOR = (0.10, 0.35, 0.95, 1.0)
+"""Colour of the object of the action, and of outlines."""
+
+_LINK_COLOR = (0.98, 0.60, 0.15, 1.0)
+"""Colour of the colliding link of the arm."""
+
+_DEFAULT_COLOR = (0.7, 0.7, 0.7, 1.0)
+"""Colour of shapes without one, before they are made pale."""
+
+_PALE_FRACTION = 0.65
+"""Fraction of light grey in the colour of all other bodies."""
+
+_LIGHT_GREY = np.array([0.86, 0.86, 0.84])
+"""(3,) light grey of pale bodies."""
+
+_TEXT_COLOR = (25, 25, 25)
+"""Colour of the caption."""
+
+_PAPER_COLOR = (255, 255, 255)
+"""Background of the caption."""
+
+_GAP_COLOR = (200, 30, 30)
+"""Colour of the line to an object out of reach."""
+
+_GAP_LINE_WIDTH = 3
+"""Width of the line to an object out of reach [pixels]."""
+
+_RELATIVE_FONT_SIZE = 0.021
+"""Font size of the caption in widths of the picture."""
 
 
 def draw_failure(
@@ -63,52 +92,49 @@ def draw_failure(
     height: int = 640,
     renderer: Renderer = "auto",
 ) -> Path:
-    """Draw the configuration that was blocked, when there is no plan; return the path of the file.
+    """Draw the blocked configuration of a failed search, and return the path of the file.
 
     Args:
-        result: the answer of the planner.
-        path: a ``.png`` or ``.jpg``.
-        action: the action whose failure to draw, as in the diagnosis; the one that failed most by
-            default.
-        width: pixels.
-        height: pixels of the picture above its caption.
-        renderer: what draws: ``filament``, ``tiny``, or the better that is there.
+        result: result of the planner.
+        path: path of a ``.png`` or ``.jpg`` file.
+        action: action of which to draw a failure, as in the diagnosis. Defaults to the one with the
+            most failures.
+        width: width of the picture [pixels].
+        height: height of the picture above its caption [pixels].
+        renderer: ``filament``, ``tiny``, or ``auto`` for the better one that is installed.
 
     Raises:
-        SimulationError: nothing failed without a motion, so there is nothing to draw.
-        UnknownNameError: no such action failed.
-        OutputError: the file cannot be written.
+        SimulationError: if no motion failed, so that there is no example to draw.
+        UnknownNameError: if no action of this name failed.
+        OutputError: if the file cannot be written.
     """
     target = check_output(path, film=False)
     chosen, cause = _choose(result, action)
     example = cause.example
     if example is None:
         raise SimulationError(
-            "the diagnosis has no example to draw: those of other processes stay there"
+            "the diagnosis has no example to draw: examples of other processes are not transferred"
         )
-    # not what is only a support, unless there is nothing else
+    # Supports are red only if there is no other obstacle.
     red = tuple(_obstacles(example)) or example.in_the_way
-    scene = _coloured(example, red)
+    scene = _paint_example(example, red)
     focus = [
         *red,
         *(example.pairs[0] if example.pairs else ()),
         *([example.object] if example.object else ()),
     ]
-    outlined = (
-        {}
-        if example.object is None
-        else {example.object: example.scene.at(example.q).pose(example.object)}
-    )
+    outlines = {}
+    if example.object is not None:
+        outlines[example.object] = example.scene.at(example.q).pose(example.object)
     still = StillScene(scene, example.q)
-    camera = fit_camera(still, include=_points_of(example), focus=focus, width=width, height=height)
-    pixels = _with_outlines(render(still, camera, renderer=renderer), camera, scene, outlined)
-    is_gap = cause.kind is FailureKind.OUT_OF_REACH and example.object is not None
-    gap = (
-        partial(_draw_gap, camera=camera, example=example, text=format_length(cause.excess))
-        if is_gap
-        else None
+    camera = fit_camera(
+        still, include=_example_points(example), focus=focus, width=width, height=height
     )
-    return write_picture(target, _composed(pixels, _caption(chosen, cause, red), gap))
+    pixels = _draw_outlines(render(still, camera, renderer=renderer), camera, scene, outlines)
+    mark = None
+    if cause.kind is FailureKind.OUT_OF_REACH and example.object is not None:
+        mark = partial(_draw_gap, camera=camera, example=example, text=format_length(cause.excess))
+    return write_picture(target, _add_caption_below(pixels, _caption(chosen, cause, red), mark))
 
 
 def draw_marked(
@@ -121,76 +147,80 @@ def draw_marked(
     caption: str,
     size: tuple[int, int] = (960, 640),
 ) -> Path:
-    """Draw a scene with some frames in red, and blue outlines where another version has them; return the file's path.
+    """Draw a scene with some frames in red, and with blue outlines at their expected poses.
 
     Args:
         scene: the scene.
-        q: (n_joints,) configuration of both versions.
-        path: a ``.png`` or ``.jpg``.
-        red: the frames; those that the scene lacks have an outline only.
-        expected: the other version.
-        caption: the text below.
+        q: (n_joints,) configuration of both scenes.
+        path: path of a ``.png`` or ``.jpg`` file.
+        red: frames to mark. Frames that the scene lacks have an outline only.
+        expected: scene with the expected poses.
+        caption: text below the picture.
         size: width and height of the picture above its caption [pixels].
 
+    Returns:
+        Path of the file.
+
     Raises:
-        OutputError: the file cannot be written.
+        OutputError: if the file cannot be written.
     """
-    target, at = check_output(path, film=False), expected.at(q)
-    own = {frame for piece in partition(scene).mechanisms for frame in piece.frames}
-    outlined = {name: at.pose(name) for name in red if name in expected}
-    here = [name for name in red if name in scene]
-    points = np.array([pose.translation for pose in outlined.values()]).reshape(-1, 3)
-    painted = _painted(scene, dict.fromkeys(here, _RED), own)
-    still = StillScene(painted, q)
-    camera = fit_camera(still, include=points, focus=here, width=size[0], height=size[1])
-    pixels = _with_outlines(render(still, camera), camera, expected, outlined)
-    return write_picture(target, _composed(pixels, caption))
+    target, expected_state = check_output(path, film=False), expected.at(q)
+    mechanism_frames = {frame for piece in partition(scene).mechanisms for frame in piece.frames}
+    outlines = {name: expected_state.pose(name) for name in red if name in expected}
+    present = [name for name in red if name in scene]
+    points = np.array([pose.translation for pose in outlines.values()]).reshape(-1, 3)
+    colors = dict.fromkeys(present, _OBSTACLE_COLOR)
+    still = StillScene(_paint(scene, colors, mechanism_frames), q)
+    camera = fit_camera(still, include=points, focus=present, width=size[0], height=size[1])
+    pixels = _draw_outlines(render(still, camera), camera, expected, outlines)
+    return write_picture(target, _add_caption_below(pixels, caption))
 
 
-def _with_outlines(
-    pixels: NDArray[np.uint8], camera: Camera, scene: SceneGraph, outlined: Mapping[str, Pose]
+def _draw_outlines(
+    pixels: NDArray[np.uint8], camera: Camera, scene: SceneGraph, outlines: Mapping[str, Pose]
 ) -> NDArray[np.uint8]:
-    """Return a picture with outlines of frames of a scene at poses, whatever hides them."""
+    """Return a picture with outlines of frames of a scene at poses, also of hidden frames."""
     pixels = pixels.copy()
-    for name, pose in outlined.items():
+    for name, pose in outlines.items():
         edge = _outline(scene, name, pose, camera)
-        pixels[edge] = np.rint(255.0 * np.array(_BLUE[:3])).astype(np.uint8)
+        pixels[edge] = np.rint(255.0 * np.array(_OBJECT_COLOR[:3])).astype(np.uint8)
     return pixels
 
 
 def _choose(result: PlanResult, action: str | None) -> tuple[ActionDiagnosis, FailureCause]:
-    """Return the action and the cause to draw, by the rule of this module."""
+    """Return the action and the cause to draw, in the order of the module docstring."""
     actions = result.diagnosis.actions
     if not actions:
         raise SimulationError(
             f"no motion failed, so there is nothing to draw: {result.explanation}"
         )
-    named = {diagnosed.action: diagnosed for diagnosed in actions}
-    if action is not None and action not in named:
-        raise UnknownNameError.of("action that failed", action, named)
-    chosen = actions[0] if action is None else named[action]
-    helpful = {
+    by_name = {diagnosis.action: diagnosis for diagnosis in actions}
+    if action is not None and action not in by_name:
+        raise UnknownNameError.of("action that failed", action, by_name)
+    chosen = actions[0] if action is None else by_name[action]
+    suggested = {
         name
         for suggestion in result.diagnosis.suggestions
         if suggestion.kind is SuggestionKind.WITHOUT_BODIES
         for name in suggestion.names
     }
+    return chosen, min(chosen.causes, key=partial(_cause_rank, suggested=suggested))
 
-    def rank(cause: FailureCause) -> tuple[bool, bool, bool, int]:
-        example = cause.example
-        met = set(example.pairs[0]) if example is not None and example.pairs else set()
-        return (
-            not met & helpful,
-            example is None or met.isdisjoint(_obstacles(example)),
-            cause.kind is not FailureKind.OUT_OF_REACH,
-            -cause.count,
-        )
 
-    return chosen, min(chosen.causes, key=rank)
+def _cause_rank(cause: FailureCause, *, suggested: set[str]) -> tuple[bool, bool, bool, int]:
+    """Return the sort key of a cause, by the order of the module docstring."""
+    example = cause.example
+    pair = set(example.pairs[0]) if example is not None and example.pairs else set()
+    return (
+        not pair & suggested,
+        example is None or pair.isdisjoint(_obstacles(example)),
+        cause.kind is not FailureKind.OUT_OF_REACH,
+        -cause.count,
+    )
 
 
 def _obstacles(example: FailureExample) -> list[str]:
-    """Return the blocking bodies that are not only supports."""
+    """Return the obstacles that are not only supports."""
     scene, movable = example.scene, set(movable_frames(example.scene))
     return [
         frame
@@ -200,44 +230,49 @@ def _obstacles(example: FailureExample) -> list[str]:
     ]
 
 
-def _coloured(example: FailureExample, red: Iterable[str]) -> SceneGraph:
-    """Return the scene in the colours of the picture."""
+def _paint_example(example: FailureExample, red: Iterable[str]) -> SceneGraph:
+    """Return the scene of an example in the colours of the picture."""
     scene = example.scene
-    own = set(scene.subtree(example.manipulator.base)) - set(movable_frames(scene))
-    colors = dict.fromkeys(set(red) - {example.object}, _RED)
+    arm_frames = set(scene.subtree(example.manipulator.base)) - set(movable_frames(scene))
+    colors = dict.fromkeys(set(red) - {example.object}, _OBSTACLE_COLOR)
     if example.object is not None:
-        colors[example.object] = _BLUE
+        colors[example.object] = _OBJECT_COLOR
     if example.pairs:
-        colors |= dict.fromkeys(own.intersection(example.pairs[0]) - set(colors), _ORANGE)
-    return _painted(scene, colors, own)
+        links = arm_frames.intersection(example.pairs[0]) - set(colors)
+        colors |= dict.fromkeys(links, _LINK_COLOR)
+    return _paint(scene, colors, arm_frames)
 
 
-def _painted(
-    scene: SceneGraph, colors: Mapping[str, tuple[float, ...]], kept: Collection[str]
+def _paint(
+    scene: SceneGraph, colors: Mapping[str, tuple[float, ...]], unchanged: Collection[str]
 ) -> SceneGraph:
-    """Return a scene with colours of frames; all others are pale but for those that keep theirs."""
+    """Return a scene with new colours of some frames, in which all others are pale.
+
+    Args:
+        scene: the scene.
+        colors: red, green, blue and opacity by frame.
+        unchanged: frames that keep their colours.
+    """
     with scene.edit() as edit:
         for frame in scene.frame_names:
             parts = scene.shapes(frame)
             if frame in colors:
-                edit.set_shapes(frame, [_with_colour(part, colors[frame]) for part in parts])
-            elif frame not in kept:
-                edit.set_shapes(frame, [_with_colour(part, _paler(part)) for part in parts])
+                edit.set_shapes(frame, [part.replace(color=colors[frame]) for part in parts])
+            elif frame not in unchanged:
+                edit.set_shapes(frame, [part.replace(color=_pale_color(part)) for part in parts])
     return edit.finish()
 
 
-def _with_colour(part: AttachedShape, color: tuple[float, ...]) -> AttachedShape:
-    return part.replace(color=color)
+def _pale_color(part: AttachedShape) -> tuple[float, ...]:
+    """Return the colour of a shape, mixed with light grey."""
+    color = np.array(part.color if part.color is not None else _DEFAULT_COLOR)
+    mixed = (1.0 - _PALE_FRACTION) * color[:3] + _PALE_FRACTION * _LIGHT_GREY
+    return (*mixed.tolist(), 1.0)
 
 
-def _paler(part: AttachedShape) -> tuple[float, ...]:
-    color = np.array(part.color if part.color is not None else (0.7, 0.7, 0.7, 1.0))
-    return (*((1.0 - _PALE) * color[:3] + _PALE * _GREY).tolist(), 1.0)
-
-
-def _points_of(example: FailureExample) -> NDArray[np.float64]:
-    """Return points (n, 3) in the root frame that the picture must show: tool, object and culprits."""
-    at, root = example.scene.at(example.q), example.scene.root(example.manipulator.tool)
+def _example_points(example: FailureExample) -> NDArray[np.float64]:
+    """Return points (n, 3) to show in the root frame: tool, object and obstacles."""
+    state, root = example.scene.at(example.q), example.scene.root(example.manipulator.tool)
     names = [
         example.manipulator.tool,
         *([example.object] if example.object is not None else []),
@@ -245,7 +280,7 @@ def _points_of(example: FailureExample) -> NDArray[np.float64]:
     ]
     return np.array(
         [
-            at.pose(name, relative_to=root).translation
+            state.pose(name, relative_to=root).translation
             for name in names
             if example.scene.root(name) == root
         ]
@@ -253,7 +288,7 @@ def _points_of(example: FailureExample) -> NDArray[np.float64]:
 
 
 def _outline(scene: SceneGraph, name: str, pose: Pose, camera: Camera) -> NDArray[np.bool_]:
-    """Return where the outline of a frame at a pose is (height, width)."""
+    """Return the mask (height, width) of the outline of a frame at a pose."""
     with importing("PIL", "pictures", "pictures of failures need"):
         from PIL import Image, ImageDraw
 
@@ -261,82 +296,91 @@ def _outline(scene: SceneGraph, name: str, pose: Pose, camera: Camera) -> NDArra
     draw = ImageDraw.Draw(mask)
     for part in scene.shapes(name):
         vertices, faces = drawn_triangles(part.shape)
-        corners = [
-            _projected(camera, point) for point in np.asarray((pose @ part.pose).apply(vertices))
-        ]
+        points = np.asarray((pose @ part.pose).apply(vertices))
+        corners = [_project(camera, point) for point in points]
         for face in faces if part.visual else ():
             draw.polygon([corners[int(corner)] for corner in face], fill=1)
-    alone = np.asarray(mask, dtype=bool)
-    edge = np.zeros_like(alone)
+    silhouette = np.asarray(mask, dtype=bool)
+    edge = np.zeros_like(silhouette)
     for axis in (0, 1):
         for shift in range(-1, 2):
-            edge |= alone ^ np.roll(alone, shift, axis=axis)
+            edge |= silhouette ^ np.roll(silhouette, shift, axis=axis)
     return edge
 
 
 def _caption(action: ActionDiagnosis, cause: FailureCause, red: tuple[str, ...]) -> str:
-    """Return what the picture shows, in words."""
-    each = f", of these {cause.count} times" if cause.count < action.failures else ","
-    named = f" Red: {', '.join(red)}." if red else ""
-    return (
-        f"{action.action} failed {action.failures} time{'s' * (action.failures != 1)}{each}"
-        f" {cause}.{named}"
-    )
+    """Return the caption: action, number of failures, cause and red bodies."""
+    plural = "s" if action.failures != 1 else ""
+    count = f", of these {cause.count} times" if cause.count < action.failures else ","
+    red_names = f" Red: {', '.join(red)}." if red else ""
+    return f"{action.action} failed {action.failures} time{plural}{count} {cause}.{red_names}"
 
 
-def _composed(
-    pixels: NDArray[np.uint8], caption: str, mark: Callable[[ImageDraw, Any], None] | None = None
+def _add_caption_below(
+    pixels: NDArray[np.uint8],
+    caption: str,
+    mark: Callable[[ImageDraw, FreeTypeFont | ImageFont, int], None] | None = None,
 ) -> NDArray[np.uint8]:
-    """Put a caption below a picture, and a mark into it, drawn with the caption's font."""
+    """Return a picture with a caption below it.
+
+    Args:
+        pixels: (height, width, 3) picture.
+        caption: text of the caption.
+        mark: draws into the picture, with the font of the caption and its size [pixels].
+    """
     with importing("PIL", "pictures", "pictures of failures need"):
         from PIL import Image, ImageDraw, ImageFont
 
     height, width = pixels.shape[:2]
-    size = max(10, round(_LETTERS * width))
-    font: Any = ImageFont.load_default(size)
+    size = max(10, round(_RELATIVE_FONT_SIZE * width))
+    font = ImageFont.load_default(size)
     lines = textwrap.wrap(caption, round(width / (0.47 * size)))
-    paper = Image.new("RGB", (width, height + round(size * (1.35 * len(lines) + 1.0))), _PAPER)
+    paper_height = height + round(size * (1.35 * len(lines) + 1.0))
+    paper = Image.new("RGB", (width, paper_height), _PAPER_COLOR)
     paper.paste(Image.fromarray(pixels), (0, 0))
     draw = ImageDraw.Draw(paper)
     if mark is not None:
-        mark(draw, font)
+        mark(draw, font, size)
     for number, line in enumerate(lines):
         draw.text(
             (round(0.7 * size), height + round(size * (0.5 + 1.35 * number))),
             line,
-            fill=_TEXT,
+            fill=_TEXT_COLOR,
             font=font,
         )
     return np.asarray(paper, dtype=np.uint8)
 
 
 def _draw_gap(
-    draw: ImageDraw, font: Any, *, camera: Camera, example: FailureExample, text: str
+    draw: ImageDraw,
+    font: FreeTypeFont | ImageFont,
+    size: int,
+    *,
+    camera: Camera,
+    example: FailureExample,
+    text: str,
 ) -> None:
-    """Draw a line from the tool to the object out of reach, with its least length."""
-    at, root = example.scene.at(example.q), example.scene.root(example.manipulator.tool)
+    """Draw a line from the tool to the object out of reach, with its minimum length."""
+    state, root = example.scene.at(example.q), example.scene.root(example.manipulator.tool)
     ends = [
-        at.pose(name, relative_to=root).translation
+        state.pose(name, relative_to=root).translation
         for name in (example.manipulator.tool, str(example.object))
     ]
-    seen = [_projected(camera, point) for point in ends]
-    draw.line([*seen[0], *seen[1]], fill=(200, 30, 30), width=_LINE)
-    words = f"at least {text}"
-    width = float(draw.textlength(words, font=font))
-    (x, y), run = np.mean(seen, axis=0), abs(seen[1][0] - seen[0][0]) or 1.0
-    # of the line within the words
-    rise = 0.5 * width * min(abs(seen[1][1] - seen[0][1]) / run, 2.0)
-    draw.text(
-        (float(x) - width / 2.0, float(y) - rise - 1.5 * font.size),
-        words,
-        fill=(200, 30, 30),
-        font=font,
-    )
+    (x0, y0), (x1, y1) = (_project(camera, point) for point in ends)
+    draw.line([x0, y0, x1, y1], fill=_GAP_COLOR, width=_GAP_LINE_WIDTH)
+    label = f"at least {text}"
+    width = float(draw.textlength(label, font=font))
+    x, y = (x0 + x1) / 2.0, (y0 + y1) / 2.0
+    run = abs(x1 - x0) or 1.0
+    # The rise of the line over half of the label, so that the label is above the line.
+    rise = 0.5 * width * min(abs(y1 - y0) / run, 2.0)
+    draw.text((x - width / 2.0, y - rise - 1.5 * size), label, fill=_GAP_COLOR, font=font)
 
 
-def _projected(camera: Camera, point: NDArray[np.float64]) -> tuple[float, float]:
-    """Return where a point of the root frame is in the picture: columns from the left, rows from the top, pixels."""
+def _project(camera: Camera, point: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the column and row of a point of the root frame in the picture [pixels]."""
     right, up, back = (point - np.asarray(camera.position)) @ camera.axes()
     half = np.tan(camera.field_of_view / 2.0)
-    across, rise = right / -back / (half * camera.width / camera.height), up / -back / half
-    return float((1.0 + across) * camera.width / 2.0), float((1.0 - rise) * camera.height / 2.0)
+    column = right / -back / (half * camera.width / camera.height)
+    row = up / -back / half
+    return float((1.0 + column) * camera.width / 2.0), float((1.0 - row) * camera.height / 2.0)

@@ -1,22 +1,23 @@
-"""Films of plans without physics: the scene is put where the plan has it, moment by moment.
+"""Films of plans without physics: the planned scene at each time.
 
-The motions are timed as in an execution (:func:`tmkit.plans.execute`), so a film lasts as long as
-that of :func:`tmkit.simulation.simulate`, and what the hand holds moves with it as in the plan. It
-needs no physics engine when the renderer is ``filament``.
+The motions are timed as in an execution (:func:`tmkit.plans.execute`). A film therefore has the
+same length as that of :func:`tmkit.simulation.simulate`. Held objects move with the hand as in the
+plan. No physics engine is needed when the renderer is ``filament``.
 """
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
 from tmkit.plans import Plan, Schedule, Segment, SegmentKind, execute
 from tmkit.simulation.camera import Camera, fit_camera
-from tmkit.simulation.pictures.recording import FRAMES_PER_SECOND, SPEED, Film, captioned
+from tmkit.simulation.pictures.recording import FRAMES_PER_SECOND, SPEED, Film, add_caption
 from tmkit.simulation.rendering.studio import Renderer, StillScene, open_studio
 
 if TYPE_CHECKING:
@@ -24,8 +25,18 @@ if TYPE_CHECKING:
     from tmkit.plans.execution import TimedMotion
     from tmkit.robots import Manipulator
 
-_MOMENTS = 6  # of a plan at which is looked what is hidden
-_PAUSE = 3  # frames for a hand to close or open
+_VISIBILITY_SAMPLES = 6
+"""Number of states of a plan for which hidden points are counted."""
+
+_HAND_FRAMES = 3
+"""Number of frames in which a hand closes or opens."""
+
+
+class _Studio(Protocol):
+    """Renderer of a scene from one view."""
+
+    def picture(self) -> NDArray[np.uint8]:
+        """Return a picture (height, width, 3) of the current state of the scene."""
 
 
 def record_plan(
@@ -38,136 +49,147 @@ def record_plan(
     supersampling: float = 1.0,
     renderer: Renderer = "auto",
 ) -> Path:
-    """Write a film of a plan as it is planned; return its path.
+    """Write a film of a plan without physics, and return its path.
 
     Args:
         plan: the plan.
-        path: a ``.gif`` or ``.webp``, or an ``.mp4`` with the extra ``pictures``.
-        camera: the camera; by default one that shows all places the plan goes to, 640 by 480
-            pixels.
-        captions: whether each action is named while it is carried out.
-        speed: planned seconds that the film shows in one second.
-        supersampling: how many times larger frames are drawn before they are reduced.
-        renderer: ``filament``, ``tiny``, or the better that is there.
+        path: path of a ``.gif`` or ``.webp`` file, or an ``.mp4`` with the extra ``pictures``.
+        camera: camera. Defaults to a view of 640 by 480 pixels that shows all poses of the arms.
+        captions: whether the film shows the current action.
+        speed: planned time that the film shows in one second [s].
+        supersampling: ratio of the size of drawn frames to that of the film.
+        renderer: ``filament``, ``tiny``, or ``auto`` for the better one that is installed.
 
     Raises:
-        SimulationError: a speed that is not positive, or an argument of the renderer.
-        OutputError: the film cannot be written; raised before anything is drawn.
-        MissingExtraError: an MP4 is wanted without the extra ``pictures``, or the renderer is not
-            there.
+        SimulationError: if ``speed`` is not positive, or an argument of the renderer is invalid.
+        OutputError: if the film cannot be written. Raised before the first frame is drawn.
+        MissingExtraError: if an MP4 film or the renderer needs an extra that is not installed.
     """
     if not 0.0 < speed < float("inf"):
-        raise SimulationError(f"speed must be a positive number, not {speed}")
+        raise SimulationError(f"speed must be a positive number, got {speed}")
     film, still = Film(path), StillScene(plan.scene, plan.q)
     view = fit_camera_to_plan(plan) if camera is None else camera
     with open_studio(still, view, supersampling=supersampling, renderer=renderer) as studio:
         rate = FRAMES_PER_SECOND * SPEED / speed
-        execute(plan, _Player(plan, still, film, studio, captions=captions, rate=rate), rate=rate)
+        recorder = _FilmRecorder(plan, still, film, studio, captions=captions, rate=rate)
+        execute(plan, recorder, rate=rate)
     return film.write()
 
 
 def fit_camera_to_plan(plan: Plan, *, width: int = 640, height: int = 480) -> Camera:
-    """Return a view for a film that shows all places a plan goes to, and hides as little as possible on the way.
+    """Return a view for a film, with all poses of the arms in view and few points hidden.
 
     Args:
         plan: the plan.
-        width: pixels.
-        height: pixels.
+        width: width of the picture [pixels].
+        height: height of the picture [pixels].
     """
-    steps = plan.steps[:: max(1, len(plan.steps) // _MOMENTS)]
-    moments = [StillScene(step.scene, step.q) for step in steps]
+    steps = plan.steps[:: max(1, len(plan.steps) // _VISIBILITY_SAMPLES)]
+    later = [StillScene(step.scene, step.q) for step in steps]
     still = StillScene(plan.scene, plan.q)
-    return fit_camera(still, include=_places(plan), later=moments, width=width, height=height)
+    return fit_camera(still, include=_arm_points(plan), later=later, width=width, height=height)
 
 
-class _Player:
-    """Takes the frames: an executor."""
+class _FilmRecorder:
+    """Executor that draws the frames of a film."""
 
     def __init__(
-        self, plan: Plan, still: StillScene, film: Film, studio: Any, *, captions: bool, rate: float
+        self,
+        plan: Plan,
+        still: StillScene,
+        film: Film,
+        studio: _Studio,
+        *,
+        captions: bool,
+        rate: float,
     ) -> None:
         self._rate = rate
-        self._still, self._film, self._studio, self._captions = still, film, studio, captions
+        self._still = still
+        self._film = film
+        self._studio = studio
+        self._captions = captions
         self._scene, self._q, self._caption = plan.scene, np.array(plan.q, dtype=float), ""
 
     def begin(self, plan: Plan) -> None:
-        """Show the start."""
+        """Draw the start."""
         del plan
-        self._frame()
+        self._add_frame()
 
     def begin_step(self, number: int, step: PlanStep) -> None:
-        """Name the action."""
+        """Show the action in the caption."""
         del number
         self._caption = str(step.action) if self._captions else ""
 
     def follow(self, motion: TimedMotion) -> None:
-        """Show each sample of a motion."""
+        """Draw each sample of a motion."""
         scene, segment = self._scene, motion.segment
-        # it moves with the hand meanwhile
+        # A pushed object moves with the hand.
         if segment.kind is SegmentKind.PUSH and segment.held is not None:
             scene = scene.reparent(segment.held, motion.arm.tip, q=self._q)
         entries = [scene.joint_names.index(name) for name in motion.joint_names]
         for sample in motion.timed.positions[1:]:
             self._q[entries] = sample
             self._still.move(scene, self._q)
-            self._frame()
+            self._add_frame()
         if segment.kind not in (SegmentKind.GRASP, SegmentKind.RELEASE):
-            self._end(segment)
-            # which need not be at rest where the segment ends
+            self._finish_segment(segment)
+            # An arm that does not stop at the end of a segment leaves the path before its last row.
             self._q[entries] = motion.timed.positions[-1]
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
-        """Close or open the hand."""
+        """Draw the closing or opening of a hand."""
         del arm
-        before = self._q
-        after = segment.end(self._scene, before)[1]
-        for share in np.arange(1, _PAUSE + 1) / _PAUSE:
-            self._still.move(self._scene, before + share * (after - before))
-            self._frame()
-        self._end(segment)
+        q_start = self._q
+        q_end = segment.end(self._scene, q_start)[1]
+        for fraction in np.arange(1, _HAND_FRAMES + 1) / _HAND_FRAMES:
+            self._still.move(self._scene, q_start + fraction * (q_end - q_start))
+            self._add_frame()
+        self._finish_segment(segment)
 
     release = grasp
 
     def follow_schedule(self, schedule: Schedule) -> None:
-        """Show all arms as a schedule moves them."""
+        """Draw all arms during a schedule."""
         begins = sorted(
             (begin, str(step.action))
             for (begin, _), step in zip(schedule.step_times(), schedule.plan.steps, strict=True)
         )
         for moment in schedule.moments():
-            first, last = (math.ceil(at * self._rate - 1e-9) for at in (moment.begin, moment.end))
+            first = math.ceil(moment.begin * self._rate - 1e-9)
+            last = math.ceil(moment.end * self._rate - 1e-9)
+            actions = [action for begin, action in begins if begin <= moment.begin + 1e-9]
             for q in schedule.q(np.arange(first, last) / self._rate):
-                self._caption = [
-                    action for begin, action in begins if begin <= moment.begin + 1e-9
-                ][-1]
+                self._caption = actions[-1]
                 self._scene, self._q = moment.scene, q
                 self._still.move(moment.scene, q)
-                self._frame()
+                self._add_frame()
 
     def end_step(self, number: int, step: PlanStep) -> None:
-        """Go on from where the step ends."""
+        """Continue from the scene at the end of the step."""
         del number
         self._scene = step.scene
         self._still.move(self._scene, self._q)
 
     def finish(self) -> None:
-        """Show the end."""
-        self._frame()
+        """Draw the end."""
+        self._add_frame()
 
-    def _end(self, segment: Segment) -> None:
+    def _finish_segment(self, segment: Segment) -> None:
+        """Apply the changes at the end of a segment."""
         scene, q = segment.end(self._scene, self._q)
         self._scene, self._q = scene, np.array(q, dtype=float)
 
-    def _frame(self) -> None:
-        self._film.add(captioned(self._studio.picture(), self._caption))
+    def _add_frame(self) -> None:
+        """Draw the current state."""
+        self._film.add(add_caption(self._studio.picture(), self._caption))
 
 
-def _places(plan: Plan) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the points (n, 3) to which a plan takes the arms' links and their tools, after each step."""
+def _arm_points(plan: Plan) -> NDArray[np.float64]:
+    """Return positions (n, 3) of the arms' links and tools after each step [m]."""
     frames = [plan.scene.joint_frame(joint) for robot in plan.robots for joint in robot.joints]
     frames += [robot.tool for robot in plan.robots]
     points = []
     for step in plan.steps:
-        at = step.scene.at(step.q)
-        points += [at.pose(frame).translation for frame in frames]
+        state = step.scene.at(step.q)
+        points += [state.pose(frame).translation for frame in frames]
     return np.reshape(np.array(points, dtype=float), (-1, 3))

@@ -1,9 +1,9 @@
-"""Writing pictures and films of a simulation: whole or not at all.
+"""Files of pictures and films, written completely or not at all.
 
-A film is a GIF, a WebP or an MP4, by the extra ``pictures``, at twice the speed of the simulated
-world, with eight frames for each simulated second. All frames of a GIF share one palette and are
-not dithered: static parts cost next to nothing. The output is checked before the simulation starts
-(:func:`check_output`).
+A film is a GIF, WebP or MP4 file, by the extra ``pictures``. It has twice the speed of the
+simulated world, and eight frames for each simulated second. All frames of a GIF share one palette
+without dithering, so that static parts need almost no space. :func:`check_output` checks the output
+before the simulation starts.
 """
 
 from __future__ import annotations
@@ -22,21 +22,35 @@ from tmkit._support.output import check_writable, write_files
 from tmkit._support.signals import temporary_folder
 from tmkit.errors import OutputError
 
-FRAMES_PER_SECOND = 8.0  # frames for each simulated second
-SPEED = 2.0  # simulated seconds that a film shows in one second
+FRAMES_PER_SECOND = 8.0
+"""Frames of a film for each simulated second."""
+
+SPEED = 2.0
+"""Simulated time that a film shows in one second [s]."""
 
 _PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg")
+"""Suffixes of pictures."""
+
 _FILM_SUFFIXES = (".gif", ".webp", ".mp4")
+"""Suffixes of films."""
+
 _PALETTE_SAMPLES = 6
+"""Number of frames that determine the palette of a GIF."""
+
 _WEBP_QUALITY = 60
+"""Quality of a WebP film, in [0, 100]."""
 
 
 def check_output(path: str | Path, *, film: bool) -> Path:
     """Check that a picture or film can be written, without writing it.
 
+    Args:
+        path: path of the file.
+        film: whether the file is a film, else a picture.
+
     Raises:
-        OutputError: a suffix of no kind we write, a folder that is not there, or no right to write.
-        MissingExtraError: the extra ``pictures`` is not installed.
+        OutputError: if the suffix is not supported, or the folder is missing or not writable.
+        MissingExtraError: if the extra ``pictures`` is not installed.
     """
     target = Path(path)
     suffixes = _FILM_SUFFIXES if film else _PICTURE_SUFFIXES
@@ -57,14 +71,14 @@ def _failure(target: Path, reason: str) -> OutputError:
 
 
 def write_picture(path: str | Path, pixels: NDArray[np.uint8]) -> Path:
-    """Write a picture; return the path.
+    """Write a picture, and return its path.
 
     Args:
-        path: the file.
-        pixels: (height, width, 3).
+        path: path of the file.
+        pixels: (height, width, 3) picture.
 
     Raises:
-        OutputError: as :func:`check_output`.
+        OutputError: if the file cannot be written, as for :func:`check_output`.
     """
     target = check_output(path, film=False)
     from PIL import Image
@@ -75,8 +89,8 @@ def write_picture(path: str | Path, pixels: NDArray[np.uint8]) -> Path:
     return target
 
 
-def captioned(pixels: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
-    """Return a picture (height, width, 3) with a line of text, if there is any, at its lower edge."""
+def add_caption(pixels: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
+    """Return a picture (height, width, 3) with a line of text, if any, at its lower edge."""
     if not text:
         return pixels
     with importing("PIL", "pictures", "captions need"):
@@ -94,7 +108,11 @@ def captioned(pixels: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
 
 
 class Film:
-    """Frames that become a ``.gif``, ``.webp`` or ``.mp4`` file when they are all there."""
+    """Frames of a ``.gif``, ``.webp`` or ``.mp4`` file, written together.
+
+    Args:
+        path: path of the file.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self._target = check_output(path, film=True)
@@ -104,7 +122,7 @@ class Film:
         return len(self._frames)
 
     def add(self, pixels: NDArray[np.uint8]) -> None:
-        """Append a frame (height, width, 3); all frames are of one size."""
+        """Append a frame (height, width, 3). All frames have the same size."""
         from PIL import Image
 
         self._frames.append(Image.fromarray(pixels))
@@ -113,21 +131,20 @@ class Film:
         """Write the film and return its path.
 
         Raises:
-            OutputError: there is no frame, or the file cannot be written any more.
+            OutputError: if there is no frame, or the file has become unwritable.
         """
         if not self._frames:
             raise _failure(self._target, "there are no frames")
-        write = {".gif": self._gif, ".webp": self._webp, ".mp4": self._mp4}[
-            self._target.suffix.lower()
-        ]
-        write_files({self._target: write()})
+        suffix = self._target.suffix.lower()
+        encode = {".gif": self._encode_gif, ".webp": self._encode_webp, ".mp4": self._encode_mp4}
+        write_files({self._target: encode[suffix]()})
         return self._target
 
     def _durations(self) -> list[int]:
-        """Return how long each frame is shown, milliseconds; GIF counts in hundredths of a second."""
+        """Return the duration of each frame [ms], rounded to 10 ms as a GIF needs."""
         return [10 * round(100.0 / (FRAMES_PER_SECOND * SPEED))] * (len(self._frames) - 1) + [2000]
 
-    def _webp(self) -> bytes:
+    def _encode_webp(self) -> bytes:
         file = io.BytesIO()
         self._frames[0].save(
             file,
@@ -141,7 +158,7 @@ class Film:
         )
         return file.getvalue()
 
-    def _gif(self) -> bytes:
+    def _encode_gif(self) -> bytes:
         file = io.BytesIO()
         palette = self._palette()
         reduced = [frame.quantize(palette=palette, dither=0) for frame in self._frames]
@@ -161,27 +178,25 @@ class Film:
         """Return one palette for the colours of a few frames spread over the film."""
         from PIL import Image
 
-        chosen = [
-            self._frames[round(i)]
-            for i in np.linspace(0, len(self._frames) - 1, min(_PALETTE_SAMPLES, len(self._frames)))
-        ]
-        width, height = chosen[0].size
-        sheet = Image.new("RGB", (width, height * len(chosen)))
-        for number, frame in enumerate(chosen):
+        count = min(_PALETTE_SAMPLES, len(self._frames))
+        samples = [self._frames[round(i)] for i in np.linspace(0, len(self._frames) - 1, count)]
+        width, height = samples[0].size
+        sheet = Image.new("RGB", (width, height * len(samples)))
+        for number, frame in enumerate(samples):
             sheet.paste(frame, (0, number * height))
         return sheet.quantize(colors=255, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
 
-    def _mp4(self) -> bytes:
+    def _encode_mp4(self) -> bytes:
         imageio = importlib.import_module("imageio.v2")  # an extra, which may be absent
 
-        # the encoder is a program, which wants a name to write to
+        # The encoder is a separate program, which writes to a file.
         with temporary_folder("film") as folder:
             path = folder / "film.mp4"
             rate = FRAMES_PER_SECOND * SPEED
             with imageio.get_writer(path, format="FFMPEG", fps=rate, macro_block_size=2) as writer:
                 for frame in self._frames:
                     pixels = np.asarray(frame)
-                    # the codec wants even sizes
+                    # The codec needs even sizes.
                     height, width = (max(2, size - size % 2) for size in pixels.shape[:2])
                     writer.append_data(pixels[:height, :width])
             return path.read_bytes()

@@ -1,9 +1,9 @@
-"""A picture of the space that a plan sweeps, over the scene in which the plan starts.
+"""Picture of the swept volume of a plan, over the scene at the start.
 
-The renderer has no transparency, so two pictures of one camera are mixed: the scene with the cells
-as a solid of their own, and without. What lies behind the cells shows through them.
+The renderer has no transparency. Two pictures of one camera are therefore blended: the scene with
+the cells as a solid body, and the scene without it. Bodies behind the cells remain visible.
 
-Invariants: the bytes are a function of plan and cells; the physics is never run.
+Invariants: the bytes are a function of plan and cells. The physics is never run.
 """
 
 from __future__ import annotations
@@ -21,9 +21,14 @@ from tmkit.simulation.camera import fit_camera
 from tmkit.simulation.pictures.recording import check_output, write_picture
 from tmkit.simulation.rendering.studio import Renderer, StillScene, render
 
-_COLOR = (0.25, 0.45, 0.95, 1.0)
-_OPACITY = 0.45
+_CELL_COLOR = (0.25, 0.45, 0.95, 1.0)
+"""Red, green, blue and opacity of the cells before blending."""
+
+_CELL_OPACITY = 0.45
+"""Fraction of the picture with cells in the blend."""
+
 _SIDES = tuple((axis, side) for axis in range(3) for side in (0, 1))
+"""Sides of a cell: axis, and 0 for the lower or 1 for the upper side."""
 
 
 def draw_swept_volume(
@@ -35,18 +40,18 @@ def draw_swept_volume(
     height: int = 640,
     renderer: Renderer = "auto",
 ) -> Path:
-    """Draw the space that a plan sweeps, half transparent over the scene at the start; return the path of the file.
+    """Draw the swept volume of a plan, half transparent, and return the path of the file.
 
     Args:
         plan: the plan.
-        volume: what :func:`tmkit.manipulation.swept_volume` has found for it.
-        path: a ``.png`` or ``.jpg``.
-        width: pixels.
-        height: pixels.
-        renderer: what draws: ``filament``, ``tiny``, or the better that is there.
+        volume: swept volume of the plan, from :func:`tmkit.manipulation.swept_volume`.
+        path: path of a ``.png`` or ``.jpg`` file.
+        width: width of the picture [pixels].
+        height: height of the picture [pixels].
+        renderer: ``filament``, ``tiny``, or ``auto`` for the better one that is installed.
 
     Raises:
-        OutputError: the file cannot be written.
+        OutputError: if the file cannot be written.
     """
     target = check_output(path, film=False)
     lower, upper = volume.bounds
@@ -55,41 +60,43 @@ def draw_swept_volume(
     camera = fit_camera(
         still, include=corners if len(volume.cells) else (), width=width, height=height
     )
-    without = render(still, camera, renderer=renderer)
-    covered = render(_with_cells(plan.scene, volume), camera, q=plan.q, renderer=renderer)
-    mixed = (1.0 - _OPACITY) * without + _OPACITY * covered
-    return write_picture(target, np.rint(mixed).astype(np.uint8))
+    background = render(still, camera, renderer=renderer)
+    foreground = render(_add_cells(plan.scene, volume), camera, q=plan.q, renderer=renderer)
+    blend = (1.0 - _CELL_OPACITY) * background + _CELL_OPACITY * foreground
+    return write_picture(target, np.rint(blend).astype(np.uint8))
 
 
-def _with_cells(scene: SceneGraph, volume: SweptVolume) -> SceneGraph:
-    """Return the scene with the cells as a fixed body that is seen and never touched."""
+def _add_cells(scene: SceneGraph, volume: SweptVolume) -> SceneGraph:
+    """Return the scene with the cells as a fixed visible body without collisions."""
     if not len(volume.cells):
         return scene
     name = "swept volume"
     while name in scene:
         name += "'"
-    vertices, faces = _skin(volume.cells, volume.cell)
-    part = AttachedShape(Mesh(vertices, faces), color=_COLOR, collision=False)
+    vertices, faces = _boundary_mesh(volume.cells, volume.cell)
+    part = AttachedShape(Mesh(vertices, faces), color=_CELL_COLOR, collision=False)
     return scene.add_frame(name, volume.frame, shapes=[part])
 
 
-def _skin(cells: NDArray[np.int64], cell: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return corners (n, 3) and triangles (m, 3), facing outwards, of the sides of cells that have no neighbour."""
+def _boundary_mesh(
+    cells: NDArray[np.int64], cell: float
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return vertices (n, 3) and outward triangles (m, 3) of the sides without neighbour."""
     low = cells.min(axis=0) - 1
     filled = np.zeros(cells.max(axis=0) - low + 2, dtype=bool)
     filled[tuple((cells - low).T)] = True
     corners, faces = [np.zeros((0, 3))], [np.zeros((0, 3), dtype=np.int64)]
     count = 0
     for axis, side in _SIDES:
-        open_side = filled & ~np.roll(filled, 1 - 2 * side, axis=axis)
-        at = np.argwhere(open_side) + low
+        is_exposed = filled & ~np.roll(filled, 1 - 2 * side, axis=axis)
+        exposed_cells = np.argwhere(is_exposed) + low
         square = np.zeros((4, 3), dtype=np.int64)
         square[:, axis] = side
         square[:, (axis + 1) % 3], square[:, (axis + 2) % 3] = (0, 1, 1, 0), (0, 0, 1, 1)
         if side == 0:
             square = square[::-1]
-        corners.append(((at[:, None] + square) * cell).reshape(-1, 3))
-        first = count + 4 * np.arange(len(at))[:, None, None]
+        corners.append(((exposed_cells[:, None] + square) * cell).reshape(-1, 3))
+        first = count + 4 * np.arange(len(exposed_cells))[:, None, None]
         faces.append((first + np.array([[0, 1, 2], [0, 2, 3]])).reshape(-1, 3))
-        count += 4 * len(at)
+        count += 4 * len(exposed_cells)
     return np.concatenate(corners), np.concatenate(faces)

@@ -1,8 +1,8 @@
-"""Pictures of simulations and of scenes at a configuration, made without a screen.
+"""Pictures of simulations and of scenes at a configuration, rendered without a screen.
 
 Two renderers draw the same scenes: ``filament`` (:mod:`.filament`, the extra ``engines``), and
-``tiny`` (:mod:`.tiny`), which comes with pybullet. ``auto`` takes the first that is there. Nothing
-but pixels depends on the choice.
+``tiny`` (:mod:`.tiny`), which is part of pybullet. ``auto`` selects the first one that is installed.
+The choice affects only pixels.
 """
 
 from __future__ import annotations
@@ -23,57 +23,61 @@ from tmkit.simulation.rendering.tiny import TinyStudio
 from tmkit.spatial import Pose
 
 Renderer = Literal["auto", "filament", "tiny"]
+"""Name of a renderer, or ``auto`` for the better one that is installed."""
+
 _RENDERERS = ("auto", "filament", "tiny")
+"""Names that arguments accept."""
 
 
 class StillScene:
-    """A scene at a configuration, to be drawn without physics.
+    """Scene at a configuration, for pictures without physics.
 
     Args:
         scene: the scene.
-        q: (n_joints,) configuration; zeros by default.
+        q: (n_joints,) configuration. Defaults to zeros.
     """
 
     def __init__(self, scene: SceneGraph, q: ArrayLike | None = None) -> None:
         self._scene = scene
-        self._at = scene.at(scene.zero_configuration() if q is None else q)
+        self._state = scene.at(scene.zero_configuration() if q is None else q)
 
     @property
     def scene(self) -> SceneGraph:
-        """The scene."""
+        """Scene with the shapes to draw."""
         return self._scene
 
     @property
     def q(self) -> NDArray[np.float64]:
         """(n_joints,) configuration."""
-        return np.array(self._at.q, dtype=float)
+        return np.array(self._state.q, dtype=float)
 
     def pose(self, frame: str) -> Pose:
         """Return root_from_frame."""
-        return self._at.pose(frame)
+        return self._state.pose(frame)
 
     def move(self, scene: SceneGraph, q: ArrayLike) -> None:
-        """Go on to another version of the scene, with the same frames and shapes, and to a configuration.
+        """Change the poses to those of another scene with the same frames and shapes.
 
         Args:
-            scene: the version.
+            scene: scene with the new poses.
             q: (n_joints,) configuration.
         """
-        self._at = scene.at(q)
+        self._state = scene.at(q)
 
 
-def chosen_renderer(renderer: str = "auto") -> str:
-    """Return the renderer that draws: ``filament`` or ``tiny``.
+def select_renderer(renderer: str = "auto") -> str:
+    """Return the name of the renderer to use: ``filament`` or ``tiny``.
 
     Args:
-        renderer: ``auto`` for the best that is there, or one by name.
+        renderer: name of a renderer, or ``auto`` for the better one that is installed.
 
     Raises:
-        SimulationError: no such renderer.
-        MissingExtraError: ``filament`` is wanted where MuJoCo or a Vulkan device is missing.
+        SimulationError: if the name is unknown.
+        MissingExtraError: if ``filament`` is requested and MuJoCo or a Vulkan device is missing.
     """
     if renderer not in _RENDERERS:
-        raise SimulationError(f"renderer must be one of {', '.join(_RENDERERS)}, not {renderer!r}")
+        expected = ", ".join(_RENDERERS)
+        raise SimulationError(f"renderer must be one of {expected}, got {renderer!r}")
     if renderer == "tiny":
         return renderer
     if is_available():
@@ -84,20 +88,20 @@ def chosen_renderer(renderer: str = "auto") -> str:
     raise MissingExtraError.of("the renderer 'filament' needs", "engines", "mujoco", hint=hint)
 
 
-class _FollowingStudio(TinyStudio):
-    """Draws a scene by a simulation that is put where the scene is."""
+class _ScratchStudio(TinyStudio):
+    """Studio that draws a scene through a second simulation with the same poses."""
 
     def __init__(
         self, world: Posed, simulation: Simulation, camera: Camera, *, supersampling: float
     ) -> None:
         super().__init__(simulation, camera, supersampling=supersampling)
-        self._world, self._still = world, simulation
+        self._world, self._scratch = world, simulation
 
     def picture(self) -> NDArray[np.uint8]:
         if isinstance(self._world, StillScene | Simulation):
-            self._still.set_configuration(self._world.q)
-        for name in self._still.objects:
-            self._still.set_object_pose(name, self._world.pose(name))
+            self._scratch.set_configuration(self._world.q)
+        for name in self._scratch.objects:
+            self._scratch.set_object_pose(name, self._world.pose(name))
         return super().picture()
 
 
@@ -105,22 +109,22 @@ class _FollowingStudio(TinyStudio):
 def open_studio(
     world: Posed, camera: Camera, *, supersampling: float = 2.0, renderer: str = "auto"
 ) -> Iterator[FilamentStudio | TinyStudio]:
-    """Open a fixed view of a scene with floor, backdrop and light, for one picture or the frames of a film.
+    """Open a fixed view of a scene with floor, backdrop and light, for one picture or a film.
 
     Args:
         world: a simulation or a :class:`StillScene`, which may move between pictures.
-        camera: the camera.
-        supersampling: how many times larger pictures are drawn before they are reduced; 1 is fast.
-        renderer: ``auto``, ``filament`` or ``tiny``; the studio's attribute ``renderer`` is the one
-            that draws.
+        camera: camera of the view.
+        supersampling: ratio of the size of drawn pictures to that of the result. 1 is fast.
+        renderer: ``auto``, ``filament`` or ``tiny``. The attribute ``renderer`` of the studio has
+            the selected one.
 
     Raises:
-        SimulationError: a supersampling below 1, or no such renderer.
-        MissingExtraError: the renderer is not there.
+        SimulationError: if ``supersampling`` is not in [1, 8], or the renderer is unknown.
+        MissingExtraError: if the renderer is not installed.
     """
     if not 1.0 <= supersampling <= 8.0:
-        raise SimulationError(f"supersampling must be between 1 and 8, not {supersampling}")
-    if chosen_renderer(renderer) == "filament":
+        raise SimulationError(f"supersampling must be between 1 and 8, got {supersampling}")
+    if select_renderer(renderer) == "filament":
         yield FilamentStudio(world, camera, supersampling=supersampling)
     elif isinstance(world, Simulation) and world.engine_name == "pybullet":
         yield TinyStudio(world, camera, supersampling=supersampling)
@@ -128,7 +132,7 @@ def open_studio(
         with Simulation.from_scene(
             world.scene, world.q if isinstance(world, StillScene | Simulation) else None
         ) as simulation:
-            yield _FollowingStudio(world, simulation, camera, supersampling=supersampling)
+            yield _ScratchStudio(world, simulation, camera, supersampling=supersampling)
 
 
 def render(
@@ -139,23 +143,25 @@ def render(
     supersampling: float = 2.0,
     renderer: Renderer = "auto",
 ) -> NDArray[np.uint8]:
-    """Draw a simulation as it is now, or a scene at a configuration; for many pictures see :func:`open_studio`.
+    """Draw the current state of a simulation, or a scene at a configuration.
+
+    :func:`open_studio` is faster for several pictures.
 
     Args:
         world: a simulation or a scene, such as the one after a step of a plan.
-        camera: the camera; :func:`fit_camera` by default.
-        q: (n_joints,) the configuration of a scene; zeros by default.
-        supersampling: how many times larger it is drawn before it is reduced; 1 is fast.
-        renderer: ``filament``, ``tiny``, or the better that is there.
+        camera: camera of the view. Defaults to :func:`fit_camera`.
+        q: (n_joints,) configuration of a scene. Defaults to zeros.
+        supersampling: ratio of the size of the drawn picture to that of the result. 1 is fast.
+        renderer: ``filament``, ``tiny``, or ``auto`` for the better one that is installed.
 
     Returns:
         (height, width, 3) red, green, blue.
 
     Raises:
-        SimulationError: a supersampling below 1, or no such renderer.
-        MissingExtraError: the renderer is not there.
+        SimulationError: if ``supersampling`` is not in [1, 8], or the renderer is unknown.
+        MissingExtraError: if the renderer is not installed.
     """
-    shown = StillScene(world, q) if isinstance(world, SceneGraph) else world
-    view = fit_camera(shown) if camera is None else camera
-    with open_studio(shown, view, supersampling=supersampling, renderer=renderer) as studio:
+    content = StillScene(world, q) if isinstance(world, SceneGraph) else world
+    view = fit_camera(content) if camera is None else camera
+    with open_studio(content, view, supersampling=supersampling, renderer=renderer) as studio:
         return studio.picture()

@@ -1,11 +1,11 @@
 """Pictures by pybullet's TinyRenderer, without a screen.
 
-It draws on the processor, with shadows but without smooth edges and before a white nothing. So a
-picture is drawn at twice its size and reduced, and stands in a small studio: a pale floor below the
-scene that takes shadows and fades into a soft backdrop. The floor is a body without a collision
-shape, made for the moment of drawing; the physics never sees it.
+TinyRenderer runs on the processor. It draws shadows, but has aliased edges and a white background.
+A picture is therefore drawn at twice its size and reduced. A pale floor below the scene receives
+shadows and fades into a soft backdrop. The floor is a body without a collision shape that exists
+only while a picture is drawn, so that it does not affect the physics.
 
-Limits of the renderer: no transparency; the shadow map covers what is within a few metres of the
+Limits of the renderer: it has no transparency, and the shadow map covers a few metres around the
 origin.
 """
 
@@ -21,23 +21,43 @@ from tmkit.simulation.camera import Camera, surroundings, towards_light
 from tmkit.simulation.engines.pybullet.world import Simulation
 from tmkit.spatial.plain import plain_numbers
 
-_NEAR_PLANE, _FAR_PLANE = 0.02, 20.0
-_SKY_TOP, _SKY_BOTTOM = np.array([0.78, 0.85, 0.93]), np.array([0.965, 0.972, 0.98])
-_FLOOR = np.array([0.925, 0.935, 0.945])
-_AMBIENT, _DIFFUSE, _SPECULAR = 0.55, 0.45, 0.15
-# half a side of the floor that takes shadows, in radii of the scene; more takes time to draw
-_FLOOR_SIZE = 1.0
+_NEAR_PLANE = 0.02
+"""Distance of the near clipping plane [m]."""
+
+_FAR_PLANE = 20.0
+"""Distance of the far clipping plane [m]."""
+
+_SKY_TOP_COLOR = np.array([0.78, 0.85, 0.93])
+"""(3,) colour of the backdrop at the upper edge."""
+
+_SKY_BOTTOM_COLOR = np.array([0.965, 0.972, 0.98])
+"""(3,) colour of the backdrop at the lower edge."""
+
+_FLOOR_COLOR = np.array([0.925, 0.935, 0.945])
+"""(3,) colour of the floor without shadows."""
+
+_AMBIENT_COEFFICIENT = 0.55
+"""Coefficient of ambient light."""
+
+_DIFFUSE_COEFFICIENT = 0.45
+"""Coefficient of diffuse reflection."""
+
+_SPECULAR_COEFFICIENT = 0.15
+"""Coefficient of specular reflection."""
+
+_RELATIVE_FLOOR_SIZE = 1.0
+"""Half a side of the floor that receives shadows, in radii of the scene. It costs drawing time."""
 
 
 class TinyStudio:
-    """A fixed view of a simulation with floor, backdrop and light, for one picture or the frames of a film.
+    """A fixed view of a simulation with floor, backdrop and light, for one picture or a film.
 
-    What does not depend on the moment (the size of the studio, the height of its floor, the
-    backdrop) is computed once: frames are cheap and do not flicker.
+    Size, floor height and backdrop are computed once, so that the frames of a film do not flicker.
 
     Args:
-        supersampling: how many times larger pictures are drawn before they are reduced; 1 has hard
-            edges.
+        simulation: simulation to draw.
+        camera: camera of the view.
+        supersampling: ratio of the size of drawn pictures to that of the result. 1 has hard edges.
     """
 
     renderer = "tiny"
@@ -49,10 +69,10 @@ class TinyStudio:
         self._height = round(supersampling * camera.height)
         self._middle, self._floor_height, self._radius = surroundings(simulation)
         self._light = towards_light(camera)
-        self._backdrop, self._floor_light = self._plain_backdrop()
+        self._backdrop, self._floor_light = self._make_backdrop()
 
     def picture(self) -> NDArray[np.uint8]:
-        """Return the simulation as it is now as (height, width, 3) red, green, blue."""
+        """Return the current state as (height, width, 3) red, green, blue."""
         with importing("PIL", "pictures", "pictures need"):
             from PIL import Image
 
@@ -70,8 +90,9 @@ class TinyStudio:
         )
 
     def _add_floor(self) -> int:
+        """Add the floor, and return its body."""
         bullet, client = self._simulation.bullet, self._simulation.client
-        half = _FLOOR_SIZE * self._radius
+        half = _RELATIVE_FLOOR_SIZE * self._radius
         shape = bullet.createVisualShape(
             bullet.GEOM_BOX,
             halfExtents=[half, half, 0.0005],
@@ -85,7 +106,7 @@ class TinyStudio:
         return index
 
     def _draw(self) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
-        """Return colours (height, width, 3) and the body behind each pixel (-1 none)."""
+        """Return colours (height, width, 3), and the body of each pixel or -1."""
         bullet, camera = self._simulation.bullet, self._camera
         _, _, rgba, _, segments = bullet.getCameraImage(
             self._width,
@@ -101,9 +122,9 @@ class TinyStudio:
             lightDistance=4.0 * self._radius,
             lightColor=[1.0, 1.0, 1.0],
             shadow=1,
-            lightAmbientCoeff=_AMBIENT,
-            lightDiffuseCoeff=_DIFFUSE,
-            lightSpecularCoeff=_SPECULAR,
+            lightAmbientCoeff=_AMBIENT_COEFFICIENT,
+            lightDiffuseCoeff=_DIFFUSE_COEFFICIENT,
+            lightSpecularCoeff=_SPECULAR_COEFFICIENT,
             renderer=bullet.ER_TINY_RENDERER,
             physicsClientId=self._simulation.client,
         )
@@ -114,35 +135,37 @@ class TinyStudio:
     def _compose(
         self, colors: NDArray[np.uint8], bodies: NDArray[np.int32], floor: int
     ) -> NDArray[np.uint8]:
-        """Put the backdrop behind the scene, and what the scene casts on the floor into it."""
+        """Return the picture with the backdrop behind the scene and its shadows on the floor."""
         on_floor = bodies == floor
         pixels = np.where((on_floor | (bodies < 0))[..., None], self._backdrop, colors)
         green = colors[..., 1]
         sample = green[on_floor][::7]
         if len(sample):
-            lit = max(float(np.percentile(sample, 75)), 1.0)
-            rows, columns = np.nonzero(on_floor & (green < 0.98 * lit))
-            darkness = 1.0 - green[rows, columns, None] / lit
-            lost = darkness * self._floor_light[rows, columns]
-            pixels[rows, columns] = np.clip(pixels[rows, columns] - lost, 0.0, 255.0).astype(
-                np.uint8
-            )
+            brightness = max(float(np.percentile(sample, 75)), 1.0)
+            rows, columns = np.nonzero(on_floor & (green < 0.98 * brightness))
+            darkness = 1.0 - green[rows, columns, None] / brightness
+            shadow = darkness * self._floor_light[rows, columns]
+            shaded = np.clip(pixels[rows, columns] - shadow, 0.0, 255.0)
+            pixels[rows, columns] = shaded.astype(np.uint8)
         return pixels
 
-    def _plain_backdrop(self) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-        """Return floor and sky without shadows, and the floor's part in it, both (height, width, 3) from 0 to 255."""
-        share = np.linspace(0.0, 1.0, self._height)[:, None, None]
-        sky = (1.0 - share) * _SKY_TOP + share * _SKY_BOTTOM
+    def _make_backdrop(self) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+        """Return the backdrop without shadows, and the part of it that shadows reduce.
+
+        Both are (height, width, 3), in [0, 255].
+        """
+        height = np.linspace(0.0, 1.0, self._height)[:, None, None]
+        sky = (1.0 - height) * _SKY_TOP_COLOR + height * _SKY_BOTTOM_COLOR
         distance = np.linalg.norm(self._floor_points() - self._middle, axis=-1) / self._radius
         fade = _smooth_step(distance, 0.9, 2.0)[..., None]
-        floor = 255.0 * _FLOOR * (1.0 - fade)
-        shaded = floor * (
-            1.0 - _smooth_step(distance, 0.7, 0.97 * _FLOOR_SIZE)[..., None]
-        )  # shadows end before the drawn floor does
-        return (floor + 255.0 * sky * fade + 0.5).astype(np.uint8), shaded.astype(np.float32)
+        floor = 255.0 * _FLOOR_COLOR * (1.0 - fade)
+        # Shadows end before the edge of the floor body.
+        shadow_end = 0.97 * _RELATIVE_FLOOR_SIZE
+        floor_light = floor * (1.0 - _smooth_step(distance, 0.7, shadow_end)[..., None])
+        return (floor + 255.0 * sky * fade + 0.5).astype(np.uint8), floor_light.astype(np.float32)
 
     def _floor_points(self) -> NDArray[np.float64]:
-        """Return the point (height, width, 2) of the floor plane behind each pixel; inf where there is none."""
+        """Return the point (height, width, 2) of the floor plane of each pixel, or inf."""
         camera = self._camera
         half = math.tan(camera.field_of_view / 2.0)
         x = (
@@ -164,6 +187,7 @@ class TinyStudio:
 
 
 def _smooth_step(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
-    """Return 0 up to ``low``, 1 from ``high`` on, and a smooth transition between; 1 for what is infinite."""
-    share = np.clip((np.where(np.isfinite(values), values, high) - low) / (high - low), 0.0, 1.0)
-    return share * share * (3.0 - 2.0 * share)
+    """Return 0 up to ``low``, 1 from ``high`` on and at infinity, and a smooth step between."""
+    finite = np.where(np.isfinite(values), values, high)
+    fraction = np.clip((finite - low) / (high - low), 0.0, 1.0)
+    return fraction * fraction * (3.0 - 2.0 * fraction)
