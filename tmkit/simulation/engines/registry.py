@@ -1,4 +1,4 @@
-"""The physics engines, built in and installed, by name."""
+"""Built-in and installed physics engines by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from tmkit.simulation.engines.pybullet.world import Simulation
 
 
-def _built_in() -> tuple[PlugIn[Simulation], ...]:
+def _built_in_engines() -> tuple[PlugIn[Simulation], ...]:
+    """Return the plug-ins of the built-in engines."""
     return (PYBULLET, MUJOCO)
 
 
@@ -20,7 +21,7 @@ ENGINES: MakerGroup[Simulation] = MakerGroup(
     "tmkit.engines",
     "physics engine",
     PlugIn,
-    _built_in,
+    _built_in_engines,
     methods=("step", "command", "command_fingers", "pose"),
 )
-"""The physics engines."""
+"""Physics engines by name."""

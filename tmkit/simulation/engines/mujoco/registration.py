@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 
 def _open(*arguments: Any, **keywords: Any) -> Simulation:
+    """Open a MuJoCo simulation, and import MuJoCo only then."""
     from tmkit.simulation.engines.mujoco.world import MujocoSimulation
 
     return MujocoSimulation.from_scene(*arguments, **keywords)

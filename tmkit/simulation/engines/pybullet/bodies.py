@@ -1,13 +1,13 @@
-"""The pieces of a scene as bodies of a physics engine.
+"""Bodies of the physics engine for the pieces of a scene.
 
-A rigid piece becomes one body made of arrays of shapes; a mechanism goes through a URDF file, since
-that is how pybullet takes joints. :class:`Body` keeps the correspondence of names: poses are read
-and contacts reported by frame.
+A rigid piece becomes one body with arrays of shapes. A mechanism becomes a URDF file, because
+pybullet reads joints only from files. :class:`Body` maps frames to links, so that poses and
+contacts are reported by frame.
 
-pybullet speaks of bodies by their centre of mass: base positions, and the frames of constraints,
-are those of the inertial frame. :class:`Body` holds ``base_from_inertial``, and everything outside
-this module and the simulation uses frame poses only. Masses are those of
-:mod:`tmkit.motion.masses`; frames that only mark a place weigh next to nothing.
+pybullet describes bodies by their inertial frames: base positions and the frames of constraints
+are relative to the centre of mass. :class:`Body` stores ``base_from_inertial``. All code outside
+this module and the simulation uses frame poses only. :mod:`tmkit.motion.masses` computes the
+masses. Frames without a body have a negligible mass.
 """
 
 from __future__ import annotations
@@ -29,21 +29,24 @@ from tmkit.simulation.pieces import Piece, partition
 from tmkit.simulation.settings import PhysicsSettings
 from tmkit.spatial import Pose
 
-BASE = -1  # pybullet's link index of the base of a body
-_MARKER_MASS = 1e-5  # kilograms of a frame that only marks a place
+BASE = -1
+"""pybullet's link index of the base of a body."""
+
+_MARKER_MASS = 1e-5
+"""Mass of a frame without a body [kg]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A body of the physics engine and the frames it carries.
+    """Body of the physics engine and its frames.
 
     Attributes:
-        index: pybullet's number of the body.
+        index: pybullet's index of the body.
         kind: ``fixed``, ``object`` or ``mechanism``.
-        base: the frame that the body's pose is the pose of.
-        links: pybullet's link index of each frame; all are ``BASE`` when the body is rigid.
-        offsets: link_from_frame of each frame; identity in a mechanism.
-        joints: pybullet's joint index of each moving joint, by name.
+        base: frame of which the pose is the body's pose.
+        links: pybullet's link index by frame. All are ``BASE`` in a rigid body.
+        offsets: link_from_frame by frame. All are the identity in a mechanism.
+        joints: pybullet's joint index by moving joint.
         base_from_inertial: pose of the base's centre of mass.
     """
 
@@ -57,42 +60,43 @@ class Body:
 
 
 def build_bodies(
-    engine: Engine, at: Kinematics, *, settings: PhysicsSettings, folder: Path
+    engine: Engine, start: Kinematics, *, settings: PhysicsSettings, folder: Path
 ) -> list[Body]:
-    """Make all bodies of a scene: fixed ones, then mechanisms, then objects, each in the order of the scene.
+    """Make all bodies of a scene, ordered as fixed ones, mechanisms and objects.
 
     Args:
-        at: the scene at the configuration in which the bodies are to stand.
-        folder: a private folder for files that pybullet reads; it may be removed afterwards.
+        engine: connection to pybullet.
+        start: scene at the start configuration.
+        settings: physical parameters.
+        folder: private folder for files that pybullet reads. It may be removed afterwards.
 
     Raises:
-        SimulationError: an object without a shape that collides, or a shape or mechanism that the
-            engine refuses.
+        SimulationError: if an object has no collision shape, or the engine rejects a shape or
+            mechanism.
     """
-    scene = at.scene
+    scene = start.scene
     pieces, shapes = partition(scene), ShapeBuilder(engine, folder)
     fixed = [Piece(frame, (frame,), (), ()) for frame in pieces.fixed if scene.shapes(frame)]
-    bodies = [_rigid_body(engine, "fixed", piece, at, shapes, None) for piece in fixed]
+    bodies = [_rigid_body(engine, "fixed", piece, start, shapes, None) for piece in fixed]
     for number, piece in enumerate((*pieces.mechanisms, *pieces.objects)):
         kind = "mechanism" if piece in pieces.mechanisms else "object"
         if kind == "object":
             require_collision_shape(scene, piece)
         if piece.moving:
-            bodies.append(
-                _mechanism(engine, kind, piece, at, settings.density, folder / f"mechanism{number}")
-            )
+            file_folder = folder / f"mechanism{number}"
+            bodies.append(_mechanism(engine, kind, piece, start, settings.density, file_folder))
         else:
             inertia = lumped_inertia(scene, piece.frames, density=settings.density)
-            bodies.append(_rigid_body(engine, kind, piece, at, shapes, inertia))
+            bodies.append(_rigid_body(engine, kind, piece, start, shapes, inertia))
     return bodies
 
 
 def require_collision_shape(scene: SceneGraph, piece: Piece) -> None:
-    """Refuse a movable object that would fall through everything, by a :class:`SimulationError`."""
+    """Raise :class:`SimulationError` if a movable object has no collision shape."""
     if not any(attached.collision for frame in piece.frames for attached in scene.shapes(frame)):
         raise SimulationError(
             f"movable object '{piece.base}' has no collision shape: it would fall through"
-            " everything; give it a shape, or take the class 'movable' away",
+            " everything; give it a shape, or remove the class 'movable'",
             frame=piece.base,
         )
 
@@ -101,20 +105,20 @@ def _rigid_body(
     engine: Engine,
     kind: str,
     piece: Piece,
-    at: Kinematics,
+    start: Kinematics,
     shapes: ShapeBuilder,
     inertia: Inertia | None,
 ) -> Body:
-    """Make a body without joints; ``inertia`` is ``None`` for one that never moves."""
-    scene, pose = at.scene, at.pose(piece.base)
+    """Make a body without joints. ``inertia`` is ``None`` for a fixed one."""
+    scene, pose = start.scene, start.pose(piece.base)
     offsets = {frame: scene.pose(frame, relative_to=piece.base) for frame in piece.frames}
     placed = [
         PlacedShape(attached, offsets[frame] @ attached.pose, frame)
         for frame in piece.frames
         for attached in scene.shapes(frame)
     ]
-    base_from_inertial, moments = _principal(inertia)
-    collision = shapes.collision(placed, still=inertia is None)
+    base_from_inertial, moments = _principal_axes(inertia)
+    collision = shapes.collision(placed, is_fixed=inertia is None)
     index = engine.createMultiBody(
         baseMass=0.0 if inertia is None else inertia.mass,
         baseCollisionShapeIndex=collision,
@@ -128,7 +132,7 @@ def _rigid_body(
         raise SimulationError(
             f"the physics engine could not make a body of frame '{piece.base}'", frame=piece.base
         )
-    if collision >= 0:  # pybullet adds a margin of a millimetre to convex hulls
+    if collision >= 0:  # pybullet adds a margin of 1 mm to convex hulls.
         engine.changeDynamics(index, BASE, collisionMargin=0.0)
     if inertia is not None:
         engine.changeDynamics(index, BASE, localInertiaDiagonal=list(moments))
@@ -137,8 +141,8 @@ def _rigid_body(
     )
 
 
-def _principal(inertia: Inertia | None) -> tuple[Pose, NDArray[np.float64]]:
-    """Return the pose of the principal axes at the centre of mass, and the three moments about them."""
+def _principal_axes(inertia: Inertia | None) -> tuple[Pose, NDArray[np.float64]]:
+    """Return the pose of the principal axes at the centre of mass, and the three moments."""
     if inertia is None:
         return Pose(), np.zeros(3)
     matrix = np.asarray(inertia.matrix, dtype=float)
@@ -151,14 +155,15 @@ def _principal(inertia: Inertia | None) -> tuple[Pose, NDArray[np.float64]]:
 
 
 def _mechanism(
-    engine: Engine, kind: str, piece: Piece, at: Kinematics, density: float, folder: Path
+    engine: Engine, kind: str, piece: Piece, start: Kinematics, density: float, folder: Path
 ) -> Body:
+    """Make a body with joints from a URDF file."""
     from tmkit.formats import write_urdf
 
     folder.mkdir()
-    prepared = _with_masses(at.scene, piece, density)
-    path = write_urdf(prepared, piece.base, folder, name="mechanism", exclude=piece.excluded)
-    pose = at.pose(piece.base)
+    scene = _add_masses(start.scene, piece, density)
+    path = write_urdf(scene, piece.base, folder, name="mechanism", exclude=piece.excluded)
+    pose = start.pose(piece.base)
     try:
         index = engine.loadURDF(
             str(path),
@@ -182,7 +187,7 @@ def _mechanism(
         raise SimulationError(
             f"the physics engine lost frame '{missing[0]}' of the mechanism at '{piece.base}'"
         )
-    for frame in _without_mass(path):  # pybullet gives them a kilogram
+    for frame in _massless_links(path):  # pybullet gives them 1 kg.
         engine.changeDynamics(
             index, links[frame], mass=_MARKER_MASS, localInertiaDiagonal=[1e-4 * _MARKER_MASS] * 3
         )
@@ -198,49 +203,47 @@ def _mechanism(
     )
 
 
-def _without_mass(path: Path) -> list[str]:
-    """Return the links of a written URDF file that have no mass: another link carries that of their body."""
+def _massless_links(path: Path) -> list[str]:
+    """Return the links of a URDF file without mass. Another link has the mass of their body."""
     links = ElementTree.parse(path).getroot().iter("link")
     return [str(link.get("name")) for link in links if link.find("inertial") is None]
 
 
-def _with_masses(scene: SceneGraph, piece: Piece, density: float) -> SceneGraph:
-    """Return the scene with an inertia on every body of a mechanism and no free edge in it, ready to be simulated."""
+def _add_masses(scene: SceneGraph, piece: Piece, density: float) -> SceneGraph:
+    """Return the scene with an inertia on every body of a mechanism, and without free joints."""
     with scene.edit() as edit:
         for frame in piece.frames[1:]:
             if scene.joint(frame).type == "free":
                 edit.set_joint(frame, Fixed())
         for frame in piece.frames:
-            if any(attached.collision for attached in scene.shapes(frame)):
+            shapes = scene.shapes(frame)
+            if any(attached.collision for attached in shapes):
                 edit.set_shapes(
-                    frame,
-                    [part for attached in scene.shapes(frame) for part in _within_margin(attached)],
+                    frame, [part for attached in shapes for part in _remove_margin(attached)]
                 )
         for group in rigid_groups(scene, piece):
-            heavy = {
-                scene.body(name)
-                for name in group
-                if (own := scene.inertia(name)) is not None and own.mass > 0.0
-            }
-            done = set(heavy)
+            with_mass = {scene.body(name) for name in group if _has_mass(scene, name)}
+            bodies = set(with_mass)
             for frame in group:
-                if scene.body(frame) in done:
+                if scene.body(frame) in bodies:
                     continue
-                done.add(scene.body(frame))
-                alone = not heavy and frame == group[0]
-                edit.set_inertia(
-                    frame,
-                    (
-                        lumped_inertia(scene, group, density=density)
-                        if alone
-                        else ball_inertia(_MARKER_MASS, 0.01)
-                    ),
-                )
+                bodies.add(scene.body(frame))
+                if not with_mass and frame == group[0]:
+                    inertia = lumped_inertia(scene, group, density=density)
+                else:
+                    inertia = ball_inertia(_MARKER_MASS, 0.01)
+                edit.set_inertia(frame, inertia)
     return edit.finish()
 
 
-def _within_margin(attached: AttachedShape) -> Iterator[AttachedShape]:
-    """Yield what is drawn of a shape, and what collides, which pybullet's margin fills up to what is drawn."""
+def _has_mass(scene: SceneGraph, frame: str) -> bool:
+    """Whether the scene gives the body of a frame a positive mass."""
+    inertia = scene.inertia(frame)
+    return inertia is not None and inertia.mass > 0.0
+
+
+def _remove_margin(attached: AttachedShape) -> Iterator[AttachedShape]:
+    """Yield the visual part of a shape, and a collision part reduced by pybullet's margin."""
     if (
         not attached.collision
         or attached.shape.kind not in ("mesh", "cylinder")
@@ -256,7 +259,7 @@ def _within_margin(attached: AttachedShape) -> Iterator[AttachedShape]:
 
 
 def rigid_groups(scene: SceneGraph, piece: Piece) -> list[list[str]]:
-    """Return the frames of a mechanism that no moving joint parts, the one above the others first."""
+    """Return the frames between the moving joints of a mechanism, the topmost frame first."""
     groups: dict[str, list[str]] = {}
     head: dict[str, str] = {}
     for frame in piece.frames:

@@ -1,16 +1,16 @@
-"""The bodies of a simulation by frames: where they are, what touches, and what is fixed to what.
+"""Bodies of a simulation by frames: poses, contacts and attachments.
 
-Contacts are told by frames, and sorted. The engine keeps points of contact for as long as two
-shapes stay where they are relative to each other, so what is turned while it is held needs its
-contacts found anew. Setting the filter of a pair, even to what it was, forgets them.
+Contacts are sorted pairs of frames. The engine keeps a contact point while two shapes keep their
+relative pose. The contacts of an object that rotates in the hand must therefore be renewed. A call
+that sets the collision filter of a pair, even to its current value, removes them.
 
-A constraint on a link that weighs next to nothing drifts away, and a cup or a hand often is such a
-link. An object is tied to the heaviest of the links that are rigidly joined to the wanted one. What
-the engine says of a constraint's load is in two systems at once: the force along the axes of the
-root, the moment about the object's origin and along its axes.
+A constraint on a link of negligible mass drifts, and a cup or hand is often such a link. An object
+is therefore attached to the heaviest of the links in the same rigid group. The engine reports the
+load of a constraint in two systems at once. The force is in root axes, and the moment is about the
+object's origin and in its axes.
 
-Invariants: an object is attached to a frame once at most, and to two frames only while it goes from
-hand to hand; where it is attached it stays as it was at that moment.
+Invariants: an object is attached to a frame once at most. It is attached to two frames only during
+a handover. An attached object keeps its relative pose.
 """
 
 from __future__ import annotations
@@ -31,19 +31,28 @@ from tmkit.simulation.settings import PhysicsSettings
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
-TOUCHING = 1e-4  # metres of distance up to which two shapes count as touching
-OVERLAP = 1e-4  # metres of penetration at the start that mean that two parts are meant to overlap
-_HOLDING_FORCE = 2000.0  # newtons that a rigid grasp can bear
-_EVERY_LINK = -2  # what pybullet calls all links of a body
-_PROBE_RADIUS = 1e-4  # metres of the ball by which distances are measured
+TOUCHING = 1e-4
+"""Largest distance of two shapes in contact [m]."""
+
+OVERLAP = 1e-4
+"""Penetration at the start from which on a pair counts as an intended overlap [m]."""
+
+_MAX_CONSTRAINT_FORCE = 2000.0
+"""Largest force of a constraint between an object and a frame [N]."""
+
+_EVERY_LINK = -2
+"""pybullet's link index for all links of a body."""
+
+_PROBE_RADIUS = 1e-4
+"""Radius of the sphere that measures distances [m]."""
 
 
 class BodyWorld:
-    """The bodies of a scene in one connection to the engine; what :class:`tmkit.simulation.Simulation` is made of.
+    """Bodies of a scene in one connection to the engine, the base of :class:`Simulation`.
 
     Args:
-        engine: the connection.
-        start: the scene at the configuration in which the bodies stand at first.
+        engine: connection to pybullet.
+        start: scene at the start configuration.
         settings: densities and friction.
     """
 
@@ -53,7 +62,8 @@ class BodyWorld:
         with temporary_folder("meshes") as folder:
             self._bodies = build_bodies(engine, start, settings=settings, folder=folder)
         self._place = {frame: body for body in self._bodies for frame in body.links}
-        self._frames = {  # by the engine's numbers of body and link; of a rigid piece, its base
+        # Frames by the engine's indices of body and link. The base represents a rigid piece.
+        self._frames = {
             (body.index, link): frame
             for body in self._bodies
             for frame, link in reversed(list(body.links.items()))
@@ -63,33 +73,33 @@ class BodyWorld:
 
     @property
     def scene(self) -> SceneGraph:
-        """The scene that the simulation was built from."""
+        """Scene from which the simulation was built."""
         return self._scene
 
     @property
     def settings(self) -> PhysicsSettings:
-        """The numbers of the physics."""
+        """Physical parameters."""
         return self._settings
 
     @property
     def bodies(self) -> tuple[Body, ...]:
-        """The bodies of the physics engine, with the frames they carry."""
+        """Bodies of the physics engine, with their frames."""
         return tuple(self._bodies)
 
     @property
     def objects(self) -> tuple[str, ...]:
-        """The movable objects, in the order of the scene."""
+        """Movable objects in the order of the scene."""
         return tuple(body.base for body in self._bodies if body.kind == "object")
 
     def pose(self, frame: str, *, relative_to: str | None = None) -> Pose:
-        """Return relative_to_from_frame, where a frame is now.
+        """Return the current relative_to_from_frame.
 
         Args:
             frame: any frame of the scene.
-            relative_to: the frame that the pose is relative to; the root of its tree if omitted.
+            relative_to: reference frame. Defaults to the root of the frame's tree.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
         if relative_to is not None:
             return self.pose(relative_to).inverse() @ self.pose(frame)
@@ -111,6 +121,12 @@ class BodyWorld:
         return Pose(state[4], state[5])
 
     def _body(self, frame: str) -> Body:
+        """Return the body of a frame.
+
+        Raises:
+            UnknownNameError: if the frame is unknown.
+            SimulationError: if the frame has no body.
+        """
         if frame not in self._place:
             if frame not in self._scene:
                 raise UnknownNameError.of("frame", frame, self._scene.frame_names)
@@ -119,29 +135,30 @@ class BodyWorld:
             )
         return self._place[frame]
 
-    # --- touching
-    # -------------------------------------------------------------------------------------------------
+    # --- contacts
 
     def touching(self, frame: str) -> tuple[str, ...]:
-        """Return the frames whose shapes touch those of the rigid part that ``frame`` belongs to, sorted."""
+        """Return the frames in contact with the rigid link that contains ``frame``, sorted."""
         body = self._body(frame)
-        found = self._engine.getContactPoints(bodyA=body.index)
+        contacts = self._engine.getContactPoints(bodyA=body.index)
         link = body.links[frame]
         return tuple(
-            sorted({self._frames[c[2], c[4]] for c in found if c[3] == link and c[8] <= TOUCHING})
+            sorted(
+                {self._frames[c[2], c[4]] for c in contacts if c[3] == link and c[8] <= TOUCHING}
+            )
         )
 
     def contacts_of(self, frames: Sequence[str]) -> tuple[tuple[str, str], ...]:
-        """Return the pairs of touching frames of which the first is on a body of one of ``frames``, sorted."""
-        found = set()
+        """Return the pairs of frames in contact, first those on bodies of ``frames``, sorted."""
+        pairs = set()
         for index in sorted({self._body(frame).index for frame in frames}):
             for c in self._engine.getContactPoints(bodyA=index):
                 if c[8] <= TOUCHING:
-                    found.add((self._frames[index, c[3]], self._frames[c[2], c[4]]))
-        return tuple(sorted(found))
+                    pairs.add((self._frames[index, c[3]], self._frames[c[2], c[4]]))
+        return tuple(sorted(pairs))
 
     def set_contact(self, name: str, frames: Sequence[str], *, enabled: bool) -> None:
-        """Enable or disable collisions of a movable object, or a handle, with frames; they are enabled at first.
+        """Enable or disable collisions of an object or handle with frames. Initially enabled.
 
         Args:
             name: the object or handle.
@@ -149,47 +166,52 @@ class BodyWorld:
             enabled: whether they collide.
 
         Raises:
-            UnknownNameError: no such object or frame.
+            UnknownNameError: if the object or a frame is unknown.
         """
         body = self._body(name)
-        links = sorted(set(body.links.values()) if body.kind == "object" else {body.links[name]})
-        others = [(self._body(frame), frame) for frame in frames]
-        for other, link in sorted({(there.index, there.links[frame]) for there, frame in others}):
-            for own in links:
-                self._engine.setCollisionFilterPair(body.index, other, own, link, int(enabled))
+        object_links = sorted(
+            set(body.links.values()) if body.kind == "object" else {body.links[name]}
+        )
+        partners = {(self._body(frame).index, self._body(frame).links[frame]) for frame in frames}
+        for partner, partner_link in sorted(partners):
+            for link in object_links:
+                self._engine.setCollisionFilterPair(
+                    body.index, partner, link, partner_link, int(enabled)
+                )
 
     def renew_contacts(self, name: str, frames: Sequence[str]) -> None:
-        """Recompute the contacts of an object, or a handle, with frames.
+        """Renew the contacts of an object or handle with frames.
 
-        The engine keeps points of contact for as long as two shapes stay where they are relative to
-        each other, with the normals that they had in the world when they were found. So what is
-        turned while it is held would be pushed along directions of long ago, and stick to the
-        fingers when these open.
+        The engine keeps contact points while two shapes keep their relative pose, with the initial
+        normals in root axes. An object that rotates in the hand would otherwise be pushed along
+        outdated directions, and stick to the opening fingers.
 
         Args:
             name: the object or handle.
             frames: the frames.
 
         Raises:
-            UnknownNameError: no such object or frame.
+            UnknownNameError: if the object or a frame is unknown.
         """
         self.set_contact(name, frames, enabled=True)
 
     def distance_to(self, name: str, point: ArrayLike, *, reach: float) -> float:
-        """Return how far a point of the root is from the surface of an object or handle, metres; negative inside it.
+        """Return the signed distance of a point from the surface of an object or handle [m].
+
+        The distance is negative inside the object.
 
         Args:
             name: the object, or the frame of a mechanism.
-            point: (3,) metres.
-            reach: metres beyond which the answer is ``inf``.
+            point: (3,) point in the root frame [m].
+            reach: distance from which on the result is ``inf`` [m].
 
         Raises:
-            UnknownNameError: no such object or frame.
+            UnknownNameError: if the object is unknown.
         """
         body, engine = self._body(name), self._engine
         if self._probe is None:
             self._probe = engine.createCollisionShape(engine.GEOM_SPHERE, radius=_PROBE_RADIUS)
-        found = engine.getClosestPoints(
+        contacts = engine.getClosestPoints(
             bodyA=-1,
             bodyB=body.index,
             linkIndexB=_EVERY_LINK if body.kind == "object" else body.links[name],
@@ -198,48 +220,51 @@ class BodyWorld:
             collisionShapePositionA=[float(value) for value in plain_numbers(point, "point")],
             collisionShapeOrientationA=[0.0, 0.0, 0.0, 1.0],
         )
-        return min((float(contact[8]) + _PROBE_RADIUS for contact in found), default=math.inf)
+        return min((float(contact[8]) + _PROBE_RADIUS for contact in contacts), default=math.inf)
 
     def _set_friction(self, fingers: Collection[str]) -> None:
-        """Give every link the friction of its shapes, else of its kind; ``fingers`` theirs; and no other resistance.
+        """Set the friction of every link, by its shapes or its kind, and disable damping.
 
-        Fingers bear a moment about the normal of a contact, too. What is soft touches by a patch,
-        and of the patch the engine keeps a point or two, about which what is held would swing.
-        Their friction is anchored: it takes back what the iterations of the solver leave, by which
-        an object of many pieces creeps some millimetres a second.
+        Fingers also have torsional friction about the normal of a contact. A soft finger touches by
+        a patch, of which the engine keeps one or two points, so that a held object would swing. The
+        friction of fingers is anchored. The anchor removes the residual errors of the solver, by
+        which an object of many pieces creeps some millimetres a second.
+
+        Args:
+            fingers: frames with the friction of fingers.
         """
         settings, change = self._settings, self._engine.changeDynamics
-        of_kind = {
+        default_friction = {
             "fixed": settings.fixed_friction,
             "object": settings.object_friction,
             "mechanism": settings.robot_friction,
         }
         for body in self._bodies:
-            own = self._given_friction(body)
+            friction = self._shape_friction(body)
             for frame, link in body.links.items():
-                usual = settings.finger_friction if frame in fingers else of_kind[body.kind]
-                spinning = torsion_arm(settings.pad_radius) if frame in fingers else 0.0
+                is_finger = frame in fingers
+                default = settings.finger_friction if is_finger else default_friction[body.kind]
                 change(
                     body.index,
                     link,
-                    lateralFriction=own.get(link, usual),
-                    spinningFriction=spinning,
-                    frictionAnchor=int(frame in fingers),
+                    lateralFriction=friction.get(link, default),
+                    spinningFriction=torsion_arm(settings.pad_radius) if is_finger else 0.0,
+                    frictionAnchor=int(is_finger),
                 )
-            # in a call of its own: with a damping, all the rest would be the base's, too
+            # In the same call as a damping, friction would be set on the base instead.
             change(body.index, BASE, linearDamping=0.0, angularDamping=0.0)
 
-    def _given_friction(self, body: Body) -> dict[int, float]:
-        """Return the friction that the scene gives each link: the largest of its shapes, as pybullet keeps one."""
-        given: dict[int, float] = {}
+    def _shape_friction(self, body: Body) -> dict[int, float]:
+        """Return the largest friction of the shapes of each link, because pybullet stores one."""
+        friction: dict[int, float] = {}
         for frame, link in body.links.items():
             for attached in self._scene.shapes(frame):
                 if attached.friction is not None:
-                    given[link] = max(attached.friction, given.get(link, 0.0))
-        return given
+                    friction[link] = max(attached.friction, friction.get(link, 0.0))
+        return friction
 
-    def _ignore_meant_overlaps(self, allowed: Iterable[tuple[str, str]]) -> None:
-        """Disable collisions of pairs of static bodies that are allowed, or that overlap now."""
+    def _ignore_overlaps(self, allowed: Iterable[tuple[str, str]]) -> None:
+        """Disable collisions of pairs without objects that are allowed, or that overlap now."""
         place, engine = self._place, self._engine
         pairs = {(a, b) for a, b in allowed if a in place and b in place}
         engine.performCollisionDetection()
@@ -255,80 +280,79 @@ class BodyWorld:
                     body_a.index, body_b.index, body_a.links[a], body_b.links[b], 0
                 )
 
-    # --- attaching
-    # ------------------------------------------------------------------------------------------------
+    # --- attachments
 
     @property
     def attached(self) -> tuple[str, ...]:
-        """The objects that are fixed by :meth:`attach`, in the order in which they were."""
+        """Objects fixed by :meth:`attach`, in order of their attachment."""
         return tuple(dict.fromkeys(name for name, _ in self._constraints))
 
     def attach(self, name: str, frame: str) -> None:
-        """Fix a movable object, or a handle, to a frame by a constraint, instead of holding it by friction.
+        """Fix an object or handle to a frame by a constraint, instead of by friction.
 
         Args:
             name: the object or handle.
             frame: the frame.
 
         Raises:
-            UnknownNameError: no such object or frame.
-            SimulationError: the object is attached to the frame already.
+            UnknownNameError: if the object or frame is unknown.
+            SimulationError: if the object is already attached to the frame.
         """
         child, parent, engine = self._body(name), self._body(frame), self._engine
         if (name, frame) in self._constraints:
             raise SimulationError(f"object '{name}' is attached already", object=name)
-        link, own = self._bearing_link(parent, frame), self._own_link(child, name)
-        at_link = (self._link_pose(parent, link) @ self._inertial_of(parent, link)).inverse()
-        at_link = at_link @ self._link_pose(child, own)
-        at_object = self._inertial_of(child, own).inverse()
+        link, child_link = self._bearing_link(parent, frame), self._attached_link(child, name)
+        root_from_inertial = self._link_pose(parent, link) @ self._inertial_of(parent, link)
+        parent_pose = root_from_inertial.inverse() @ self._link_pose(child, child_link)
+        child_pose = self._inertial_of(child, child_link).inverse()
         constraint = engine.createConstraint(
             parent.index,
             link,
             child.index,
-            own,
+            child_link,
             engine.JOINT_FIXED,
             [0.0, 0.0, 0.0],
-            list(at_link.translation),
-            list(at_object.translation),
-            list(at_link.quat_xyzw),
-            list(at_object.quat_xyzw),
+            list(parent_pose.translation),
+            list(child_pose.translation),
+            list(parent_pose.quat_xyzw),
+            list(child_pose.quat_xyzw),
         )
-        engine.changeConstraint(constraint, maxForce=_HOLDING_FORCE)
+        engine.changeConstraint(constraint, maxForce=_MAX_CONSTRAINT_FORCE)
         self._constraints[name, frame] = constraint
 
     def detach(self, name: str, frame: str | None = None) -> None:
-        """Remove the constraints of an object; nothing happens if there are none.
+        """Remove the constraints of an object, if any.
 
         Args:
             name: the object or handle.
-            frame: frame that it is attached to; any by default.
+            frame: frame to which the object is attached. Defaults to all.
         """
         remove = self._engine.removeConstraint
         for key in [key for key in self._constraints if key[0] == name and frame in (None, key[1])]:
             remove(self._constraints.pop(key))
 
     def load(self, name: str, *, on: str, at: str) -> NDArray[np.float64]:
-        """Return the force in newtons and moment in newton metres, (6,), of an attached object on what holds it.
+        """Return force and moment (6,) of an attached object on its parent [N, N m].
 
         Args:
             name: the object.
-            on: the frame that it is attached to.
-            at: the frame about whose origin the moment is taken.
+            on: frame to which the object is attached.
+            at: frame of which the origin is the reference point of the moment.
 
         Returns:
-            The load of the last step, expressed in the root.
+            (6,) load of the last step, in root axes.
 
         Raises:
-            UnknownNameError: no such object or frame.
-            SimulationError: the object is not attached.
+            UnknownNameError: if the object or a frame is unknown.
+            SimulationError: if the object is not attached.
         """
-        child, about = self._body(name), self.pose(at).translation
+        child, reference = self._body(name), self.pose(at).translation
         if (name, on) not in self._constraints:
             raise SimulationError(f"object '{name}' is not attached to '{on}'", object=name)
         state = self._engine.getConstraintState(self._constraints[name, on])
         force, moment = np.array(state[:3]), np.array(state[3:])
-        root_from_object = self._link_pose(child, self._own_link(child, name))
-        lever = root_from_object.translation - about
+        root_from_object = self._link_pose(child, self._attached_link(child, name))
+        lever = root_from_object.translation - reference
         return np.concatenate([force, root_from_object.rotate(moment) + np.cross(lever, force)])
 
     def _inertial_of(self, body: Body, link: int) -> Pose:
@@ -338,17 +362,17 @@ class BodyWorld:
         info = self._engine.getDynamicsInfo(body.index, link)
         return Pose(info[3], info[4])
 
-    def _own_link(self, body: Body, name: str) -> int:
-        """Return the link by which an object, or the frame of a mechanism, is tied."""
+    def _attached_link(self, body: Body, name: str) -> int:
+        """Return the link at which an object, or the frame of a mechanism, is attached."""
         return BASE if body.kind == "object" else self._bearing_link(body, name)
 
     def _bearing_link(self, body: Body, frame: str) -> int:
-        """Return the heaviest link on the fixed edges from a frame up to the next joint."""
-        fixed = [frame]
-        while self._scene.joint(fixed[-1]).type in ("fixed", "free"):
-            above = self._scene.parent(fixed[-1])
-            if above is None or above not in body.links:
+        """Return the heaviest link on the fixed joints from a frame up to the next moving joint."""
+        frames = [frame]
+        while self._scene.joint(frames[-1]).type in ("fixed", "free"):
+            parent = self._scene.parent(frames[-1])
+            if parent is None or parent not in body.links:
                 break
-            fixed.append(above)
-        links = dict.fromkeys(body.links[name] for name in fixed)
+            frames.append(parent)
+        links = dict.fromkeys(body.links[name] for name in frames)
         return max(links, key=lambda link: float(self._engine.getDynamicsInfo(body.index, link)[0]))

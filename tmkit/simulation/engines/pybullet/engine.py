@@ -1,8 +1,7 @@
-"""A private connection to the physics engine, and the settings that make it repeatable.
+"""Private pybullet connection with settings for repeatable simulations.
 
-Pairs that overlap are worked through in a fixed order, no file is remembered from an earlier world.
-The solver stops at a residual so small that what stands stays: with the engine's own, resting
-objects creep and turn.
+Overlapping pairs are processed in a fixed order, and files of earlier worlds are not cached. The
+solver iterates to a small residual. With pybullet's default, resting objects creep and turn.
 """
 
 from __future__ import annotations
@@ -15,15 +14,21 @@ from tmkit.errors import SimulationError
 from tmkit.simulation.engines.pybullet.quiet import load_pybullet, quiet_output
 from tmkit.simulation.settings import PhysicsSettings
 
-_RESIDUAL = 1e-12  # of the solver, below which it stops; the engine's own is 1e-7
+_SOLVER_RESIDUAL = 1e-12
+"""Residual at which the solver stops. pybullet's default is 1e-7."""
 
 
 class Engine:
-    """A connection of its own to pybullet: its constants, and its functions with the connection as their argument.
+    """Private connection to pybullet, with its constants and functions as attributes.
+
+    Functions are bound to the connection.
+
+    Args:
+        settings: physical parameters.
+        gui: whether to open pybullet's window.
 
     Raises:
-        SimulationError: a window is wanted where there is no screen, or there are too many
-            connections.
+        SimulationError: if ``gui`` is true without a screen, or there are too many connections.
     """
 
     def __init__(self, settings: PhysicsSettings, *, gui: bool = False) -> None:
@@ -44,7 +49,7 @@ class Engine:
         self.setPhysicsEngineParameter(
             fixedTimeStep=settings.time_step,
             numSolverIterations=settings.solver_iterations,
-            solverResidualThreshold=_RESIDUAL,
+            solverResidualThreshold=_SOLVER_RESIDUAL,
             numSubSteps=0,
             deterministicOverlappingPairs=1,
             enableFileCaching=0,
@@ -52,10 +57,10 @@ class Engine:
 
     @property
     def client(self) -> int:
-        """The number of the connection.
+        """Number of the connection.
 
         Raises:
-            SimulationError: the connection is closed.
+            SimulationError: if the connection is closed.
         """
         if self._client is None:
             raise SimulationError("this simulation is closed")
@@ -63,11 +68,11 @@ class Engine:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the connection was closed."""
+        """Whether the connection is closed."""
         return self._client is None
 
     def close(self) -> None:
-        """Close the connection; once is enough, twice does no harm."""
+        """Close the connection. A second call has no effect."""
         if self._client is not None:
             with quiet_output():
                 self.disconnect()
@@ -76,9 +81,7 @@ class Engine:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"an {type(self).__name__} has no '{name}'")
-        found = getattr(self.bullet, name)
-        return (
-            partial(found, physicsClientId=self.client)
-            if callable(found) and name != "error"
-            else found
-        )
+        attribute = getattr(self.bullet, name)
+        if not callable(attribute) or name == "error":
+            return attribute
+        return partial(attribute, physicsClientId=self.client)

@@ -1,19 +1,17 @@
-"""The motors of all joints of a simulation.
+"""Motors of all joints of a simulation.
 
-Each joint has a motor with the target velocity, for one step of the physics, ``gain * (position
-wanted now - position) / time step + velocity wanted``, with a force up to the joint's effort limit
-(the robot's, else the scene's). Told the wanted position of *this* instant and the velocity that
-leads to the next, it follows a path without lag; told the next position too, it would run ahead by
-a step.
+Each joint has a motor. Its target velocity for one time step is ``gain * (target position -
+position) / time step + target velocity``. Its force is limited by the effort limit of the robot,
+or of the scene. With the target position of the *current* time and the velocity to the next one,
+it follows a path without lag. With the next target position, it would lead by one step.
 
-Joints that mimic others are told the values that follow from them. The fingers of a hand are also
-geared to each other (a constraint of the engine), and press with a given force: told to close on
-something thick they stop at it and squeeze. The force is shared out to the joints of the hand by
-what each moves the fingers: linkages with turning joints press as hard as sliding fingers. Several
-robots have hands of their own, each driven by itself.
+Joints that mimic others have targets that follow from them. The fingers of a hand are also coupled
+by a gear, which is a constraint of the engine. They press with a given force, so that fingers
+commanded to close stop at an object and squeeze it. The force is distributed over the joints of
+the hand by virtual work, so that linkages with revolute joints press as hard as sliding fingers.
+Each robot has a separate hand.
 
-A joint that is *passive*, such as that of a drawer that a plan pulls open, has no motor but
-friction.
+A *passive* joint, such as that of a drawer that a plan opens, has friction instead of a motor.
 """
 
 from __future__ import annotations
@@ -30,9 +28,14 @@ from tmkit.robots import Manipulator
 from tmkit.simulation.engines.pybullet.bodies import Body
 from tmkit.simulation.engines.pybullet.engine import Engine
 
-_UNLIMITED_EFFORT = 1000.0  # newtons or newton metres of a joint whose scene names no limit
-_GEAR_FORCE = 1000.0  # newtons that the gear between fingers can bear
-_GEAR_ERROR_REDUCTION = 0.5  # part of the fingers' disagreement removed in one step
+_UNLIMITED_EFFORT = 1000.0
+"""Effort limit of a joint without limit in the scene [N or N m]."""
+
+_MAX_GEAR_FORCE = 1000.0
+"""Largest force of the gear between fingers [N]."""
+
+_GEAR_ERROR_REDUCTION = 0.5
+"""Fraction of the fingers' disagreement that is removed in one step."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class _Follower:
 
 
 def _followers(scene: SceneGraph) -> dict[str, _Follower]:
-    """Express every moving joint, mimics of mimics too, by an entry of the configuration."""
+    """Return every moving joint as a function of the configuration, with nested mimics."""
     entries = {name: index for index, name in enumerate(scene.joint_names)}
     result: dict[str, _Follower] = {}
     for frame in scene.frame_names:
@@ -54,24 +57,24 @@ def _followers(scene: SceneGraph) -> dict[str, _Follower]:
         if joint.type not in ("revolute", "continuous", "prismatic"):
             continue
         name, multiplier, offset = joint.name, 1.0, 0.0
-        seen = {name}
+        visited = {name}
         while name not in entries:
             mimic = scene.joint(scene.joint_frame(name)).mimic
-            if mimic is None or mimic.joint in seen:
+            if mimic is None or mimic.joint in visited:
                 raise SimulationError(
                     f"joint '{joint.name}' follows no joint of the configuration", joint=joint.name
                 )
             offset += multiplier * mimic.offset
             multiplier *= mimic.multiplier
             name = mimic.joint
-            seen.add(name)
+            visited.add(name)
         result[joint.name] = _Follower(joint.name, entries[name], multiplier, offset)
     return result
 
 
 @dataclass(frozen=True, eq=False)
 class Gear:
-    """Two joints of a body that move together: ``value of joint = ratio * value of first + shift``."""
+    """Coupling of two joints of a body: ``value of joint = ratio * value of first + shift``."""
 
     body: Body
     first: str
@@ -82,7 +85,7 @@ class Gear:
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """The motors of one body that are told together."""
+    """Motors of one body that are commanded together."""
 
     body: int
     indices: list[int]
@@ -92,21 +95,22 @@ class Drive:
     forces: list[float]
 
     def positions(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the values of the joints at a configuration."""
+        """Return the positions of the joints at a configuration."""
         return self.multipliers * q[self.entries] + self.offsets
 
     def velocities(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the velocities of the joints at those of a configuration."""
+        """Return the velocities of the joints at the rates of a configuration."""
         return self.multipliers * v[self.entries]
 
 
 class Drives:
-    """Which joints of which bodies have motors, whatever the engine.
+    """Motors of the joints of all bodies, independent of the engine.
 
     Args:
-        bodies: the bodies; those with joints get motors.
-        robots: the arms whose hands are to be driven by force.
-        passive: the joints that are not driven.
+        scene: the scene.
+        bodies: bodies of the engine. Joints of bodies get motors.
+        robots: arms whose hands are driven by force.
+        passive: joints without motor.
     """
 
     def __init__(
@@ -139,6 +143,7 @@ class Drives:
         ]
 
     def _finger_joints(self, scene: SceneGraph, robot: Manipulator) -> frozenset[str]:
+        """Return the joints of a hand, including mimics."""
         if not robot.gripper_joints:
             return frozenset()
         entries = {scene.joint_names.index(name) for name in robot.gripper_joints}
@@ -149,21 +154,22 @@ class Drives:
     def _levers(
         self, scene: SceneGraph, robot: Manipulator, fingers: frozenset[str]
     ) -> dict[str, float]:
-        """Return the effort of each joint of the hand when each of two fingers presses with one newton.
+        """Return the effort of each joint of the hand at a force of 1 N for each of two fingers.
 
-        By virtual work: all joints together do what the two fingers do, each its share.
+        By the principle of virtual work, all joints together do the work of the two fingers.
         """
-        entries = {
+        levers = {
             scene.joint_names.index(name): robot.finger_lever(name) for name in robot.gripper_joints
         }
-        shares = {}
+        efforts = {}
         for name in sorted(fingers):
             follower = self._followers[name]
-            turns = abs(follower.multiplier) or 1.0
-            shares[name] = 2.0 * entries[follower.entry] / (turns * len(fingers))
-        return shares
+            multiplier = abs(follower.multiplier) or 1.0
+            efforts[name] = 2.0 * levers[follower.entry] / (multiplier * len(fingers))
+        return efforts
 
     def _efforts(self, scene: SceneGraph) -> dict[str, float]:
+        """Return the effort limit of each moving joint [N or N m]."""
         result = {}
         for name in self._followers:
             effort = scene.joint(scene.joint_frame(name)).effort
@@ -173,7 +179,7 @@ class Drives:
     def _drives_of(
         self, bodies: Sequence[Body], joints: Collection[str], efforts: Mapping[str, float]
     ) -> list[Drive]:
-        """Return the motors of some joints, body by body."""
+        """Return the motors of some joints, one value for each body."""
         drives = []
         for body in bodies:
             followers = [self._followers[name] for name in body.joints if name in joints]
@@ -193,19 +199,22 @@ class Drives:
     def _gears(
         self, body: Body, robot: Manipulator, fingers: Mapping[str, Collection[str]]
     ) -> Iterator[Gear]:
+        """Yield the gears between the fingers of a parallel gripper."""
         names = [name for name in body.joints if name in fingers[robot.name]]
         if len(names) < 2 or robot.gripper_kind != "parallel":
             return
-        opened = {name: self._value_at(name, robot, robot.gripper_open) for name in names}
-        closed = {name: self._value_at(name, robot, robot.gripper_closed) for name in names}
+        open_values = {name: self._value_at(name, robot, robot.gripper_open) for name in names}
+        closed_values = {name: self._value_at(name, robot, robot.gripper_closed) for name in names}
         first = names[0]
-        stroke = closed[first] - opened[first]
+        stroke = closed_values[first] - open_values[first]
         for name in names[1:]:
-            if stroke != 0.0 and closed[name] != opened[name]:
-                ratio = (closed[name] - opened[name]) / stroke
-                yield Gear(body, first, name, ratio, opened[name] - ratio * opened[first])
+            if stroke != 0.0 and closed_values[name] != open_values[name]:
+                ratio = (closed_values[name] - open_values[name]) / stroke
+                shift = open_values[name] - ratio * open_values[first]
+                yield Gear(body, first, name, ratio, shift)
 
     def _value_at(self, name: str, robot: Manipulator, values: Mapping[str, float]) -> float:
+        """Return the position of a joint of the hand at positions of the gripper joints."""
         follower = self._followers[name]
         for joint in robot.gripper_joints:
             if self._followers[joint].entry == follower.entry:
@@ -214,13 +223,15 @@ class Drives:
 
 
 class Motors:
-    """The motors of one connection.
+    """Motors of one connection.
 
     Args:
-        bodies: the bodies; those with joints get motors.
-        robots: the arms whose hands are to be driven by force.
-        gain: part of a position error that is removed in a step.
-        passive: newtons or newton metres of friction of joints that are not driven, by name.
+        engine: connection to pybullet.
+        scene: the scene.
+        bodies: bodies of the engine. Joints of bodies get motors.
+        robots: arms whose hands are driven by force.
+        gain: fraction of a position error that is removed in a step.
+        passive: friction by joint without motor [N or N m].
     """
 
     def __init__(
@@ -260,16 +271,16 @@ class Motors:
                 gearRatio=-1.0 / gear.ratio,
                 relativePositionTarget=-gear.shift / gear.ratio,
                 erp=_GEAR_ERROR_REDUCTION,
-                maxForce=_GEAR_FORCE,
+                maxForce=_MAX_GEAR_FORCE,
             )
 
     def place(self, q: NDArray[np.float64]) -> None:
-        """Put every joint at its value in configuration ``q`` (n,), at rest, without physics."""
+        """Set every joint to its position in a configuration (n_joints,), at rest."""
         for drive in self._drives.all:
             for index, position in zip(drive.indices, drive.positions(q), strict=True):
                 self._engine.resetJointState(drive.body, index, float(position), 0.0)
 
-    def tell(
+    def set_targets(
         self,
         q: NDArray[np.float64],
         velocity: NDArray[np.float64],
@@ -277,13 +288,13 @@ class Motors:
         arm: str | None = None,
         force: float = 0.0,
     ) -> None:
-        """Set the targets of all joints but the fingers, or of the fingers of an arm.
+        """Set the targets of all joints except the fingers, or of the fingers of an arm.
 
         Args:
-            q: (n_joints,) radians or metres.
-            velocity: (n_joints,) per second.
-            arm: name of the arm whose fingers are told.
-            force: of each of its fingers in N.
+            q: (n_joints,) target positions [rad or m].
+            velocity: (n_joints,) target velocities [rad/s or m/s].
+            arm: name of the arm of which to command the fingers. Defaults to all other joints.
+            force: force of each of its fingers [N].
         """
         for drive in self._drives.arms if arm is None else self._drives.hands[arm]:
             self._engine.setJointMotorControlArray(
@@ -298,7 +309,7 @@ class Motors:
             )
 
     def read(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the configuration (n,) that the joints have; entries without a simulated joint stay as in ``q``."""
+        """Return the simulated configuration (n_joints,), with entries of ``q`` where none is."""
         result = q.copy()
         for drive in reversed(self._drives.all):
             states = self._engine.getJointStates(drive.body, drive.indices)

@@ -1,11 +1,11 @@
-"""Loading pybullet, and keeping what its C code prints away from the user's terminal.
+"""Import of pybullet, and redirection of the output of C code to the log.
 
-Inside :func:`quiet_output` the file descriptors 1 and 2 point to a temporary file, and what was
-written there goes to this module's logger at the level DEBUG.
+Inside :func:`quiet_output`, the file descriptors 1 and 2 refer to a temporary file. Its content
+goes to this module's logger at the level DEBUG.
 
-Limits: a file descriptor belongs to the whole process, so what *other* threads print during these
-moments (importing, building and closing a simulation, never stepping it) lands in the log as well.
-One lock, the only state here, keeps two threads from swapping the descriptors at once.
+Limits: a file descriptor belongs to the whole process. The output of *other* threads goes to the
+log as well, during imports, and while a simulation is built or closed, but not in its steps. A
+lock, the only state of this module, prevents two threads from replacing the descriptors at once.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ from typing import Any
 from tmkit.errors import MissingExtraError
 
 _logger = logging.getLogger(__name__)
-_descriptor_lock = threading.RLock()  # guards file descriptor 1 of the process
+_descriptor_lock = threading.RLock()
+"""Lock of file descriptor 1 of the process."""
 
 
 @contextmanager
 def quiet_output() -> Iterator[None]:
-    """Send what C code prints to the log; what Python printed before is flushed first."""
+    """Redirect the output of C code to the log, after a flush of Python's output."""
     with _descriptor_lock, tempfile.TemporaryFile() as sink:
         _flush()
-        saved = [
+        copies = [
             (descriptor, copy) for descriptor in (1, 2) if (copy := _copy(descriptor)) is not None
         ]
-        for descriptor, _ in saved:
+        for descriptor, _ in copies:
             os.dup2(sink.fileno(), descriptor)
         try:
             yield
         finally:
             _flush()
-            for descriptor, copy in saved:
+            for descriptor, copy in copies:
                 os.dup2(copy, descriptor)
                 os.close(copy)
             sink.seek(0)
@@ -51,27 +52,31 @@ def quiet_output() -> Iterator[None]:
 
 
 def _copy(descriptor: int) -> int | None:
+    """Return a copy of a file descriptor, or None if it is closed."""
     try:
         return os.dup(descriptor)
-    except OSError:  # it is closed: there is nothing that could be soiled
+    except OSError:
         return None
 
 
 def _flush() -> None:
+    """Flush the output of Python and of C."""
     for stream in (sys.stdout, sys.stderr):
-        # a stream may be absent, closed or replaced
+        # A stream can be absent, closed or replaced.
         with suppress(AttributeError, ValueError, OSError):
             stream.flush()
     ctypes.CDLL(None).fflush(None)
 
 
 def load_pybullet() -> Any:
-    """Import pybullet (275 MB; hence only when a simulation is made) without its greeting, and return the module.
+    """Import pybullet without its greeting, and return the module.
+
+    The import needs 275 MB of memory, so that it is delayed until a simulation is made.
 
     Raises:
-        MissingExtraError: pybullet is not installed.
+        MissingExtraError: if pybullet is not installed.
     """
-    # None stands for a module that must not be imported
+    # The entry None marks a module that must not be imported.
     if sys.modules.get("pybullet") is not None:
         return sys.modules["pybullet"]
     with quiet_output():

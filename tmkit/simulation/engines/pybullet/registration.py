@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 
 def _open(*arguments: Any, **keywords: Any) -> Simulation:
+    """Open a pybullet simulation, and import pybullet only then."""
     from tmkit.simulation.engines.pybullet.world import Simulation
 
     return Simulation.from_scene(*arguments, **keywords)

@@ -1,23 +1,23 @@
-"""A physics simulation built from a scene graph.
+"""Physics simulation of a scene graph.
 
-Holding a :class:`Simulation` means holding one private pybullet connection in which the scene
-stands, at a configuration, under gravity. Nothing is shared between two simulations and there is no
-default one: every call names its connection.
+A :class:`Simulation` owns one private pybullet connection with a scene under gravity. Simulations
+share no state, and there is no default simulation: every call names its connection.
 
-How the scene becomes a world (:mod:`tmkit.simulation.pieces` says what belongs together):
+The pieces of a scene (:mod:`tmkit.simulation.pieces`) become bodies as follows:
 
-* what never moves becomes one fixed body a frame;
+* each fixed frame becomes one fixed body;
 * movable objects become free bodies with mass and friction;
-* robots and other mechanisms are written as URDF into a private folder, which is gone once they are
-  loaded. So what is simulated is the scene, edits included, and not the robot's original file;
-* joints that mimic others follow them, and the fingers of a parallel gripper are geared to each
-  other, as in a real hand: without that, two equal forces let a held object wander sideways.
+* robots and other mechanisms are written as URDF files into a private folder, which is removed
+  after loading. The simulation thus contains all edits of the scene, unlike the robot's original
+  file;
+* joints that mimic others follow them. The fingers of a parallel gripper are coupled by a gear.
+  Without it, two equal forces would let a held object drift sideways.
 
-Links of one mechanism do not collide with each other, nor do pairs that the scene allows or that
-already overlap at the start, unless one of the two is a movable object. Several roots all stand at
-the origin, as they do for the collision checker.
+Some pairs do not collide, unless one of the two is a movable object: links of one mechanism, pairs
+that the scene allows, and pairs that overlap at the start. Several roots coincide at the origin, as
+in the collision checker.
 
-Invariant: the same calls give the same numbers, bit for bit, whatever other simulations do.
+Invariant: the same calls give the same numbers, bit for bit, independently of other simulations.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ from tmkit.spatial.plain import plain_numbers
 
 
 class Simulation(BodyWorld, Closing):
-    """A scene under physics, in a pybullet connection of its own, or in MuJoCo as :class:`MujocoSimulation`.
+    """Scene under physics in a private pybullet connection. MuJoCo: :class:`MujocoSimulation`.
 
-    Make one with :meth:`from_scene`, best in a ``with`` statement; otherwise call :meth:`close`.
-    One simulation must not be used from two threads at once; two simulations are independent of
-    each other.
+    Construct it with :meth:`from_scene`, preferably in a ``with`` statement, or call :meth:`close`
+    at the end. One simulation must not be used from two threads at once. Two simulations are
+    independent of each other.
 
     Args:
-        engine: the connection.
+        engine: connection to pybullet.
         scene: the scene.
         q: (n_joints,) start configuration.
-        robots: the arms.
+        robots: arms with hands.
         passive: joints without a motor.
-        settings: physics settings.
+        settings: physical parameters.
     """
 
     engine_name: ClassVar[str] = "pybullet"
@@ -89,20 +89,22 @@ class Simulation(BodyWorld, Closing):
             passive=friction,
         )
         self._motors.place(q)
-        still = np.zeros_like(q)
-        self._motors.tell(q, still)
+        rest = np.zeros_like(q)
+        self._motors.set_targets(q, rest)
         for robot in robots:
-            self._motors.tell(q, still, arm=robot.name, force=robot.grip_force)
+            self._motors.set_targets(q, rest, arm=robot.name, force=robot.grip_force)
         self._set_friction([link for robot in robots for link in robot.contact_links])
-        self._ignore_meant_overlaps(self._allowed_pairs())
+        self._ignore_overlaps(self._allowed_pairs())
 
     def _allowed_pairs(self) -> list[tuple[str, str]]:
-        """Return the pairs that the scene allows, and those by which parked arms touch."""
-        first, *others = self._robots or (None,)
+        """Return the pairs that the scene allows, and the contacts of parked arms."""
+        first = self._robots[0] if self._robots else None
         allowed = [(a, b) for a, b, _ in self._scene.allowed_pairs]
         if first is None:
             return allowed
-        rules = CollisionRules.from_start(first, self._scene, q=self._q, other_arms=tuple(others))
+        rules = CollisionRules.from_start(
+            first, self._scene, q=self._q, other_arms=tuple(self._robots[1:])
+        )
         return allowed + [(pair.frame_a, pair.frame_b) for pair in rules.start_overlaps]
 
     @classmethod
@@ -116,23 +118,22 @@ class Simulation(BodyWorld, Closing):
         gui: bool = False,
         settings: PhysicsSettings | None = None,
     ) -> Self:
-        """Build a simulation in which a scene stands at rest.
+        """Build a simulation of a scene at rest.
 
         Args:
             scene: the scene.
-            q: (n_joints,) configuration; all zeros by default.
-            robot: the arm, or the arms, whose hands press with a force; without one every joint is
-                held at its position.
-            passive: joints that no motor holds, such as that of a drawer; they have friction.
-            gui: open pybullet's window.
-            settings: the numbers of the physics.
+            q: (n_joints,) start configuration. Defaults to zeros.
+            robot: arm or arms whose hands press with a force. Without arms, every joint keeps its
+                position.
+            passive: joints without motor, such as that of a drawer. They have friction.
+            gui: whether to open pybullet's window.
+            settings: physical parameters.
 
         Raises:
-            SimulationError: the scene cannot be simulated, or a window is wanted where there is no
-                screen.
-            MissingExtraError: the engine is not installed.
-            ConfigurationError: a configuration that does not fit the scene.
-            UnknownNameError: no such joint.
+            SimulationError: if the scene cannot be simulated, or ``gui`` is true without a screen.
+            MissingExtraError: if the engine is not installed.
+            ConfigurationError: if the configuration does not fit the scene.
+            UnknownNameError: if a joint is unknown.
         """
         configuration = scene.at(scene.zero_configuration() if q is None else q).q
         for joint in passive:
@@ -140,13 +141,14 @@ class Simulation(BodyWorld, Closing):
                 raise UnknownNameError.of("joint", joint, scene.joint_names)
         settings = settings or PhysicsSettings()
         values = np.array(plain_numbers(configuration, "configuration"))
-        robots = (
-            () if robot is None else (robot,) if isinstance(robot, Manipulator) else tuple(robot)
-        )
-        return cls._opened(scene, values, robots, passive, gui=gui, settings=settings)
+        if robot is None:
+            robots: tuple[Manipulator, ...] = ()
+        else:
+            robots = (robot,) if isinstance(robot, Manipulator) else tuple(robot)
+        return cls._open(scene, values, robots, passive, gui=gui, settings=settings)
 
     @classmethod
-    def _opened(
+    def _open(
         cls,
         scene: SceneGraph,
         q: NDArray[np.float64],
@@ -156,6 +158,7 @@ class Simulation(BodyWorld, Closing):
         gui: bool,
         settings: PhysicsSettings,
     ) -> Self:
+        """Open the engine, and close it again if the scene cannot be simulated."""
         with quiet_output():
             engine = Engine(settings, gui=gui)
             try:
@@ -166,74 +169,76 @@ class Simulation(BodyWorld, Closing):
                 engine.close()
                 raise
 
-    # --- life
-    # -----------------------------------------------------------------------------------------------------
+    # --- end
 
     def close(self) -> None:
-        """End the simulation and its connection; once is enough, twice does no harm."""
+        """End the simulation and its connection. A second call has no effect."""
         self._engine.close()
 
     def __repr__(self) -> str:
         state = "closed" if self.is_closed else f"{self.time:.3f} s"
         return f"Simulation({len(self._bodies)} bodies, {len(self.objects)} objects, {state})"
 
-    # --- reading
-    # --------------------------------------------------------------------------------------------------
+    # --- state
 
     @property
     def is_closed(self) -> bool:
-        """Whether the simulation was closed."""
+        """Whether the simulation is closed."""
         return self._engine.is_closed
 
     @property
     def bullet(self) -> Any:
-        """The pybullet module, for what this class does not offer."""
+        """The pybullet module, for functions that this class does not offer."""
         return self._engine.bullet
 
     @property
     def client(self) -> int:
-        """The number of the connection, to be given to pybullet as ``physicsClientId``.
+        """Number of the connection, pybullet's ``physicsClientId``.
 
         Raises:
-            SimulationError: the simulation is closed.
+            SimulationError: if the simulation is closed.
         """
         return self._engine.client
 
     @property
     def time(self) -> float:
-        """Simulated seconds since the start."""
+        """Simulated time since the start [s]."""
         return self._steps * self._settings.time_step
 
     @property
     def q(self) -> NDArray[np.float64]:
-        """(n_joints,) simulated joint values in the scene's order, radians or metres."""
-        self.client  # noqa: B018  raises when closed
+        """(n_joints,) simulated joint positions in the scene's order [rad or m]."""
+        self.client  # noqa: B018  raises if closed
         return self._motors.read(self._q)
 
     def current_scene(self) -> SceneGraph:
-        """Return the scene with all objects where they are now; each keeps its parent."""
+        """Return the scene with the current poses of all objects. Parents stay the same."""
         with self._scene.edit() as edit:
             for name in self.objects:
                 edit.set_pose(name, self.pose(name, relative_to=self._scene.parent(name)))
         return edit.finish()
 
     def speed(self, name: str) -> float:
-        """Return the speed of an object's base, m/s, plus a tenth of a metre times its angular speed."""
+        """Return the speed of an object's base plus 0.1 m times its angular speed [m/s]."""
         body = self._object(name)
         linear, angular = self._engine.getBaseVelocity(body.index)
         return math.hypot(*linear) + 0.1 * math.hypot(*angular)
 
     def _object(self, name: str) -> Body:
+        """Return the body of a movable object.
+
+        Raises:
+            UnknownNameError: if the name is not that of a movable object.
+        """
         body = self._place.get(name)
         if body is None or body.kind != "object" or body.base != name:
             raise UnknownNameError.of("movable object", name, self.objects)
         return body
 
-    # --- acting
-    # ---------------------------------------------------------------------------------------------------
+    # --- commands
 
     def set_configuration(self, q: ArrayLike) -> None:
-        """Put all joints at a configuration (n_joints,), at rest, without physics, and hold them there."""
+        """Set all joints to a configuration (n_joints,), at rest, and command it."""
         values = np.array(self._scene.at(q).q, dtype=float)
         self._motors.place(values)
         self.command(values)
@@ -246,7 +251,7 @@ class Simulation(BodyWorld, Closing):
             root_from_object: pose relative to the root.
 
         Raises:
-            UnknownNameError: no such movable object.
+            UnknownNameError: if the name is not that of a movable object.
         """
         body = self._object(name)
         pose = root_from_object @ body.base_from_inertial
@@ -256,34 +261,33 @@ class Simulation(BodyWorld, Closing):
         self._engine.resetBaseVelocity(body.index, [0.0] * 3, [0.0] * 3)
 
     def command(self, q: ArrayLike, velocity: ArrayLike | None = None) -> None:
-        """Tell all motors but those of the fingers where to be now, and how fast to go on from there.
+        """Set the targets of all motors except those of fingers.
 
         Args:
-            q: (n_joints,) wanted positions at this instant, radians or metres.
-            velocity: (n_joints,) wanted velocities until the next command; zeros by default.
+            q: (n_joints,) target positions at the current time [rad or m].
+            velocity: (n_joints,) target velocities until the next command [rad/s or m/s]. Defaults
+                to zeros.
         """
-        self.client  # noqa: B018  raises when closed
+        self.client  # noqa: B018  raises if closed
         values = plain_numbers(q, "q")
-        self._motors.tell(
-            values,
-            np.zeros_like(values) if velocity is None else plain_numbers(velocity, "velocity"),
-        )
+        speeds = np.zeros_like(values) if velocity is None else plain_numbers(velocity, "velocity")
+        self._motors.set_targets(values, speeds)
 
     def command_fingers(self, q: ArrayLike, *, force: float, arm: str | None = None) -> None:
         """Set the targets and forces of the fingers of an arm.
 
         Args:
-            q: (n_joints,) a whole configuration.
-            force: newtons.
-            arm: name of the arm; all arms by default.
+            q: (n_joints,) configuration with the target positions [rad or m].
+            force: force of each finger [N].
+            arm: name of the arm. Defaults to all arms.
         """
-        self.client  # noqa: B018  raises when closed
+        self.client  # noqa: B018  raises if closed
         values = plain_numbers(q, "q")
         for name in [robot.name for robot in self._robots] if arm is None else [arm]:
-            self._motors.tell(values, np.zeros_like(values), arm=name, force=force)
+            self._motors.set_targets(values, np.zeros_like(values), arm=name, force=force)
 
     def step(self, count: int = 1) -> None:
-        """Let ``count`` time steps pass."""
+        """Run ``count`` time steps."""
         for _ in range(count):
             self._engine.stepSimulation()
         self._steps += count
