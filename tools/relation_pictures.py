@@ -33,7 +33,7 @@ from tmkit.relations import (
 )
 from tmkit.relations.semantic.base import SemanticRelation
 from tmkit.visualization.drawing import Drawing, Label, Line, Mark, save_drawings
-from tmkit.visualization.graph_picture import Refused, semantics_graph_drawing, try_edge
+from tmkit.visualization.graph_picture import Rejection, semantics_graph_drawing, try_edge
 from tmkit.visualization.relation_picture import Viewpoint, relation_drawing, semantics_drawing
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -131,15 +131,15 @@ def bodies(frames: Mapping[str, Sequence[str]]) -> SceneGraph:
     return scene
 
 
-def refusal(what: str, name: str, scene: SceneGraph, *, rule: str, on: str = "") -> Refused:
-    """Return why a node is refused."""
+def refusal(what: str, name: str, scene: SceneGraph, *, rule: str, on: str = "") -> Rejection:
+    """Return the rejection of a node."""
     try:
         if what == "body":
             scene.add_body(name)
         else:
             scene.add_root(name, body=on)
     except tk.TmkitError as error:
-        return Refused(
+        return Rejection(
             "body" if what == "body" else "frame", str(error), Node("frame", name), rule=rule
         )
     raise ValueError(f"the scene takes {what} {name}")
@@ -148,12 +148,12 @@ def refusal(what: str, name: str, scene: SceneGraph, *, rule: str, on: str = "")
 def node_pictures() -> list[Drawing]:
     """Draw which bodies and frames there may be."""
     scene = bodies({"A": ["a"], "C": ["c1", "c2"], "E": ["f"]})
-    refused = [
+    rejections = [
         refusal("body", "E", scene, rule="N1"),
         refusal("frame", "a", scene, rule="N2", on="C"),
     ]
     scene = scene.add_root("z")
-    drawing = semantics_graph_drawing(scene, refused=refused, title="bodies and frames")
+    drawing = semantics_graph_drawing(scene, rejections=rejections, title="bodies and frames")
     note = "N3: a frame that is given no body gets one of its own, with its name: {z}"
     return [dataclasses.replace(drawing, caption=(*drawing.caption, note))]
 
@@ -163,10 +163,10 @@ def pose_graph_pictures() -> list[Drawing]:
     few = bodies({"D": ["h"], "C": ["g"]})
     few = add_edge(few, "pose", tail=frame("h"), head=frame("g"), value=tk.Pose([0.3, 0.0, 0.0]))
     kinds = [(body("D"), frame("g")), (frame("h"), body("C")), (body("D"), body("C"))]
-    refused = [try_edge(few, "pose", tail=tail, head=head, rule="PE1") for tail, head in kinds]
+    rejections = [try_edge(few, "pose", tail=tail, head=head, rule="PE1") for tail, head in kinds]
     beside = {"D": (0.0, 0.0), "C": (4.2, 0.0)}
     first = semantics_graph_drawing(
-        few, refused=refused, places=beside, has_notation=True, title="what a pose edge joins"
+        few, rejections=rejections, places=beside, has_notation=True, title="what a pose edge joins"
     )
 
     scene = bodies({"A": ["a"], "B": ["b2", "b1"], "C": ["c1", "c2"], "D": ["d"], "F": ["f"]})
@@ -174,7 +174,7 @@ def pose_graph_pictures() -> list[Drawing]:
         scene = add_edge(
             scene, "pose", tail=frame(tail), head=frame(head), value=tk.Pose([0.1, 0.0, 0.0])
         )
-    refused = [
+    rejections = [
         try_edge(scene, "pose", tail=frame("b2"), head=frame("b1")),
         try_edge(scene, "pose", tail=frame("f"), head=frame("c2")),
         try_edge(scene, "pose", tail=frame("d"), head=frame("a")),
@@ -190,7 +190,7 @@ def pose_graph_pictures() -> list[Drawing]:
     return [
         first,
         semantics_graph_drawing(
-            scene, refused=refused, places=places, title="one path of poses, at most"
+            scene, rejections=rejections, places=places, title="one path of poses, at most"
         ),
     ]
 
@@ -200,10 +200,14 @@ def twist_graph_pictures() -> list[Drawing]:
     few = bodies({"D": ["h"], "C": ["g"]})
     few = add_edge(few, "twist", tail=body("D"), head=frame("g"), value=np.zeros(6))
     kinds = [(frame("h"), frame("g")), (body("D"), body("C")), (frame("h"), body("C"))]
-    refused = [try_edge(few, "twist", tail=tail, head=head, rule="TE1") for tail, head in kinds]
+    rejections = [try_edge(few, "twist", tail=tail, head=head, rule="TE1") for tail, head in kinds]
     beside = {"D": (0.0, 0.0), "C": (4.2, 0.0)}
     first = semantics_graph_drawing(
-        few, refused=refused, places=beside, has_notation=True, title="what a twist edge joins"
+        few,
+        rejections=rejections,
+        places=beside,
+        has_notation=True,
+        title="what a twist edge joins",
     )
 
     scene = bodies({"A": ["a"], "D": ["d"], "F": ["f"], "C": ["c3", "c1", "c2"]})
@@ -212,7 +216,7 @@ def twist_graph_pictures() -> list[Drawing]:
     )
     for tail, head in (("A", "c1"), ("D", "c2")):
         scene = add_edge(scene, "twist", tail=body(tail), head=frame(head), value=np.zeros(6))
-    refused = [
+    rejections = [
         try_edge(scene, "twist", tail=body("F"), head=frame("c2")),
         try_edge(scene, "twist", tail=body("A"), head=frame("c3")),
         try_edge(scene, "twist", tail=body("C"), head=frame("a")),
@@ -221,7 +225,7 @@ def twist_graph_pictures() -> list[Drawing]:
     return [
         first,
         semantics_graph_drawing(
-            scene, refused=refused, places=places, title="one path of twists, at most"
+            scene, rejections=rejections, places=places, title="one path of twists, at most"
         ),
     ]
 

@@ -121,7 +121,7 @@ def test_arrows_begin_and_end_where_the_scene_has_their_points() -> None:
         arrow.points, [[0.0, 0.0], scene.pose("e", relative_to="d").translation[:2]], atol=1e-12
     )
     assert arrow.has_head
-    dots = {mark.meaning: mark.at for mark in drawing.marks if isinstance(mark, Dot)}
+    dots = {mark.meaning: mark.center for mark in drawing.marks if isinstance(mark, Dot)}
     np.testing.assert_allclose(
         dots["point e"], scene.pose("e", relative_to="d").translation[:2], atol=1e-12
     )
@@ -164,7 +164,7 @@ def test_turning_goes_round_its_axis_by_the_right_hand() -> None:
 
 
 def test_wrenches_are_drawn_from_their_numbers() -> None:
-    """A scene knows no forces, so they are given; without numbers that is refused, with what to give."""
+    """A scene has no forces: coordinates without numbers are rejected, with the repair."""
     scene = moving_scene()
     coord = WrenchCoord("e|C", "D", "[d]")
     drawing = relation_drawing(
@@ -212,17 +212,21 @@ def test_poses_are_solid_and_twists_dashed() -> None:
         ).all()
 
 
-def test_what_is_refused_is_crossed_out_with_the_scenes_words() -> None:
-    """An edge that breaks a rule is drawn in red with a cross, and the caption has what the scene says."""
+def test_rejected_edges_are_crossed_out_with_the_message_of_the_scene() -> None:
+    """An edge that breaks a rule is drawn in red with a cross, and the caption has the reason."""
     scene = moving_scene().add_body("F").add_root("f", body="F")
-    refused = try_edge(scene, "pose", tail=Node("frame", "f"), head=Node("frame", "g"), rule="PE3")
-    drawing = semantics_graph_drawing(scene, refused=[refused])
-    assert drawing.meanings(Cross) == ("refused pose",)
-    assert line(drawing, "refused pose edge from frame 'f' to frame 'g'").has_head
+    rejection = try_edge(
+        scene, "pose", tail=Node("frame", "f"), head=Node("frame", "g"), rule="PE3"
+    )
+    drawing = semantics_graph_drawing(scene, rejections=[rejection])
+    assert drawing.meanings(Cross) == ("rejected pose",)
+    assert line(drawing, "rejected pose edge from frame 'f' to frame 'g'").has_head
     assert drawing.caption == (
         "1  PE3: frame 'g' already has parent 'd' and can have only one; change it with reparent",
     )
-    with pytest.raises(ValueError, match="the scene takes a pose edge from frame 'f' to frame 'd'"):
+    with pytest.raises(
+        ValueError, match="the scene accepts a pose edge from frame 'f' to frame 'd'"
+    ):
         try_edge(scene, "pose", tail=Node("frame", "f"), head=Node("frame", "d"))
 
 
@@ -283,7 +287,7 @@ def test_boxes_are_apart_and_every_edge_is_drawn(scene: SceneGraph) -> None:
 
 
 def test_pictures_are_repeatable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same drawings give the same bytes; nothing else is left in the folder; a file that is none is refused."""
+    """Equal drawings give equal bytes and no other file. An unwritable path is rejected."""
     pytest.importorskip("matplotlib")
     drawings = [semantics_drawing(coord) for coord in list(NINE)[:4]]
     first, again = (

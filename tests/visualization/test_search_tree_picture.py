@@ -61,7 +61,7 @@ def test_the_plan_is_drawn_and_all_else_is_drawn_or_counted(
     labels = [mark for mark in drawing.marks if isinstance(mark, Label) and mark.meaning != "edge"]
     rests = [label.text for label in labels if label.meaning.startswith("rest of node")]
     assert len(drawn) + sum(int(text.split()[1]) for text in rests) == size
-    heights = [round(float(label.at[1]), 6) for label in labels]
+    heights = [round(float(label.point[1]), 6) for label in labels]
     assert len(set(heights)) == len(heights)
     assert np.allclose(np.diff(sorted(heights)), 0.2)
     needed = sum(2 + min(3, len({f.action for f in tree.nodes[index].failures})) for index in plan)

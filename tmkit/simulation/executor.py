@@ -252,7 +252,7 @@ class SimulatedExecutor(Executor):
             controller.command_fingers()
         simulation.step()
         for controller in self._arms.values():
-            fault = None if controller.cup is None else controller.cup.update()
+            fault = None if controller.cup is None else controller.cup.check_load()
             if fault is not None:
                 self._monitor.add_note(fault)
         for arm, position in moves:

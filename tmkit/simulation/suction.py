@@ -90,7 +90,7 @@ class SuctionCup:
             self._simulation.detach(self._held, self._robot.tip)
             self._held = None
 
-    def update(self) -> str | None:
+    def check_load(self) -> str | None:
         """Add the load of this time step, and release an object that is too heavy.
 
         Returns:

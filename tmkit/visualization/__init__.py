@@ -1,7 +1,7 @@
-"""Visualization: scenes, plans and failures in a browser; plots of results, pictures of relations and scenes.
+"""Visualization: scenes, plans and failures in a browser, plots of results and pictures of scenes.
 
-:func:`show` opens a :class:`Viewer`, :func:`save_html` writes a page that needs no server. Plots
-and pictures need the extra ``pictures``; without it each of their functions raises a
+:func:`show` opens a :class:`Viewer`, and :func:`save_html` writes a page that needs no server.
+Plots and pictures need the extra ``pictures``. Without it, each of their functions raises a
 :class:`~tmkit.errors.MissingExtraError`.
 """
 

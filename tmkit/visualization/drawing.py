@@ -1,12 +1,12 @@
-"""Drawings in a plane as values: marks with a meaning, that are looked at, tested, and rendered into a PNG or SVG file.
+"""Drawings in a plane as values: marks with a meaning, rendered into a PNG or SVG file.
 
-What is drawn is decided without matplotlib: a :class:`Drawing` is a title, marks and a caption.
-Each mark has a ``meaning``: a test reads a drawing instead of its pixels. Rendering fits one or
-more drawings side by side into a picture, each with equal scales; text has a fixed size, lines and
-dots a fixed width.
+A :class:`Drawing` consists of a title, marks and a caption, and is made without matplotlib. Each
+mark has a ``meaning``, so that a test reads the drawing instead of its pixels. Rendering fits one
+or more drawings side by side into a picture, each with equal scales. Text, lines and dots have a
+fixed size.
 
-Invariant: the bytes of a picture are a function of its drawings alone (for one version of
-    matplotlib).
+Invariant: the bytes of a picture are a function of its drawings alone, for one version of
+    matplotlib.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 
 def require_plots(path: str | Path, *, suffixes: tuple[str, ...] = (".png",)) -> Path:
-    """Check that a plot can be drawn into a file of this name, without drawing it.
+    """Check that a plot can be drawn into a file, without drawing it.
 
     Args:
-        path: the file.
-        suffixes: how its name may end.
+        path: path of the file.
+        suffixes: allowed suffixes.
 
     Raises:
-        OutputError: the name ends otherwise.
-        MissingExtraError: the extra ``pictures`` is not installed.
+        OutputError: if the suffix is not allowed.
+        MissingExtraError: if the extra ``pictures`` is not installed.
     """
     target = Path(path)
     if target.suffix.lower() not in suffixes:
@@ -49,14 +49,15 @@ def require_plots(path: str | Path, *, suffixes: tuple[str, ...] = (".png",)) ->
 
 
 Points = NDArray[np.float64]
+"""(n, 2) points in the plane."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """Something drawn.
+    """Element of a drawing.
 
     Attributes:
-        meaning: what it stands for, in the notation where there is one: ``{g}|C``.
+        meaning: object that the mark represents, in the notation of the papers: ``{g}|C``.
     """
 
     meaning: str
@@ -64,12 +65,12 @@ class Mark:
 
 @dataclass(frozen=True, eq=False)
 class Area(Mark):
-    """A filled outline.
+    """Filled polygon.
 
     Attributes:
-        outline: (n, 2) its corners.
-        color: of its edge; it is filled with a light shade of it.
-        is_dashed: whether its edge is dashed.
+        outline: (n, 2) corners.
+        color: colour of the edge. The area has a light shade of it.
+        is_dashed: whether the edge is dashed.
     """
 
     outline: Points
@@ -79,14 +80,14 @@ class Area(Mark):
 
 @dataclass(frozen=True, eq=False)
 class Line(Mark):
-    """A line, with or without a head.
+    """Polyline, with or without an arrow head.
 
     Attributes:
-        points: (n, 2) where it runs.
-        color: its color.
-        width: in points of print.
-        is_dashed: whether it is dashed.
-        has_head: whether it ends in an arrow head.
+        points: (n, 2) vertices.
+        color: colour.
+        width: width [pt].
+        is_dashed: whether the line is dashed.
+        has_head: whether the line ends in an arrow head.
     """
 
     points: Points
@@ -98,29 +99,29 @@ class Line(Mark):
 
 @dataclass(frozen=True, eq=False)
 class Dot(Mark):
-    """A point.
+    """Point.
 
     Attributes:
-        at: (2,) where it is.
-        color: its color.
-        size: diameter in points of print.
+        center: (2,) position.
+        color: colour.
+        size: diameter [pt].
     """
 
-    at: Points
+    center: Points
     color: str = "black"
     size: float = 5.0
 
 
 @dataclass(frozen=True, eq=False)
 class Cross(Mark):
-    """A cross over what is refused.
+    """Cross over a rejected element.
 
     Attributes:
-        at: (2,) its centre.
-        color: its color.
+        center: (2,) position.
+        color: colour.
     """
 
-    at: Points
+    center: Points
     color: str = "#c2262e"
 
 
@@ -129,16 +130,16 @@ class Label(Mark):
     """Text.
 
     Attributes:
-        at: (2,) the point that it belongs to.
-        text: what is written.
-        color: its color.
-        offset: (x, y) from the point, in points of print.
-        anchor: which part of the text is there.
-        size: in points of print.
-        background: color behind it, if any.
+        point: (2,) reference point.
+        text: text.
+        color: colour.
+        offset: (x, y) translation from the reference point [pt].
+        anchor: part of the text at the translated point.
+        size: font size [pt].
+        background: colour behind the text, if any.
     """
 
-    at: Points
+    point: Points
     text: str
     color: str = "black"
     offset: tuple[float, float] = (0.0, 0.0)
@@ -152,10 +153,10 @@ class Drawing:
     """Marks, the first at the bottom, with a title above and a caption below.
 
     Attributes:
-        marks: what is drawn.
+        marks: elements of the drawing.
         title: one line.
-        caption: lines, broken where they are too long.
-        largest_unit: how many inches a unit of the plane is drawn at most.
+        caption: lines, which are wrapped.
+        largest_unit: largest size of a unit of the plane [inch].
     """
 
     marks: tuple[Mark, ...]
@@ -165,23 +166,26 @@ class Drawing:
 
     @property
     def bounds(self) -> tuple[Points, Points]:
-        """The lower and the upper corner (2,) of all marks."""
+        """Lower and upper corner (2,) of all marks."""
         corners = [_extent(mark) for mark in self.marks]
         points = np.concatenate(corners) if corners else np.zeros((1, 2))
         return points.min(axis=0), points.max(axis=0)
 
     def meanings(self, kind: type[Mark] = Mark) -> tuple[str, ...]:
-        """Return what the marks of a kind stand for, in the order in which they are drawn."""
+        """Return the meanings of the marks of a kind, in drawing order."""
         return tuple(mark.meaning for mark in self.marks if isinstance(mark, kind))
 
 
 def _extent(mark: Mark) -> Points:
+    """Return points (n, 2) that span a mark without its text."""
     if isinstance(mark, Area):
         return mark.outline
     if isinstance(mark, Line):
         return mark.points
-    assert isinstance(mark, (Dot, Cross, Label))
-    return np.reshape(mark.at, (1, 2))
+    if isinstance(mark, Label):
+        return np.reshape(mark.point, (1, 2))
+    assert isinstance(mark, (Dot, Cross))
+    return np.reshape(mark.center, (1, 2))
 
 
 def save_drawings(
@@ -192,41 +196,39 @@ def save_drawings(
     width: float = 4.0,
     dots_per_inch: int = 100,
 ) -> Path:
-    """Render drawings beside and below each other into a PNG or SVG file, and return its path.
+    """Render drawings in rows and columns into a PNG or SVG file, and return its path.
 
     Args:
-        drawings: the drawings, row by row.
-        path: the file.
-        columns: drawings in a row.
-        width: of one drawing, inches; its height follows from what is drawn.
-        dots_per_inch: how fine.
+        drawings: drawings, row by row.
+        path: path of the file.
+        columns: number of drawings in a row.
+        width: width of one drawing [inch]. Its height follows from the marks.
+        dots_per_inch: resolution.
 
     Raises:
-        OutputError: the file cannot be written, or its name ends neither in ``.png`` nor in
-            ``.svg``.
-        MissingExtraError: the extra ``pictures`` is not installed.
+        OutputError: if the file cannot be written, or its suffix is neither ``.png`` nor ``.svg``.
+        MissingExtraError: if the extra ``pictures`` is not installed.
     """
     target = require_plots(path, suffixes=(".png", ".svg"))
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    across = max(1, min(columns, len(drawings)))
-    rows = [drawings[start : start + across] for start in range(0, len(drawings), across)] or [()]
+    count = max(1, min(columns, len(drawings)))
+    rows = [drawings[start : start + count] for start in range(0, len(drawings), count)] or [()]
     heights = [max((_height(drawing, width) for drawing in row), default=1.0) for row in rows]
-    figure = Figure(figsize=(width * across, sum(heights)), dpi=dots_per_inch)
+    figure = Figure(figsize=(width * count, sum(heights)), dpi=dots_per_inch)
     FigureCanvasAgg(figure)
     top = 1.0
     for row, height in zip(rows, heights, strict=True):
-        share = height / sum(heights)
-        top -= share
+        fraction = height / sum(heights)
+        top -= fraction
         for number, drawing in enumerate(row):
-            _render(
-                figure.add_axes((number / across, top, 1 / across, share)), drawing, width, height
-            )
+            axes = figure.add_axes((number / count, top, 1 / count, fraction))
+            _render(axes, drawing, width, height)
     buffer = io.BytesIO()
     is_svg = target.suffix.lower() == ".svg"
-    with rc_context({"svg.hashsalt": "tmkit"}):  # without it ids are random
+    with rc_context({"svg.hashsalt": "tmkit"}):  # Without a salt, ids are random.
         figure.savefig(
             buffer,
             format=target.suffix[1:].lower(),
@@ -236,14 +238,25 @@ def save_drawings(
     return target
 
 
-MARGIN = 0.42  # inches around what is drawn, for text that sticks out
-_HIGHEST = 30.0  # inches
-_TEXT = 0.165  # inches that a line of a caption takes
-_LETTERS = 14.5  # letters of a caption that fit into an inch
+MARGIN = 0.42
+"""Margin around the marks of a drawing, for text that exceeds them [inch]."""
+
+_MAX_HEIGHT = 30.0
+"""Largest height of a drawing with a limited unit [inch]."""
+
+_TITLE_HEIGHT = 0.25
+"""Height of the title [inch]."""
+
+_CAPTION_LINE_HEIGHT = 0.165
+"""Height of a line of the caption [inch]."""
+
+_CAPTION_LETTERS_PER_INCH = 14.5
+"""Number of letters of a caption in one inch."""
 
 
 def _lines(drawing: Drawing, width: float) -> list[str]:
-    letters = max(20, int((width - 0.3) * _LETTERS))
+    """Return the wrapped lines of the caption."""
+    letters = max(20, int((width - 0.3) * _CAPTION_LETTERS_PER_INCH))
     return [
         line
         for text in drawing.caption
@@ -252,25 +265,25 @@ def _lines(drawing: Drawing, width: float) -> list[str]:
 
 
 def _height(drawing: Drawing, width: float) -> float:
-    """Return how many inches high a drawing is when it is so wide."""
+    """Return the height of a drawing of a given width [inch]."""
     low, high = drawing.bounds
     size = np.maximum(high - low, 1e-9)
     unit = min((width - 2 * MARGIN) / size[0], drawing.largest_unit)
-    highest = 1.1 * width if np.isinf(drawing.largest_unit) else _HIGHEST
-    body = float(np.clip(unit * size[1], 0.6, highest))
-    return (
-        body + 2 * MARGIN + (0.25 if drawing.title else 0.0) + _TEXT * len(_lines(drawing, width))
-    )
+    max_height = 1.1 * width if np.isinf(drawing.largest_unit) else _MAX_HEIGHT
+    body = float(np.clip(unit * size[1], 0.6, max_height))
+    title = _TITLE_HEIGHT if drawing.title else 0.0
+    return body + 2 * MARGIN + title + _CAPTION_LINE_HEIGHT * len(_lines(drawing, width))
 
 
 def _render(axes: Axes, drawing: Drawing, width: float, height: float) -> None:
-    """Draw into axes that fill their place, an inch of the drawing being an inch of the picture."""
+    """Render a drawing into axes of its size, so that an inch is an inch of the picture."""
     lines = _lines(drawing, width)
-    head, foot = (0.25 if drawing.title else 0.0), _TEXT * len(lines)
+    head = _TITLE_HEIGHT if drawing.title else 0.0
+    foot = _CAPTION_LINE_HEIGHT * len(lines)
     room = np.array([width - 2 * MARGIN, height - 2 * MARGIN - head - foot])
     low, high = drawing.bounds
     size = np.maximum(high - low, 1e-9)
-    scale = max(float(np.max(size / room)), 1.0 / drawing.largest_unit)  # units an inch
+    scale = max(float(np.max(size / room)), 1.0 / drawing.largest_unit)  # [units / inch]
     middle = (low + high) / 2
     left = middle[0] - scale * width / 2
     bottom = middle[1] - scale * (room[1] / 2 + MARGIN + foot)
@@ -290,68 +303,75 @@ def _render(axes: Axes, drawing: Drawing, width: float, height: float) -> None:
             fontsize=10,
         )
     for number, line in enumerate(lines):
-        above = (foot - _TEXT * (number + 0.4)) / height
+        y = (foot - _CAPTION_LINE_HEIGHT * (number + 0.4)) / height
         axes.text(
-            0.15 / width, above, line, transform=axes.transAxes, ha="left", va="center", fontsize=8
+            0.15 / width, y, line, transform=axes.transAxes, ha="left", va="center", fontsize=8
         )
 
 
 def _draw(axes: Axes, mark: Mark) -> None:
-    from matplotlib.colors import to_rgba
-    from matplotlib.patches import Polygon
-
+    """Draw a mark."""
     if isinstance(mark, Area):
-        style = (0, (4, 3)) if mark.is_dashed else "solid"
-        look = {
-            "facecolor": to_rgba(mark.color, 0.10),
-            "edgecolor": mark.color,
-            "linewidth": 1.2,
-            "linestyle": style,
-        }
-        axes.add_patch(Polygon(mark.outline, closed=True, **look))
+        _draw_area(axes, mark)
     elif isinstance(mark, Line):
-        style = (0, (5, 3)) if mark.is_dashed else "solid"
-        axes.plot(
-            *mark.points.T,
-            color=mark.color,
-            linewidth=mark.width,
-            linestyle=style,
-            solid_capstyle="round",
-        )
-        if mark.has_head:
-            end = mark.points[-1]
-            # dashes stay dashes
-            before = end + (0.08 if len(mark.points) == 2 else 1.0) * (mark.points[-2] - end)
-            head = {
-                "arrowstyle": "-|>,head_width=0.22,head_length=0.45",
-                "color": mark.color,
-                "linewidth": mark.width,
-            }
-            axes.annotate(
-                "",
-                xy=tuple(end),
-                xytext=tuple(before),
-                arrowprops={**head, "shrinkA": 0.0, "shrinkB": 0.0},
-            )
+        _draw_line(axes, mark)
     elif isinstance(mark, Dot):
-        axes.plot([mark.at[0]], [mark.at[1]], "o", color=mark.color, markersize=mark.size)
+        x, y = mark.center
+        axes.plot([x], [y], "o", color=mark.color, markersize=mark.size)
     elif isinstance(mark, Cross):
-        axes.plot(
-            [mark.at[0]], [mark.at[1]], "x", color=mark.color, markersize=9.0, markeredgewidth=2.4
-        )
+        x, y = mark.center
+        axes.plot([x], [y], "x", color=mark.color, markersize=9.0, markeredgewidth=2.4)
     elif isinstance(mark, Label):
+        box = {"facecolor": mark.background, "edgecolor": "none", "pad": 0.8}
         axes.annotate(
             mark.text.replace("$", r"\$"),
-            xy=(float(mark.at[0]), float(mark.at[1])),
+            xy=(float(mark.point[0]), float(mark.point[1])),
             xytext=mark.offset,
             textcoords="offset points",
             ha=mark.anchor,
             va="center",
             fontsize=mark.size,
             color=mark.color,
-            bbox=(
-                {"facecolor": mark.background, "edgecolor": "none", "pad": 0.8}
-                if mark.background
-                else None
-            ),
+            bbox=box if mark.background else None,
         )
+
+
+def _draw_area(axes: Axes, area: Area) -> None:
+    """Draw a filled polygon."""
+    from matplotlib.colors import to_rgba
+    from matplotlib.patches import Polygon
+
+    polygon = Polygon(
+        area.outline,
+        closed=True,
+        facecolor=to_rgba(area.color, 0.10),
+        edgecolor=area.color,
+        linewidth=1.2,
+        linestyle=(0, (4, 3)) if area.is_dashed else "solid",
+    )
+    axes.add_patch(polygon)
+
+
+def _draw_line(axes: Axes, line: Line) -> None:
+    """Draw a polyline, and its arrow head as a solid annotation."""
+    axes.plot(
+        *line.points.T,
+        color=line.color,
+        linewidth=line.width,
+        linestyle=(0, (5, 3)) if line.is_dashed else "solid",
+        solid_capstyle="round",
+    )
+    if not line.has_head:
+        return
+    end = line.points[-1]
+    # The shaft of the annotation is short, so that it covers no dashes.
+    fraction = 0.08 if len(line.points) == 2 else 1.0
+    start = end + fraction * (line.points[-2] - end)
+    arrow = {
+        "arrowstyle": "-|>,head_width=0.22,head_length=0.45",
+        "color": line.color,
+        "linewidth": line.width,
+        "shrinkA": 0.0,
+        "shrinkB": 0.0,
+    }
+    axes.annotate("", xy=tuple(end), xytext=tuple(start), arrowprops=arrow)

@@ -1,15 +1,15 @@
-"""Offline pages: a scene or a plan in three dimensions as one HTML file that opens without a server or a request.
+"""Offline pages: a scene or plan in three dimensions as one HTML file, without server and requests.
 
-The page holds viser's client with the meshes, as viser saves them, and tmkit's panel
-(``viewer.js``) with a document of frames, actions, segments and facts. The recording of viser
-itself would repeat all messages up to a moment whenever the time line goes back. The panel computes
-each moment from the moving joints alone instead.
+The page contains viser's client with the meshes, as viser saves them, and tmkit's panel
+(``viewer.js``) with a document of frames, actions, segments and facts. The recordings of viser
+itself are not used: they repeat all messages up to a time whenever the time line goes back. The
+panel computes each time from the moving joints alone.
 
-A plan is a time line: samples of the motion with the scene version of each, segments, actions and
-facts. The samples hold the pose of each moving frame *in its parent*: a thousand frames on a moving
-arm cost no more than the arm. What changes for good (a new parent, another place on the table) is
-an *event* at a sample. The document of :func:`timeline_document` is what the page reads: integers,
-in units of :data:`UNIT`.
+A time line has samples of the motion with the scene version of each, segments, actions and facts.
+The samples contain the pose of each moving frame *relative to its parent*. A thousand frames on a
+moving arm thus cost no more than the arm. A permanent change (a new parent or pose) is an *event*
+at a sample. The page reads the document of :func:`timeline_document`: integers in units of
+:data:`UNIT`.
 """
 
 from __future__ import annotations
@@ -47,10 +47,20 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-RATE = 15.0  # samples a second; pages interpolate between them
-UNIT = 1e-6  # metres, seconds, components of quaternions
-_HAND_SECONDS = 0.4  # in which fingers are shown to close or open
-_PAUSE_SECONDS = 0.25  # of an action without motion
+RATE = 15.0
+"""Samples of a time line for each second. Pages interpolate between them [Hz]."""
+
+UNIT = 1e-6
+"""Resolution of times, positions and quaternions in a document [s or m]."""
+
+CELL = 1.5e-3
+"""Size of the cubes in which vertices of large meshes are merged [m]."""
+
+_HAND_DURATION = 0.4
+"""Duration of the closing or opening of a hand [s]."""
+
+_PAUSE_DURATION = 0.25
+"""Duration of an action without motion [s]."""
 
 
 @dataclass(eq=False, repr=False)
@@ -58,14 +68,16 @@ class PlanTimeline:
     """A plan as samples of configurations in versions of the scene.
 
     Attributes:
-        times, q: (m,) seconds of the samples, (m, n_joints) configurations.
-        steps: the last sample of each action, in order.
-        order: the actions in that order, as indices of the plan's steps; others where arms act at
-            once.
-        segments: of each segment the index of its action, what the arm does, the object that is
-            handled (empty if none) and its first and last sample.
-        facts: the facts that hold at the start and after each action, in PDDL; empty if the domain
-            is unavailable.
+        plan: the plan.
+        times: (m,) times of the samples [s].
+        q: (m, n_joints) configurations of the samples.
+        scenes: scene version of each sample.
+        steps: last sample of each action, in order of their ends.
+        segments: for each segment the index of its action, its kind, the handled object or an empty
+            name, and its first and last sample.
+        facts: PDDL facts at the start and after each action, or empty if the domain is unavailable.
+        order: actions in order of their ends, as indices of the plan's steps. It differs from the
+            plan if arms act concurrently.
     """
 
     plan: Plan
@@ -87,7 +99,13 @@ class PlanTimeline:
 def plan_timeline(
     plan: Plan, *, rate: float = RATE, domain: str | Path | PythonDomain | None = None
 ) -> PlanTimeline:
-    """Return the samples of a plan, ``rate`` a second, within its limits, with the facts of its domain."""
+    """Return the time line of a plan.
+
+    Args:
+        plan: the plan.
+        rate: samples for each second [Hz].
+        domain: domain of the facts. Defaults to the plan's domain.
+    """
     recorder = _Recorder(plan, rate)
     execute(plan, recorder, rate=rate)
     return PlanTimeline(
@@ -102,15 +120,15 @@ def plan_timeline(
     )
 
 
-def _facts(plan: Plan, own: str | Path | PythonDomain | None) -> list[list[str]]:
-    """Return the facts at the start and after each action; none if the domain is neither given nor built in."""
+def _facts(plan: Plan, given_domain: str | Path | PythonDomain | None) -> list[list[str]]:
+    """Return the facts at the start and after each action, or none without a domain."""
     try:
-        domain = load_plan_domain(plan, own)
+        domain = load_plan_domain(plan, given_domain)
         objects = domain.semantics.objects(plan.scene)
         versions = [(plan.scene, plan.q), *((step.scene, step.q) for step in plan.steps)]
         return [[str(fact) for fact in domain.state(scene, objects, q)] for scene, q in versions]
     except TmkitError as error:
-        if own is not None:
+        if given_domain is not None:
             raise
         _logger.warning("the facts of the plan are not shown: %s", error)
         return []
@@ -118,7 +136,7 @@ def _facts(plan: Plan, own: str | Path | PythonDomain | None) -> list[list[str]]
 
 @dataclass(eq=False)
 class _Recorder:
-    """An executor that records instead of moving anything."""
+    """Executor that records the motions."""
 
     plan: Plan
     rate: float
@@ -135,7 +153,7 @@ class _Recorder:
     def begin_step(self, number: int, step: PlanStep) -> None:
         del number
         if not step.segments:
-            self._add(self.scenes[-1], self.q[-1], _PAUSE_SECONDS)
+            self._add(self.scenes[-1], self.q[-1], _PAUSE_DURATION)
 
     def follow(self, motion: TimedMotion) -> None:
         columns = [self.plan.scene.joint_names.index(name) for name in motion.joint_names]
@@ -147,30 +165,27 @@ class _Recorder:
             q[columns] = row
             self._add(self.scenes[-1], q, motion.timed.period)
         if not is_hand:
-            self._end(motion.segment, first)
-            # which need not be at rest where the segment ends
+            self._finish_segment(motion.segment, first)
+            # An arm that does not stop at the end of a segment leaves the path before its last row.
             self.q[-1][columns] = motion.timed.positions[-1]
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
         del arm
-        first, before = len(self.times) - 1, self.q[-1]
-        after = self.scenes[-1].configuration(dict(segment.gripper), base=before)
-        count = max(2, round(_HAND_SECONDS * self.rate))
-        for share in np.arange(1, count + 1) / count:
-            self._add(self.scenes[-1], before + share * (after - before), 1.0 / self.rate)
-        self._end(segment, first)
+        first, q_start = len(self.times) - 1, self.q[-1]
+        q_end = self.scenes[-1].configuration(dict(segment.gripper), base=q_start)
+        count = max(2, round(_HAND_DURATION * self.rate))
+        for fraction in np.arange(1, count + 1) / count:
+            self._add(self.scenes[-1], q_start + fraction * (q_end - q_start), 1.0 / self.rate)
+        self._finish_segment(segment, first)
 
     release = grasp
 
     def follow_schedule(self, schedule: Schedule) -> None:
-        moments, scene = list(schedule.moments()), self.plan.final_scene
+        moments, final_scene = list(schedule.moments()), self.plan.final_scene
         times = np.arange(1, int(np.ceil(schedule.makespan * self.rate)) + 1) / self.rate
         for time, q in zip(times, schedule.q(times), strict=True):
-            self._add(
-                next((moment.scene for moment in moments if time <= moment.end), scene),
-                q,
-                1.0 / self.rate,
-            )
+            scenes = (moment.scene for moment in moments if time <= moment.end)
+            self._add(next(scenes, final_scene), q, 1.0 / self.rate)
         ends = [self._sample(end) for _, end in schedule.step_times()]
         self.order = sorted(range(len(ends)), key=lambda number: (ends[number], number))
         self.steps = [ends[number] for number in self.order]
@@ -191,22 +206,27 @@ class _Recorder:
         self.steps.append(len(self.times) - 1)
 
     def finish(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing, because the end is recorded already."""
 
-    def _end(self, segment: Segment, first: int) -> None:
+    def _finish_segment(self, segment: Segment, first: int) -> None:
+        """Apply the changes at the end of a segment, and record it."""
         self.scenes[-1], q = segment.end(self.scenes[-1], self.q[-1])
         self.q[-1] = np.array(q)
         kind, held = segment.kind.value, segment.held or ""
         self.segments.append((len(self.steps), kind, held, first, len(self.times) - 1))
 
     def _add(self, scene: SceneGraph, q: NDArray[np.float64], seconds: float) -> None:
+        """Add a sample some time after the last one [s]."""
         self.times.append((self.times[-1] if self.times else 0.0) + seconds)
         self.q.append(np.array(q, dtype=float))
         self.scenes.append(scene)
 
 
 def timeline_document(timeline: PlanTimeline) -> dict[str, Any]:
-    """Return a time line as plain values: poses x, y, z, qx, qy, qz, qw in :data:`UNIT`, tracks as differences."""
+    """Return a time line as plain values.
+
+    Poses are x, y, z, qx, qy, qz, qw in :data:`UNIT`, and tracks are differences of samples.
+    """
     plan, facts = timeline.plan, timeline.facts
     index = {name: i for i, name in enumerate(plan.scene.frame_names)}
     events: list[list[int]] = []
@@ -219,14 +239,11 @@ def timeline_document(timeline: PlanTimeline) -> dict[str, Any]:
     for place, number in enumerate(timeline.order):
         step = plan.steps[number]
         before, after = (set(facts[number]), set(facts[number + 1])) if facts else (set(), set())
+        action, choice = str(step.action), step.choice
+        added, removed = sorted(after - before), sorted(before - after)
+        end = timeline.steps[place]
         steps.append(
-            {
-                "action": str(step.action),
-                "choice": step.choice,
-                "end": timeline.steps[place],
-                "added": sorted(after - before),
-                "removed": sorted(before - after),
-            }
+            {"action": action, "choice": choice, "end": end, "added": added, "removed": removed}
         )
     return {
         "goal": plan.goal,
@@ -241,36 +258,36 @@ def timeline_document(timeline: PlanTimeline) -> dict[str, Any]:
 
 
 def rest_document(scene: SceneGraph, q: NDArray[np.float64]) -> dict[str, Any]:
-    """Return frames, parents and poses in the parent as plain values for a page."""
-    at = scene.at(q)
+    """Return frames, parents and poses relative to the parent as plain values."""
+    state = scene.at(q)
     index = {name: i for i, name in enumerate(scene.frame_names)}
+    parents = {name: scene.parent(name) for name in scene.frame_names}
     return {
         "frames": list(scene.frame_names),
-        "parents": [
-            -1 if (p := scene.parent(name)) is None else index[p] for name in scene.frame_names
-        ],
+        "parents": [-1 if parent is None else index[parent] for parent in parents.values()],
         "poses": [
-            _numbers(at.pose(name, relative_to=scene.parent(name) or name))
-            for name in scene.frame_names
+            _pose_numbers(state.pose(name, relative_to=parent or name))
+            for name, parent in parents.items()
         ],
     }
 
 
-def _numbers(pose: Pose) -> list[int]:
+def _pose_numbers(pose: Pose) -> list[int]:
+    """Return a pose in units of :data:`UNIT`."""
     return [round(float(value) / UNIT) for value in (*pose.translation, *pose.quat_xyzw)]
 
 
 def _changes(before: SceneGraph, after: SceneGraph, index: dict[str, int]) -> Iterator[list[int]]:
-    """Yield frame, parent and pose of each frame that is at another place in the tree of a later version."""
+    """Yield frame, parent and pose of each frame with another parent or pose in a later version."""
     for frame in diff(before, after).frames:
         later = frame.after
         if later is not None and later.name in index and {"parent", "pose"} & set(frame.fields):
             parent = -1 if later.parent is None else index[later.parent]
-            yield [index[later.name], parent, *_numbers(after.local_pose(later.name))]
+            yield [index[later.name], parent, *_pose_numbers(after.local_pose(later.name))]
 
 
 def _tracks(timeline: PlanTimeline) -> Iterator[tuple[str, list[int]]]:
-    """Yield each frame whose joint moves with its poses in its parent, differences in units of :data:`UNIT`."""
+    """Yield each moving frame with its poses relative to the parent, as differences of samples."""
     scene = timeline.plan.scene
     for frame in scene.frame_names:
         joint = scene.joint(frame)
@@ -279,92 +296,84 @@ def _tracks(timeline: PlanTimeline) -> Iterator[tuple[str, list[int]]]:
             continue
         rows = np.array(scene.pose_batch(frame, relative_to=parent, q=timeline.q))
         flips = np.cumprod(np.where(np.sum(rows[1:, 3:] * rows[:-1, 3:], axis=1) < 0.0, -1.0, 1.0))
-        # neighbours in one half of the sphere, so that the page may interpolate
+        # Keep neighbours in one half of the sphere, so that the page can interpolate.
         rows[1:, 3:] *= flips[:, None]
         numbers = np.rint(rows / UNIT).astype(int)
         if np.any(numbers != numbers[0]):
-            yield (
-                frame,
-                np.diff(numbers, axis=0, prepend=np.zeros((1, 7), dtype=int))
-                .T.reshape(-1)
-                .tolist(),
-            )
-
-
-CELL = 1.5e-3  # metres within which vertices of large meshes are joined
+            differences = np.diff(numbers, axis=0, prepend=np.zeros((1, 7), dtype=int))
+            yield frame, differences.T.reshape(-1).tolist()
 
 
 def save_html(
-    shown: Plan | SceneGraph,
+    content: Plan | SceneGraph,
     path: str | Path,
     *,
     q: ArrayLike | None = None,
     autoplay: bool = True,
     domain: str | Path | PythonDomain | None = None,
 ) -> Path:
-    """Write a plan or a scene as one HTML file that opens without a server or a request, and return its path.
+    """Write a plan or a scene as one HTML file, and return its path.
 
-    A plan has a time line with its actions and segments, captions, and the facts that hold and that
-    the last action changed; facts need a built-in domain, or ``domain``. Space plays and pauses,
-    the arrow keys go by action.
+    The file opens without a server or a request. A plan has a time line with actions and segments,
+    captions, and the facts with the changes of the last action. Facts need a built-in domain, or
+    ``domain``. The space key plays and pauses, and the arrow keys move by action.
 
     Args:
-        shown: the plan or the scene.
-        path: the file, which ends in ``.html``.
-        q: (n_joints,) configuration of a scene, radians or metres; zero by default.
-        autoplay: whether a plan is played when the page opens.
-        domain: the domain of a plan that is not built in; by path its semantics are run.
+        content: the plan or scene.
+        path: path of the file, which ends in ``.html``.
+        q: (n_joints,) configuration of a scene [rad or m]. Defaults to zeros.
+        autoplay: whether a plan starts when the page opens.
+        domain: domain of a plan that is not built in. The semantics of a path are executed.
 
     Raises:
-        ArgumentError: it is neither a plan nor a scene.
-        OutputError: the file cannot be written, or its name does not end in ``.html``.
-        MissingFileError: the domain is not there.
-        MissingExtraError: viser is not installed.
+        ArgumentError: if ``content`` is neither a plan nor a scene.
+        OutputError: if the file cannot be written, or its suffix is not ``.html``.
+        MissingFileError: if the file of the domain is missing.
+        MissingExtraError: if viser is not installed.
     """
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm"):
         reason = "a page must end in .html"
         raise OutputError(f"{target}: cannot be written: {reason}", path=str(target), reason=reason)
     check_writable(target)
-    write_text(target, page_html(shown, q=q, autoplay=autoplay, domain=domain))
+    write_text(target, page_html(content, q=q, autoplay=autoplay, domain=domain))
     return target
 
 
 def page_html(
-    shown: Plan | SceneGraph,
+    content: Plan | SceneGraph,
     *,
     q: ArrayLike | None = None,
     autoplay: bool = True,
     domain: str | Path | PythonDomain | None = None,
 ) -> str:
     """Return the page that :func:`save_html` writes."""
-    if not isinstance(shown, SceneGraph):
-        check_argument(shown, Plan, "shown", function="save_html", hint=plan_hint(shown))
-    scene = shown.scene if isinstance(shown, Plan) else shown
+    if not isinstance(content, SceneGraph):
+        check_argument(content, Plan, "content", function="save_html", hint=plan_hint(content))
+    scene = content.scene if isinstance(content, Plan) else content
     model = scene_model(scene, cell=CELL)
-    at = scene.at(
-        shown.q if isinstance(shown, Plan) else scene.zero_configuration() if q is None else q
-    )
-    document = {**rest_document(scene, at.q), **model_document(model)}
+    if isinstance(content, Plan):
+        q = content.q
+    state = scene.at(scene.zero_configuration() if q is None else q)
+    document = {**rest_document(scene, state.q), **model_document(model)}
     title = f"{len(scene)} frames"
-    if isinstance(shown, Plan):
+    if isinstance(content, Plan):
         document |= {
-            "timeline": timeline_document(plan_timeline(shown, domain=domain)),
+            "timeline": timeline_document(plan_timeline(content, domain=domain)),
             "autoplay": autoplay,
         }
-        title = shown.goal
+        title = content.goal
     server = start_server("127.0.0.1", 0)
     try:
-        add_nodes(server.scene, model, at.poses)
-        set_view(server, *bounds(model, at.poses))
+        add_nodes(server.scene, model, state.poses)
+        set_view(server, *bounds(model, state.poses))
         page = server.scene.as_html()
     finally:
         stop_server(server)
-    packed = base64.b64encode(
-        zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 9)
-    ).decode()
+    text = json.dumps(document, separators=(",", ":"))
+    packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
     script = f"<script>{script_text()}</script><script>tmkit.unpack({json.dumps(packed)})</script>"
-    # what viser says of software rendering
+    # Hide viser's note about software rendering.
     hidden = "<style>.mantine-Notifications-root{display:none}</style>"
     page = page.replace(
         "<title>Viser</title>",
@@ -384,11 +393,11 @@ def start_server(host: str, port: int) -> viser.ViserServer:
     """Start a server of viser.
 
     Args:
-        host: the address to listen at.
-        port: the port, from 0 (any free one) to 65535.
+        host: address of the server.
+        port: port from 0 (any free one) to 65535.
 
     Raises:
-        ConfigurationError: if the port is outside this range, or the host is no name.
+        ConfigurationError: if the port is outside this range, or the host is unknown.
         OutputError: if the port is in use.
     """
     import socket
@@ -426,12 +435,12 @@ def stop_server(server: viser.ViserServer) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep viser from printing its address and its end on the standard output, which belongs to the caller."""
+    """Suppress viser's messages on the standard output, which belongs to the caller."""
     import rich
 
     console = rich.get_console()
-    was, console.quiet = console.quiet, True
+    is_quiet, console.quiet = console.quiet, True
     try:
         yield
     finally:
-        console.quiet = was
+        console.quiet = is_quiet

@@ -1,12 +1,11 @@
-"""Pictures of geometric relations: bodies, frames as triads, points, and arrows for what is said of them.
+"""Pictures of geometric relations: bodies, frames as triads, points, and arrows for quantities.
 
-:func:`relation_drawing` looks at a scene from some direction and draws relations into it,
-:func:`semantics_drawing` shows what the words of coordinates mean on two bodies of its own making.
-The frame of expression has thick axes.
+:func:`relation_drawing` draws relations into a view of a scene. :func:`semantics_drawing` shows the
+meaning of coordinates on two example bodies. The axes of the coordinate frame are thick.
 
-Labels are in the papers' notation (De Laet et al., "Geometric relations between rigid bodies (part
-1)", 2013); axes are red, green and blue for x, y and z. Arrows of one kind have lengths in
-proportion.
+Labels have the papers' notation (De Laet et al., "Geometric relations between rigid bodies (part
+1)", 2013). Axes are red, green and blue for x, y and z. The lengths of arrows of one kind are
+proportional.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,10 +29,17 @@ from tmkit.spatial import Pose
 from tmkit.visualization.drawing import Area, Dot, Drawing, Label, Line, Mark, save_drawings
 
 Array = NDArray[np.float64]
+"""Points or vectors."""
 
-_AXES = ("#d03a3a", "#3f9142", "#3260c4")
-_BODIES = ("#6d7680", "#c97a1e", "#2f8f83", "#8454a8", "#a6475f", "#57823a")
-_GREY = "#8a929b"
+_AXIS_COLORS = ("#d03a3a", "#3f9142", "#3260c4")
+"""Colours of the axes x, y and z."""
+
+_BODY_COLORS = ("#6d7680", "#c97a1e", "#2f8f83", "#8454a8", "#a6475f", "#57823a")
+"""Colours of bodies, in order."""
+
+_CONTEXT_COLOR = "#8a929b"
+"""Colour of frames that no relation names."""
+
 _COLORS = {
     "Position": "#1f5fa8",
     "Orientation": "#8454a8",
@@ -42,12 +48,18 @@ _COLORS = {
     "Force": "#b3261e",
     "Torque": "#b3261e",
 }
+"""Colour by kind of arrow."""
+
 _PARTS = {
     "Pose": ("Position", "Orientation"),
     "Twist": ("LinearVelocity", "AngularVelocity"),
     "Wrench": ("Force", "Torque"),
 }
-_TURNING = ("AngularVelocity", "Torque")
+"""Kinds of arrows by composite relation."""
+
+_ROTATIONAL_KINDS = ("AngularVelocity", "Torque")
+"""Kinds that are drawn as a turn about an axis."""
+
 _SYMBOLS = {
     "Position": "p",
     "Orientation": "R",
@@ -56,19 +68,31 @@ _SYMBOLS = {
     "Force": "f",
     "Torque": "τ",
 }
-_ON_REFERENCE = {
+"""Symbol by kind of arrow."""
+
+_REFERENCE_POSES = {
     "ref_ori": Pose.from_rpy([-0.25, 0.1, -0.05], [0.0, 0.0, -0.35]),
     "ref_point": Pose([0.12, -0.3, -0.2]),
     "coord": Pose.from_rpy([-0.1, 0.1, 0.5], [0.25, 0.1, 1.0]),
 }
-_ON_BODY = {
+"""Poses of example frames relative to the reference body, by role."""
+
+_BODY_POSES = {
     "ori": Pose.from_rpy([0.1, 0.3, 0.3], [0.7, -0.4, 0.2]),
     "point": Pose([-0.05, -0.25, -0.2]),
 }
-_APART = Pose([1.6, 0.2, 0.1])
-_SIZE = 1.7  # metres
-_VALUES = {"linear": [0.3, 0.1, 0.35], "angular": [-0.5, 0.2, 0.5]}
-_WORDS = {
+"""Poses of example frames relative to the body, by role."""
+
+_BODY_OFFSET = Pose([1.6, 0.2, 0.1])
+"""Pose of the example body relative to the reference body."""
+
+_EXAMPLE_SIZE = 1.7
+"""Size of the view of the example bodies [m]."""
+
+_EXAMPLE_VALUES = {"linear": [0.3, 0.1, 0.35], "angular": [-0.5, 0.2, 0.5]}
+"""(3,) example values of vectors."""
+
+_ROLE_NAMES = {
     "point": "point",
     "ori": "orientation frame",
     "body": "body",
@@ -77,21 +101,30 @@ _WORDS = {
     "ref_body": "reference body",
     "coord": "expressed in",
 }
+"""Names of the fields of coordinates in captions."""
 
 
 @dataclass
 class _Board:
-    """The places of frames, their projection into the plane and the sizes of marks."""
+    """Poses of frames, their projection into the plane and the scale of marks.
+
+    Attributes:
+        scene: the scene.
+        places: base_from_frame by frame.
+        projection: (2, 3) projection of the base's coordinates into the plane.
+        size: approximate extent of the drawing [m].
+        context: frames to draw although no relation names them.
+    """
 
     scene: SceneGraph
-    places: dict[str, Pose]  # frame -> base_from_frame
-    onto: Array  # (2, 3) projects the base's coordinates into the plane
-    size: float  # metres, about the extent of what is drawn
-    others: tuple[str, ...]  # frames that are drawn though nothing is said of them
+    places: dict[str, Pose]
+    projection: Array
+    size: float
+    context: tuple[str, ...]
 
     def flat(self, point: ArrayLike) -> Array:
-        """Return a point (3,), or points (n, 3), of the base in the plane."""
-        return np.asarray(np.asarray(point) @ self.onto.T)
+        """Return the projection (2,) or (n, 2) of points (3,) or (n, 3) of the base."""
+        return np.asarray(np.asarray(point) @ self.projection.T)
 
 
 @dataclass(frozen=True)
@@ -99,11 +132,11 @@ class Viewpoint:
     """Direction and size of a view of relations.
 
     Args:
-        azimuth: angle about z, from x, of the direction from which the scene is seen [rad].
-        elevation: angle of that direction above the plane of x and y [rad]; from above, x points to
-            the right for the azimuth -pi / 2.
-        size: length to which triads, outlines and arrows are in proportion [m]; the extent of the
-            frames by default.
+        azimuth: angle of the view direction about z, from x [rad]. From above, x points to the
+            right for the azimuth -pi / 2.
+        elevation: angle of the view direction above the plane of x and y [rad].
+        size: length that scales triads, outlines and arrows [m]. Defaults to the extent of the
+            frames.
     """
 
     azimuth: float = math.radians(-65.0)
@@ -124,28 +157,27 @@ def relation_drawing(
     """Draw relations between frames of a scene.
 
     Args:
-        scene: the scene; the points and frames that the relations name are frames of it, in one
-            tree.
-        relations: relations with numbers, or coordinates, of which the numbers that hold in the
-            scene are drawn.
-        q: (n_joints,) configuration, where joints are on the way.
-        viewpoint: direction and size of the view; the defaults if omitted.
-        frames: others that are drawn in grey, to tell where one is.
-        title: above the drawing.
-        caption: lines below it; the relations in the papers' notation by default.
+        scene: the scene, which contains all points and frames of the relations in one tree.
+        relations: relations with numbers, or coordinates with the numbers that the scene gives
+            them.
+        q: (n_joints,) configuration. Needed if joints are between the frames.
+        viewpoint: direction and size of the view.
+        frames: further frames, drawn in grey for orientation.
+        title: title of the drawing.
+        caption: lines below the drawing. Defaults to the relations in the papers' notation.
 
     Raises:
-        UnknownNameError: a frame that is not in the scene.
-        SemanticError: coordinates of a force, of which a scene has no numbers; or a relation that
-            does not hold there.
-        DisconnectedError: the frames are in several trees.
-        ConfigurationError: a joint is on the way and q is missing.
+        UnknownNameError: if a frame is not in the scene.
+        SemanticError: if the coordinates are those of a force, of which a scene has no numbers, or
+            if a relation does not hold in the scene.
+        DisconnectedError: if the frames are in several trees.
+        ConfigurationError: if joints are between the frames and ``q`` is omitted.
     """
     coords = [
         relation.coord if isinstance(relation, SemanticRelation) else relation
         for relation in relations
     ]
-    board = _board(scene, coords, q=q, viewpoint=viewpoint or Viewpoint(), others=frames)
+    board = _board(scene, coords, q=q, viewpoint=viewpoint or Viewpoint(), context=frames)
     arrows = [part for relation in relations for part in _parts(scene, relation, q)]
     longest: dict[str, float] = {}
     for kind, _, vector in arrows:
@@ -168,19 +200,19 @@ def draw_relations(
 
     Args:
         scene: the scene.
-        relations: relations or coordinates, whose frames are in the scene.
-        path: the PNG file.
-        q: (n_joints,) configuration; needed if the scene has joints.
+        relations: relations or coordinates of frames of the scene.
+        path: path of the PNG file.
+        q: (n_joints,) configuration. Needed if the scene has joints.
 
     Raises:
-        OutputError: the file cannot be written, or its name does not end in ``.png``.
-        MissingExtraError: the extra ``pictures`` is not installed.
+        OutputError: if the file cannot be written, or its suffix is not ``.png``.
+        MissingExtraError: if the extra ``pictures`` is not installed.
     """
     return save_drawings([relation_drawing(scene, relations, q=q)], path, width=6.0)
 
 
 def notation(coord: Coord) -> str:
-    """Return coordinates as the papers write them: ``TwistCoord(e|C, D, [r])``."""
+    """Return coordinates in the papers' notation: ``TwistCoord(e|C, D, [r])``."""
     return f"{type(coord).__name__}({', '.join(coord.notation())})"
 
 
@@ -190,9 +222,10 @@ def _board(
     *,
     q: ArrayLike | None,
     viewpoint: Viewpoint,
-    others: Sequence[str],
+    context: Sequence[str],
 ) -> _Board:
-    names = list(dict.fromkeys([*_roles(coords), *others]))
+    """Return the poses of all frames to draw, and their projection."""
+    names = list(dict.fromkeys([*_roles(coords), *context]))
     for body in _bodies(coords):
         if not any(scene.specification(name).body == body for name in names):
             names += [
@@ -206,13 +239,12 @@ def _board(
     right = [-math.sin(azimuth), math.cos(azimuth), 0.0]
     rise = math.sin(elevation)
     up = [-rise * math.cos(azimuth), -rise * math.sin(azimuth), math.cos(elevation)]
-    return _Board(
-        scene, places, np.array([right, up]), viewpoint.size or extent or 1.0, tuple(others)
-    )
+    projection, size = np.array([right, up]), viewpoint.size or extent or 1.0
+    return _Board(scene, places, projection, size, tuple(context))
 
 
 def _roles(coords: Sequence[Coord]) -> dict[str, dict[str, set[str]]]:
-    """Return for each frame that is named the bodies that it is named on, and as what: point, ori; axes on none."""
+    """Return the roles (point, ori or axes) by body, by frame. The body of axes is empty."""
     roles: dict[str, dict[str, set[str]]] = {}
     for coord in coords:
         for name in ("point", "ref_point", "ori", "ref_ori"):
@@ -226,38 +258,37 @@ def _roles(coords: Sequence[Coord]) -> dict[str, dict[str, set[str]]]:
 
 
 def _bodies(coords: Sequence[Coord]) -> tuple[str, ...]:
-    """Return the bodies that are named, reference bodies first."""
+    """Return the bodies of coordinates, reference bodies first."""
     return tuple(
         dict.fromkeys([coord.ref_body for coord in coords] + [coord.body for coord in coords])
     )
 
 
 def _label_of(name: str, on: dict[str, set[str]]) -> str:
+    """Return the label of a frame with some roles on bodies."""
     forms = {("ori",): f"[{name}]|", ("point",): f"{name}|", ("ori", "point"): f"{{{name}}}|"}
     texts = [
-        forms[named] + body
-        for body, roles in on.items()
-        if (named := tuple(sorted(roles - {"axes"})))
+        forms[key] + body for body, roles in on.items() if (key := tuple(sorted(roles - {"axes"})))
     ]
     return ", ".join(texts + [f"[{name}]"] * ("" in on))
 
 
 def _body_marks(board: _Board, coords: Sequence[Coord]) -> Iterator[Mark]:
-    """Yield a rounded outline about the frames of each body, and its name."""
+    """Yield a rounded outline around the frames of each body, and its name."""
     angles = np.linspace(0.0, 2 * np.pi, 24, endpoint=False)
-    round_about = 0.19 * board.size * np.column_stack([np.cos(angles), np.sin(angles)])
+    circle = 0.19 * board.size * np.column_stack([np.cos(angles), np.sin(angles)])
     for number, body in enumerate(_bodies(coords)):
         frames = [name for name in board.places if board.scene.specification(name).body == body]
         if not frames:
             continue
-        spots = [board.flat(board.places[name].translation) for name in frames]
+        centers = [board.flat(board.places[name].translation) for name in frames]
         roles = _roles(coords)
         for name in frames:
             if any(role & {"ori", "axes"} for role in roles.get(name, {}).values()):
-                spots += [board.flat(tip) for tip in _tips(board, name)]
-        points = np.concatenate([spot + round_about for spot in spots])
+                centers += [board.flat(tip) for tip in _tips(board, name)]
+        points = np.concatenate([center + circle for center in centers])
         outline = points[ConvexHull(points).vertices]
-        color = _BODIES[number % len(_BODIES)]
+        color = _BODY_COLORS[number % len(_BODY_COLORS)]
         yield Area(f"body {body}", outline, color)
         lowest = outline[np.argmin(outline[:, 1])]
         yield Label(
@@ -266,52 +297,52 @@ def _body_marks(board: _Board, coords: Sequence[Coord]) -> Iterator[Mark]:
 
 
 def _tips(board: _Board, name: str) -> list[Array]:
+    """Return the ends (3,) of the axes of a triad."""
     place = board.places[name]
     return [place.apply(0.17 * board.size * axis) for axis in np.eye(3)]
 
 
 def _frame_marks(board: _Board, coords: Sequence[Coord]) -> Iterator[Mark]:
-    """Yield the marks of each frame that is named: a triad where its axes matter, a dot where its origin does."""
+    """Yield the marks of each frame: a triad for axes, a dot for a point, and its label."""
     middle = board.flat(np.mean([place.translation for place in board.places.values()], axis=0))
     roles = _roles(coords)
     for name, place in board.places.items():
-        if name in board.others and name not in roles:
-            at = board.flat(place.translation)
-            yield Dot(f"frame {name}", at, _GREY)
-            yield Label(f"frame {name}", at, name, _GREY, offset=(7.0, 7.0))
+        if name in board.context and name not in roles:
+            position = board.flat(place.translation)
+            yield Dot(f"frame {name}", position, _CONTEXT_COLOR)
+            yield Label(f"frame {name}", position, name, _CONTEXT_COLOR, offset=(7.0, 7.0))
     for name, on in roles.items():
-        at = board.flat(board.places[name].translation)
+        position = board.flat(board.places[name].translation)
         is_axes = "" in on
+        width = 3.0 if is_axes else 1.5
         text = _label_of(name, on)
         if is_axes or any("ori" in roles for roles in on.values()):
-            for tip, color in zip(_tips(board, name), _AXES, strict=True):
-                points = np.array([at, board.flat(tip)])
-                yield Line(
-                    f"axes [{name}]", points, color, width=3.0 if is_axes else 1.5, has_head=True
-                )
+            for tip, color in zip(_tips(board, name), _AXIS_COLORS, strict=True):
+                points = np.array([position, board.flat(tip)])
+                yield Line(f"axes [{name}]", points, color, width=width, has_head=True)
         if any("point" in roles for roles in on.values()):
-            yield Dot(f"point {name}", at, size=6.0)
-        is_left = at[0] <= middle[0]
+            yield Dot(f"point {name}", position, size=6.0)
+        is_left = position[0] <= middle[0]
         offset = (-7.0 if is_left else 7.0, -9.0)
-        yield Label(text, at, text, offset=offset, anchor="right" if is_left else "left")
+        anchor: Literal["left", "right"] = "right" if is_left else "left"
+        yield Label(text, position, text, offset=offset, anchor=anchor)
 
 
 def _parts(
     scene: SceneGraph, relation: SemanticRelation | Coord, q: ArrayLike | None
 ) -> list[tuple[str, Coord, Array]]:
-    """Return the arrows of a relation: kind, coordinates, and the vector in its axes where the arrow needs one."""
+    """Return kind, coordinates and vector of the arrows of a relation."""
     coord = relation.coord if isinstance(relation, SemanticRelation) else relation
     kinds = _PARTS.get(coord.relation, (coord.relation,))
-    if not isinstance(relation, SemanticRelation) and isinstance(
-        coord, (ForceCoord, TorqueCoord, WrenchCoord)
-    ):
+    is_force = isinstance(coord, (ForceCoord, TorqueCoord, WrenchCoord))
+    if is_force and not isinstance(relation, SemanticRelation):
         rule, repair = "forces are drawn from their numbers", f"give a Semantic{coord.relation}"
         raise rule_error("relation_drawing", rule, repr(coord), repair=repair)
     if kinds[0] in ("Position", "Orientation"):
         return [(kind, coord, np.zeros(3)) for kind in kinds]
-    held = relation if isinstance(relation, SemanticRelation) else relate(scene, coord, q=q)
+    values = relation if isinstance(relation, SemanticRelation) else relate(scene, coord, q=q)
     return [
-        (kind, coord, np.array(vector)) for kind, vector in zip(kinds, held.numbers, strict=True)
+        (kind, coord, np.array(vector)) for kind, vector in zip(kinds, values.numbers, strict=True)
     ]
 
 
@@ -335,70 +366,69 @@ def _part_marks(
             board.flat(board.places[getattr(coord, name)].translation)
             for name in ("ref_ori", "ori")
         )
-        bow = _bow(start, end, 0.28)
+        bow = _arc(start, end, 0.28)
         middle = bow[len(bow) // 2]
         yield Line(meaning, bow, color, is_dashed=True, has_head=True)
         yield Label(meaning, middle, symbol, color, offset=(0.0, 8.0), anchor="center", size=11.0)
         return
-    turned = board.places[coord.coord].rotate(vector)
-    at = _where(board, coord)
+    vector_in_base = board.places[coord.coord].rotate(vector)
+    position = _origin_of_arrow(board, coord)
     if "point" in coord.fields and kind in ("LinearVelocity", "Torque"):
         symbol = f"{symbol}({coord.point})"
-    if kind in _TURNING:
+    if kind in _ROTATIONAL_KINDS:
         label = Label(meaning, np.zeros(2), symbol, color, offset=(6.0, 4.0), size=11.0)
-        yield from _turning_marks(board, at, turned, label)
+        yield from _rotation_marks(board, position, vector_in_base, label)
         return
     length = 0.55 * board.size / longest if longest > 0.0 else 0.0
-    ends = board.flat(np.array([at, at + length * turned]))
+    ends = board.flat(np.array([position, position + length * vector_in_base]))
     yield Line(meaning, ends, color, width=2.2, has_head=True)
     yield Label(meaning, ends[1], symbol, color, offset=(6.0, 5.0), size=11.0)
 
 
-def _where(board: _Board, coord: Any) -> Array:
-    """Return where a velocity or force is drawn: at its point, or in the middle of its body's frames."""
+def _origin_of_arrow(board: _Board, coord: Any) -> Array:
+    """Return the origin (3,) of a velocity or force: its point, or the middle of its body."""
     if "point" in coord.fields:
         return np.array(board.places[coord.point].translation)
     frames = [name for name in board.places if board.scene.specification(name).body == coord.body]
     return np.asarray(np.mean([board.places[name].translation for name in frames], axis=0))
 
 
-def _turning_marks(board: _Board, at: Array, vector: Array, label: Label) -> Iterator[Mark]:
-    """Yield an axis and three quarters of a turn about it."""
+def _rotation_marks(board: _Board, position: Array, vector: Array, label: Label) -> Iterator[Mark]:
+    """Yield the axis of a rotation, and four fifths of a circle around it."""
     size = float(np.linalg.norm(vector))
     if size == 0.0:
         return
     axis = vector / size
-    across = np.cross(axis, [1.0, 0.0, 0.0] if abs(axis[0]) < 0.9 else [0.0, 1.0, 0.0])
-    across /= np.linalg.norm(across)
-    other = np.cross(axis, across)
+    first = np.cross(axis, [1.0, 0.0, 0.0] if abs(axis[0]) < 0.9 else [0.0, 1.0, 0.0])
+    first /= np.linalg.norm(first)
+    second = np.cross(axis, first)
     angles = np.linspace(0.0, 1.6 * np.pi, 40)[:, None]
-    middle = at + 0.14 * board.size * axis
-    ring = board.flat(
-        middle + 0.13 * board.size * (np.cos(angles) * across + np.sin(angles) * other)
-    )
-    stem = board.flat(np.array([at, at + 0.3 * board.size * axis]))
+    middle = position + 0.14 * board.size * axis
+    circle = np.cos(angles) * first + np.sin(angles) * second
+    ring = board.flat(middle + 0.13 * board.size * circle)
+    stem = board.flat(np.array([position, position + 0.3 * board.size * axis]))
     yield Line(f"axis of {label.meaning}", stem, label.color, width=1.0, is_dashed=True)
     yield Line(label.meaning, ring, label.color, width=1.8, has_head=True)
-    yield replace(label, at=stem[1])
+    yield replace(label, point=stem[1])
 
 
-def _bow(start: Array, end: Array, height: float) -> Array:
-    """Return points (n, 2) of a bow that rises to its left by a share of its length."""
-    along = end - start
-    aside = np.array([-along[1], along[0]])
+def _arc(start: Array, end: Array, height: float) -> Array:
+    """Return points (n, 2) of an arc to the left of a chord, with a height in chord lengths."""
+    chord = end - start
+    normal = np.array([-chord[1], chord[0]])
     t = np.linspace(0.06, 0.94, 24)[:, None]
-    return np.asarray(start + t * along + 4 * height * t * (1 - t) * aside)
+    return np.asarray(start + t * chord + 4 * height * t * (1 - t) * normal)
 
 
 def semantics_drawing(coord: Coord, *, title: str | None = None) -> Drawing:
-    """Draw the words of some coordinates, on two bodies that stand for any; the caption says what each word is.
+    """Draw the meaning of coordinates on two example bodies. The caption has the role of each name.
 
     Args:
-        coord: the coordinates, of any relation.
-        title: above the drawing; the coordinates in the papers' notation by default.
+        coord: coordinates of any relation.
+        title: title of the drawing. Defaults to the coordinates in the papers' notation.
     """
-    scene = _two_bodies(coord)
-    held: SemanticRelation | Coord = coord
+    scene = _example_scene(coord)
+    relation: SemanticRelation | Coord = coord
     if not any(name in coord.fields for name in ("ref_point", "ref_ori")):
         kinds = {
             "LinearVelocity": "linear",
@@ -409,53 +439,52 @@ def semantics_drawing(coord: Coord, *, title: str | None = None) -> Drawing:
         numbers = [
             number
             for part in _PARTS.get(coord.relation, (coord.relation,))
-            for number in _VALUES[kinds[part]]
+            for number in _EXAMPLE_VALUES[kinds[part]]
         ]
-        name = {"Twist": "TwistVector", "Wrench": "WrenchVector"}.get(
-            coord.relation, f"{coord.relation}Vector"
-        )
-        held = from_dict({**to_dict(coord), "values": {"representation": name, "vector": numbers}})
-    words = ", ".join(f"{_WORDS[name]} {getattr(coord, name)}" for name in coord.fields)
+        composites = {"Twist": "TwistVector", "Wrench": "WrenchVector"}
+        name = composites.get(coord.relation, f"{coord.relation}Vector")
+        values = {"representation": name, "vector": numbers}
+        relation = from_dict({**to_dict(coord), "values": values})
+    roles = ", ".join(f"{_ROLE_NAMES[name]} {getattr(coord, name)}" for name in coord.fields)
     title = notation(coord) if title is None else title
-    return relation_drawing(
-        scene, [held], viewpoint=Viewpoint(size=_SIZE), title=title, caption=(words,)
-    )
+    viewpoint = Viewpoint(size=_EXAMPLE_SIZE)
+    return relation_drawing(scene, [relation], viewpoint=viewpoint, title=title, caption=(roles,))
 
 
-def _two_bodies(coord: Coord) -> SceneGraph:
-    """Return a scene with the frames that coordinates name, where they can be told apart."""
-    on_body = {getattr(coord, name) for name in _ON_BODY if name in coord.fields}
+def _example_scene(coord: Coord) -> SceneGraph:
+    """Return a scene with the distinct frames of coordinates."""
+    on_body = {getattr(coord, name) for name in _BODY_POSES if name in coord.fields}
     scene = SceneGraph(root=None)
     for body, places, middle in (
-        (coord.ref_body, _ON_REFERENCE, Pose()),
-        (coord.body, _ON_BODY, _APART),
+        (coord.ref_body, _REFERENCE_POSES, Pose()),
+        (coord.body, _BODY_POSES, _BODY_OFFSET),
     ):
-        under = f"middle of {body}"
-        if body in scene.body_names:  # a relation inside a body
-            under = scene.frame_names[0]
+        parent = f"middle of {body}"
+        if body in scene.body_names:  # The relation is between frames of one body.
+            parent = scene.frame_names[0]
         elif len(scene):
             scene = scene.add_body(body).add_frame(
-                under, scene.frame_names[0], pose=middle, body=body
+                parent, scene.frame_names[0], pose=middle, body=body
             )
         else:
-            scene = scene.add_body(body).add_root(under, body=body)
+            scene = scene.add_body(body).add_root(parent, body=body)
         for role, place in places.items():
             name = getattr(coord, role, None)
             if name is not None and name not in scene and not (role == "coord" and name in on_body):
-                at = middle @ place if under == scene.frame_names[0] else place
-                scene = scene.add_frame(name, under, pose=at, body=body)
+                pose = middle @ place if parent == scene.frame_names[0] else place
+                scene = scene.add_frame(name, parent, pose=pose, body=body)
     return scene
 
 
 def draw_semantics(coord: Coord, path: str | Path) -> Path:
-    """Draw the points, frames and bodies of coordinates into a PNG file; see :func:`semantics_drawing`.
+    """Draw points, frames and bodies of coordinates into a PNG file; see :func:`semantics_drawing`.
 
     Args:
         coord: coordinates of a relation.
-        path: the PNG file.
+        path: path of the PNG file.
 
     Raises:
-        OutputError: the file cannot be written, or its name does not end in ``.png``.
-        MissingExtraError: the extra ``pictures`` is not installed.
+        OutputError: if the file cannot be written, or its suffix is not ``.png``.
+        MissingExtraError: if the extra ``pictures`` is not installed.
     """
     return save_drawings([semantics_drawing(coord)], path, width=6.0)

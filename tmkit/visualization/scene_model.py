@@ -1,10 +1,12 @@
-"""Drawn model of a scene: triangle meshes with colours, by frame, each mesh once, as nodes of a viser scene.
+"""Visual model of a scene: coloured triangle meshes by frame, as nodes of a viser scene.
 
-Every frame with shapes is a node ``/bodies/NAME``, with what is seen below it, and
-``/collision/NAME``, with what collides. The frames' axes are one batched node ``/frames``. The
-page's script moves the nodes; see ``viewer.js``. Edges sharper than 40 degrees stay sharp: their
-vertices are doubled, since viewers average the normals of the faces that meet in a vertex.
-Complexity: linear in the faces of the distinct shapes; shapes are compared by digest.
+Every frame with shapes is a node ``/bodies/NAME`` with its visual shapes, and ``/collision/NAME``
+with its collision shapes. The frames' axes are one batched node ``/frames``. The page's script
+moves the nodes; see ``viewer.js``. Each distinct mesh is computed once.
+
+Edges sharper than 40 degrees stay sharp: their vertices are doubled, because viewers average the
+normals of the faces at a vertex. Complexity: linear in the faces of the distinct shapes, which are
+compared by digest.
 """
 
 from __future__ import annotations
@@ -24,17 +26,30 @@ if TYPE_CHECKING:
     import viser
 
 Role = Literal["visual", "collision"]
-Color = tuple[float, float, float, float]
-Triangles = tuple[NDArray[np.float32], NDArray[np.uint32]]
+"""Role of a shape."""
 
-_CREASE = np.radians(40.0)
-_LARGE = 4000  # faces above which a mesh is reduced
-_SURFACE, _OTHER, _COLLISION = (
-    (0.79, 0.72, 0.62, 1.0),
-    (0.85, 0.87, 0.89, 1.0),
-    (1.0, 0.55, 0.1, 0.45),
-)
-_OBJECTS = (
+Color = tuple[float, float, float, float]
+"""Red, green, blue and opacity, in [0, 1]."""
+
+Triangles = tuple[NDArray[np.float32], NDArray[np.uint32]]
+"""(v, 3) vertices [m] and (f, 3) faces."""
+
+_CREASE_ANGLE = np.radians(40.0)
+"""Angle between faces from which on an edge is sharp [rad]."""
+
+_MAX_FULL_FACES = 4000
+"""Number of faces from which on a mesh is reduced."""
+
+_SURFACE_COLOR = (0.79, 0.72, 0.62, 1.0)
+"""Default colour of surfaces and regions."""
+
+_DEFAULT_COLOR = (0.85, 0.87, 0.89, 1.0)
+"""Default colour of other fixed frames and robots."""
+
+_COLLISION_COLOR = (1.0, 0.55, 0.1, 0.45)
+"""Colour of collision shapes."""
+
+_OBJECT_COLORS = (
     (0.83, 0.24, 0.21, 1.0),
     (0.18, 0.50, 0.76, 1.0),
     (0.95, 0.70, 0.18, 1.0),
@@ -44,28 +59,46 @@ _OBJECTS = (
     (0.20, 0.66, 0.66, 1.0),
     (0.75, 0.45, 0.55, 1.0),
 )
-# from the work to the camera: the robot's right front, a little above
-_VIEW = np.array([0.80, -0.90, 0.62])
-TO_THE_RIGHT = np.array([0.90, 0.80, 0.0]) / np.hypot(0.90, 0.80)  # in the picture, horizontal
+"""Default colours of movable objects, in order."""
+
+_VIEW_DIRECTION = np.array([0.80, -0.90, 0.62])
+"""(3,) direction from the scene to the camera, in front of the robot, to its right and above."""
+
+RIGHT_DIRECTION = np.array([0.90, 0.80, 0.0]) / np.hypot(0.90, 0.80)
+"""(3,) horizontal direction to the right in the picture."""
+
 _FIELD_OF_VIEW = np.radians(42.0)
-_ASPECT = 1.25  # least width of a window in heights in which all is seen
-_FAR = 4.0  # metres across above which a piece does not count for the view
+"""Vertical opening angle of the camera [rad]."""
+
+_MIN_ASPECT = 1.25
+"""Smallest ratio of width and height of a window with the whole scene in view."""
+
+_MAX_PIECE_SIZE = 4.0
+"""Largest size of a piece that affects the view [m]."""
 
 
 @dataclass(frozen=True)
 class ScenePiece:
-    """One shape of a frame, as it is drawn."""
+    """Visual or collision shape of a frame.
+
+    Attributes:
+        frame: frame of the shape.
+        mesh: index of its mesh in the model.
+        pose: frame_from_piece.
+        color: red, green, blue and opacity, in [0, 1].
+        role: role of the shape.
+    """
 
     frame: str
-    mesh: int  # index in the model
-    pose: Pose  # frame_from_piece
-    color: Color  # red, green, blue, alpha from 0 to 1
+    mesh: int
+    pose: Pose
+    color: Color
     role: Role
 
 
 @dataclass(frozen=True, eq=False)
 class SceneModel:
-    """What is drawn of a version: frames in the order of poses; distinct meshes, (v, 3) metres and (f, 3)."""
+    """Frames of a scene in the order of their poses, its distinct meshes, and its shapes."""
 
     frames: tuple[str, ...]
     meshes: tuple[Triangles, ...]
@@ -75,7 +108,13 @@ class SceneModel:
 def scene_model(
     scene: SceneGraph, *, cell: float = 0.0, paint: Mapping[str, Color] | None = None
 ) -> SceneModel:
-    """Return what is drawn of a scene, with ``paint`` as colours, and vertices in cubes of ``cell`` metres joined."""
+    """Return the model of a scene.
+
+    Args:
+        scene: the scene.
+        cell: size of the cubes in which vertices of large meshes are merged [m].
+        paint: colours by frame, instead of those of the scene.
+    """
     numbers: dict[str, int] = {}
     meshes: list[Triangles] = []
     pieces: list[ScenePiece] = []
@@ -85,47 +124,49 @@ def scene_model(
             digest = attached.shape.digest
             if digest not in numbers:
                 numbers[digest] = len(meshes)
-                meshes.append(
-                    _creased(*_clustered(*drawn_triangles(attached.shape, fineness=3), cell))
-                )
+                mesh = drawn_triangles(attached.shape, fineness=3)
+                meshes.append(_split_creases(*_merge_vertices(*mesh, cell)))
             for role in _roles(attached):
                 color = (paint or {}).get(frame) or attached.color or _color(scene, frame, movable)
-                color = _COLLISION if role == "collision" else color
+                color = _COLLISION_COLOR if role == "collision" else color
                 pieces.append(ScenePiece(frame, numbers[digest], attached.pose, color, role))
     return SceneModel(tuple(scene.frame_names), tuple(meshes), tuple(pieces))
 
 
 def _roles(attached: AttachedShape) -> list[Role]:
+    """Return the roles of a shape."""
     roles: list[Role] = ["visual"] if attached.visual else []
     return [*roles, "collision"] if attached.collision and attached.shape.kind != "plane" else roles
 
 
 def _color(scene: SceneGraph, frame: str, movable: dict[str, int]) -> Color:
+    """Return the default colour of a frame."""
     if frame in movable:
-        return _OBJECTS[movable[frame] % len(_OBJECTS)]
-    return _SURFACE if {"surface", "region"} & set(scene.classes(frame)) else _OTHER
+        return _OBJECT_COLORS[movable[frame] % len(_OBJECT_COLORS)]
+    is_surface = {"surface", "region"} & set(scene.classes(frame))
+    return _SURFACE_COLOR if is_surface else _DEFAULT_COLOR
 
 
-def _clustered(
+def _merge_vertices(
     vertices: NDArray[np.float64], faces: NDArray[np.int64], cell: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Join the vertices in each cell of a grid, and drop the faces that vanish."""
-    if cell <= 0.0 or len(faces) < _LARGE:
+    """Return a mesh with the vertices in each cell of a grid merged, without degenerate faces."""
+    if cell <= 0.0 or len(faces) < _MAX_FULL_FACES:
         return vertices, faces
     _, first, number = np.unique(
         np.round(vertices / cell), axis=0, return_index=True, return_inverse=True
     )
-    joined = number.reshape(-1)[faces]
-    kept = (
-        (joined[:, 0] != joined[:, 1])
-        & (joined[:, 1] != joined[:, 2])
-        & (joined[:, 2] != joined[:, 0])
+    merged = number.reshape(-1)[faces]
+    is_proper = (
+        (merged[:, 0] != merged[:, 1])
+        & (merged[:, 1] != merged[:, 2])
+        & (merged[:, 2] != merged[:, 0])
     )
-    return vertices[first], joined[kept]
+    return vertices[first], merged[is_proper]
 
 
-def _creased(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> Triangles:
-    """Double the vertices at sharp edges: a vertex is shared by the faces that are joined by flat edges only."""
+def _split_creases(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> Triangles:
+    """Return a mesh with doubled vertices at sharp edges, so that only smooth faces share them."""
     import trimesh
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
@@ -134,7 +175,7 @@ def _creased(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> Triangl
         return vertices.astype(np.float32), faces.astype(np.uint32)
     mesh = trimesh.Trimesh(vertices, faces, process=False)
     mesh.merge_vertices()
-    smooth = mesh.face_adjacency[mesh.face_adjacency_angles < _CREASE]
+    smooth = mesh.face_adjacency[mesh.face_adjacency_angles < _CREASE_ANGLE]
     links = coo_matrix((np.ones(len(smooth)), smooth.T), shape=(len(mesh.faces), len(mesh.faces)))
     _, part = connected_components(links, directed=False)
     corners = np.stack([np.repeat(part, 3), mesh.faces.reshape(-1)], axis=1)
@@ -150,7 +191,16 @@ def _node_name(frame: str) -> str:
 def add_nodes(
     scene: viser.SceneApi, model: SceneModel, poses: NDArray[np.float64]
 ) -> dict[int, Any]:
-    """Add the nodes of a model, its frames at poses (n, 7), and return the handles of its visual pieces by index."""
+    """Add the nodes of a model.
+
+    Args:
+        scene: scene of viser.
+        model: model to add.
+        poses: (n, 7) poses of the frames x, y, z, qx, qy, qz, qw.
+
+    Returns:
+        Handles of the visual pieces by index.
+    """
     handles: dict[int, Any] = {}
     index = {name: i for i, name in enumerate(model.frames)}
     scene.add_frame("/bodies", show_axes=False)
@@ -180,15 +230,19 @@ def add_nodes(
         )
         if piece.role == "visual":
             handles[number] = handle
-    turns, places = poses[:, [6, 3, 4, 5]], poses[:, :3]
     scene.add_batched_axes(
-        "/frames", turns, places, axes_length=0.06, axes_radius=0.0025, visible=False
+        "/frames",
+        poses[:, [6, 3, 4, 5]],
+        poses[:, :3],
+        axes_length=0.06,
+        axes_radius=0.0025,
+        visible=False,
     )
     return handles
 
 
 def model_document(model: SceneModel) -> dict[str, Any]:
-    """Return which frames are nodes, and the boxes around their pieces for hovering, as plain values for the page."""
+    """Return the frames with nodes, and boxes around their pieces for hovering, as plain values."""
     index = {name: i for i, name in enumerate(model.frames)}
     boxes = []
     for piece in model.pieces:
@@ -206,22 +260,19 @@ def model_document(model: SceneModel) -> dict[str, Any]:
 def bounds(
     model: SceneModel, poses: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the lowest and highest corner (3,) of what is seen, metres; a cube of a metre if that is nothing."""
+    """Return the lower and upper corner (3,) of the visual shapes, or of a unit cube [m]."""
     index = {name: i for i, name in enumerate(model.frames)}
     points = []
     for piece in model.pieces:
         vertices = model.meshes[piece.mesh][0]
         if piece.role == "visual" and len(vertices):
             corners = np.array([vertices.min(axis=0), vertices.max(axis=0)], dtype=float)
-            if np.max(corners[1] - corners[0]) < _FAR:
-                mixed = corners[[[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], [0, 1, 2]]
-                points.append(
-                    np.asarray(
-                        (Pose.from_array(poses[index[piece.frame]]) @ piece.pose).apply(mixed)
-                    )
-                )
-    every = np.concatenate(points) if points else np.array([[-0.5] * 3, [0.5] * 3])
-    return every.min(axis=0), every.max(axis=0)
+            if np.max(corners[1] - corners[0]) < _MAX_PIECE_SIZE:
+                box = corners[[[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], [0, 1, 2]]
+                pose = Pose.from_array(poses[index[piece.frame]]) @ piece.pose
+                points.append(np.asarray(pose.apply(box)))
+    cloud = np.concatenate(points) if points else np.array([[-0.5] * 3, [0.5] * 3])
+    return cloud.min(axis=0), cloud.max(axis=0)
 
 
 def set_view(
@@ -231,18 +282,26 @@ def set_view(
     *,
     moves: bool = True,
 ) -> None:
-    """Put a floor below what is seen, and the cameras, with ``moves`` also those in use, where they see all of it."""
+    """Set the floor below a box, and cameras with the whole box in view.
+
+    Args:
+        server: server of viser.
+        low: (3,) lower corner of the box [m].
+        high: (3,) upper corner of the box [m].
+        moves: whether to move the cameras of open pages as well.
+    """
     center, radius = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
-    toward = _VIEW / np.linalg.norm(_VIEW)
+    direction = _VIEW_DIRECTION / np.linalg.norm(_VIEW_DIRECTION)
     corners = np.array([[(low, high)[i >> k & 1][k] for k in range(3)] for i in range(8)]) - center
-    axes = np.stack([TO_THE_RIGHT / _ASPECT, np.cross(toward, TO_THE_RIGHT)])
-    across = np.abs(corners @ axes.T).max(axis=1)
-    distance = 1.05 * float(np.max(across / np.tan(0.5 * _FIELD_OF_VIEW) + corners @ toward))
+    axes = np.stack([RIGHT_DIRECTION / _MIN_ASPECT, np.cross(direction, RIGHT_DIRECTION)])
+    extent = np.abs(corners @ axes.T).max(axis=1)
+    distances = extent / np.tan(0.5 * _FIELD_OF_VIEW) + corners @ direction
+    distance = 1.05 * float(np.max(distances))
     server.initial_camera.fov = float(_FIELD_OF_VIEW)
     cameras: list[Any] = [server.initial_camera]
     for camera in cameras + [client.camera for client in server.get_clients().values() if moves]:
-        # first: a client keeps its direction where it is to look
-        camera.position = center + toward * distance
+        # Set the position first, because a client keeps its direction relative to the target.
+        camera.position = center + direction * distance
         camera.look_at = center
     side = 2.0 * np.ceil(2.0 * radius)
     server.scene.add_grid(

@@ -1,8 +1,8 @@
 """Panels of the viewer for a search: its failures and its trees.
 
-Each failure is shown as the scene and configuration in which it happened: bodies in the way are
-red, the object that was to be handled is blue, everything else is pale. Below are the grasps and
-placements that were rejected, to click. The search trees are shown node by node: a click shows the
+Each failure is drawn as the scene and configuration in which it occurred. Obstacles are red, the
+object of the action is blue, and all other bodies are pale. The rejected grasps and placements are
+listed below, and a click draws one. The search trees are listed by node, and a click draws the
 version of the scene.
 """
 
@@ -17,28 +17,45 @@ from tmkit.graph import SceneGraph
 from tmkit.tamp import PlanResult, SearchTree
 from tmkit.tamp.diagnosis.diagnosis import ActionDiagnosis, FailureCause, FailureExample
 from tmkit.visualization.stage import Panel, PanelMaker, Stage
-from tmkit.visualization.viewer_panels import RED, JointsPanel, PlanPanel, TreePanel, boxed
+from tmkit.visualization.viewer_panels import RED, JointsPanel, PlanPanel, TreePanel, scroll_box
 
-_BLUE, _OBSTACLE, _PALE = (0.12, 0.38, 0.95, 1.0), (0.98, 0.60, 0.15, 1.0), (0.88, 0.89, 0.90, 1.0)
-_MOST_ROWS = 1000
+_OBJECT_COLOR = (0.12, 0.38, 0.95, 1.0)
+"""Colour of the object of the action."""
+
+_CONTACT_COLOR = (0.98, 0.60, 0.15, 1.0)
+"""Colour of other bodies in a collision."""
+
+_PALE_COLOR = (0.88, 0.89, 0.90, 1.0)
+"""Colour of all other bodies."""
+
+_MAX_ROWS = 1000
+"""Largest number of rows of a search tree."""
 
 
 def show_failure(
     viewer: Stage, result: PlanResult, more: Sequence[PanelMaker] = (), *, number: int = 0
 ) -> None:
-    """Draw an example of a failure by number, with the explanation and what was rejected, to click through."""
+    """Draw an example of a failure, with the explanation and a list of rejected attempts.
+
+    Args:
+        viewer: the viewer.
+        result: result of a search without a plan.
+        more: makers of further panels.
+        number: number of the example.
+    """
     cases = _cases(result)
-    maker = partial(_WhyNotPanel, result=result, more=more, now=number)
+    maker = partial(_FailurePanel, result=result, more=more, number=number)
     panels: list[PanelMaker] = [maker, TreePanel, JointsPanel, PlanPanel, *more]
     if cases:
         action, cause, example = cases[number]
-        paint = dict.fromkeys(example.scene.frame_names, _PALE)
+        paint = dict.fromkeys(example.scene.frame_names, _PALE_COLOR)
         for name in example.scene.subtree(example.manipulator.base):
-            del paint[name]  # the arm keeps its colours
-        paint |= dict.fromkeys((name for pair in example.pairs for name in pair), _OBSTACLE)
+            del paint[name]  # The arm keeps its colours.
+        paint |= dict.fromkeys((name for pair in example.pairs for name in pair), _CONTACT_COLOR)
         paint |= dict.fromkeys(example.in_the_way, RED)
-        paint |= {example.object: _BLUE} if example.object is not None else {}
-        caption = f"{action.action}{f', {example.choice}' if example.choice else ''}: {cause}"
+        paint |= {example.object: _OBJECT_COLOR} if example.object is not None else {}
+        choice = f", {example.choice}" if example.choice else ""
+        caption = f"{action.action}{choice}: {cause}"
         viewer.draw(example.scene, example.q, paint=paint, panels=panels, caption=caption)
     elif viewer.problem is not None:
         scene, q = viewer.problem.scene, viewer.problem.q
@@ -47,6 +64,7 @@ def show_failure(
 
 
 def _cases(result: PlanResult) -> list[tuple[ActionDiagnosis, FailureCause, FailureExample]]:
+    """Return the examples of all failures, with their actions and causes."""
     return [
         (a, cause, example)
         for a in result.diagnosis.actions
@@ -55,13 +73,20 @@ def _cases(result: PlanResult) -> list[tuple[ActionDiagnosis, FailureCause, Fail
     ]
 
 
-class _WhyNotPanel(Panel):
-    """The explanation, and the causes to click through."""
+class _FailurePanel(Panel):
+    """Explanation of a failed search, and a list of causes."""
 
     def __init__(
-        self, viewer: Stage, tabs: Any, *, result: PlanResult, more: Sequence[PanelMaker], now: int
+        self,
+        viewer: Stage,
+        tabs: Any,
+        *,
+        result: PlanResult,
+        more: Sequence[PanelMaker],
+        number: int,
     ) -> None:
-        self._result, self._more, self._now, self._cases = result, more, now, _cases(result)
+        self._result, self._more = result, more
+        self._number, self._cases = number, _cases(result)
         super().__init__(viewer, tabs)
 
     def _build(self, gui: Any, tabs: Any) -> None:
@@ -71,34 +96,30 @@ class _WhyNotPanel(Panel):
             row.on_click(lambda event: self._step(1 if event.target.value == "Next" else -1))
 
     def update(self) -> None:
-        """Show the explanation and the list of causes, with the one that is drawn marked."""
+        """Show the explanation and the list of causes, with the current one marked."""
         rows, number = [f"<p>{html.escape(self._result.explanation)}</p>"], 0
         for action in self._result.diagnosis.actions:
             rows.append(f"<b>{html.escape(action.action)}</b>: {action.failures} failures")
             for cause in action.causes:
-                met = ", ".join(body.frame for body in cause.in_the_way)
-                is_open = number <= self._now < number + len(cause.examples)
-                rows.append(
-                    self._row(
-                        number if cause.examples else None, f"{cause.count} x {cause}", met, depth=1
-                    )
-                )
+                bodies = ", ".join(body.frame for body in cause.in_the_way)
+                is_open = number <= self._number < number + len(cause.examples)
+                first = number if cause.examples else None
+                rows.append(self._row(first, f"{cause.count} x {cause}", bodies, depth=1))
                 for index, example in enumerate(cause.examples if is_open else (), start=number):
                     text = example.choice or "the state in which it happened"
                     rows.append(self._row(index, text, ", ".join(example.in_the_way), depth=2))
                 number += len(cause.examples)
         rows += [f"<p>{html.escape(text)}</p>" for text in self._result.diagnosis.causes]
-        self._text.content = boxed("".join(rows), "70vh")
+        self._text.content = scroll_box("".join(rows), "70vh")
 
-    def _row(self, number: int | None, text: str, met: str, *, depth: int) -> str:
-        style = f"padding-left:{depth}em;" + (
-            "background:#fed7d7;" if depth == 2 and number == self._now else ""
-        )
+    def _row(self, number: int | None, text: str, bodies: str, *, depth: int) -> str:
+        """Return a row of HTML, which draws an example by number when it is clicked."""
+        is_current = depth == 2 and number == self._number
+        style = f"padding-left:{depth}em;" + ("background:#fed7d7;" if is_current else "")
         click = f'data-tmkit-tell="rejected {number}"' if number is not None else ""
         style += "cursor:pointer" if number is not None else "opacity:.6"
-        return (
-            f'<div {click} style="{style}">{html.escape(text + (f" [{met}]" if met else ""))}</div>'
-        )
+        text += f" [{bodies}]" if bodies else ""
+        return f'<div {click} style="{style}">{html.escape(text)}</div>'
 
     def receive(self, word: str, rest: str) -> None:
         if word == "rejected" and rest.isdigit() and int(rest) < len(self._cases):
@@ -106,23 +127,23 @@ class _WhyNotPanel(Panel):
 
     def _step(self, direction: int) -> None:
         if self._cases:
-            number = (self._now + direction) % len(self._cases)
+            number = (self._number + direction) % len(self._cases)
             show_failure(self._viewer, self._result, self._more, number=number)
 
 
 def search_panel(trees: Sequence[SearchTree], start: SceneGraph) -> PanelMaker:
-    """Return what makes the panel of some search trees."""
+    """Return the maker of the panel of some search trees."""
     return partial(_SearchPanel, trees=trees, start=start)
 
 
 class _SearchPanel(Panel):
-    """The search trees of a run."""
+    """Panel of the search trees of a run."""
 
     def __init__(
         self, viewer: Stage, tabs: Any, *, trees: Sequence[SearchTree], start: SceneGraph
     ) -> None:
         self._trees, self._start = trees, start
-        self._now: tuple[int, int] | None = None
+        self._current: tuple[int, int] | None = None
         super().__init__(viewer, tabs)
 
     def _build(self, gui: Any, tabs: Any) -> None:
@@ -134,25 +155,26 @@ class _SearchPanel(Panel):
         for number, tree in enumerate(self._trees):
             rows.append(f"<b>{html.escape(tree.search)}: {len(tree.nodes)} versions</b>")
             depths: list[int] = []
-            for index, node in enumerate(tree.nodes[:_MOST_ROWS]):
+            for index, node in enumerate(tree.nodes[:_MAX_ROWS]):
                 depths.append(0 if node.parent is None else depths[node.parent] + 1)
-                style = "background:#fbd38d;" if (number, index) == self._now else ""
+                style = "background:#fbd38d;" if (number, index) == self._current else ""
                 style += "font-weight:600;" if node.is_in_plan else ""
-                failed = "".join(f"\n{f.count} x {f.action}: {f.cause}" for f in node.failures)
+                indent = 0.8 * min(depths[-1], 20)
+                failures = "".join(f"\n{f.count} x {f.action}: {f.cause}" for f in node.failures)
                 count = sum(failure.count for failure in node.failures)
-                text = " ".join(node.actions) or "start"
-                hint = html.escape(" ".join(node.choices) + failed)
+                count_html = f" <span style=color:#c53030>{count} failed</span>" if count else ""
+                text = html.escape(" ".join(node.actions) or "start")
+                hint = html.escape(" ".join(node.choices) + failures)
                 rows.append(
                     f'<div data-tmkit-tell="node {number} {index}" title="{hint}" '
-                    f'style="cursor:pointer;padding-left:{0.8 * min(depths[-1], 20)}em;{style}">{html.escape(text)}'
-                    f"{f' <span style=color:#c53030>{count} failed</span>' if count else ''}</div>"
+                    f'style="cursor:pointer;padding-left:{indent}em;{style}">{text}{count_html}</div>'
                 )
-        self._text.content = boxed("".join(rows), "70vh")
+        self._text.content = scroll_box("".join(rows), "70vh")
 
     def receive(self, word: str, rest: str) -> None:
         numbers = rest.split()
         if word == "node" and len(numbers) == 2 and all(number.isdigit() for number in numbers):
             number, index = int(numbers[0]), int(numbers[1])
             if number < len(self._trees) and index < len(self._trees[number].nodes):
-                self._now = (number, index)
+                self._current = (number, index)
                 self._viewer.set_state(*self._trees[number].version(index, self._start))

@@ -1,10 +1,10 @@
 """Stage of a viewer: a state, drawn by a server of viser, with panels that read and change it.
 
-A *state* is a scene version with a configuration. viser's client draws; tmkit's script in it
-(``viewer.js``) computes plans by itself, so scrubbing needs no answer from Python. Python sends a
-*document* (frames, boxes, time line) once for what is shown, and then the poses of all frames as
-one message. What a user does in the page comes back as lines of text through an invisible field:
-``pick FRAME``, ``sample N``, and others that panels understand.
+A *state* is a scene version with a configuration. viser's client draws it. tmkit's script in the
+client (``viewer.js``) computes plans, so that scrubbing needs no message from Python. Python sends
+a *document* (frames, boxes, time line) once for each content, then the poses of all frames as one
+message. Actions of a user in the page return as lines of text through an invisible field:
+``pick FRAME``, ``sample N``, and others for panels.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from tmkit.visualization.scene_model import (
 
 
 class Stage:
-    """A state in the browser, and the panels beside it; :class:`tmkit.visualization.Viewer` says what is shown.
+    """State in the browser with its panels, the base of :class:`tmkit.visualization.Viewer`.
 
     Args:
-        host: the address that the server listens at.
-        port: the port; 0 for any free one.
+        host: address of the server.
+        port: port of the server, or 0 for any free one.
 
     Raises:
         ConfigurationError: if the port is outside 0 to 65535.
         OutputError: if the port is in use.
-        MissingExtraError: viser is not installed.
+        MissingExtraError: if viser is not installed.
     """
 
     show: Callable[..., None]  # of the viewer
@@ -71,19 +71,20 @@ class Stage:
         self._server = start_server(host, port)
         self._server.gui.configure_theme(show_logo=False, show_share_button=False)
         self._server.gui.main_panel.dock_right()
-        self._server.request_share_url = lambda **_: None  # type: ignore[method-assign]  # no page goes public
+        # Disable public addresses of pages.
+        self._server.request_share_url = lambda **_: None  # type: ignore[method-assign]
         self._inbox = self._server.gui.add_text("inbox", "", visible=False)
         self._inbox.on_update(lambda event: self._receive(event.target.value))
         self._run_script(f"{script_text()}\nwindow.tmkit.follow();")
 
     @property
     def server(self) -> Any:
-        """Viser's server, for what this class does not offer."""
+        """Server of viser, for functions that this class does not offer."""
         return self._server
 
     def close(self) -> None:
-        """End the server; once is enough, twice does no harm."""
-        with self._lock:  # nobody draws meanwhile
+        """End the server. A second call has no effect."""
+        with self._lock:  # Wait for the end of a drawing.
             is_closed = self._closed.is_set()
             self._closed.set()
         if not is_closed:
@@ -91,28 +92,28 @@ class Stage:
 
     @property
     def scene(self) -> SceneGraph:
-        """The version of the scene that is shown."""
+        """Current version of the scene."""
         return self._scene
 
     @property
     def q(self) -> NDArray[np.float64]:
-        """(n_joints,) its configuration, radians or metres."""
+        """(n_joints,) configuration of the current version [rad or m]."""
         return self._q
 
     @property
     def model(self) -> SceneModel:
-        """What is drawn of it."""
-        assert self._model is not None, "nothing is shown yet"
+        """Visual model of the current version."""
+        assert self._model is not None, "nothing is drawn yet"
         return self._model
 
     @property
     def timeline(self) -> PlanTimeline | None:
-        """The plan that is shown, if it is one."""
+        """Time line of the plan in the browser, if any."""
         return self._timeline
 
     @property
     def picked(self) -> str | None:
-        """The frame that was clicked last."""
+        """Frame that was clicked last."""
         return self._picked
 
     def home(
@@ -121,8 +122,8 @@ class Stage:
         """Return the configuration (n_joints,) in which the arms of the problem are ready.
 
         Args:
-            scene: the version.
-            base: (n_joints,) of all other joints; zero by default.
+            scene: version of the scene.
+            base: (n_joints,) values of all other joints. Defaults to zeros.
         """
         arms = find_manipulators(self.problem.robots, scene) if self.problem is not None else ()
         return home_configuration(arms, scene, base=base)
@@ -138,31 +139,30 @@ class Stage:
         caption: str = "",
         keeps_view: bool = False,
     ) -> None:
-        """Draw a state anew, with its panels; what :meth:`show` is made of.
+        """Draw a state with its panels, instead of the previous one.
 
         Args:
-            scene: the version.
+            scene: version of the scene.
             q: (n_joints,) configuration.
             panels: makers of panels, called with the viewer and viser's tab group.
-            timeline: the plan that the state belongs to.
-            paint: colours of frames, instead of their own.
+            timeline: time line of the plan with this state.
+            paint: colours by frame, instead of those of the scene.
             caption: text below the picture of a scene without a time line.
-            keeps_view: whether cameras stay where something was shown before.
+            keeps_view: whether cameras keep their poses if a state was drawn before.
         """
         with self._lock, self._server.atomic():
-            before, has_view = (
-                ((), False)
-                if self._model is None
-                else (self._model.frames, bool(self._model.pieces))
-            )
-            self._scene, self._q, self._timeline, self._picked = scene, np.array(q), timeline, None
+            previous = self._model
+            self._scene, self._q = scene, np.array(q)
+            self._timeline, self._picked = timeline, None
             self._model = scene_model(scene, cell=CELL, paint=paint)
             poses = scene.at(q).poses
             api = self._server.scene
             api.reset()
             self.handles = add_nodes(api, self._model, poses)
             api.add_batched_axes("/poses", poses[:, [6, 3, 4, 5]], poses[:, :3], visible=False)
-            moves = self._model.frames != before and not (keeps_view and has_view)
+            has_new_frames = previous is None or self._model.frames != previous.frames
+            has_view = previous is not None and bool(previous.pieces)
+            moves = has_new_frames and not (keeps_view and has_view)
             self._view = bounds(self._model, poses) if moves else self._view
             set_view(self._server, *self._view, moves=moves)
             if self.tabs is not None:
@@ -179,43 +179,51 @@ class Stage:
             self._send_update(
                 {"document": json.dumps({**document, "inbox": self._inbox._impl.uuid})}
             )
-            self._tell_panels()
+            self._update_panels()
 
     def set_state(self, scene: SceneGraph, q: NDArray[np.float64], *, sends: bool = True) -> None:
-        """Show another state with the same frames: a moved object, other joint values.
+        """Draw another state with the same frames: a moved object or other joint values.
 
         Args:
-            scene: the version.
+            scene: version of the scene.
             q: (n_joints,) configuration.
-            sends: whether the page is told; it is not where the change came from its time line.
+            sends: whether to send the poses to the page. False for a state of its time line.
         """
         with self._lock:
             self._scene, self._q = scene, np.array(q)
             if sends:
                 self.send_poses(scene.at(q).poses)
-            self._tell_panels()
+            self._update_panels()
 
     def send_poses(self, poses: NDArray[np.float64]) -> None:
-        """Send the poses (n, 7) x, y, z, qx, qy, qz, qw of all frames relative to the root, as one message."""
+        """Send the poses (n, 7) of all frames relative to the root, as one message.
+
+        Args:
+            poses: rows x, y, z, qx, qy, qz, qw.
+        """
         numbers = poses.astype(np.float32)
         self._send_update(
             {"batched_positions": numbers[:, :3].copy(), "batched_wxyzs": numbers[:, [6, 3, 4, 5]]}
         )
 
     def pick(self, frame: str | None) -> None:
-        """Pick a frame, as a click on it does; None for none.
+        """Pick a frame, as a click on it does, or none.
 
         Raises:
-            UnknownNameError: the scene has no such frame.
+            UnknownNameError: if the scene has no such frame.
         """
         if frame is not None:
             self._scene.parent(frame)
         with self._lock:
             self._picked = frame
-            self._tell_panels()
+            self._update_panels()
 
     def paint(self, colors: Mapping[str, Color]) -> None:
-        """Colour frames: red, green, blue, alpha from 0 to 1 by frame; all others have their own colours again."""
+        """Set the colours of some frames, and restore those of all others.
+
+        Args:
+            colors: red, green, blue and opacity by frame, in [0, 1].
+        """
         for number, handle in self.handles.items():
             piece = self.model.pieces[number]
             color = colors.get(piece.frame, piece.color)
@@ -225,16 +233,16 @@ class Stage:
         """Show a message in all open pages.
 
         Args:
-            title: the title.
-            text: the text.
-            is_error: whether something failed.
+            title: title of the message.
+            text: text of the message.
+            is_error: whether the message reports an error.
         """
         color = (200, 40, 40) if is_error else (40, 110, 180)
         for client in self._server.get_clients().values():
             client.add_notification(title, text, auto_close_seconds=8.0, color=color)
 
     def _receive(self, message: str) -> None:
-        """Act on a line of the page: a number that makes it unique, a word, and what follows."""
+        """Process a line of the page: a unique number, a word and its arguments."""
         _, word, rest = [*message.split(" ", 2), "", ""][:3]
         try:
             with self._lock:
@@ -251,12 +259,13 @@ class Stage:
         except TmkitError as error:
             self.notify("Not possible", str(error), is_error=True)
 
-    def _tell_panels(self) -> None:
+    def _update_panels(self) -> None:
+        """Update all panels after a change of the state."""
         for panel in self._panels:
             panel.update()
 
     def _send_update(self, updates: dict[str, Any]) -> None:
-        """Send properties of ``/poses``, where the script reads them, as one message, unlike viser's handles."""
+        """Send properties of the node ``/poses``, which the script reads, as one message."""
         from viser import _messages
 
         if self._closed.is_set():
@@ -265,13 +274,14 @@ class Stage:
         self._server.scene._queue_scene_message(message)
 
     def _run_script(self, source: str) -> None:
+        """Run JavaScript in all pages."""
         from viser import _messages
 
         self._server.gui._websock_interface.queue_message(_messages.RunJavascriptMessage(source))
 
 
 class Panel:
-    """A part of the viewer's control panel. It shows the viewer's state; what a user does in it changes the state."""
+    """Part of the viewer's control panel, which shows the viewer's state and changes it."""
 
     def __init__(self, viewer: Stage, tabs: Any) -> None:
         self._viewer = viewer
@@ -282,11 +292,11 @@ class Panel:
         raise NotImplementedError  # pragma: no cover - each panel has one
 
     def update(self) -> None:
-        """Show the viewer's state."""
+        """Show the current state of the viewer."""
 
     def receive(self, word: str, rest: str) -> None:
-        """Act on a line of the page: its first word, and the rest."""
+        """Process a line of the page: its first word, and the rest."""
 
 
 PanelMaker = Callable[[Stage, Any], Panel]
-"""Makes a panel of a viewer in viser's tab group."""
+"""Maker of a panel of a viewer in viser's tab group."""

@@ -1,6 +1,6 @@
-"""The live viewer: scenes, plans and failures in a browser, to be turned, moved and planned again.
+"""Live viewer: scenes, plans and failures in a browser, with editing and planning.
 
-A viewer shows what a program or notebook hands to it, or follows a source of scenes that change.
+A viewer draws the content that a program or notebook passes to it, or follows a changing scene.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 from tmkit.tamp import PlanningProblem, PlanResult
 from tmkit.visualization.page import page_html, plan_timeline
-from tmkit.visualization.scene_model import TO_THE_RIGHT, Color, bounds, scene_model
+from tmkit.visualization.scene_model import RIGHT_DIRECTION, Color, bounds, scene_model
 from tmkit.visualization.search_panels import search_panel, show_failure
 from tmkit.visualization.stage import PanelMaker, Stage
 from tmkit.visualization.viewer_panels import (
@@ -33,51 +33,58 @@ from tmkit.visualization.viewer_panels import (
     PlanPanel,
     TreePanel,
     VersionsPanel,
-    changes,
+    are_drawn_differently,
+    compare_versions,
     latest_configuration,
-    looks_differ,
 )
 
 if TYPE_CHECKING:
     from tmkit.store import Store
 
-Shown = SceneGraph | Plan | PlanResult | PlanningProblem
-"""What a viewer can show."""
-_FRAME = '<iframe srcdoc="{}" width="100%" height="{}" style="border:1px solid #ddd"></iframe>'
-_QUIET = 0.3  # seconds without a change after which the panels show what was followed
-_GAP = 1.05  # distance of the two, in widths
+Content = SceneGraph | Plan | PlanResult | PlanningProblem
+"""Types that a viewer shows."""
+
+_IFRAME = '<iframe srcdoc="{}" width="100%" height="{}" style="border:1px solid #ddd"></iframe>'
+"""HTML of a page in a notebook, with its source and its height."""
+
+_QUIET_TIME = 0.3
+"""Time without a change after which the panels show the state of a followed scene [s]."""
+
+_RELATIVE_DISTANCE = 1.05
+"""Distance of two compared scenes in units of their width."""
 
 SceneState = tuple[SceneGraph, NDArray[np.float64]]
-"""A version of a scene and its configuration (n_joints,), radians and metres."""
+"""Version of a scene and its configuration (n_joints,) [rad or m]."""
 
 
 @runtime_checkable
 class SceneSource(Protocol):
-    """Anything that has a scene which changes; see :meth:`tmkit.visualization.Viewer.follow`."""
+    """Source of a changing scene; see :meth:`tmkit.visualization.Viewer.follow`."""
 
     def current(self) -> SceneState | None:
-        """Return the scene as it is now with its configuration; None once there will be no more."""
+        """Return the current scene with its configuration, or None after the last change."""
         ...
 
 
 @runtime_checkable
 class ChangingScene(Protocol):
-    """A scene that changes from version to version, such as a :class:`tmkit.world.LiveScene`."""
+    """Scene that changes from version to version, such as a :class:`tmkit.world.LiveScene`."""
 
     @property
     def scene(self) -> SceneGraph:
-        """The version of now."""
+        """Current version."""
         ...
 
 
-class _Changing:
-    """The versions of a scene that changes, as a source."""
+class _VersionSource:
+    """Source with the versions of a changing scene."""
 
     def __init__(self, world: ChangingScene, q: ArrayLike | None) -> None:
         self._world, self._q = world, q
         self._state: SceneState | None = None
 
     def current(self) -> SceneState:
+        """Return the current version, with the latest joint values."""
         scene = self._world.scene
         if self._state is None or scene is not self._state[0]:
             self._state = scene, latest_configuration(scene, self._q)
@@ -85,13 +92,13 @@ class _Changing:
 
 
 class LatestScene:
-    """A source for programs that push: the newest scene that was put is the current one.
+    """Source for programs that push scenes. The last scene is the current one.
 
-    :meth:`put` fits the argument ``on_state`` of :func:`tmkit.simulate`. Any thread may put.
+    :meth:`put` fits the argument ``on_state`` of :func:`tmkit.simulate`, and any thread may call it.
 
     Args:
-        scene: the scene at the start.
-        q: (n_joints,) its configuration.
+        scene: scene at the start.
+        q: (n_joints,) configuration.
     """
 
     def __init__(self, scene: SceneGraph, q: NDArray[np.float64]) -> None:
@@ -99,11 +106,11 @@ class LatestScene:
         self._state: SceneState | None = (scene, q)
 
     def put(self, scene: SceneGraph, q: NDArray[np.float64]) -> None:
-        """Make a scene the current one.
+        """Set the current scene.
 
         Args:
             scene: the scene.
-            q: (n_joints,) its configuration.
+            q: (n_joints,) configuration.
         """
         with self._lock:
             self._state = (scene, q)
@@ -114,32 +121,31 @@ class LatestScene:
             self._state = None
 
     def current(self) -> SceneState | None:
-        """Return the scene that was put last; None after the end."""
+        """Return the last scene, or None after the end."""
         with self._lock:
             return self._state
 
 
 class Viewer(Stage, Closing):
-    """A viewer in a browser; a context manager.
+    """Viewer in a browser, and a context manager.
 
     Args:
-        shown: what to show first: a scene, a problem, a plan, or the result of planning.
-        q: (n_joints,) configuration of a scene, radians or metres; zero by default.
-        problem: the problem that a result belongs to: its domain gives the facts, and it is planned
-            again.
-        host: the address that the server listens at; by default only this machine can connect.
-        port: the port; 0 for any free one.
+        content: scene, problem, plan or planning result to show first.
+        q: (n_joints,) configuration of a scene [rad or m]. Defaults to zeros.
+        problem: problem of a planning result, for facts and further planning.
+        host: address of the server. By default, only this machine can connect.
+        port: port of the server, or 0 for any free one.
 
     Raises:
         ConfigurationError: if the port is outside 0 to 65535.
         OutputError: if the port is in use.
-        MissingExtraError: viser is not installed.
-        ArgumentError: something else is to be shown.
+        MissingExtraError: if viser is not installed.
+        ArgumentError: if ``content`` has another type.
     """
 
     def __init__(
         self,
-        shown: Shown | None = None,
+        content: Content | None = None,
         *,
         q: ArrayLike | None = None,
         problem: PlanningProblem | None = None,
@@ -150,19 +156,19 @@ class Viewer(Stage, Closing):
         self._follower: threading.Thread | None = None
         self._versions: VersionsPanel | None = None
         try:
-            if shown is not None:
-                self.show(shown, q=q, problem=problem)
+            if content is not None:
+                self.show(content, q=q, problem=problem)
         except BaseException:
             self.close()
             raise
 
     @property
     def url(self) -> str:
-        """The address of the page."""
+        """Address of the page."""
         return f"http://{self._server.get_host()}:{self._server.get_port()}"
 
     def wait(self) -> None:
-        """Return when the viewer is closed, from another thread or by an interrupt."""
+        """Wait until the viewer is closed, from another thread or by an interrupt."""
         while not self._closed.wait(0.5):
             pass
 
@@ -170,74 +176,87 @@ class Viewer(Stage, Closing):
         return f"Viewer({self.url}{', closed' if self._closed.is_set() else ''})"
 
     def show(
-        self, shown: Shown, *, q: ArrayLike | None = None, problem: PlanningProblem | None = None
+        self,
+        content: Content,
+        *,
+        q: ArrayLike | None = None,
+        problem: PlanningProblem | None = None,
     ) -> None:
-        """Show something else.
+        """Replace the content of the viewer.
 
         Args:
-            shown: a scene, a problem, a plan, or the result of planning: its plan, else why there
-                is none.
-            q: (n_joints,) configuration of a scene; zero by default.
-            problem: the problem that a result belongs to.
+            content: scene, problem, plan, or planning result. A result shows its plan, or the
+                causes of the failure.
+            q: (n_joints,) configuration of a scene. Defaults to zeros.
+            problem: problem of a planning result.
+
+        Raises:
+            ArgumentError: if ``content`` has another type.
         """
         self._end_versions()
         more: list[PanelMaker] = []
-        if isinstance(shown, PlanResult):
-            start = shown.plan if shown.plan is not None else problem or self.problem
-            if start is not None and shown.search_trees:
-                more = [search_panel(shown.search_trees, start.scene)]
-            shown = shown.plan if shown.plan is not None else shown
-        if isinstance(shown, Plan):
-            # a file's own code is never run
-            built_in = is_built_in(shown.domain, "domains") and not shown.semantics
-            own = PlanningProblem(
-                shown.scene, shown.q, domain=shown.domain, goal=shown.goal, robots=shown.robots
-            )
-            self.problem = problem or (own if built_in else None)
-            timeline = plan_timeline(shown, domain=None if problem is None else problem.domain)
-            self.draw(
-                shown.scene, shown.q, timeline=timeline, panels=[*self._usual_panels(), *more]
-            )
-        elif isinstance(shown, PlanResult):
+        if isinstance(content, PlanResult):
+            start = content.plan if content.plan is not None else problem or self.problem
+            if start is not None and content.search_trees:
+                more = [search_panel(content.search_trees, start.scene)]
+            content = content.plan if content.plan is not None else content
+        if isinstance(content, Plan):
+            self._show_plan(content, problem, more)
+        elif isinstance(content, PlanResult):
             self.problem = problem or self.problem
-            show_failure(self, shown, more)
-        elif isinstance(shown, PlanningProblem):
-            self.problem = shown
-            self._show_scene(shown.scene, shown.q if q is None else q)
-        elif isinstance(shown, SceneGraph):
+            show_failure(self, content, more)
+        elif isinstance(content, PlanningProblem):
+            self.problem = content
+            self._show_scene(content.scene, content.q if q is None else q)
+        elif isinstance(content, SceneGraph):
             self.problem = problem
-            self._show_scene(shown, q)
+            self._show_scene(content, q)
         else:
             raise ArgumentError(
-                f"show: a scene, problem, plan or result can be shown, not {type(shown).__name__}"
+                f"show: expected a scene, problem, plan or result, got {type(content).__name__}"
             )
 
+    def _show_plan(
+        self, plan: Plan, problem: PlanningProblem | None, more: list[PanelMaker]
+    ) -> None:
+        """Draw the start of a plan with its time line."""
+        # Semantics from the plan's file are never executed.
+        is_trusted = is_built_in(plan.domain, "domains") and not plan.semantics
+        plan_problem = PlanningProblem(
+            plan.scene, plan.q, domain=plan.domain, goal=plan.goal, robots=plan.robots
+        )
+        self.problem = problem or (plan_problem if is_trusted else None)
+        timeline = plan_timeline(plan, domain=None if problem is None else problem.domain)
+        panels = [*self._standard_panels(), *more]
+        self.draw(plan.scene, plan.q, timeline=timeline, panels=panels)
+
     def _show_scene(self, scene: SceneGraph, q: ArrayLike | None) -> None:
+        """Draw a scene at a configuration, or with the arms of the problem ready."""
         if q is None:
             q = self.home(scene) if self.problem is not None else scene.zero_configuration()
-        self.draw(scene, scene.at(q).q, panels=self._usual_panels())
+        self.draw(scene, scene.at(q).q, panels=self._standard_panels())
 
-    def _usual_panels(self) -> list[PanelMaker]:
-        return [
-            TreePanel,
-            JointsPanel,
-            *([FactsPanel] if self.problem is not None else []),
-            PlanPanel,
-        ]
+    def _standard_panels(self) -> list[PanelMaker]:
+        """Return the makers of the panels of a scene or plan."""
+        facts = [FactsPanel] if self.problem is not None else []
+        return [TreePanel, JointsPanel, *facts, PlanPanel]
 
     def compare(self, before: SceneGraph, after: SceneGraph, *, q: ArrayLike | None = None) -> None:
-        """Show two versions side by side: what was added is green, removed red, changed orange; the caption says so.
+        """Draw two versions side by side: added frames green, removed red, changed orange.
+
+        The caption lists the differences.
 
         Args:
-            before: the version on the left.
-            after: the version on the right.
-            q: (n_joints,) configuration of both; zero by default.
+            before: version on the left.
+            after: version on the right.
+            q: (n_joints,) configuration of both. Defaults to zeros.
         """
         self._end_versions()
-        at = before.zero_configuration() if q is None else plain_numbers(q, "q")
-        values = dict(zip(before.joint_names, at.tolist(), strict=True))
-        low, high = bounds(scene_model(before), before.at(at).poses)
-        shift = Pose(_GAP * float((high - low) @ np.abs(TO_THE_RIGHT)) * TO_THE_RIGHT)
+        q_before = before.zero_configuration() if q is None else plain_numbers(q, "q")
+        values = dict(zip(before.joint_names, q_before.tolist(), strict=True))
+        low, high = bounds(scene_model(before), before.at(q_before).poses)
+        width = float((high - low) @ np.abs(RIGHT_DIRECTION))
+        shift = Pose(_RELATIVE_DISTANCE * width * RIGHT_DIRECTION)
         both = (
             SceneGraph()
             .mount(before, "world", prefix="before/")
@@ -248,29 +267,30 @@ class Viewer(Stage, Closing):
             for side in ("before", "after")
             for name, value in values.items()
         }
-        paints, told = changes(before, after)
+        paints, description = compare_versions(before, after)
         paint: dict[str, Color] = dict.fromkeys(both.frame_names, PALE)
         for side, colors in zip(("before", "after"), paints, strict=True):
             paint |= {f"{side}/{name}": color for name, color in colors.items()}
-        known = {name: value for name, value in joints.items() if name in both.joint_names}
-        caption = f"Left: before. Right: after. {told}"
-        self.draw(both, both.configuration(known), paint=paint, caption=caption, panels=[TreePanel])
+        existing = {name: value for name, value in joints.items() if name in both.joint_names}
+        q_both = both.configuration(existing)
+        caption = f"Left: before. Right: after. {description}"
+        self.draw(both, q_both, paint=paint, caption=caption, panels=[TreePanel])
 
     def show_versions(
         self, store: Store, version: str = "main", *, q: ArrayLike | None = None
     ) -> None:
-        """Show the versions of a store, with a slider over them; what differs from the version before is coloured.
+        """Draw the versions of a store with a slider, and the changes since the previous version.
 
-        What was added is green, what changed orange; the caption names what was removed, too.
+        Added frames are green and changed ones orange. The caption also lists removed frames.
 
         Args:
             store: the store.
-            version: a branch, an id, or how one begins: shown is all that led to it.
-            q: (n_joints,) configuration; by default joints are at their newest values, or zero.
+            version: branch, identifier or its prefix. The slider has all versions that led to it.
+            q: (n_joints,) configuration. Defaults to the latest stamped values of joints, or zeros.
 
         Raises:
-            UnknownNameError: there is no such version.
-            StoreDamageError: it cannot be read.
+            UnknownNameError: if there is no such version.
+            StoreDamageError: if the version cannot be read.
         """
         self.problem = None
         log = [*store.log(version)][::-1]
@@ -278,6 +298,7 @@ class Viewer(Stage, Closing):
         self._versions = VersionsPanel(self, store, log, q)
 
     def _end_versions(self) -> None:
+        """Remove the slider over versions, if any."""
         if self._versions is not None:
             self._versions.remove()
             self._versions = None
@@ -285,98 +306,105 @@ class Viewer(Stage, Closing):
     def follow(
         self, source: SceneSource | ChangingScene, *, q: ArrayLike | None = None, rate: float = 30.0
     ) -> None:
-        """Show the scene of a source as it changes, in a thread of its own, until it ends or the viewer is closed.
+        """Draw the scene of a source as it changes, in a thread, until the source or viewer ends.
 
         Args:
-            source: a :class:`tmkit.world.LiveScene`, or anything with a method ``current``.
-            q: (n_joints,) configuration of the joints of a live scene that have no stamped values;
-                zero by default.
-            rate: updates a second at most.
+            source: a :class:`tmkit.world.LiveScene`, or an object with a method ``current``.
+            q: (n_joints,) values of the joints of a live scene without stamped values. Defaults to
+                zeros.
+            rate: largest number of updates for each second [Hz].
 
         Raises:
-            ArgumentError: the source is neither.
+            ArgumentError: if the source has another type.
         """
         if not isinstance(source, SceneSource):
             if not isinstance(source, ChangingScene):
                 raise ArgumentError(
-                    f"follow: a LiveScene or a source with current(), not {type(source).__name__}"
+                    "follow: expected a LiveScene or a source with current(), got"
+                    f" {type(source).__name__}"
                 )
-            source = _Changing(source, q)
-
-        def run() -> None:
-            last: object = None
-            quiet, is_told = 0.0, True  # since when nothing has changed; whether the panels show it
-            while not self._closed.is_set() and threading.current_thread() is self._follower:
-                began = time.monotonic()
-                state = source.current()
-                if state is None:
-                    break
-                if state is not last:
-                    last, quiet, is_told = state, began, False
-                    self._update(*state)
-                elif not is_told and began - quiet > _QUIET:
-                    self.set_state(*state, sends=False)
-                    is_told = True
-                self._closed.wait(max(0.001, 1.0 / rate - (time.monotonic() - began)))
-            if isinstance(last, tuple) and not self._closed.is_set():
-                self.set_state(*last)
-
-        self._follower = threading.Thread(target=run, name="tmkit viewer", daemon=True)
+            source = _VersionSource(source, q)
+        self._follower = threading.Thread(
+            target=self._run_follower, args=(source, rate), name="tmkit viewer", daemon=True
+        )
         self._follower.start()
 
+    def _run_follower(self, source: SceneSource, rate: float) -> None:
+        """Draw the states of a source until it ends, the viewer closes or another is followed."""
+        last: object = None
+        change_time, has_current_panels = 0.0, True
+        while not self._closed.is_set() and threading.current_thread() is self._follower:
+            start_time = time.monotonic()
+            state = source.current()
+            if state is None:
+                break
+            if state is not last:
+                last, change_time, has_current_panels = state, start_time, False
+                self._update(*state)
+            elif not has_current_panels and start_time - change_time > _QUIET_TIME:
+                self.set_state(*state, sends=False)
+                has_current_panels = True
+            self._closed.wait(max(0.001, 1.0 / rate - (time.monotonic() - start_time)))
+        if isinstance(last, tuple) and not self._closed.is_set():
+            self.set_state(*last)
+
     def _update(self, scene: SceneGraph, q: NDArray[np.float64]) -> None:
-        """Show a state without its panels; drawn anew only where frames came or went, or look different."""
+        """Send a state without an update of the panels. Redraw it if frames or shapes differ."""
         with self._lock:
             if self._closed.is_set():
                 return
             is_new = self._model is None or scene.frame_names != self._model.frames
-            if is_new or looks_differ(self._scene, scene):
+            if is_new or are_drawn_differently(self._scene, scene):
                 self.draw(scene, q, panels=[TreePanel], keeps_view=True)
             self._scene, self._q = scene, q
             self.send_poses(scene.at(q).poses)
 
 
 def show(
-    shown: Shown,
+    content: Content,
     *,
     q: ArrayLike | None = None,
     problem: PlanningProblem | None = None,
     port: int = 0,
     opens: bool = True,
 ) -> Viewer:
-    """Show a scene, a problem, a plan or the result of planning in the browser, and go on; return the viewer.
+    """Open a viewer in the browser, and return it without waiting.
 
-    ``viewer.wait()`` keeps a script alive, ``viewer.close()`` ends it.
+    ``viewer.wait()`` keeps a script running, and ``viewer.close()`` ends the viewer.
 
     Args:
-        shown: what to show; a result without a plan opens on the likely cause.
-        q: (n_joints,) configuration of a scene, radians or metres; zero by default.
-        problem: the problem that a result belongs to: it gives the facts, and is planned again.
-        port: the port of the page; any free one by default.
-        opens: whether a browser is opened.
+        content: scene, problem, plan or planning result. A result without a plan shows the likely
+            cause.
+        q: (n_joints,) configuration of a scene [rad or m]. Defaults to zeros.
+        problem: problem of a planning result, for facts and further planning.
+        port: port of the page. Defaults to any free one.
+        opens: whether to open a browser.
 
     Raises:
-        MissingExtraError: viser is not installed.
+        MissingExtraError: if viser is not installed.
         ConfigurationError: if the port is outside 0 to 65535.
         OutputError: if the port is in use.
-        ArgumentError: something else is to be shown.
+        ArgumentError: if ``content`` has another type.
     """
     import webbrowser
 
-    viewer = Viewer(shown, q=q, problem=problem, port=port)
+    viewer = Viewer(content, q=q, problem=problem, port=port)
     if opens:
         webbrowser.open(viewer.url)
     return viewer
 
 
 def enable_notebook(*, height: int = 480) -> None:
-    """Show scenes, plans and solved results in three dimensions where a notebook displays them, ``height`` pixels high.
+    """Show scenes, plans and solved results in three dimensions in the output of a notebook.
 
-    Each display is a page of its own of one to three megabytes in the notebook. Results without a
-    plan keep their text.
+    Each output is a separate page of one to three megabytes in the notebook. Results without a plan
+    keep their text.
+
+    Args:
+        height: height of an output [pixels].
 
     Raises:
-        ConfigurationError: there is no notebook: IPython does not run this code.
+        ConfigurationError: if IPython does not run this code, so that there is no notebook.
     """
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
@@ -386,12 +414,12 @@ def enable_notebook(*, height: int = 480) -> None:
         )
     formatter = shell.display_formatter.formatters["text/html"]
 
-    def framed(shown: Plan | SceneGraph) -> str:
-        return _FRAME.format(html.escape(page_html(shown, autoplay=False)), height)
+    def frame_html(content: Plan | SceneGraph) -> str:
+        return _IFRAME.format(html.escape(page_html(content, autoplay=False)), height)
 
-    def of_result(result: PlanResult) -> str:
-        return framed(result.plan) if result.plan is not None else result._repr_html_()
+    def result_html(result: PlanResult) -> str:
+        return frame_html(result.plan) if result.plan is not None else result._repr_html_()
 
-    formatter.for_type(SceneGraph, framed)
-    formatter.for_type(Plan, framed)
-    formatter.for_type(PlanResult, of_result)
+    formatter.for_type(SceneGraph, frame_html)
+    formatter.for_type(Plan, frame_html)
+    formatter.for_type(PlanResult, result_html)

@@ -24,7 +24,7 @@ from tmkit.graph import (
 )
 from tmkit.simulation import Simulation
 from tmkit.simulation.camera import fit_camera
-from tmkit.simulation.engines.pybullet.shapes import MOST_POINTS
+from tmkit.simulation.engines.pybullet.shapes import MAX_POINTS
 from tmkit.spatial import Pose
 
 RADIUS = 0.03
@@ -112,7 +112,7 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         SimulationError, match="frame 'ball': a plane cannot be simulated on a body that moves"
     ):
         Simulation.from_scene(with_ball(gantry_scene(), 0, 0, 1, shape=Plane()))
-    points = np.random.default_rng(0).uniform(-1, 0, (MOST_POINTS + 1, 3))
+    points = np.random.default_rng(0).uniform(-1, 0, (MAX_POINTS + 1, 3))
     with pytest.raises(
         SimulationError,
         match=r"frame 'ground': a cloud of 50001 points .* at most 50000; thin it out",

@@ -30,6 +30,7 @@ from tmkit.manipulation.grasps.holding import torsion_arm
 from tmkit.motion.masses import lumped_inertia
 from tmkit.robots import Manipulator
 from tmkit.simulation.engines.pybullet.bodies import Body, require_collision_shape, rigid_groups
+from tmkit.simulation.engines.pybullet.body_world import PROBE_RADIUS
 from tmkit.simulation.engines.pybullet.motors import Drives
 from tmkit.simulation.engines.pybullet.shapes import PlacedShape, bounding_box, hull, triangles_of
 from tmkit.simulation.pieces import Piece, partition
@@ -50,9 +51,6 @@ _FINGERTIP_ARMATURE = 0.3
 
 _ROLLING_FRICTION = 1e-5
 """Rolling friction of all contacts, and torsional friction of hard ones [m]."""
-
-_PROBE_RADIUS = 1e-4
-"""Radius of the sphere that measures distances [m]."""
 
 
 class _BodyView(Protocol):
@@ -359,7 +357,7 @@ class ModelBuilder:
             )
         sphere = self.mujoco.mjtGeom.mjGEOM_SPHERE
         self.spec.worldbody.add_geom(
-            name="probe", type=sphere, size=[_PROBE_RADIUS] * 3, contype=0, conaffinity=0
+            name="probe", type=sphere, size=[PROBE_RADIUS] * 3, contype=0, conaffinity=0
         )
         return self.compile()
 

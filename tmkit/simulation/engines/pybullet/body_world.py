@@ -43,7 +43,7 @@ _MAX_CONSTRAINT_FORCE = 2000.0
 _EVERY_LINK = -2
 """pybullet's link index for all links of a body."""
 
-_PROBE_RADIUS = 1e-4
+PROBE_RADIUS = 1e-4
 """Radius of the sphere that measures distances [m]."""
 
 
@@ -210,7 +210,7 @@ class BodyWorld:
         """
         body, engine = self._body(name), self._engine
         if self._probe is None:
-            self._probe = engine.createCollisionShape(engine.GEOM_SPHERE, radius=_PROBE_RADIUS)
+            self._probe = engine.createCollisionShape(engine.GEOM_SPHERE, radius=PROBE_RADIUS)
         contacts = engine.getClosestPoints(
             bodyA=-1,
             bodyB=body.index,
@@ -220,7 +220,7 @@ class BodyWorld:
             collisionShapePositionA=[float(value) for value in plain_numbers(point, "point")],
             collisionShapeOrientationA=[0.0, 0.0, 0.0, 1.0],
         )
-        return min((float(contact[8]) + _PROBE_RADIUS for contact in contacts), default=math.inf)
+        return min((float(contact[8]) + PROBE_RADIUS for contact in contacts), default=math.inf)
 
     def _set_friction(self, fingers: Collection[str]) -> None:
         """Set the friction of every link, by its shapes or its kind, and disable damping.
