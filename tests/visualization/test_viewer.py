@@ -371,7 +371,7 @@ def test_bad_input_is_one_line():
         ):
             Viewer(scene, port=port)
         with pytest.raises(
-            ArgumentError, match="a scene, problem, plan or result can be shown, not str"
+            ArgumentError, match="expected a scene, problem, plan or result, got str"
         ):
             viewer.show("plan.json")  # type: ignore[arg-type]
         with pytest.raises(tk.TmkitError, match="unknown frame 'nothing'"):
