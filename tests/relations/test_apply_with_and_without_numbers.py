@@ -1,4 +1,4 @@
-"""``apply`` accepts coordinates alone only where it accepts them with numbers; what a refusal proposes is accepted."""
+"""``apply`` accepts coordinates without numbers only if it accepts them with numbers."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_what_is_accepted_without_numbers_is_accepted_with_them() -> None:
     ],
 )
 def test_points_of_other_bodies_are_for_positions_and_twists(op: str, coord: Any) -> None:
-    """A wrench acts on its body alone, and a pose has an orientation frame that stays: refused with and without."""
+    """Undefined changes of wrenches and poses are rejected with and without numbers."""
     way = (
         PositionCoord("e|C2", "g|C", "[h]")
         if op == "changePointBody"
@@ -127,7 +127,7 @@ def test_points_of_other_bodies_are_for_positions_and_twists(op: str, coord: Any
 
 
 def test_the_repair_of_a_matrix_at_another_point_is_no_circle() -> None:
-    """A homogeneous matrix cannot be of another point; what its refusal proposes is then accepted."""
+    """A homogeneous matrix rejects another point; the suggested repair is accepted."""
     pose = SemanticPose(PoseCoord("{g}|C", "{h}|D", "[h]"), np.eye(4))
     way = SemanticPosition(PositionCoord("e|C", "g|C", "[h]"), [0.1, 0, 0])
     with pytest.raises(SemanticError, match=r"with_representation\(VectorAndMatrix\)") as caught:

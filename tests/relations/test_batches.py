@@ -211,7 +211,7 @@ def test_a_batch_is_a_value() -> None:
     ],
 )
 def test_shapes_are_named(mistake: Any, message: str) -> None:
-    """What does not fit is refused with the lengths or shapes."""
+    """Batches of unequal length or shape are rejected with their lengths."""
     with pytest.raises(SemanticError, match=message):
         mistake()
     with pytest.raises(TypeError, match="this SemanticTwist is one, not a batch"):

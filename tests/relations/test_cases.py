@@ -1,4 +1,4 @@
-"""The collected cases of geometric relations: what is accepted, what is refused, and to which numbers it leads."""
+"""Collected cases of geometric relations: accepted and rejected operations, and numbers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TOLERANCE = 1e-9
 @pytest.mark.parametrize(
     "case", CASES["accept_reject_semantic_operations"], ids=lambda c: f"{c['op']}, {c['source']}"
 )
-def test_operations_are_accepted_or_refused(case: dict[str, Any]) -> None:
+def test_operations_are_accepted_or_rejected(case: dict[str, Any]) -> None:
     """The answer, its result, and that every broken rule is named."""
     happened = replay_operation(case)
     assert happened["accept"] == case["accept"]
@@ -60,7 +60,7 @@ def test_two_robots() -> None:
 
 
 def test_integration_of_three_twists() -> None:
-    """The sidebar of part 1: a pose twist is refused, body-fixed and screw twist go to different poses."""
+    """Body-fixed and screw twists give different poses; a pose twist is rejected."""
     cases = CASES["integration"]["cases"]
     for said, case in zip(replay_example(CASES["integration"]), cases, strict=True):
         if "expected_error" in case:
@@ -126,7 +126,7 @@ def numeric(op: str) -> dict[str, Any]:
 
 
 def test_numbers_of_single_operations() -> None:
-    """Inverse, composition and the change of a twist's point and frame, to the last digits of the cases."""
+    """Inverse, composition and change of a twist's point and frame equal the cases."""
     case = numeric("pose.inverse2")
     pose = SemanticPose(PoseCoord("{g}|C", "{h}|D", "[h]"), case["inputs"]["T"])
     np.testing.assert_allclose(

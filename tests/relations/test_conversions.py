@@ -1,4 +1,4 @@
-"""Relations in and out of what ROS, pinocchio, KDL and Drake use: the numbers, and what is refused."""
+"""Conversion of relations from and to ROS, pinocchio, KDL and Drake, and rejected values."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def same(found: SemanticRelation, relation: SemanticRelation) -> None:
 
 
 def test_pinocchio_keeps_poses_twists_and_wrenches() -> None:
-    """What goes into pinocchio's classes comes out, and is what pinocchio says that it is."""
+    """Objects of pinocchio convert back, with pinocchio's own numbers."""
     placement = to_pinocchio(POSE, pin.SE3)
     np.testing.assert_array_equal(placement.homogeneous, MATRIX)
     same(from_pinocchio(placement, POSE.coord), POSE)
@@ -90,7 +90,7 @@ def test_pinocchio_keeps_poses_twists_and_wrenches() -> None:
 
 
 def test_pinocchios_reference_frames_mean_what_their_coordinates_say() -> None:
-    """A velocity asked for in one reference frame is turned into the other two by the rules, to pinocchio's numbers."""
+    """Rules convert a velocity between reference frames to the numbers of pinocchio."""
     model = pin.buildSampleModelManipulator()
     data = model.createData()
     rng = np.random.default_rng(0)
@@ -125,7 +125,7 @@ def test_pinocchios_reference_frames_mean_what_their_coordinates_say() -> None:
 
 @given(SIX, SIX, SIX)
 def test_pinocchios_transforms_are_changes_of_axes_and_point(xi: Any, six: Any, other: Any) -> None:
-    """``SE3.act`` on a motion or a force changes axes and point at once, from those of the frame to the reference's."""
+    """``SE3.act`` on a motion or force changes axes and point at once."""
     pose = SemanticPose(PoseCoord("{g}|C", "{h}|D", "[h]"), tk.Pose.exp(list(xi)))
     placement = to_pinocchio(pose, pin.SE3)
     way = SemanticPosition(PositionCoord("h|C", "g|C", "[h]"), -pose.numbers[0])
@@ -142,8 +142,8 @@ def test_pinocchios_transforms_are_changes_of_axes_and_point(xi: Any, six: Any, 
     assert on.dot(local) == pytest.approx(about.dot(world), abs=1e-9)
 
 
-def test_what_pinocchio_cannot_hold_is_refused() -> None:
-    """Poses that are not between frames, relations without a class, reference frames that do not exist."""
+def test_what_pinocchio_cannot_hold_is_rejected() -> None:
+    """Poses not between frames, other relations and unknown reference frames are rejected."""
     with pytest.raises(
         SemanticError, match=r"a homogeneous matrix is .*: with_representation\(VectorAndMatrix\)"
     ):
@@ -234,7 +234,7 @@ def odometry() -> SimpleNamespace:
     ],
 )
 def test_messages_hold_relations(relation: SemanticRelation, empty: Any) -> None:
-    """Any message of a relation is filled with it, its frames named, and gives it back; the rest is left alone."""
+    """Filled messages have frame ids, convert back, and keep their other fields."""
     filled = to_ros(relation, empty)
     assert empty is None or filled is empty
     same(from_ros(filled, relation.coord), relation)
@@ -258,7 +258,7 @@ def _leaves(part: dict[str, Any]) -> list[Any]:
 
 
 def test_an_odometry_has_its_pose_in_the_parent_and_its_twist_in_the_child() -> None:
-    """One message, two relations: the coordinates say which is read, and its twist is that of the child frame."""
+    """Coordinates select one of two relations in a message."""
     body = TwistCoord("g|C", "D", "[g]")
     filled = to_ros(SemanticTwist(body, TWIST.representation), to_ros(POSE, odometry()))
     assert (filled.header.frame_id, filled.child_frame_id) == ("h", "g")
@@ -301,8 +301,8 @@ def test_frames_that_a_message_names_are_compared() -> None:
         from_ros(to_ros(VECTORS[0]), PositionCoord("e|C", "f|D", "[h]"))
 
 
-def test_what_a_message_cannot_say_is_refused() -> None:
-    """A pose off its frame, a wrench about another point, a velocity without a reference, a message of another kind."""
+def test_what_a_message_cannot_say_is_rejected() -> None:
+    """Relations that a message cannot represent are rejected."""
     with pytest.raises(
         SemanticError,
         match=r"that of a frame \(point e and orientation frame g\); change the point",
@@ -398,7 +398,7 @@ def test_kdl_has_the_linear_part_first() -> None:
     assert frame.p == MATRIX[:3, 3].tolist()
 
 
-def test_what_kdl_cannot_hold_is_refused() -> None:
+def test_what_kdl_cannot_hold_is_rejected() -> None:
     """Poses off their frames, rotations in other axes, objects of another kind."""
     with pytest.raises(SemanticError, match="the point of a homogeneous matrix"):
         to_kdl(OFF_FRAME, Kdl)
@@ -503,7 +503,7 @@ def test_names_in_the_monogram_notation(coord: Coord, name: str) -> None:
     assert drake_name(coord) == name
 
 
-def test_what_has_no_monogram_is_refused() -> None:
+def test_what_has_no_monogram_is_rejected() -> None:
     """Transforms are between frames, rotation matrices in the axes of the reference."""
     with pytest.raises(
         SemanticError,

@@ -1,4 +1,4 @@
-"""Covariances inside relations: carried along by operations as samples are, and as uncertain poses of the core are."""
+"""Covariances of relations against samples and against uncertain poses of the core."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ FORCE = SemanticForce(ForceCoord("A", "B", "[b]"), RANDOM.normal(size=3), covari
 
 
 def drawn(relation: SemanticRelation, count: int) -> SemanticRelation:
-    """Return samples of an uncertain relation, as a batch: written without the library's Jacobians."""
+    """Return samples of an uncertain relation as a batch, without the library's Jacobians."""
     assert relation.covariance is not None
     errors = RANDOM.multivariate_normal(
         np.zeros(len(relation.covariance)), relation.covariance, size=count
@@ -220,7 +220,7 @@ def test_motions_and_parts_carry_covariances() -> None:
 
 
 def test_a_covariance_is_part_of_the_value() -> None:
-    """It is compared, pickled, written with its axes, shown with them, and kept by other representations and names."""
+    """A covariance survives comparison, pickling, JSON and other representations."""
     assert POSE.covariance_axes == "a"
     assert TWIST.covariance_axes == "b"
     assert POSE.with_covariance(None) != POSE
@@ -270,7 +270,7 @@ FREE = SemanticPose(
         (lambda: FREE.pose, "a homogeneous matrix is expressed in its reference orientation frame"),
     ],
 )
-def test_where_a_covariance_is_not_defined_it_is_refused(mistake: Any, message: str) -> None:
+def test_where_a_covariance_is_not_defined_it_is_rejected(mistake: Any, message: str) -> None:
     """It is never dropped."""
     with pytest.raises(SemanticError, match=message):
         mistake()
@@ -278,7 +278,7 @@ def test_where_a_covariance_is_not_defined_it_is_refused(mistake: Any, message: 
 
 
 def test_a_scene_takes_the_covariance_of_what_is_added() -> None:
-    """As if it had been given beside: of poses between points too, of twists, of facts in any order."""
+    """A covariance of a pose argument equals the ``covariance`` argument."""
     scene = tk.SceneGraph(root=None)
     for frame in "abc":
         scene = scene.add_body(frame.upper()).add_root(frame, body=frame.upper())

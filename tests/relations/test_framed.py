@@ -37,7 +37,7 @@ class Table(Frame):
 
 
 class World(Frame, name="world", body="floor"):
-    """One with names of its own."""
+    """A frame with an explicit name and body."""
 
 
 GRASP = FramedPose(Hand, Table, tk.Pose([0.1, 0.2, 0.3], [0.0, 0.6, 0.0, 0.8]))
@@ -56,7 +56,7 @@ def test_framed_poses_are_products_of_poses() -> None:
     assert FramedPose(Hand, Table, GRASP.relation).relation is GRASP.relation
 
 
-def test_frames_that_do_not_meet_are_refused_when_the_program_runs_too() -> None:
+def test_frames_that_do_not_meet_are_rejected_when_the_program_runs_too() -> None:
     """Also without a type checker."""
     with pytest.raises(SemanticError, match=r"it is the pose of Hand relative to Hand"):
         _ = GRASP @ GRASP.inverse() @ GRASP.inverse()  # type: ignore[operator]
@@ -106,7 +106,7 @@ def test_names_with_characters_of_the_notation_are_those_of_a_scene() -> None:
     "text",
     [" {g}|C", "{ g}|C", "{g }|C", "{g} |C", "{g}| C", "{g}|C ", "{g\tx}|C", "{}|C", "{ }|C"],
 )
-def test_spaces_around_names_are_refused(text: str) -> None:
+def test_spaces_around_names_are_rejected(text: str) -> None:
     """They are seldom meant, and cannot be seen."""
     with pytest.raises(SemanticError, match="is written as"):
         PoseCoord(text, "{h}|D", "[h]")
@@ -132,13 +132,13 @@ class Scaled:
         return cls(np.concatenate(numbers) * 100)
 
     def find_violations(self, coord: Any) -> Any:
-        """Nothing is refused."""
+        """Nothing is rejected."""
         del coord
         return ()
 
 
 class Handmade(Scaled):
-    """One that is written by methods of its own."""
+    """A representation with custom JSON methods."""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""

@@ -1,4 +1,4 @@
-"""Laws of geometric relations over random numbers: plain matrices are the model, and one wrong name is refused."""
+"""Laws of geometric relations over random numbers, against matrices."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def matrices(draw: st.DrawFn) -> Matrix:
 
 
 def pose(target: str, reference: str, matrix: Matrix) -> SemanticPose:
-    """Return the pose of the frame of one body relative to that of another; bodies have the names in capitals."""
+    """Return the pose of one body's frame relative to that of another."""
     return SemanticPose(
         PoseCoord(
             f"{{{target}}}|{target.upper()}",
@@ -97,7 +97,7 @@ def close(a: Any, b: Any) -> None:
 def test_chains_are_products_of_matrices(
     chain: list[Matrix], order: list[int], turned: bool
 ) -> None:
-    """However a chain of poses is put together, and whichever operand comes first, it is the product."""
+    """A chain of poses gives their product in any order of composition."""
     links = [pose(FRAMES[i], FRAMES[i + 1], matrix) for i, matrix in enumerate(chain)]
     expected = chain[3] @ chain[2] @ chain[1] @ chain[0]
     for joint in sorted(range(3), key=lambda i: order[i]):
@@ -213,7 +213,7 @@ def test_poses_are_converted_both_ways(matrix: Matrix, first: Any, second: Any) 
 
 @given(rotations(), VECTORS, st.sampled_from(["ZYX", "xyz", "ZYZ", "XYZ", "zxz"]))
 def test_rates_are_velocities(turn: Matrix, w: Matrix, sequence: str) -> None:
-    """Rates of a matrix, a quaternion and Euler angles are the angular velocity, by finite differences too."""
+    """Rates of matrix, quaternion and Euler angles represent the angular velocity."""
     angles = EulerAngles([0.3, 0.7, -0.4], sequence)
     velocity = SemanticAngularVelocity(AngularCoord("C", "D", "[b]"), w)
     orientation = OrientationCoord("[a]|C", "[b]|D", "[b]")
@@ -242,7 +242,7 @@ def test_rates_are_velocities(turn: Matrix, w: Matrix, sequence: str) -> None:
 
 @given(matrices(), SIX)
 def test_the_rate_of_a_homogeneous_matrix_is_a_twist(matrix: Matrix, twist: Matrix) -> None:
-    """It is that of the frame at its origin, expressed in the reference frame, and is refused for another point."""
+    """A pose matrix rate is the twist at the origin, in the reference frame."""
     coord = PoseCoord("{g}|C", "{h}|D", "[h]")
     like = PoseMatrixRate(matrix, np.zeros((4, 4)), coord_of=coord)
     rate = SemanticTwist(TwistCoord("g|C", "D", "[h]"), twist).in_representation(
@@ -270,7 +270,7 @@ def test_axes_and_orders_of_six_vectors(six: Matrix) -> None:
 
 
 # --- one wrong name
-# ---------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------
 
 GOOD: list[tuple[str, list[Coord]]] = [
     ("compose", [PositionCoord("e|C", "g|E", "[r]"), PositionCoord("g|E", "f|D", "[r]")]),
@@ -313,7 +313,7 @@ FREE_FIELDS = {
 @pytest.mark.parametrize(
     ("op", "operands"), GOOD, ids=[f"{op} {operands[0].relation}" for op, operands in GOOD]
 )
-def test_a_single_wrong_name_is_refused_or_makes_no_difference(
+def test_a_single_wrong_name_is_rejected_or_makes_no_difference(
     op: str, operands: list[Coord]
 ) -> None:
     """Each name of each operand is replaced by another: refused, or carried into the result."""

@@ -262,7 +262,7 @@ def test_misuse_is_told_what_to_do(
 
 
 def test_relations_are_equal_when_words_form_and_numbers_are() -> None:
-    """Equality is exact; it survives pickling; other words, another form or other numbers make a difference."""
+    """Equality is exact and survives pickling."""
     again = SemanticPose(PoseCoord("{g}|C", "{h}|D", "[h]"), MATRIX)
     assert again == POSE
     assert hash(again) == hash(POSE)

@@ -1,4 +1,4 @@
-"""Every operation of every relation: what it asks, name by name, what it gives, and its numbers by two methods.
+"""Operations of all relations: operands, results, and numbers by two methods.
 
 The table below is that of the operations of De Laet et al., with what follows from it for forces. A
 row says which names have to be one (``0.ref_point=1.point``: the reference point of the first
@@ -418,7 +418,7 @@ def with_name(each: Row, place: str, name: str) -> list[Any]:
 
 
 def test_every_operation_of_every_relation_has_a_row() -> None:
-    """What can be done with a relation, by any of the names of operations, is in the table."""
+    """The table has every operation of every relation."""
     known = {(each.relation, each.op) for each in ROWS} | {("Pose", "pose"), ("Twist", "dot")}
     for name in (
         each
@@ -442,7 +442,7 @@ def test_what_is_accepted(each: Row) -> None:
 
 @pytest.mark.parametrize("each", ROWS, ids=IDS)
 def test_each_equation_is_asked(each: Row) -> None:
-    """An equation that does not hold is refused, from whichever side, and both names are told."""
+    """An equation that does not hold is rejected, from whichever side, and both names are told."""
     for equation in slots(each):
         for place in equation:
             operands = with_name(each, place, "zz")
@@ -455,7 +455,7 @@ def test_each_equation_is_asked(each: Row) -> None:
 
 @pytest.mark.parametrize("each", ROWS, ids=IDS)
 def test_nothing_else_is_asked(each: Row) -> None:
-    """A name that stands in no equation may be any; it comes to stand in the result, or makes no difference."""
+    """A name without an equation is arbitrary."""
     asked = {place for equation in slots(each) for place in equation}
     expected = result_of(each)
     for which, operand in enumerate(each.operands):
@@ -484,7 +484,7 @@ def ids(rows: list[Row]) -> list[str]:
 
 @pytest.mark.parametrize("each", PLAIN, ids=ids(PLAIN))
 def test_numbers_agree_with_two_models(each: Row) -> None:
-    """The numbers are those that matrices give, and those that pinocchio and differences in time give."""
+    """Numbers equal those of matrices, of pinocchio and of finite differences."""
     world = rigid_world(1)
     made = apply(each.op, *(relation(world, coord) for coord in each.operands))
     expected = result_of(each)
@@ -511,7 +511,7 @@ def test_forces_on_one_body_are_added(coord: Any) -> None:
     "coord", [LINEAR, ANGULAR, TwistCoord("g|C", "D", "[g]")], ids=lambda coord: coord.relation
 )
 def test_integrals_agree_with_two_models(coord: Any) -> None:
-    """A constant velocity over a time leads where pinocchio's exponential does, and where many small steps do."""
+    """Integration equals pinocchio's exponential and many small steps."""
     dt, steps = 0.1, 2000
     velocity: Any = relation(rigid_world(1), coord)
     zero = np.zeros(3)
@@ -534,7 +534,7 @@ def test_integrals_agree_with_two_models(coord: Any) -> None:
 
 @pytest.mark.parametrize("coord", [POSITION, OWN, POSE], ids=lambda coord: coord.relation)
 def test_differences_agree_with_two_models(coord: Any) -> None:
-    """What lies a moment apart in a moving world has the velocity of that world; integrated, it leads there again."""
+    """Differences in time give the velocity of the world, and integrate back."""
     world, later, dt = rigid_world(1), RigidWorld(1), 1e-6
     # the coordinate frame with the reference body
     going_along = {"a": "C", "e": "C", "b": "D", "f": "D", "r": "D"}
@@ -560,7 +560,7 @@ def test_differences_agree_with_two_models(coord: Any) -> None:
 
 
 def test_power_agrees_with_two_models() -> None:
-    """The power of a wrench is the sum over both parts, and the work of three forces over a small displacement."""
+    """The power of a wrench is the sum over both parts, and the work of three forces."""
     world, step = rigid_world(1), 1e-6
     wrench, twist = relation(world, WRENCH), relation(world, TWIST)
     made = apply("dot", wrench, twist)

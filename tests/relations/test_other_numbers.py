@@ -1,4 +1,4 @@
-"""The replay of cases with numbers reads other operations, other names and other layouts than those that are collected.
+"""The replay of cases with numbers accepts other operations, names and layouts.
 
 What is expected comes from plain matrices in this file.
 """
@@ -159,7 +159,7 @@ def test_what_is_not_known_is_named(case: dict[str, Any], named: str) -> None:
 
 
 def test_refusals_stay_refusals() -> None:
-    """A field that the relation lacks and a homogeneous matrix with another point are refused by the rules."""
+    """An unknown field and a matrix with another point are rejected by the rules."""
     pointed = {"rel": "AngularVelocity", "point": "e", "body": "C", "ref_body": "D", "coord": "r"}
     assert not replay_operation({"op": "inverse", "args": [pointed]})["accept"]
     assert not replay_operation({"op": "pose.changePoint", "inputs": {"T": T1, "d": D}})["accept"]
@@ -188,7 +188,7 @@ def test_a_wrench_and_a_twist_in_another_frame() -> None:
 
 
 def test_an_orientation_without_euler_angles_has_its_other_representations() -> None:
-    """Where two axes coincide the angles are an error, asked for or not; half a turn and none have all the rest."""
+    """Euler angles with coincident axes raise an error; half a turn and zero are valid."""
     pitched = np.asarray(expm(_hat(np.array([0, np.pi / 2, 0]))))
     [said] = replay_example({"rotation": pitched, "rotation_vector": [0, np.pi / 2, 0]})
     np.testing.assert_allclose(said["rotation_vector"], [0, np.pi / 2, 0], atol=1e-12)
@@ -202,7 +202,7 @@ def test_an_orientation_without_euler_angles_has_its_other_representations() -> 
 
 
 def test_an_axis_of_a_twist_and_of_a_wrench() -> None:
-    """The pitch is the motion along the axis by the turn about it; of a wrench the moment about it by the force."""
+    """The pitch is the ratio of the intensities along and about the axis."""
     [twist] = replay_example(TWIST)
     assert twist["pitch"] == pytest.approx(V @ W / (W @ W))
     np.testing.assert_allclose(twist["point_on_axis"], np.cross(W, V) / (W @ W), atol=1e-12)
@@ -212,7 +212,7 @@ def test_an_axis_of_a_twist_and_of_a_wrench() -> None:
 
 
 def test_scripts_name_what_they_cannot_read() -> None:
-    """An operation or a field of a script that is not known is no refusal; values may be matrices or labels."""
+    """An unknown operation or field of a script is an error, not a rejected case."""
     begin: list[dict[str, Any]] = [{"op": "add_body", "body": "C"}]
     begin += [{"op": "add_frame", "frame": name, "body": "C"} for name in ("c", "c2")]
     for op, named in (
@@ -251,7 +251,7 @@ def test_a_difference_of_poses_is_a_body_fixed_and_a_screw_twist() -> None:
 
 
 def test_the_chain_of_an_arm_in_the_plane() -> None:
-    """Three joints about z and links along x: the last frame in the base, and the first joint's twist in two axes."""
+    """Pose and twist of three joints about z, with links along x."""
     base = PoseCoord("{f0}|L0", "{f0}|L0", "[f0]")
     arm = SemanticPose(base, np.eye(4))
     for i, (angle, length) in enumerate(((np.pi / 2, 0.4), (np.pi / 2, 0.4), (np.pi / 4, 0.5))):

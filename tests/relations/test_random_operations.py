@@ -1,9 +1,9 @@
-"""Any sequence of operations on relations of one world gives the relations of that world, and a false name is found.
+"""Random sequences of operations give relations of their world; a wrong name is found.
 
 Hypothesis walks through relations: it takes one that holds in a world of rigid bodies, and applies
 operations with operands that hold there too. Whatever is accepted must have the numbers that plain
 matrices give for what the result says it is. Then one name of one operand is made false, its
-numbers as they were: the operation is refused, or its result says the false name, or nothing that
+numbers as they were: the operation is rejected, or its result says the false name, or nothing that
 was asked depends on the name.
 """
 
@@ -85,7 +85,7 @@ class Names:
 
 
 def operand(names: Names, op: str, c: Any) -> tuple[Any, ...] | None:
-    """Return coordinates of operands that fit an operation on a relation, or None where there is no such operation."""
+    """Return coordinates of operands that fit an operation, or None if it is undefined."""
     chained = isinstance(c, (PositionCoord, OrientationCoord, PoseCoord))
     velocity = isinstance(c, (LinearVelocityCoord, AngularVelocityCoord, TwistCoord))
     if op in ("inverse", "inverse2"):
@@ -169,7 +169,7 @@ def holds(world: RigidWorld, made: Any) -> None:
 def test_any_sequence_of_operations_gives_what_matrices_give(
     data: st.DataObject, kind: type, seed: int
 ) -> None:
-    """Relations of one world, put together in any way that is accepted, are relations of that world."""
+    """Valid operations on relations of a world give relations of that world."""
     world, names = rigid_world(seed), Names(lambda strategy: data.draw(strategy))
     now: SemanticRelation = relation(world, names.coord(kind))
     steps = 0
@@ -189,10 +189,10 @@ def test_any_sequence_of_operations_gives_what_matrices_give(
 
 @given(st.data(), KIND, st.integers(0, 5))
 @settings(max_examples=scaled_examples(3))
-def test_a_false_name_is_refused_or_makes_no_difference(
+def test_a_false_name_is_rejected_or_makes_no_difference(
     data: st.DataObject, kind: type, seed: int
 ) -> None:
-    """One name of one operand is replaced, by one that is there or by one that is not; its numbers stay."""
+    """A wrong name in one operand is rejected, or gives the relation of that name."""
     world, names = rigid_world(seed), Names(lambda strategy: data.draw(strategy))
     first = names.coord(kind)
     op = data.draw(

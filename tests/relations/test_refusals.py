@@ -1,4 +1,4 @@
-"""What relations refuse, and in which words: notation, numbers, representations, declared functions, units."""
+"""Rejected relations and their messages: notation, numbers, representations, units."""
 
 from __future__ import annotations
 
@@ -111,13 +111,13 @@ SKEWED = [[1.0, 0.1, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     ],
 )
 def test_numbers_that_are_no_representation(make: Any, message: str) -> None:
-    """What is wrong is said with its size."""
+    """The message has the size of the defect."""
     with pytest.raises(SemanticError, match=message):
         make()
 
 
 def test_angles_where_two_axes_coincide() -> None:
-    """Euler angles that are not determined are refused, not guessed."""
+    """Euler angles that are not determined are rejected, not guessed."""
     turn = RotationMatrix([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
     orientation = SemanticOrientation(OrientationCoord("[a]|C", "[b]|D", "[b]"), turn)
     with pytest.raises(SemanticError, match="first and the third axis coincide"):
@@ -263,7 +263,7 @@ def test_functions_with_declared_semantics() -> None:
 
 
 def test_quantities_with_units_are_converted() -> None:
-    """A quantity with a unit becomes SI; one of another dimension is refused."""
+    """A quantity with a unit becomes SI; one of another dimension is rejected."""
     pint = pytest.importorskip("pint")
     unit = pint.UnitRegistry()
     coord = PositionCoord("e|C", "f|D", "[r]")
@@ -277,7 +277,7 @@ def test_quantities_with_units_are_converted() -> None:
 
 
 def test_quantities_of_any_library_are_converted() -> None:
-    """What has a magnitude and converts is a quantity, whoever made it."""
+    """An object with a magnitude and a conversion is a quantity."""
     quantity = SimpleNamespace(
         magnitude=[1, 2, 3], to=lambda _: SimpleNamespace(magnitude=[0.1, 0.2, 0.3])
     )

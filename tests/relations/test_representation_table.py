@@ -127,7 +127,7 @@ def holds(
 
 
 def homogeneous(held: Any, coord: Any) -> None:
-    """The matrix takes coordinates in the frame to coordinates in the reference frame, through the world."""
+    """The matrix maps coordinates in the frame to the reference frame, through the world."""
     near(held.matrix, np.linalg.inv(WORLD.frames[coord.ref_ori]) @ WORLD.frames[coord.ori])
 
 
@@ -237,7 +237,7 @@ def screw_points(held: Any, coord: Any) -> None:
 
 
 def axis_formula(held: Any, coord: Any) -> None:
-    """The numbers from the line: those of the free part along it, those of the bound part with its moment."""
+    """The numbers of a line: free part along it, bound part with its moment."""
     first, second = by_matrices(WORLD, coord)
     free, bound = (first, second) if coord.relation == "Twist" else (second, first)
     size, along = (
@@ -248,7 +248,7 @@ def axis_formula(held: Any, coord: Any) -> None:
 
 
 def axis_points(held: Any, coord: Any) -> None:
-    """At a point of the axis, the free part is along it: pure screw motion, or a wrench without a moment across."""
+    """At a point of the axis the free part is along it."""
     first, second = by_motion(WORLD, coord)
     there = (
         first + np.cross(second, held.point)
@@ -437,7 +437,7 @@ def test_the_accepted_case_and_its_numbers(row: Row) -> None:
 
 @BY_ROW
 def test_the_way_back(row: Row) -> None:
-    """What was converted to the representation and back is what it was."""
+    """A conversion to the representation and back is the identity."""
     there = relation(WORLD, row.coord).with_representation(
         getattr(representations, row.name), like=row.like
     )
@@ -447,7 +447,7 @@ def test_the_way_back(row: Row) -> None:
 
 @BY_ROW
 def test_each_violated_constraint(row: Row) -> None:
-    """Coordinates that violate one constraint are refused with that alone; others are accepted."""
+    """Coordinates that violate one constraint are rejected with that alone; others are accepted."""
     held = relation(WORLD, row.coord).in_representation(
         getattr(representations, row.name), like=row.like
     )

@@ -1,4 +1,4 @@
-"""Distances, gates, ellipsoids and NEES: against chi-square tables, samples and degenerate covariances."""
+"""Distances, gates, ellipsoids and NEES against chi-square tables and samples."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_quantiles_are_those_of_the_chi_square_distribution(
 
 @given(st.integers(0, 10_000), st.integers(1, 6))
 def test_distances_are_quadratic_forms(seed: int, rank: int) -> None:
-    """Of an error w of unit variances, mapped by any root, the squared distance is the square of w."""
+    """The squared distance of a unit-variance error w, mapped by any root, is |w|^2."""
     rng = np.random.default_rng(seed)
     root, w = (
         rng.normal(size=(6, rank)) * np.array([1e3, 1, 1, 1, 1e-3, 1])[:, None],
@@ -62,7 +62,7 @@ def test_errors_where_there_is_no_variance_are_infinitely_far() -> None:
 
 
 def test_the_distance_of_a_pose_is_one_from_both_sides() -> None:
-    """Of an exact pose it is that of its right error; of two uncertain ones their covariances add."""
+    """An exact pose gives the distance of its right error; covariances of two poses add."""
     rng = np.random.default_rng(1)
     estimate = random_gaussian_pose(rng, linear=0.1, angular=0.1)
     xi = rng.normal(size=6) * 0.1
@@ -78,7 +78,7 @@ def test_the_distance_of_a_pose_is_one_from_both_sides() -> None:
 
 
 def test_a_gate_lets_through_as_many_as_it_says() -> None:
-    """Of measurements that come as modelled the gate accepts its share; an outlier is rejected, with its numbers."""
+    """The gate accepts its fraction of modelled measurements and rejects an outlier."""
     rng = np.random.default_rng(2)
     pose = random_gaussian_pose(rng, linear=0.01, angular=0.01)
     noise = 1e-4 * np.eye(3)
@@ -95,7 +95,7 @@ def test_a_gate_lets_through_as_many_as_it_says() -> None:
 
 
 def test_gates_of_exact_things() -> None:
-    """An exact measurement of an exact pose is accepted when it agrees, and rejected when it does not."""
+    """An exact measurement of an exact pose is accepted only if it is equal."""
     exact = GaussianPose(Pose([1, 0, 0]))
     assert gate(exact, PositionMeasurement([1, 0, 0], np.zeros((3, 3)))).is_accepted
     assert not gate(exact, PositionMeasurement([1, 0, 0.1], np.zeros((3, 3)))).is_accepted
@@ -121,7 +121,7 @@ def test_ellipsoids_hold_as_many_as_they_say(probability: float) -> None:
 
 
 def test_ellipsoids_are_axes_and_radii() -> None:
-    """The axes are those of the covariance in the parent, the longest first; radii are quantiles times deviations."""
+    """Axes are eigenvectors of the covariance, longest first, with scaled deviations as radii."""
     turn = Pose.from_rpy([1, 2, 3], [0, 0, np.pi / 2])
     pose = GaussianPose(turn, np.diag([4.0, 1.0, 0.25, 1e-2, 4e-2, 9e-2]))
     position = position_ellipsoid(pose, probability=0.9)
@@ -138,7 +138,7 @@ def test_ellipsoids_are_axes_and_radii() -> None:
 
 
 def test_flat_ellipsoids() -> None:
-    """Without variance in a direction the region is flat there, and its size is that of fewer degrees of freedom."""
+    """A region is flat in an exact direction, with the size of fewer degrees of freedom."""
     pose = GaussianPose(Pose(), np.diag([1.0, 1.0, 0, 0, 0, 0]))
     disc = position_ellipsoid(pose, probability=0.9)
     np.testing.assert_allclose(disc.radii, np.sqrt(chi2.ppf(0.9, 2)) * np.array([1.0, 1.0, 0.0]))
@@ -152,7 +152,7 @@ def test_flat_ellipsoids() -> None:
 
 
 def test_an_honest_estimator_is_in_its_band_and_a_boastful_one_is_not() -> None:
-    """Claiming the true covariance is consistent, half of it is above the band, twice of it below."""
+    """True covariances are consistent; half is overconfident and twice underconfident."""
     pose = random_gaussian_pose(np.random.default_rng(6), linear=0.1, angular=0.1)
     truths = [Pose.from_array(row) for row in sample(pose, 500, seed=7)]
     for factor, where in ((1.0, 0), (0.5, 1), (2.0, -1)):
@@ -166,7 +166,7 @@ def test_an_honest_estimator_is_in_its_band_and_a_boastful_one_is_not() -> None:
 
 
 def test_nees_of_any_numbers() -> None:
-    """The band is that of the chi-square distribution of all runs; runs of other ranks are refused."""
+    """The band is the chi-square band of all runs; runs of unequal rank are rejected."""
     result = nees_of_errors([([1.0, 0.0], np.eye(2)), ([0.0, 2.0], np.eye(2))])
     assert result.mean == pytest.approx(2.5)
     assert (result.lower, result.upper) == pytest.approx(tuple(chi2.ppf([0.025, 0.975], 4) / 2))

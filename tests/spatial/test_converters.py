@@ -1,4 +1,4 @@
-"""Uncertain poses to and from ROS, gtsam, manif, pytransform3d and tf2: there and back, and what each number means."""
+"""Conversion of uncertain poses to ROS, gtsam, manif, pytransform3d and tf2, and back."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _same(a: GaussianPose, b: GaussianPose) -> bool:
 
 @given(gaussian_poses)
 def test_there_and_back(pose: GaussianPose) -> None:
-    """Every library gives back what it was given, as a dictionary and as a message with attributes."""
+    """Each conversion has an exact reverse, for dictionaries and for messages with attributes."""
     assert _same(from_ros_pose(to_ros_pose(pose)), pose)
     assert _same(from_ros_pose(_as_message(to_ros_pose(pose))), pose)
     assert _same(from_gtsam(*to_gtsam(pose)), pose)
@@ -66,7 +66,7 @@ def test_twists_there_and_back(covariance: Array) -> None:
 
 
 def test_ros_has_fixed_axes_of_the_parent() -> None:
-    """A deviation along the child's x, when x points along the parent's y, is ROS's second number; rotations alike."""
+    """A deviation along the child's x, parallel to the parent's y, is ROS's second number."""
     turned = Pose.from_rpy([1, 2, 3], [0, 0, np.pi / 2])
     fields = to_ros_pose(GaussianPose(turned, np.diag([4.0, 0, 0, 9.0, 0, 0])))
     covariance = np.array(fields["covariance"]).reshape(6, 6)
@@ -77,7 +77,7 @@ def test_ros_has_fixed_axes_of_the_parent() -> None:
 
 
 def test_ros_has_the_moments_of_shift_and_turn() -> None:
-    """The 36 numbers are the moments of position and of the turn about the parent's axes, over samples."""
+    """The 36 numbers are sample moments of position and rotation in the parent's axes."""
     pose = random_gaussian_pose(np.random.default_rng(1), linear=0.01, angular=0.01)
     drawn = sample(pose, 20_000, seed=2)
     shifts = drawn[:, :3] - pose.mean.translation
@@ -140,7 +140,7 @@ def test_manif_is_as_ours() -> None:
     assert np.array_equal(covariance, pose.covariance)
 
 
-def test_messages_that_are_none_are_refused() -> None:
+def test_messages_that_are_none_are_rejected() -> None:
     """Missing fields, wrong numbers and what is no covariance are named."""
     fields = to_ros_pose(GaussianPose())
     with pytest.raises(SceneError, match="PoseWithCovariance: a dict without the field 'position'"):

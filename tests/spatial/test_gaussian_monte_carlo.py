@@ -45,7 +45,7 @@ SAMPLES = int(os.environ.get("TMKIT_MONTE_CARLO", "40000"))
 def assert_within_floors(
     covariance: Array, sampled: Array, *, floors: float = 3.0, more: float = 0.0
 ) -> None:
-    """The closed form lies within some sampling floors of the samples, plus what the formula leaves out."""
+    """The closed form is within some sampling floors of the samples, plus its truncation error."""
     assert (
         relative_difference(covariance, sampled)
         < floors * sampling_floor(covariance, SAMPLES) + more
@@ -70,7 +70,7 @@ def test_the_floor_is_what_samples_show() -> None:
 
 
 def test_samples_have_the_mean_and_covariance_they_are_drawn_from() -> None:
-    """What is fitted to samples is what they were drawn from; the mean is off by less than four of its deviations."""
+    """A fit to samples recovers the distribution, its mean within four deviations."""
     pose = random_gaussian_pose(np.random.default_rng(1), linear=0.1, angular=0.2)
     fitted = fit_gaussian(sample(pose, SAMPLES, seed=1))
     error = (pose.mean.inverse() @ fitted.mean).log()
@@ -94,7 +94,7 @@ def test_composition_inverse_and_relative_pose() -> None:
 
 
 def test_fourth_order_is_nearer_than_first_where_errors_are_large() -> None:
-    """A chain with errors of a tenth of a radian a link: fourth order is within its floors, first order is not."""
+    """For 0.1 rad a link, fourth order is within its sampling floors, first order is not."""
     links = random_chain(8, linear=0.03, angular=0.14, seed=4)
     first, fourth = compose(links), compose(links, order=4)
     sampled = fit_gaussian(sample_chain(links, SAMPLES, seed=5), mean=first.mean).covariance
@@ -104,7 +104,7 @@ def test_fourth_order_is_nearer_than_first_where_errors_are_large() -> None:
 
 
 def test_leaves_that_share_an_edge() -> None:
-    """Their joint covariance, and the pose of one relative to the other, are those of samples that share it too."""
+    """Joint covariance and relative pose of branches equal those of samples."""
     common = random_chain(1, linear=0.003, angular=0.005, seed=6)[0]
     a, b = random_chain(2, linear=0.0003, angular=0.0005, seed=7)
     drawn = [sample(pose, SAMPLES, seed=i) for i, pose in enumerate((common, a, b))]
@@ -127,7 +127,7 @@ def test_leaves_that_share_an_edge() -> None:
 
 
 def test_joint_samples_have_the_joint_covariance() -> None:
-    """Poses that are drawn together have what their errors have in common, and seeds give the same numbers again."""
+    """Joint samples have the cross-covariance, and equal seeds give equal samples."""
     joint = JointGaussianPose.of_branches(
         *_split(random_chain(3, linear=0.05, angular=0.05, seed=8))
     )
@@ -150,7 +150,7 @@ def _split(poses: list[GaussianPose]) -> tuple[GaussianPose, list[GaussianPose]]
 
 
 def test_fused_estimates_are_honest() -> None:
-    """Over many runs the mean squared distance of fused poses from the truth lies in its chi-square band."""
+    """The mean squared distance of fused poses from the truth is in its chi-square band."""
     rng = np.random.default_rng(10)
     kinds = [random_gaussian_pose(rng, linear=0.05, angular=0.08) for _ in range(3)]
     kinds[2] = random_gaussian_pose(rng, linear=0.05, angular=0.08, rank=4)
@@ -168,7 +168,7 @@ def test_fused_estimates_are_honest() -> None:
 
 
 def test_conditioned_chains_are_honest() -> None:
-    """Links drawn from the prior, measured with noise and conditioned: what is claimed of them fits their errors."""
+    """Posterior covariances of conditioned links are consistent with their errors."""
     rng = np.random.default_rng(11)
     prior = random_chain(3, linear=0.02, angular=0.03, seed=12)
     noise = 1e-4 * np.eye(6)
@@ -186,7 +186,7 @@ def test_conditioned_chains_are_honest() -> None:
 
 
 def test_conditioning_is_the_moment_of_weighted_samples() -> None:
-    """Prior samples, weighted by how well each fits the measurement, have the posterior's mean and covariance."""
+    """Prior samples weighted by likelihood have the mean and covariance of the posterior."""
     link = random_gaussian_pose(np.random.default_rng(13), linear=0.02, angular=0.02)
     point, noise = np.array([0.3, 0.0, 0.1]), 4e-4 * np.eye(3)
     seen = link.mean.apply(point) + np.array([0.01, -0.02, 0.015])
@@ -221,7 +221,7 @@ def test_the_covariance_of_a_point() -> None:
 
 
 def test_integrated_twists() -> None:
-    """A bias that stays, and white noise step by step, end in the covariances that integration gives."""
+    """Simulated bias and white noise have the covariances of the integration."""
     rng = np.random.default_rng(17)
     root = 0.01 * rng.normal(size=(6, 6))
     twist = GaussianTwist([0.5, 0.1, -0.2, 0.3, -0.4, 0.6], root @ root.T)
@@ -266,7 +266,7 @@ def test_transformed_twists() -> None:
 
 
 def test_samples_of_degenerate_poses() -> None:
-    """Exact poses are drawn as they are; no samples, and samples of no shape, are refused where they make no sense."""
+    """Samples of exact poses are equal; an invalid number or shape of samples is rejected."""
     exact = GaussianPose(Pose([1, 2, 3]))
     assert np.array_equal(sample(exact, 3), np.repeat(exact.mean.as_array()[None], 3, axis=0))
     assert sample(exact, 0).shape == (0, 7)

@@ -1,4 +1,4 @@
-"""Uncertain poses beside gtsam and pytransform3d, to 1e-9: what they say is turned into ours by the converters."""
+"""Uncertain poses against gtsam and pytransform3d, to 1e-9, through the converters."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _model(gtsam: Any, covariance: Array) -> Any:
 
 
 def _factor(gtsam: Any, key: int, measurement: MeasurementModel, pose: Pose) -> Any:
-    """Return a factor of gtsam for a measurement of a pose in the world, by gtsam's own error where it has one."""
+    """Return a gtsam factor of a measurement, with gtsam's own error if it has one."""
     if isinstance(measurement, PoseMeasurement):
         matrix, covariance = to_gtsam(measurement.pose)
         return gtsam.PriorFactorPose3(key, gtsam.Pose3(matrix), _model(gtsam, covariance))
@@ -163,7 +163,7 @@ def test_conditioning_ends_where_gtsam_does(kind: str) -> None:
 
 
 def test_joint_covariances_are_the_marginals_of_gtsam() -> None:
-    """Two leaves that share an edge: their joint covariance and the pose of one relative to the other agree."""
+    """Joint covariance and relative pose of two leaves with a common edge agree."""
     gtsam = pytest.importorskip("gtsam")
     common, a, b = random_chain(3, linear=0.02, angular=0.03, seed=9)
     graph, values = gtsam.NonlinearFactorGraph(), gtsam.Values()

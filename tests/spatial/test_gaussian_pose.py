@@ -1,4 +1,4 @@
-"""Uncertain poses: the laws of their algebra, for covariances of every rank, and what is no covariance."""
+"""Laws of the algebra of uncertain poses, for covariances of every rank."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_composition_is_associative(a: GaussianPose, b: GaussianPose, c: Gaussia
 
 @given(gaussian_poses, gaussian_poses)
 def test_composition_is_the_formula_with_adjoints(a: GaussianPose, b: GaussianPose) -> None:
-    """The covariance of a product is that of the first, carried behind the second, plus that of the second."""
+    """The covariance of a product is the transformed first one plus the second one."""
     carried = adjoint(b.mean.inverse())
     expected = carried @ a.covariance @ carried.T + b.covariance
     assert_same(a @ b, GaussianPose(a.mean @ b.mean, 0.5 * (expected + expected.T)))
@@ -84,7 +84,7 @@ def test_left_and_right_errors_are_one(a: GaussianPose) -> None:
 
 @given(gaussian_poses, poses)
 def test_exact_poses_add_nothing(a: GaussianPose, b: Pose) -> None:
-    """With an exact pose on the right errors are carried over; on the left they stay; both orders agree to the bit."""
+    """An exact right factor transforms errors, an exact left factor preserves them."""
     exact = GaussianPose(b)
     assert exact.covariance.any() == False  # noqa: E712  # numpy's bool
     assert (b @ a) == (exact @ a)
@@ -96,7 +96,7 @@ def test_exact_poses_add_nothing(a: GaussianPose, b: Pose) -> None:
 
 @given(gaussian_poses, gaussian_poses)
 def test_fourth_order_keeps_covariances_positive(a: GaussianPose, b: GaussianPose) -> None:
-    """The mean is that of first order; the covariance has no negative eigenvalue, whatever the ranks and sizes."""
+    """Fourth order preserves the mean and positive semi-definiteness, at all ranks and sizes."""
     fourth = a.compose(b, order=4)
     assert fourth.mean == (a @ b).mean
     assert_covariance(fourth.covariance)
@@ -104,7 +104,7 @@ def test_fourth_order_keeps_covariances_positive(a: GaussianPose, b: GaussianPos
 
 @given(st.integers(0, 10_000), st.floats(0.01, 0.2))
 def test_fourth_order_tends_to_first(seed: int, size: float) -> None:
-    """With errors ten times smaller, covariances shrink by 1e2 and what fourth order adds by 1e4."""
+    """With errors ten times smaller, fourth-order terms shrink by 1e4 and covariances by 1e2."""
     a, b = random_chain(2, linear=size, angular=size, seed=seed)
     first = a @ b
     added = a.compose(b, order=4).covariance - first.covariance
@@ -153,7 +153,7 @@ def test_independent_poses_compose_alike_in_a_joint(a: GaussianPose, b: Gaussian
 
 
 def test_fully_correlated_poses_are_exact_to_each_other() -> None:
-    """Two things on one uncertain table, themselves exactly placed, are exact relative to each other."""
+    """Two exactly placed objects on an uncertain table have an exact relative pose."""
     table = random_chain(1, linear=0.1, angular=0.2)[0]
     things = [
         GaussianPose(Pose([0.1, 0.2, 0.0])),
@@ -166,7 +166,7 @@ def test_fully_correlated_poses_are_exact_to_each_other() -> None:
 
 
 def test_joint_poses_are_values() -> None:
-    """Equality is exact and by content; they pickle; positions beyond the end are refused."""
+    """Equality is exact and by content; they pickle; positions beyond the end are rejected."""
     joint = JointGaussianPose.independent(random_chain(3, linear=0.1, angular=0.1))
     other = pickle.loads(pickle.dumps(joint))
     assert other == joint
@@ -186,7 +186,7 @@ def test_joint_poses_are_values() -> None:
 
 @given(gaussian_poses)
 def test_gaussian_poses_are_values(a: GaussianPose) -> None:
-    """Copies and pickles are equal, arrays cannot be written, and a pose is not equal to another thing."""
+    """Copies and pickles are equal, arrays are read-only, and other types are unequal."""
     for other in (copy.copy(a), copy.deepcopy(a), GaussianPose(a.mean, a.covariance)):
         assert other == a
         assert hash(other) == hash(a)
@@ -226,7 +226,7 @@ def test_a_root_has_as_many_columns_as_the_rank(covariance: Array) -> None:
         (np.ones((6, 7)), r"\(6, 6\)|\(m, 6\)"),
     ],
 )
-def test_what_is_no_covariance_is_refused(matrix: Array, message: str) -> None:
+def test_what_is_no_covariance_is_rejected(matrix: Array, message: str) -> None:
     """The message names the shape, the asymmetry, or all eigenvalues; in the core as in Python."""
     with pytest.raises(SceneError, match=message):
         GaussianPose(Pose(), matrix)
@@ -243,7 +243,7 @@ def test_eigenvalues_are_an_attribute_too() -> None:
     assert caught.value.data["eigenvalues"] == (-1.0, 2.0)
 
 
-def test_orders_other_than_first_and_fourth_are_refused() -> None:
+def test_orders_other_than_first_and_fourth_are_rejected() -> None:
     """There is no second or third order of errors of mean zero."""
     with pytest.raises(SceneError, match="order is 1 or 4, not 2"):
         GaussianPose().compose(GaussianPose(), order=2)
@@ -260,7 +260,7 @@ def test_fourth_order_matters_when_errors_are_large() -> None:
 
 
 def test_exact_poses_are_links_of_a_chain_too() -> None:
-    """A pose among uncertain ones is exact, as for ``@``; what is no pose is named with its place."""
+    """A pose among uncertain poses is exact; the error names the position of a non-pose."""
     a, b = random_chain(2, linear=0.01, angular=0.02)
     turn = Pose.from_rpy([1, 2, 3], [0.1, 0.2, 0.3])
     assert compose([a, turn, b]) == a @ turn @ b

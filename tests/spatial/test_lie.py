@@ -1,4 +1,4 @@
-"""The adjoint, the Jacobians of the exponential and poses by the thousand: against power series, laws, single poses."""
+"""Adjoint, Jacobians of the exponential and arrays of poses against power series and laws."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_left_jacobian_is_its_power_series(xi: Array) -> None:
 
 @given(_xis)
 def test_jacobians_and_their_inverses_cancel(xi: Array) -> None:
-    """Each Jacobian times its inverse is the identity, and the right one at xi is the left one at -xi."""
+    """Jacobians have their inverses, and the right one at xi is the left one at -xi."""
     np.testing.assert_allclose(left_jacobian(xi) @ inverse_left_jacobian(xi), np.eye(6), atol=1e-13)
     np.testing.assert_allclose(
         right_jacobian(xi) @ inverse_right_jacobian(xi), np.eye(6), atol=1e-13
@@ -86,7 +86,7 @@ def test_the_left_jacobian_is_the_adjoint_times_the_right_one(xi: Array) -> None
 def test_jacobians_are_derivatives_of_exp(
     xi: Array, linear: tuple[float, ...], angular: tuple[float, ...]
 ) -> None:
-    """What exp does to a small change is what the Jacobians say, to the second order of that change."""
+    """Jacobians predict the effect of a small change on exp, to second order."""
     change = 1e-6 * np.concatenate([linear, angular])
     changed, start = Pose.exp(xi + change), Pose.exp(xi)
     np.testing.assert_allclose(
@@ -139,7 +139,7 @@ def test_many_poses_are_single_poses() -> None:
     assert not poses.flags.writeable
 
 
-def test_what_is_no_six_vector_is_refused() -> None:
+def test_what_is_no_six_vector_is_rejected() -> None:
     """Shapes and numbers that are not finite are named."""
     with pytest.raises(SceneError, match="xi"):
         left_jacobian([1.0, 2.0])

@@ -1,4 +1,4 @@
-"""What measurements compare, conditioning of chains, and fusion: derivatives, laws, degenerate cases, refusals."""
+"""Measurements, conditioning of chains and fusion: derivatives, laws, degenerate cases."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_what_is_where_it_was_seen_has_no_error(
 
 
 def test_a_bearing_is_the_angle_between_directions() -> None:
-    """The two angles have the length of the angle between the directions, along the axes of the measurement."""
+    """The two angles have the norm of the angle between the directions, along the axes."""
     measurement = BearingMeasurement([0, 0, 2.0], [[1e-4, 0], [0, 4e-4]])
     angles, _ = measurement.compare(Pose([0.0, 1.0, 1.0]))
     assert np.linalg.norm(angles) == pytest.approx(np.pi / 4)
@@ -109,7 +109,7 @@ def test_a_measurement_never_makes_less_sure(kind: str, seed: int) -> None:
 
 
 def test_two_measurements_may_come_in_either_order() -> None:
-    """Conditioning on one and then another ends where the other order ends, but for what is beyond first order."""
+    """Conditioning on two measurements does not depend on their order, to first order."""
     links = random_chain(3, linear=0.003, angular=0.003, seed=1)
     seen = compose(links).mean @ Pose.exp([0.002, -0.003, 0.001, 0.002, 0.001, -0.002])
     first, second = (
@@ -125,7 +125,7 @@ def test_two_measurements_may_come_in_either_order() -> None:
 
 
 def test_links_are_correlated_afterwards() -> None:
-    """What a measurement says of the whole ties the links together; their product alone would not know."""
+    """A measurement of the product correlates the links."""
     links = random_chain(3, linear=0.05, angular=0.05, seed=2)
     found = condition(links, PoseMeasurement(GaussianPose(compose(links).mean, 1e-8 * np.eye(6))))
     assert np.abs(found.links.cross(0, 1)).max() > 1e-4
@@ -138,7 +138,7 @@ def test_links_are_correlated_afterwards() -> None:
 
 
 def test_one_turn_is_the_extended_kalman_filter() -> None:
-    """With one turn the correction is a linear function of the innovation; with many, the cost is lower."""
+    """One iteration is linear in the innovation; more iterations have a lower cost."""
     links = random_chain(3, linear=0.1, angular=0.2, seed=3)
     seen = PoseMeasurement(
         GaussianPose(
@@ -152,7 +152,7 @@ def test_one_turn_is_the_extended_kalman_filter() -> None:
 
 
 def test_an_exact_measurement_is_met_exactly() -> None:
-    """Zero noise is ordinary: the product of the links is then what was measured, whose covariance is zero."""
+    """With zero noise the product equals the measurement, with zero covariance."""
     links = random_chain(2, linear=0.05, angular=0.05, seed=4)
     seen = compose(links).mean @ Pose.exp([0.02, 0.01, -0.01, 0.03, -0.02, 0.01])
     found = condition(links, PoseMeasurement(GaussianPose(seen)))
@@ -165,7 +165,7 @@ def test_an_exact_measurement_is_met_exactly() -> None:
 
 
 def test_exact_links_do_not_move() -> None:
-    """What is known exactly stays where it is; what measures it beside something uncertain moves that."""
+    """Exact links stay; a measurement moves only the uncertain ones."""
     exact, loose = (
         GaussianPose(Pose([1, 0, 0])),
         random_gaussian_pose(np.random.default_rng(5), linear=0.1, angular=0.1),
@@ -177,7 +177,7 @@ def test_exact_links_do_not_move() -> None:
     assert found.pose.mean.is_close(seen, translation_tolerance=1e-4, rotation_tolerance=1e-4)
 
 
-def test_exact_contradictions_are_refused() -> None:
+def test_exact_contradictions_are_rejected() -> None:
     """An exact measurement of what is exactly elsewhere has no answer; what agrees has one."""
     exact = GaussianPose(Pose([1, 0, 0]))
     with pytest.raises(SceneError, match=r"contradicts the exact prior by 0\.1"):
@@ -198,7 +198,7 @@ def test_a_joint_prior_is_one_with_its_parts() -> None:
     np.testing.assert_allclose(one.correction, other.correction, atol=1e-12)
 
 
-def test_measurements_without_a_sense_are_refused() -> None:
+def test_measurements_without_a_sense_are_rejected() -> None:
     """Zero directions, negative variances, points at the origin, no links: each says what it is."""
     with pytest.raises(SceneError, match="must not be zero"):
         BearingMeasurement([0, 0, 0], 1e-4)
@@ -234,7 +234,7 @@ def test_measurements_without_a_sense_are_refused() -> None:
 def test_fusion_does_not_depend_on_the_order(
     seed: int, ranks: tuple[int, ...], order: list[int]
 ) -> None:
-    """Any order of the estimates ends in one pose, one covariance and one cost; exact directions included."""
+    """Pose, covariance and cost of a fusion do not depend on the order, also if some are exact."""
     rng = np.random.default_rng(seed)
     true = Pose.exp(rng.normal(size=6) * 0.5)
     estimates = []
@@ -283,7 +283,7 @@ def test_an_exact_estimate_wins() -> None:
 
 
 def test_complementary_estimates_complete_each_other() -> None:
-    """One knows the position and no orientation, the other the opposite: together they know both."""
+    """An exact position and an exact orientation fuse to an exact pose."""
     position = GaussianPose(Pose(), np.diag([1e-6] * 3 + [1.0] * 3))
     orientation = GaussianPose(Pose(), np.diag([1.0] * 3 + [1e-6] * 3))
     np.testing.assert_allclose(
@@ -291,7 +291,7 @@ def test_complementary_estimates_complete_each_other() -> None:
     )
 
 
-def test_fusion_of_nothing_is_refused() -> None:
+def test_fusion_of_nothing_is_rejected() -> None:
     """No estimates say nothing."""
     with pytest.raises(SceneError, match="at least one estimate"):
         fuse([])

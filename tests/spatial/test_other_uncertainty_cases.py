@@ -1,4 +1,4 @@
-"""The replay of uncertain cases reads other kinds, layouts and conventions than those that are collected.
+"""The replay of uncertain cases accepts other kinds, layouts and conventions.
 
 What is expected comes from plain matrices in this file: exponentials of scipy, adjoints by blocks.
 """
@@ -77,7 +77,7 @@ def _swapped(S: Array) -> Array:
 @pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("order", ["[rho(3), theta(3)]", "[theta(3), rho(3)]"])
 def test_chains_of_other_conventions(size: float, side: str, order: str) -> None:
-    """Errors on either side, with either part first, from exact to huge; a rank-deficient link among them."""
+    """Errors on either side, in either order, from exact to huge, with a singular link."""
     T, S = _random(3, 1.0, 1)
     S[1][:, 4] = S[1][4, :] = 0.0
     S = [size**2 * part for part in S]
@@ -194,7 +194,7 @@ def test_three_leaves_and_what_they_share() -> None:
 @pytest.mark.parametrize("gap", [0.01, 1.0, 3.0], ids=["near", "far", "nearly half a turn"])
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
 def test_fused_estimates_are_at_the_minimum(gap: float, scale: float) -> None:
-    """The gradient of the cost is zero at the fused pose, for three estimates, tiny and huge, one on the other side."""
+    """The gradient of the cost is zero at the fused pose, for tiny and huge errors."""
     rng = np.random.default_rng(4)
     base = np.r_[rng.normal(size=3) * scale, 0.4, -0.3, 0.5]
     axis = np.array([0.6, 0.0, 0.8])
@@ -224,7 +224,7 @@ def test_fused_estimates_are_at_the_minimum(gap: float, scale: float) -> None:
 
 
 def test_what_is_known_exactly_is_kept_when_estimates_are_fused() -> None:
-    """A position that is known exactly stays, an orientation of which nothing is known is the other's."""
+    """An exact position stays, and an unknown orientation is that of the other estimate."""
     T, _ = _random(2, seed=5)
     T[1][:3, 3] = T[0][:3, 3]
     S = [np.diag([0, 0, 0, 1e6, 1e6, 1e6]), np.diag([1.0, 1.0, 1.0, 1e-6, 1e-6, 1e-6])]
@@ -236,7 +236,7 @@ def test_what_is_known_exactly_is_kept_when_estimates_are_fused() -> None:
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_a_conditioned_chain_of_any_size(scale: float) -> None:
-    """One step is that of the extended Kalman filter, at any scale of lengths, with errors of 0.1 mm."""
+    """A single step equals the extended Kalman filter at any length scale."""
     T, S = _random(3, 1.0, 6)
     lengths = np.diag([scale] * 3 + [1.0] * 3)
     S = [1e-8 * lengths @ part @ lengths for part in S]
@@ -294,7 +294,7 @@ def test_a_position_a_direction_and_a_distance_are_measured_too() -> None:
 
 
 def test_covariances_of_the_other_side() -> None:
-    """From the right to the left and back, and the cumulative one of a chain, which is the left one."""
+    """Covariances convert from right to left and back; the cumulative one is the left one."""
     (T,), (S,) = _random(1, 0.1, 8)
     left = _carried(_ad(T), S)
     case = {"T": T, "Sigma": S, "kind": "right to left tangent", "Sigma_left_expected": np.eye(6)}
@@ -344,7 +344,7 @@ def test_exponentials_adjoints_and_jacobians() -> None:
 
 
 def test_six_sizes_of_errors() -> None:
-    """As many factors as a tangent vector has numbers do not take inputs apart; diagonals stand for covariances."""
+    """Six factors are not read as a tangent vector; diagonals denote covariances."""
     alphas = [0.1, 0.2, 0.3, 0.4, 0.5, 1.0]
     case: dict[str, Any] = {
         "kind": "compounding, left",
@@ -391,7 +391,7 @@ def test_what_is_not_known_is_named(change: dict[str, Any], named: str) -> None:
 
 
 def test_expected_errors_are_answers() -> None:
-    """A matrix that is no covariance is refused with its eigenvalues; where that is not expected, it is raised."""
+    """An invalid covariance is rejected with its eigenvalues, or raised if unexpected."""
     T, S = _random(2, seed=12)
     S[1] = np.diag([1.0, 1.0, 1.0, 1.0, 1.0, -0.5])
     case = {"kind": "composition chain", "T": T, "Sigma": S}
@@ -403,7 +403,7 @@ def test_expected_errors_are_answers() -> None:
 
 
 def test_named_links_that_are_measured_are_a_chain() -> None:
-    """Edges of a case that conditions are its links in order; numbered nodes without parents are a complete tree."""
+    """Edges are the links in order; numbered nodes without parents form a complete tree."""
     T, S = _random(2, seed=13)
     Z, R = (T[0] @ T[1] @ _exp(np.full(6, 0.01))).tolist(), (1e-4 * np.eye(6)).tolist()
     plain = {"kind": "conditioning", "T": T, "Sigma": S, "Z": Z, "R": R}

@@ -1,4 +1,4 @@
-"""Rigid transforms: the laws of the group, the exponential, conversions, and what is refused."""
+"""Rigid transforms: the laws of the group, the exponential, conversions, and what is rejected."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def unit_defect(pose: Pose) -> float:
 
 
 # --- the group
-# ------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------
 
 
 @given(_poses, _poses, _poses)
@@ -77,7 +77,7 @@ def test_the_identity_is_neutral(a: Pose) -> None:
 
 @given(_poses)
 def test_a_pose_and_its_inverse_cancel(a: Pose) -> None:
-    """A pose times its inverse is the identity, from both sides, and the inverse of the inverse is the pose."""
+    """A pose times its inverse is the identity; the inverse of the inverse is the pose."""
     for product in (a @ a.inverse(), a.inverse() @ a):
         assert product.is_close(Pose(), translation_tolerance=1e-13, rotation_tolerance=1e-14)
     assert a.inverse().inverse().is_close(a, translation_tolerance=1e-13, rotation_tolerance=1e-15)
@@ -139,7 +139,7 @@ def test_exp_is_the_matrix_exponential(xi: Array) -> None:
 def test_exp_keeps_its_digits_at_small_angles(
     rho: tuple[float, float, float], direction: tuple[float, float, float], angle: float
 ) -> None:
-    """The translation of exp agrees with its power series to rounding where closed forms would cancel."""
+    """The translation of exp equals its power series where closed forms would cancel."""
     theta = rotation_vector(direction, angle)
     series, term = np.array(rho), np.array(rho)
     for order in range(2, 12):
@@ -171,7 +171,7 @@ def test_log_of_half_a_turn(axis: tuple[float, float, float]) -> None:
 
 
 # --- conversions
-# ----------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------
 
 
 @given(_poses)
@@ -195,7 +195,7 @@ def test_rpy_agrees_with_scipy(translation: tuple[float, ...], rpy: tuple[float,
 
 @given(_poses, st.integers(0, 2**32 - 1))
 def test_a_unit_quaternion_keeps_its_bits(a: Pose, seed: int) -> None:
-    """What is unit already is taken as it is, so that numbers written and read back are the same pose."""
+    """A unit quaternion is preserved bitwise, so written poses are read back equal."""
     b = a @ Pose.exp(np.random.default_rng(seed).normal(size=6))
     for pose in (a, b, b.inverse(), a.interpolate(b, 0.3)):
         assert Pose(pose.translation, pose.quat_xyzw) == pose
@@ -231,7 +231,7 @@ def test_orders_of_the_quaternion() -> None:
 
 @given(_poses, _poses)
 def test_distance(a: Pose, b: Pose) -> None:
-    """Distance is metres between the origins and the angle of the relative rotation, symmetric, zero to itself."""
+    """Distance is that of the origins [m] and the relative angle [rad], and symmetric."""
     metres, radians = a.distance(b)
     assert metres == pytest.approx(np.linalg.norm(a.translation - b.translation))
     relative = Rotation.from_matrix(a.rotation.T @ b.rotation)
@@ -281,12 +281,12 @@ def test_interpolation_takes_the_shorter_arc() -> None:
 
 
 # --- a value
-# --------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------
 
 
 @given(_poses, _poses)
 def test_equality_is_exact_and_hash_agrees(a: Pose, b: Pose) -> None:
-    """Equal means the same seven numbers, however made; equal poses have equal hashes; copies are equal."""
+    """Poses are equal if their seven numbers are; equal poses have equal hashes."""
     twins = [
         pickle.loads(pickle.dumps(a)),
         copy.copy(a),
@@ -330,7 +330,7 @@ def test_arrays_are_read_only(read: Callable[[Pose], Array]) -> None:
 
 
 def test_a_pose_cannot_be_changed() -> None:
-    """Attributes can be neither set nor added, and the array that a pose was made of may change later."""
+    """Attributes are read-only, and the array argument is copied."""
     numbers = np.array([1.0, 2.0, 3.0])
     pose = Pose(numbers)
     numbers[0] = 9.0
@@ -359,7 +359,7 @@ def test_any_array_of_real_numbers_is_taken(numbers: Any) -> None:
 
 
 # --- refusals
-# -------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------
 
 _REFUSALS: list[tuple[Callable[[], object], str]] = [
     (lambda: Pose([1, 2]), r"translation must hold 3 numbers, but has shape \(2,\)"),
@@ -406,14 +406,14 @@ _REFUSALS: list[tuple[Callable[[], object], str]] = [
 
 
 @pytest.mark.parametrize(("call", "message"), _REFUSALS)
-def test_what_is_no_transform_is_refused(call: Callable[[], object], message: str) -> None:
-    """Bad numbers are refused with what was received and what is expected."""
+def test_what_is_no_transform_is_rejected(call: Callable[[], object], message: str) -> None:
+    """Bad numbers are rejected with what was received and what is expected."""
     with pytest.raises(SceneError, match=message):
         call()
 
 
 def test_only_poses_compose() -> None:
-    """``@`` with anything but a pose is Python's TypeError; numpy does not take a pose for a number."""
+    """``@`` with another type raises TypeError; numpy does not convert a pose to a number."""
     with pytest.raises(TypeError, match="operand"):
         Pose() @ np.eye(4)  # type: ignore[operator]  # that it fails is the test
     with pytest.raises(TypeError, match="operand"):
@@ -422,7 +422,7 @@ def test_only_poses_compose() -> None:
 
 @pytest.mark.parametrize("kind", [list, tuple])
 def test_sequences_are_read_as_numpy_reads_them(kind: type) -> None:
-    """Lists and tuples of numbers of any type give the pose of the array; others are refused alike."""
+    """Lists and tuples of any numeric type are equal to arrays; other values are rejected."""
     for numbers in (
         [1, -1, 2**60],
         [1.0, -1.0, 0.5],

@@ -1,4 +1,4 @@
-"""Laws of the retraction: its inverse, its derivatives, other frames of the same body, and when it is exp."""
+"""Laws of the retraction: inverse, derivatives, other frames of the body, equality to exp."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZES = st.sampled_from([1e-2, 0.1, 0.3, 1.0, 1e3])
 
 
 def covariance_of(random: np.random.Generator, deviations: list[float]) -> Array:
-    """Return a covariance with correlated shift and turn, with these deviations of turns about random axes."""
+    """Return a covariance with correlated translation and rotation about random axes."""
     turn = Pose.exp([0, 0, 0, *random.normal(size=3)]).rotation
     angular = turn @ np.diag(np.square(deviations)) @ turn.T
     lever = random.normal(size=(3, 3)) * 0.2
@@ -42,7 +42,7 @@ def test_residual_is_the_inverse(seed: int, deviations: tuple[float, float, floa
 def test_derivatives_are_differences(
     seed: int, deviations: tuple[float, float, float], axis: int
 ) -> None:
-    """The Jacobian is that of the pose; the derivative of the residual is its inverse where an axis is known."""
+    """The Jacobian is that of the pose, and its inverse the derivative of the residual."""
     random = np.random.default_rng(seed)
     retraction = Retraction(covariance_of(random, [1e-2, *deviations[1:]]))
     xi, step = 0.5 * random.normal(size=6), 1e-6 * np.eye(6)[axis]
@@ -60,7 +60,7 @@ def test_derivatives_are_differences(
 def test_other_frames_of_the_body_move_alike(
     seed: int, deviations: tuple[float, float, float]
 ) -> None:
-    """The error of another frame of the same body, carried there by the adjoint, moves the body as before."""
+    """An error mapped by the adjoint to another frame of the body moves the body equally."""
     random = np.random.default_rng(seed)
     covariance, xi = covariance_of(random, list(deviations)), 0.3 * random.normal(size=6)
     there = Pose.exp(random.normal(size=6))
@@ -73,7 +73,7 @@ def test_other_frames_of_the_body_move_alike(
 
 @given(SEEDS)
 def test_known_orientations_and_single_turns_are_exponentials(seed: int) -> None:
-    """It is exp, bit for bit, where the orientation is known; and where the error has one direction, as of a joint."""
+    """The retraction is bitwise exp for a known orientation, or one error direction."""
     random = np.random.default_rng(seed)
     xi = random.normal(size=6)
     known = Retraction(covariance_of(random, [0.2, 0.1, 1e-3]))
@@ -91,7 +91,7 @@ def test_known_orientations_and_single_turns_are_exponentials(seed: int) -> None
 
 @given(SEEDS)
 def test_an_unknown_orientation_has_no_part_in_the_shift(seed: int) -> None:
-    """The residual is the shift along the measured axes and the log of the turn; no turn changes the shift."""
+    """The residual is the translation in the measured axes and the log of the rotation."""
     random = np.random.default_rng(seed)
     pose = Pose.exp(np.r_[random.normal(size=3), 0.8 * random.normal(size=3)])
     error, derivative = Retraction(np.diag([1e-4] * 3 + [1e6] * 3)).residual(pose)
@@ -103,7 +103,7 @@ def test_an_unknown_orientation_has_no_part_in_the_shift(seed: int) -> None:
 
 @given(SEEDS, st.floats(-3.0, 3.0))
 def test_an_unknown_yaw_does_not_change_roll_and_pitch(seed: int, yaw: float) -> None:
-    """Turns about the unknown axis leave the known parts of the residual as they are, and their derivative zero."""
+    """Rotations about the unknown axis do not change the known parts of the residual."""
     random = np.random.default_rng(seed)
     retraction = Retraction(np.diag([1e-4] * 3 + [1e-4, 1e-4, 1e6]))
     pose = Pose.exp(0.05 * random.normal(size=6))
@@ -114,7 +114,7 @@ def test_an_unknown_yaw_does_not_change_roll_and_pitch(seed: int, yaw: float) ->
 
 
 def test_half_a_turn_has_a_residual() -> None:
-    """Where a badly known turn comes to half a turn, the residual is finite: that of the log."""
+    """The residual of a rotation by half a turn about a poorly known axis is finite."""
     error, derivative = Retraction(np.diag([1e-4, 1e-4, 1e6, 1e6, 1e6, 1e-4])).residual(
         Pose.exp([0, 0, 0, np.pi, 0, 0])
     )

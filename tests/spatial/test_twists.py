@@ -1,4 +1,4 @@
-"""Uncertain twists: moved, added and integrated; what linear maps do to covariances, and the laws of integration."""
+"""Uncertain twists: linear maps of their covariances, and laws of integration."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_frames_may_change_in_one_step_or_two(twist: GaussianTwist, a: Pose, b: 
 
 @given(_twists, poses)
 def test_a_frame_is_axes_and_a_point(twist: GaussianTwist, pose: Pose) -> None:
-    """Expressing in another frame is turning the axes and then moving the point back to its origin."""
+    """A change of frame is a rotation of the axes, then a shift of the point to the origin."""
     moved = twist.rotate(pose).shift(-pose.translation)
     assert_same(moved, twist.transform(pose))
 
@@ -114,7 +114,7 @@ def test_twists_are_values() -> None:
     assert repr(twist) == "GaussianTwist([1, 0, 0, 0, 0, 0.5], sigma 0.173 m/s, 0.173 rad/s)"
 
 
-def test_what_is_no_twist_is_refused() -> None:
+def test_what_is_no_twist_is_rejected() -> None:
     """Shapes, numbers and times that make no sense are named."""
     with pytest.raises(SceneError, match="six finite numbers"):
         GaussianTwist([1, 2, 3])

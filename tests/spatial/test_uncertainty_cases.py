@@ -1,4 +1,4 @@
-"""The cases of uncertain poses, with their moments of millions of samples, and siblings of them worked out here.
+"""Cases of uncertain poses with sample moments, and computed variants.
 
 The siblings have other shapes and names of fields, and what they expect comes from plain matrices
 in this file.
@@ -151,7 +151,7 @@ def test_a_path_that_leads_up_and_down() -> None:
 
 @pytest.mark.parametrize("joint", [True, False], ids=["poses", "vectors"])
 def test_a_chain_conditioned_on_a_pose(joint: bool) -> None:
-    """One step is the extended Kalman filter in the former tangent spaces; many end where the gradient is zero."""
+    """One step is the extended Kalman filter; many end where the gradient is zero."""
     T, S = _random(3, 0.05, 4)
     whole = np.array(T[0]) @ T[1] @ T[2]
     Z, R = (
@@ -206,7 +206,7 @@ def test_a_chain_conditioned_on_a_pose(joint: bool) -> None:
 
 @pytest.mark.parametrize("layout", ["rows", "columns"])
 def test_compounding_for_many_sizes_of_errors_on_the_left(layout: str) -> None:
-    """Two poses with left errors, scaled by a factor, as rows of a table or as columns of arrays."""
+    """Two scaled poses with left errors, as rows of a table or columns of arrays."""
     base1, base2 = np.diag([10, 5, 5, 0.5, 1, 0.5]), np.diag([5, 10, 5, 0.5, 0.5, 1])
     xi1, xi2, alphas = [0, 2, 0, np.pi / 6, 0, 0], [0, 0, 1, 0, np.pi / 4, 0], [0.1, 0.5, 1.0]
     case: dict[str, Any] = {
@@ -257,7 +257,7 @@ def test_a_banana() -> None:
 
 
 def _fourth(S1: Array, S2: Array) -> Array:
-    """Return the terms of fourth order, from the expectation of brackets of Gaussian vectors, sum by sum.
+    """Return the fourth-order terms, from expectations of brackets of Gaussian vectors.
 
     log(exp(x) exp(y)) = x + y + [x, y]/2 + [x, [x, y]]/12 + [y, [y, x]]/12 + ...; for independent x
     and y of mean zero the second moment has E[x,y][x,y]^T / 4 and twice the symmetric part of

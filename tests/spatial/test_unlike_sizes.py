@@ -1,4 +1,4 @@
-"""Uncertain poses of very unlike sizes: tiny errors far away, and parts of which nothing is known beside exact ones."""
+"""Uncertain poses of very different sizes, with unknown and exact parts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _links(reach: float, deviation: float) -> list[GaussianPose]:
 @pytest.mark.parametrize("reach", [1.0, 100.0, 1e4])
 @pytest.mark.parametrize("deviation", [1e-2, 1e-4, 1e-6, 1e-9])
 def test_conditioning_and_fusion_come_to_rest(reach: float, deviation: float) -> None:
-    """A step as short as rounding makes it is the last: errors of a tenth of a millimetre need no fifty turns."""
+    """The iteration ends at a step of the size of rounding, for errors of 0.1 mm."""
     links = _links(reach, deviation)
     rng = np.random.default_rng(2)
     seen = GaussianPose(
@@ -68,7 +68,7 @@ def test_a_short_step_of_a_wide_error_is_not_the_last() -> None:
 @pytest.mark.parametrize("unknown", [1e3, 1e6, 1e9, 1e12])
 @pytest.mark.parametrize("where", ["linear", "angular", "z, roll and pitch"])
 def test_what_nobody_knows_does_not_hide_what_is_known(unknown: float, where: str) -> None:
-    """A great variance, as messages have it for unknown parts, leaves the others uncertain as they are."""
+    """A huge variance of an unknown part does not change the covariance of other parts."""
     places = {"linear": [0, 1, 2], "angular": [3, 4, 5], "z, roll and pitch": [2, 3, 4]}[where]
     variances = np.full(6, 1e-6)
     variances[places] = unknown
@@ -95,7 +95,7 @@ def test_what_nobody_knows_is_drawn_beside_what_is_known() -> None:
 
 
 def test_roots_of_unlike_variances_have_their_rank() -> None:
-    """Correlated parts of very unlike sizes keep their rank, and what rounding leaves is no direction."""
+    """Correlated parts of very different sizes keep their rank."""
     vector = np.array([1e4, 2e4, 0.0, 1e-4, 0.0, -3e-4])
     assert covariance_root(np.outer(vector, vector)).shape == (6, 1)
     near_zero = np.diag([1e9, 1e-6, 1e-17, 0.0, 1.0, 1.0])
@@ -122,7 +122,7 @@ def test_a_pose_relative_to_itself_is_exact() -> None:
 
 
 def test_matrices_of_exponentials_are_poses() -> None:
-    """What rounding leaves of the zeros in the last row is let pass, as in the rotation; more is not."""
+    """Rounding in the last row is accepted as in the rotation; larger errors are rejected."""
     xi = np.array([0.3, -1.2, 0.7, 0.5, 0.4, -0.9])
     hat = np.zeros((4, 4))
     hat[:3, :3] = [[0, -xi[5], xi[4]], [xi[5], 0, -xi[3]], [-xi[4], xi[3], 0]]
