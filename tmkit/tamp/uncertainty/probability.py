@@ -1,9 +1,8 @@
-"""Probability that a Gaussian lies in a region: numbers only, without frames.
+"""Probability that a Gaussian vector lies in a set, for numbers without frames.
 
-A domain that plans under uncertainty uses probabilities: that a block stands on another, that a
-point lies inside a region, that a hand keeps clear of what is near. For a Gaussian and the sets
-that occur, most of them are known in closed form, and most others are an integral over one
-variable:
+A domain that plans under uncertainty uses probabilities: of a block on another, of a point inside a
+region, of a clearance between a hand and its surroundings. For a Gaussian and the sets that occur,
+most of them have a closed form, and most others are an integral over one variable:
 
 =====================================  ====================================================================
 set                                    method
@@ -17,17 +16,15 @@ errors of the same axis
 anything else                          sampling, seeded
 =====================================  ====================================================================
 
-Errors that do not reach a set's boundary in some direction (a variance of zero) are ordinary: they
-are taken out first. What has no closed form and no single integral is sampled. Each answer is a
-:class:`Probability`, which says how it was found and how far it may be off.
+Directions of zero variance are valid, and are eliminated first. All other cases are sampled. Each
+result is a :class:`Probability` with its method and standard error.
 
-The idea for ellipsoids is a change of coordinates, in which one is the unit ball and the axes are
-those of the errors. The question then is how probable a sum of squares of independent normal
-numbers is at most 1. Where all have one variance that is the (noncentral) chi-square distribution.
-Where all but one have, it is integrated along that one's axis, since what is cut across it is a
-ball again. All else is sampled.
+An ellipsoid is mapped to the unit ball, in the principal axes of the errors. The probability is
+then that of a sum of squares of independent normal numbers of at most 1. For equal variances, it
+is given by the (noncentral) chi-square distribution. If all variances but one are equal, it is
+integrated along the axis of that one, since cross-sections are balls. All other cases are sampled.
 
-Invariants: the same arguments give the same bits; the value lies in [0, 1].
+Invariants: equal arguments give bitwise equal results; the value lies in [0, 1].
 """
 
 from __future__ import annotations
@@ -58,50 +55,59 @@ from tmkit.errors import ConfigurationError
 from tmkit.spatial.plain import plain_numbers
 
 DEFAULT_SAMPLES = 20_000
-_NOISE_FLOOR = 1e-14  # share of the greatest variance below which a direction counts as exact
-_REACH = 9.0  # standard deviations beyond which nothing is integrated: 2e-19 lies there
-_NODES = 24  # of Gauss and Legendre on each piece of an integral
-_UNCORRELATED = 1e-13  # correlation below which errors count as independent
+"""Default number of samples."""
+
+_NOISE_FLOOR = 1e-14
+"""Fraction of the greatest variance below which a direction counts as exact."""
+
+_INTEGRATION_BOUND = 9.0
+"""Bound of integrals [standard deviations]; the probability beyond it is 2e-19."""
+
+_NODE_COUNT = 24
+"""Number of Gauss-Legendre nodes on each interval of an integral."""
+
+_MIN_CORRELATION = 1e-13
+"""Correlation up to which errors count as independent."""
 
 Vector = NDArray[np.float64]
 
 
 class ProbabilityMethod(StrEnum):
-    """How a probability was found."""
+    """Method that computed a probability."""
 
     CLOSED_FORM = "closed form"
-    """Evaluated to rounding."""
+    """Closed form, exact to rounding."""
     QUADRATURE = "quadrature"
-    """An integral over one variable."""
+    """Integral over one variable."""
     SAMPLED = "sampled"
-    """The share of seeded samples."""
+    """Fraction of seeded samples."""
 
 
 @dataclass(frozen=True)
 class Probability:
-    """A probability, how it was found, and how far it may be off.
+    """Probability with its method and standard error.
 
     Attributes:
-        value: from 0 to 1.
-        method: how it was found.
-        standard_error: of the value: zero for closed forms, an estimate of the quadrature's error,
-            or that of sampling, which is never below one over the number of samples.
+        value: probability, in [0, 1].
+        method: method that computed it.
+        standard_error: standard error of the value: zero for closed forms, an estimate of the
+            quadrature error, or the sampling error, which is at least 1 / number of samples.
     """
 
     value: float
     method: ProbabilityMethod = ProbabilityMethod.CLOSED_FORM
     standard_error: float = 0.0
 
-    def is_at_least(self, asked: float) -> bool:
-        """Return whether the value is at least ``asked``; the error is not counted in anybody's favour."""
-        return self.value >= asked
+    def is_at_least(self, threshold: float) -> bool:
+        """Return whether the value is at least a threshold, without regard to the standard error."""
+        return self.value >= threshold
 
     def __float__(self) -> float:
         return self.value
 
     def __str__(self) -> str:
-        off = f" +- {self.standard_error:.1g}" if self.method is ProbabilityMethod.SAMPLED else ""
-        return f"{self.value:.4g}{off}"
+        error = f" +- {self.standard_error:.1g}" if self.method is ProbabilityMethod.SAMPLED else ""
+        return f"{self.value:.4g}{error}"
 
 
 def inside_box(
@@ -110,13 +116,13 @@ def inside_box(
     """Return the probability that a Gaussian vector lies in a box along its axes.
 
     Args:
-        mean: (n,) metres, or any unit.
-        covariance: (n, n) of the vector; it may be singular.
+        mean: (n,) mean of the vector, in any unit.
+        covariance: (n, n) covariance of the vector; it may be singular.
         lower: (n,) lower corner; entries may be minus infinity.
         upper: (n,) upper corner; entries may be infinity.
 
     Raises:
-        ConfigurationError: shapes that do not fit, or a corner that is not below the other.
+        ConfigurationError: if shapes do not fit, or a lower bound exceeds its upper bound.
     """
     centre = np.atleast_1d(plain_numbers(mean, "mean"))
     return inside_slabs(
@@ -130,18 +136,18 @@ def inside_half_spaces(
     """Return the probability that ``normals @ x <= offsets`` in every row.
 
     Args:
-        mean: (n,) of x.
-        covariance: (n, n) of x; it may be singular.
+        mean: (n,) mean of x.
+        covariance: (n, n) covariance of x; it may be singular.
         normals: (m, n) outward normals, of any length.
-        offsets: (m,).
-        seed: of the samples, should they be needed.
+        offsets: (m,) upper bounds.
+        seed: seed of the samples, if any.
 
     Raises:
-        ConfigurationError: shapes that do not fit.
+        ConfigurationError: if shapes do not fit.
     """
     rows = np.atleast_2d(plain_numbers(normals, "normals"))
-    nothing = np.full(len(rows), -math.inf)
-    return inside_slabs(mean, covariance, directions=rows, lower=nothing, upper=offsets, seed=seed)
+    lower = np.full(len(rows), -math.inf)
+    return inside_slabs(mean, covariance, directions=rows, lower=lower, upper=offsets, seed=seed)
 
 
 def inside_slabs(
@@ -156,22 +162,22 @@ def inside_slabs(
 ) -> Probability:
     """Return the probability that ``lower <= directions @ x <= upper`` in every row.
 
-    Slabs whose numbers are independent of all others give factors, pairs that are correlated a
-    quadrature; three and more that are correlated with each other are sampled.
+    Independent slabs are factors, and correlated pairs are integrated. Groups of three or more
+    correlated slabs are sampled.
 
     Args:
-        mean: (n,) of x.
-        covariance: (n, n) of x; it may be singular.
-        directions: (m, n) of any length.
-        lower: (m,); entries may be minus infinity.
-        upper: (m,); entries may be infinity.
-        seed: of the samples, should they be needed.
-        count: of the samples.
+        mean: (n,) mean of x.
+        covariance: (n, n) covariance of x; it may be singular.
+        directions: (m, n) directions of any length.
+        lower: (m,) lower bounds; entries may be minus infinity.
+        upper: (m,) upper bounds; entries may be infinity.
+        seed: seed of the samples, if any.
+        count: number of samples.
 
     Raises:
-        ConfigurationError: shapes that do not fit, or a lower bound above its upper one.
+        ConfigurationError: if shapes do not fit, or a lower bound exceeds its upper bound.
     """
-    centre, spread = _checked_gaussian(mean, covariance)
+    centre, spread = _gaussian_arrays(mean, covariance)
     rows = plain_numbers(directions, "directions")
     low, high = (np.atleast_1d(plain_numbers(bound, "bounds")) for bound in (lower, upper))
     if (
@@ -196,53 +202,53 @@ def inside_slabs(
 def _slabs(
     mean: Vector, covariance: Vector, low: Vector, high: Vector, *, seed: int, count: int
 ) -> Probability:
-    """Return the probability of a box, axes taken apart where nothing couples them."""
+    """Return the probability of a box, as a product over groups of correlated axes."""
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     floor = math.sqrt(_NOISE_FLOOR) * float(deviations.max(initial=0.0))
     exact = deviations <= floor
     if np.any((mean[exact] < low[exact]) | (mean[exact] > high[exact])):
         return Probability(0.0)
-    left = [int(i) for i in np.flatnonzero(~exact)]
+    remaining = [int(i) for i in np.flatnonzero(~exact)]
     scale = deviations[:, None] * deviations[None, :]
     correlation = np.divide(covariance, scale, out=np.zeros_like(covariance), where=scale > 0.0)
     first, last = (
         np.divide(bound - mean, deviations, out=np.zeros_like(mean), where=deviations > 0.0)
         for bound in (low, high)
     )
-    found = Probability(1.0)
-    while left:
-        group = _coupled(left, correlation)
-        left = [i for i in left if i not in group]
+    total = Probability(1.0)
+    while remaining:
+        group = _correlated_group(remaining, correlation)
+        remaining = [i for i in remaining if i not in group]
         if len(group) == 1:
-            part = Probability(_between(float(first[group[0]]), float(last[group[0]])))
+            part = Probability(_interval_probability(float(first[group[0]]), float(last[group[0]])))
         elif len(group) == 2:
             i, j = group
             part = _pair(float(correlation[i, j]), (first[i], last[i]), (first[j], last[j]))
         else:
-            own = correlation[np.ix_(group, group)]
-            inside = functools.partial(_all_between, first[group], last[group])
-            part = sampled_probability(np.zeros(len(group)), own, inside, seed=seed, count=count)
-        found = _both(found, part)
-    return found
+            block = correlation[np.ix_(group, group)]
+            inside = functools.partial(_is_inside, first[group], last[group])
+            part = sampled_probability(np.zeros(len(group)), block, inside, seed=seed, count=count)
+        total = _multiply(total, part)
+    return total
 
 
-def _all_between(lower: Vector, upper: Vector, samples: Vector) -> NDArray[np.bool_]:
+def _is_inside(lower: Vector, upper: Vector, samples: Vector) -> NDArray[np.bool_]:
     return np.asarray(((samples >= lower) & (samples <= upper)).all(axis=1))
 
 
-def _coupled(left: list[int], correlation: Vector) -> list[int]:
-    """Return the indices that are correlated with the first of those left, through others too; sorted."""
-    group, waiting = {left[0]}, [left[0]]
-    while waiting:
-        i = waiting.pop()
-        for j in left:
-            if j not in group and abs(float(correlation[i, j])) > _UNCORRELATED:
+def _correlated_group(indices: list[int], correlation: Vector) -> list[int]:
+    """Return the sorted indices that are correlated with the first, directly or indirectly."""
+    group, queue = {indices[0]}, [indices[0]]
+    while queue:
+        i = queue.pop()
+        for j in indices:
+            if j not in group and abs(float(correlation[i, j])) > _MIN_CORRELATION:
                 group.add(j)
-                waiting.append(j)
+                queue.append(j)
     return sorted(group)
 
 
-def _both(a: Probability, b: Probability) -> Probability:
+def _multiply(a: Probability, b: Probability) -> Probability:
     """Return the probability of two independent events."""
     order = list(ProbabilityMethod)
     method = max(a.method, b.method, key=order.index)
@@ -250,8 +256,8 @@ def _both(a: Probability, b: Probability) -> Probability:
     return Probability(a.value * b.value, method, error)
 
 
-def _between(first: float, last: float) -> float:
-    """Return the probability that a standard normal number lies between two; exact in both tails."""
+def _interval_probability(first: float, last: float) -> float:
+    """Return the probability of an interval of a standard normal number; exact in both tails."""
     if first > 0.0:
         first, last = -last, -first
     root = math.sqrt(2.0)
@@ -260,79 +266,80 @@ def _between(first: float, last: float) -> float:
     return 0.5 * (erf(last / root) - erf(first / root))
 
 
-def _pair(rho: float, one: tuple[float, float], two: tuple[float, float]) -> Probability:
-    """Return the probability that two standard normal numbers of a correlation lie in two intervals."""
-    rest = math.sqrt(max(0.0, (1.0 - rho) * (1.0 + rho)))
-    first, last = max(float(one[0]), -_REACH), min(float(one[1]), _REACH)
+def _pair(rho: float, range_a: tuple[float, float], range_b: tuple[float, float]) -> Probability:
+    """Return the probability that two correlated standard normal numbers lie in two intervals."""
+    deviation = math.sqrt(max(0.0, (1.0 - rho) * (1.0 + rho)))
+    first = max(float(range_a[0]), -_INTEGRATION_BOUND)
+    last = min(float(range_a[1]), _INTEGRATION_BOUND)
     if first >= last:
         return Probability(0.0)
-    if rest < 1e-7:  # one number in two scales: the intervals meet on a line
-        a, b = sorted((float(two[0]) / rho, float(two[1]) / rho))
+    if deviation < 1e-7:  # the numbers are proportional: the intervals intersect on a line
+        a, b = sorted((float(range_b[0]) / rho, float(range_b[1]) / rho))
+        if a >= range_a[1] or b <= range_a[0]:
+            return Probability(0.0)
         return Probability(
-            _between(max(a, float(one[0])), min(b, float(one[1])))
-            if a < one[1] and b > one[0]
-            else 0.0
+            _interval_probability(max(a, float(range_a[0])), min(b, float(range_a[1])))
         )
 
     def density(u: float) -> float:
-        return (
-            exp(-0.5 * u * u)
-            / math.sqrt(math.tau)
-            * _between((two[0] - rho * u) / rest, (two[1] - rho * u) / rest)
-        )
+        lower, upper = ((bound - rho * u) / deviation for bound in range_b)
+        return exp(-0.5 * u * u) / math.sqrt(math.tau) * _interval_probability(lower, upper)
 
-    edges = [edge / rho for edge in two if math.isfinite(edge)]
-    width = rest / abs(rho)
-    return _integral(
-        density, first, last, turns=[edge + k * width for edge in edges for k in (-6, -2, 0, 2, 6)]
-    )
+    edges = [edge / rho for edge in range_b if math.isfinite(edge)]
+    width = deviation / abs(rho)
+    breaks = [edge + k * width for edge in edges for k in (-6, -2, 0, 2, 6)]
+    return _integral(density, first, last, breaks=breaks)
 
 
 def _integral(
-    density: Callable[[float], float], first: float, last: float, *, turns: list[float]
+    density: Callable[[float], float], first: float, last: float, *, breaks: list[float]
 ) -> Probability:
     """Return an integral by Gauss-Legendre quadrature, in intervals of at most one unit.
 
-    ``turns`` are points at which the integrand is not smooth.
+    ``breaks`` are points at which the integrand is not smooth.
     """
-    points = [first, *(turn for turn in turns if first < turn < last), last]
+    points = [first, *(point for point in breaks if first < point < last), last]
     points += list(np.arange(math.ceil(first), last))
     edges = np.unique(np.clip(points, first, last))
 
     def total(nodes: int) -> float:
-        at, weights = _gauss_legendre(nodes)
+        abscissae, weights = _gauss_legendre(nodes)
         middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-        values = [density(x) for x in (middle[:, None] + half[:, None] * at).ravel().tolist()]
+        points = (middle[:, None] + half[:, None] * abscissae).ravel().tolist()
+        values = [density(x) for x in points]
         return dot(half, product(np.reshape(values, (len(half), nodes)), weights))
 
-    value = total(_NODES)
-    error = max(abs(value - total(_NODES // 2)), 1e-15)
+    value = total(_NODE_COUNT)
+    error = max(abs(value - total(_NODE_COUNT // 2)), 1e-15)
     return Probability(min(1.0, max(0.0, value)), ProbabilityMethod.QUADRATURE, error)
 
 
 @functools.cache
 def _gauss_legendre(count: int) -> tuple[Vector, Vector]:
-    """Return the nodes (count,) and weights (count,) of Gauss and Legendre on [-1, 1]; numpy's come from LAPACK."""
-    at = -circle((np.arange(count) + 0.75) * math.pi / (count + 0.5))[:, 0]
-    for _ in range(6):  # Newton's steps on the polynomial, by its recurrence
-        last, value = np.ones(count), at
+    """Return the (count,) nodes and (count,) weights of Gauss-Legendre quadrature on [-1, 1].
+
+    Those of numpy come from LAPACK, and are not reproducible.
+    """
+    nodes = -circle((np.arange(count) + 0.75) * math.pi / (count + 0.5))[:, 0]
+    for _ in range(6):  # Newton steps on the polynomial, by its recurrence
+        last, value = np.ones(count), nodes
         for n in range(2, count + 1):
-            last, value = value, ((2 * n - 1) * at * value - (n - 1) * last) / n
-        slope = count * (at * value - last) / (at * at - 1.0)
-        at = at - value / slope
-    return at, 2.0 / ((1.0 - at * at) * slope * slope)
+            last, value = value, ((2 * n - 1) * nodes * value - (n - 1) * last) / n
+        slope = count * (nodes * value - last) / (nodes * nodes - 1.0)
+        nodes = nodes - value / slope
+    return nodes, 2.0 / ((1.0 - nodes * nodes) * slope * slope)
 
 
 def angle_within(variance: float, limit: float, *, mean: float = 0.0) -> Probability:
-    """Return the probability that a turn about a fixed axis is at most ``limit`` either way; closed form.
+    """Return the probability that an angle lies in [-limit, limit]; closed form.
 
     Args:
-        variance: of the angle, rad^2.
-        limit: radians, not negative.
-        mean: radians.
+        variance: variance of the angle [rad^2].
+        limit: largest absolute angle, at least 0 [rad].
+        mean: mean of the angle [rad].
 
     Raises:
-        ConfigurationError: a negative variance or limit.
+        ConfigurationError: if the variance or the limit is negative.
     """
     if not variance >= 0.0 or not limit >= 0.0:
         raise ConfigurationError(
@@ -345,13 +352,13 @@ def clearance_at_least(distance: float, variance: float, *, margin: float = 0.0)
     """Return the probability that two bodies keep a margin, to first order; closed form.
 
     Args:
-        distance: metres between the bodies where both are expected, negative when they overlap.
-        variance: m^2 of the distance: that of the relative error along the normal at the nearest
-            points.
-        margin: metres that are to be kept.
+        distance: distance of the bodies at their mean poses, negative if they overlap [m].
+        variance: variance of the distance, from the relative error along the normal at the nearest
+            points [m^2].
+        margin: smallest accepted distance [m].
 
     Raises:
-        ConfigurationError: a negative variance.
+        ConfigurationError: if the variance is negative.
     """
     if not variance >= 0.0:
         raise ConfigurationError(f"a variance must not be negative, not {variance}")
@@ -366,19 +373,19 @@ def sampled_probability(
     seed: int,
     count: int = DEFAULT_SAMPLES,
 ) -> Probability:
-    """Return the share of samples of a Gaussian for which something holds.
+    """Return the fraction of samples of a Gaussian that satisfy a condition.
 
     Args:
-        mean: (n,).
-        covariance: (n, n), symmetric positive semi-definite.
-        holds: told (count, n) samples, answers (count,) booleans.
-        seed: of the samples; the same seed gives the same answer.
+        mean: (n,) mean.
+        covariance: (n, n) symmetric positive semi-definite covariance.
+        holds: returns (count,) booleans for (count, n) samples.
+        seed: seed of the samples; equal seeds give equal results.
         count: number of samples, at least 1.
 
     Raises:
-        ConfigurationError: shapes that do not fit, or no samples.
+        ConfigurationError: if shapes do not fit, or ``count`` is below 1.
     """
-    centre, spread = _checked_gaussian(mean, covariance)
+    centre, spread = _gaussian_arrays(mean, covariance)
     if count < 1:
         raise ConfigurationError(f"count must be at least 1, not {count}")
     variances, directions = eigen(spread)
@@ -390,19 +397,22 @@ def sampled_probability(
 
 
 def share_of(holds: NDArray[np.bool_]) -> Probability:
-    """Return the share of true values (count,) as a sampled probability."""
+    """Return the fraction of true values in (count,) booleans as a sampled probability."""
     count = len(holds)
     value = float(np.count_nonzero(holds)) / count
     error = max(math.sqrt(value * (1.0 - value) / count), 1.0 / count)
     return Probability(value, ProbabilityMethod.SAMPLED, error)
 
 
-def _checked_gaussian(mean: ArrayLike, covariance: ArrayLike) -> tuple[Vector, Vector]:
-    """Return a mean (n,) and a covariance (n, n) as arrays, the covariance symmetric; refuse what is none."""
-    centre, spread = (
-        np.atleast_1d(plain_numbers(mean, "mean")),
-        np.atleast_2d(plain_numbers(covariance, "covariance")),
-    )
+def _gaussian_arrays(mean: ArrayLike, covariance: ArrayLike) -> tuple[Vector, Vector]:
+    """Return an (n,) mean and an (n, n) symmetric covariance as arrays.
+
+    Raises:
+        ConfigurationError: if shapes do not fit, entries are not finite, or the covariance is not
+            symmetric positive semi-definite.
+    """
+    centre = np.atleast_1d(plain_numbers(mean, "mean"))
+    spread = np.atleast_2d(plain_numbers(covariance, "covariance"))
     if centre.ndim != 1 or spread.shape != (len(centre), len(centre)):
         raise ConfigurationError(
             f"a mean of shape {centre.shape} has no covariance of shape {spread.shape}"
@@ -431,18 +441,18 @@ def inside_ellipsoid(
     """Return the probability that a Gaussian point lies in an ellipse or ellipsoid.
 
     Args:
-        mean: (n,) of the point.
-        covariance: (n, n) of the point; it may be singular.
-        centre: (n,) of the ellipsoid.
-        axes: (n, n), its half axes as columns; orthogonal, of any length but zero. A ball of radius
-            r has ``r * I``.
-        seed: of the samples, should they be needed.
-        count: of the samples.
+        mean: (n,) mean of the point.
+        covariance: (n, n) covariance of the point; it may be singular.
+        centre: (n,) centre of the ellipsoid.
+        axes: (n, n) half axes as columns, orthogonal and not zero; ``r * I`` for a ball of
+            radius r.
+        seed: seed of the samples, if any.
+        count: number of samples.
 
     Raises:
-        ConfigurationError: shapes that do not fit, or half axes that are not orthogonal.
+        ConfigurationError: if shapes do not fit, or half axes are zero or not orthogonal.
     """
-    point, spread = _checked_gaussian(mean, covariance)
+    point, spread = _gaussian_arrays(mean, covariance)
     half_axes = plain_numbers(axes, "axes")
     middle = plain_numbers(centre, "centre")
     if half_axes.shape != spread.shape or middle.shape != point.shape:
@@ -474,11 +484,11 @@ def _in_ball(offset: Vector, variances: Vector, *, seed: int, count: int) -> Pro
         return Probability(float(room >= 0.0))
     if np.ptp(sigma2) <= 1e-12 * float(sigma2.max()):
         return Probability(float(_chi_square(np.array(room), mu, float(sigma2[0]))))
-    # the eigenvalues are in order, so what differs from equal others is at an end
-    for alone in (0, len(mu) - 1):
-        others = np.delete(np.arange(len(mu), dtype=np.intp), alone)
-        if np.ptp(sigma2[others]) <= 1e-12 * float(sigma2.max()):
-            return _of_revolution(room, mu, sigma2, alone=alone, others=others)
+    # The eigenvalues are sorted, so the one that differs from equal others is the first or last.
+    for axis in (0, len(mu) - 1):
+        equal_axes = np.delete(np.arange(len(mu), dtype=np.intp), axis)
+        if np.ptp(sigma2[equal_axes]) <= 1e-12 * float(sigma2.max()):
+            return _in_spheroid(room, mu, sigma2, axis=axis, equal_axes=equal_axes)
     return sampled_probability(
         mu,
         np.diag(sigma2),
@@ -488,41 +498,37 @@ def _in_ball(offset: Vector, variances: Vector, *, seed: int, count: int) -> Pro
     )
 
 
-def _of_revolution(
-    room: float, mu: Vector, sigma2: Vector, *, alone: int, others: NDArray[np.intp]
+def _in_spheroid(
+    room: float, mu: Vector, sigma2: Vector, *, axis: int, equal_axes: NDArray[np.intp]
 ) -> Probability:
-    """Integrate along the axis of revolution; across it the chi-square distribution is known."""
-    deviation, radius = math.sqrt(float(sigma2[alone])), math.sqrt(room)
-    centre = float(mu[alone])
-    first, last = (
-        max(-radius, centre - _REACH * deviation),
-        min(radius, centre + _REACH * deviation),
-    )
+    """Integrate the chi-square distribution of cross-sections along the axis of revolution."""
+    deviation, radius = math.sqrt(float(sigma2[axis])), math.sqrt(room)
+    centre = float(mu[axis])
+    first = max(-radius, centre - _INTEGRATION_BOUND * deviation)
+    last = min(radius, centre + _INTEGRATION_BOUND * deviation)
     if first >= last:
         return Probability(0.0)
+    cross_mu, cross_variance = mu[equal_axes], float(sigma2[equal_axes[0]])
 
-    # x = radius sin(angle): the root at the poles becomes smooth
+    # The substitution x = radius sin(angle) makes the integrand smooth at the poles.
     def density(angle: float) -> float:
         x = radius * sin(angle)
-        across = float(_chi_square(np.array(room - x * x), mu[others], float(sigma2[others[0]])))
+        across = float(_chi_square(np.array(room - x * x), cross_mu, cross_variance))
         scaled = (x - centre) / deviation
-        return (
-            exp(-0.5 * scaled * scaled)
-            / (deviation * math.sqrt(math.tau))
-            * across
-            * radius
-            * cos(angle)
-        )
+        normal = exp(-0.5 * scaled * scaled) / (deviation * math.sqrt(math.tau))
+        return normal * across * radius * cos(angle)
 
     ends = [asin(max(-1.0, min(1.0, x / radius))) for x in (first, last)]
-    turns = [asin(x / radius) for k in range(-8, 9) if abs(x := centre + k * deviation) < radius]
-    return _integral(density, ends[0], ends[1], turns=turns)
+    breaks = [asin(x / radius) for k in range(-8, 9) if abs(x := centre + k * deviation) < radius]
+    return _integral(density, ends[0], ends[1], breaks=breaks)
 
 
 def _chi_square(room: Vector, mu: Vector, sigma2: float) -> Vector:
-    """Return the probability that normal numbers of one variance have a sum of squares of at most ``room``."""
+    """Return the probability of a sum of squares of at most ``room``, for one variance."""
     from scipy.stats import chi2, ncx2
 
-    at = np.maximum(room, 0.0) / sigma2
+    bound = np.maximum(room, 0.0) / sigma2
     excess = dot(mu, mu) / sigma2
-    return np.asarray(ncx2.cdf(at, len(mu), excess) if excess > 1e-12 else chi2.cdf(at, len(mu)))
+    if excess > 1e-12:
+        return np.asarray(ncx2.cdf(bound, len(mu), excess))
+    return np.asarray(chi2.cdf(bound, len(mu)))

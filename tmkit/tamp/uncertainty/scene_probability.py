@@ -1,16 +1,16 @@
 """Probabilities of geometric facts about frames in a scene.
 
-Semantics of domains that plan under uncertainty ask these functions: ``P(on(a, b)) >= 0.95`` is
-``stands_on(scene, "a", "b", q=q).is_at_least(0.95)``. Each takes the covariance of a relative pose
-from the scene, in which common errors cancel (:meth:`SceneGraph.gaussian_pose`), and the rest from
-:mod:`tmkit.tamp.uncertainty.probability`. What is not linear enough is sampled from the scene,
-seeded.
+Semantics of domains that plan under uncertainty call these functions: ``P(on(a, b)) >= 0.95`` is
+``stands_on(scene, "a", "b", q=q).is_at_least(0.95)``. Each function reads the covariance of a
+relative pose from the scene, in which common errors cancel (:meth:`SceneGraph.gaussian_pose`). It
+then evaluates :mod:`tmkit.tamp.uncertainty.probability`. Strongly nonlinear cases are sampled from
+the scene with a seed.
 
-:func:`sample_scene` goes the other way: it draws one exact scene from all that an uncertain one
-holds possible, for simulating what comes of a plan.
+:func:`sample_scene` draws one exact scene from the distribution of an uncertain one, to simulate
+the execution of a plan.
 
-Invariants: the same arguments give the same bits. First order, unless the answer says that it was
-    sampled.
+Invariants: equal arguments give bitwise equal results, of first order unless their method is
+    sampling.
 """
 
 from __future__ import annotations
@@ -39,8 +39,11 @@ from tmkit.tamp.uncertainty.probability import (
     share_of,
 )
 
-_SAMPLES = 20_000
-_EXACT_TURN = 1e-16  # rad^2 of a turn that counts as none
+_SAMPLE_COUNT = 20_000
+"""Number of sampled poses."""
+
+_MAX_EXACT_VARIANCE = 1e-16
+"""Variance of a rotation up to which it counts as exact [rad^2]."""
 
 
 def point_distribution(
@@ -51,22 +54,23 @@ def point_distribution(
     q: Configuration | None = None,
     point: ArrayLike = (0.0, 0.0, 0.0),
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean (3,) and covariance (3, 3) of a point of one frame in another, to first order.
+    """Return the (3,) mean and (3, 3) covariance of a point of one frame in another, to first order.
 
     Args:
-        scene: the scene.
-        frame: the frame whose point it is.
-        relative_to: the frame in whose axes the answer is; the root of its tree if omitted.
-        q: (n_joints,) configuration; may be omitted if no joint is on the path.
-        point: (3,) metres, in the frame.
+        scene: scene.
+        frame: frame of the point.
+        relative_to: frame whose axes the result uses. Defaults to the root of its tree.
+        q: (n_joints,) configuration. Optional if no joint is on the path.
+        point: (3,) point, in the frame [m].
     """
-    known = scene.gaussian_pose(frame, relative_to=relative_to, q=q)
-    at = plain_numbers(point, "point")
-    rotation = known.mean.rotation
-    x, y, z = at
-    across = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    jacobian = product(rotation, np.hstack([np.eye(3), -across]))
-    return np.asarray(known.mean.apply(at)), product(jacobian, known.covariance, jacobian.T)
+    pose = scene.gaussian_pose(frame, relative_to=relative_to, q=q)
+    coordinates = plain_numbers(point, "point")
+    rotation = pose.mean.rotation
+    x, y, z = coordinates
+    skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    jacobian = product(rotation, np.hstack([np.eye(3), -skew]))
+    covariance = product(jacobian, pose.covariance, jacobian.T)
+    return np.asarray(pose.mean.apply(coordinates)), covariance
 
 
 def point_inside(
@@ -82,13 +86,13 @@ def point_inside(
     """Return the probability that a point of one frame lies in a box along the axes of another.
 
     Args:
-        scene: the scene.
-        frame: the frame whose point it is.
-        relative_to: the frame of the box; the root of its tree if omitted.
-        lower: (3,) metres, lower corner; minus infinity for none.
-        upper: (3,) metres, upper corner; infinity for none.
-        q: (n_joints,) configuration; may be omitted if no joint is on the path.
-        point: (3,) metres, in the frame.
+        scene: scene.
+        frame: frame of the point.
+        relative_to: frame of the box. Defaults to the root of its tree.
+        lower: (3,) lower corner; entries may be minus infinity [m].
+        upper: (3,) upper corner; entries may be infinity [m].
+        q: (n_joints,) configuration. Optional if no joint is on the path.
+        point: (3,) point, in the frame [m].
     """
     mean, covariance = point_distribution(scene, frame, relative_to=relative_to, q=q, point=point)
     return inside_box(mean, covariance, lower=lower, upper=upper)
@@ -97,19 +101,19 @@ def point_inside(
 def stands_on(
     scene: SceneGraph, object: str, support: str, *, q: Configuration | None = None
 ) -> Probability:
-    """Return the probability that the middle of an object is above the top of what it stands on.
+    """Return the probability that the origin of an object is above the top of its support.
 
-    The top is the rectangle around the support's collision shapes; how high and how upright the
-    object stands is not asked.
+    The top is the rectangle around the support's collision shapes. Height and tilt of the object
+    are ignored.
 
     Args:
-        scene: the scene.
+        scene: scene.
         object: frame of the object.
-        support: frame of what it stands on.
-        q: (n_joints,) configuration; may be omitted if no joint is on the path.
+        support: frame of the support.
+        q: (n_joints,) configuration. Optional if no joint is on the path.
 
     Raises:
-        SceneError: the support has no collision shape.
+        SceneError: if the support has no collision shape.
     """
     lower, upper = shape_bounds(scene, support)
     mean, covariance = point_distribution(scene, object, relative_to=support, q=q)
@@ -126,45 +130,47 @@ def footprint_inside(
     q: Configuration | None = None,
     seed: int = 0,
 ) -> Probability:
-    """Return the probability that the whole of an object lies above a rectangle along the axes of a frame.
+    """Return the probability that a whole object lies above a rectangle along the axes of a frame.
 
-    When the object's turn is exact the rectangle shrinks by the object's extent, which leaves a
-    closed form or a quadrature. When it is not, poses are sampled.
+    If the rotation of the object is exact, the rectangle shrinks by the extent of the object, which
+    gives a closed form or a quadrature. Otherwise, poses are sampled.
 
     Args:
-        scene: the scene.
-        object: frame of the object; the box around its collision shapes counts.
-        relative_to: the frame of the rectangle; the root of its tree if omitted.
-        lower: (2,) metres, lower corner in x and y of ``relative_to``.
-        upper: (2,) metres, upper corner.
-        q: (n_joints,) configuration; may be omitted if no joint is on the path.
-        seed: of the samples.
+        scene: scene.
+        object: frame of the object, whose extent is the box around its collision shapes.
+        relative_to: frame of the rectangle. Defaults to the root of its tree.
+        lower: (2,) lower corner, in x and y of ``relative_to`` [m].
+        upper: (2,) upper corner [m].
+        q: (n_joints,) configuration. Optional if no joint is on the path.
+        seed: seed of the samples, if any.
 
     Raises:
-        SceneError: the object has no collision shape.
+        SceneError: if the object has no collision shape.
     """
     bounds = np.array(shape_bounds(scene, object))
     corners = np.array(
         [[x, y, z] for x in bounds[:, 0] for y in bounds[:, 1] for z in bounds[:, 2]]
     )
     low, high = plain_numbers(lower, "lower"), plain_numbers(upper, "upper")
-    known = scene.gaussian_pose(object, relative_to=relative_to, q=q)
-    if float(np.max(np.diag(known.covariance)[3:])) <= _EXACT_TURN:
-        offsets = product(corners, known.mean.rotation.T)
+    pose = scene.gaussian_pose(object, relative_to=relative_to, q=q)
+    if float(np.max(np.diag(pose.covariance)[3:])) <= _MAX_EXACT_VARIANCE:
+        offsets = product(corners, pose.mean.rotation.T)
         mean, covariance = point_distribution(scene, object, relative_to=relative_to, q=q)
         low, high = low - offsets[:, :2].min(axis=0), high - offsets[:, :2].max(axis=0)
         if np.any(low > high):
             return Probability(0.0)
         return inside_box(mean[:2], covariance[:2, :2], lower=low, upper=high)
-    poses = sample_poses(scene, object, relative_to=relative_to, count=_SAMPLES, seed=seed, q=q)
-    inside = np.ones(_SAMPLES, dtype=bool)
-    for x, y in (_points(poses, corner)[:, :2].T for corner in corners):
+    poses = sample_poses(
+        scene, object, relative_to=relative_to, count=_SAMPLE_COUNT, seed=seed, q=q
+    )
+    inside = np.ones(_SAMPLE_COUNT, dtype=bool)
+    for x, y in (_transform_point(poses, corner)[:, :2].T for corner in corners):
         inside &= (x >= low[0]) & (x <= high[0]) & (y >= low[1]) & (y <= high[1])
     return share_of(inside)
 
 
-def _points(poses: NDArray[np.float64], point: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a point (3,) at each of several poses (count, 7)."""
+def _transform_point(poses: NDArray[np.float64], point: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the (count, 3) images of a (3,) point under (count, 7) poses."""
     vector, scalar = poses[:, 3:6], poses[:, 6:7]
     twice = 2.0 * np.cross(vector, point)
     return np.asarray(poses[:, :3] + point + scalar * twice + np.cross(vector, twice))
@@ -180,18 +186,17 @@ def pose_probability(
     q: Configuration | None = None,
     seed: int = 0,
 ) -> Probability:
-    """Return the probability that a pose is as expected within tolerances: that a hand finds what it reaches for.
+    """Return the probability that the error of a pose is within tolerances, as for a grasp.
 
     Args:
-        scene: the scene.
-        frame: the frame whose pose it is.
-        relative_to: the frame from which it is reached for, such as the base of an arm; the root of
-            its tree if omitted.
-        directions: (m, 6) rows that take the error [rho, theta], in metres and radians in the axes
-            of the frame, to a number.
-        tolerances: (m,) greatest absolute value of each number, metres or radians.
-        q: (n_joints,) configuration; may be omitted if no joint is on the path.
-        seed: of the samples, should they be needed.
+        scene: scene.
+        frame: frame with the pose.
+        relative_to: reference frame, such as the base of an arm. Defaults to the root of its tree.
+        directions: (m, 6) rows that map the error [rho, theta], in the axes of the frame [m, rad],
+            to a number.
+        tolerances: (m,) largest absolute value of each number [m or rad].
+        q: (n_joints,) configuration. Optional if no joint is on the path.
+        seed: seed of the samples, if any.
     """
     limits = plain_numbers(tolerances, "tolerances")
     covariance = scene.gaussian_pose(frame, relative_to=relative_to, q=q).covariance
@@ -209,15 +214,16 @@ def turned_within(
     axis: ArrayLike | None = None,
     q: Configuration | None = None,
 ) -> Probability:
-    """Return the probability that a frame is turned by at most ``limit`` from where it is expected.
+    """Return the probability that the rotation error of a frame is at most ``limit``.
 
     Args:
-        scene: the scene.
-        frame: the frame whose pose it is.
-        relative_to: the frame that it is relative to; the root of its tree if omitted.
-        limit: radians.
-        axis: (3,) in the frame: the turn about this axis alone counts; the whole turn by default.
-        q: (n_joints,) configuration; may be omitted if no joint is on the path.
+        scene: scene.
+        frame: frame with the pose.
+        relative_to: reference frame. Defaults to the root of its tree.
+        limit: largest angle [rad].
+        axis: (3,) axis, in the frame, about which rotation counts. By default, the angle of the
+            whole rotation counts.
+        q: (n_joints,) configuration. Optional if no joint is on the path.
     """
     turn = scene.gaussian_pose(frame, relative_to=relative_to, q=q).covariance[3:, 3:]
     if axis is None:
@@ -236,22 +242,23 @@ def clears_at(
     frame_b: str,
     margin: float = 0.0,
 ) -> Probability:
-    """Return the probability that two frames keep a margin at a configuration, to first order; closed form.
+    """Return the probability that two frames keep a margin at a configuration, to first order.
 
-    The distance varies with the relative error of the two along the normal at their nearest points.
+    The distance varies with the relative error of the two along the normal at their nearest points,
+    which gives a closed form.
 
     Args:
-        scene: the scene of ``world``.
-        world: where distances are asked for.
+        scene: scene of ``world``.
+        world: collision world, which computes distances.
         q: (n_joints,) configuration.
-        frame_a: a frame with collision shapes.
-        frame_b: another.
-        margin: metres that are to be kept.
+        frame_a: frame with collision shapes.
+        frame_b: other frame with collision shapes.
+        margin: smallest accepted distance [m].
     """
-    found = _distance_and_maps(scene, world, q, frame_a, frame_b)
-    if found is None:
+    noisy_distance = _distance_and_maps(scene, world, q, frame_a, frame_b)
+    if noisy_distance is None:
         return Probability(1.0)
-    distance, maps = found
+    distance, maps = noisy_distance
     return clearance_at_least(distance, sum(dot(row, row) for row in maps.values()), margin=margin)
 
 
@@ -263,28 +270,27 @@ def clears_along(
     pairs: Sequence[tuple[str, str]],
     margin: float = 0.0,
     seed: int = 0,
-    count: int = _SAMPLES,
+    count: int = _SAMPLE_COUNT,
 ) -> Probability:
-    """Return the probability that pairs of frames keep a margin along a path: at all of its configurations.
+    """Return the probability that pairs of frames keep a margin at all configurations of a path.
 
     Each distance is linear in the noise sources, so one sample of the sources is one world for the
-    whole path: a corridor is not met by a new error at each step. With a single distance the answer
-    is a closed form.
+    whole path, with the same error at each configuration. A single distance has a closed form.
 
     Args:
-        scene: the scene of ``world``.
-        world: where distances are asked for.
-        path: (k, n_joints) configurations, as close together as the answer is to be fine.
-        pairs: the frames to keep apart.
-        margin: metres that are to be kept.
-        seed: of the samples.
-        count: of the samples.
+        scene: scene of ``world``.
+        world: collision world, which computes distances.
+        path: (k, n_joints) configurations, whose spacing is the resolution of the result.
+        pairs: pairs of frames.
+        margin: smallest accepted distance [m].
+        seed: seed of the samples.
+        count: number of samples.
     """
     rows = [
-        found
+        row
         for q in path
         for a, b in pairs
-        if (found := _distance_and_maps(scene, world, q, a, b)) is not None
+        if (row := _distance_and_maps(scene, world, q, a, b)) is not None
     ]
     if not rows:
         return Probability(1.0)
@@ -315,24 +321,27 @@ def clears_along(
 def _distance_and_maps(
     scene: SceneGraph, world: CollisionWorld, q: Configuration, frame_a: str, frame_b: str
 ) -> tuple[float, dict[NoiseSource, NDArray[np.float64]]] | None:
-    """Return the distance of two frames and how it varies with each source; None when they do not count as a pair."""
+    """Return the distance of two frames and its derivative by each noise source.
+
+    The result is None if the world does not check the pair.
+    """
     contact = world.distance(frame_a, frame_b, q)
     if contact is None:
         return None
     root = scene.root(frame_a)
     normal = np.asarray(contact.normal, dtype=float)
     maps: dict[NoiseSource, NDArray[np.float64]] = {}
-    # the normal leads from the first to the second
+    # The normal points from the first frame to the second.
     first, second = ((frame_a, -1.0), (frame_b, 1.0))
     for (frame, sign), point in ((first, contact.point_a), (second, contact.point_b)):
         noise = path_noise(scene, frame, relative_to=root, q=q)
         if noise is None:
             continue
         root_from_frame = scene.pose(frame, relative_to=root, q=q)
-        # the normal in the axes of the frame
-        turned = root_from_frame.inverse().rotate(sign * normal)
-        at = root_from_frame.inverse().apply(np.asarray(point, dtype=float))
-        row = np.concatenate([turned, np.cross(at, turned)])
+        # Normal and point in the axes of the frame.
+        local_normal = root_from_frame.inverse().rotate(sign * normal)
+        local_point = root_from_frame.inverse().apply(np.asarray(point, dtype=float))
+        row = np.concatenate([local_normal, np.cross(local_point, local_normal)])
         for source in noise.sources:
             maps[source] = maps.get(source, np.zeros(source.dimension)) + product(
                 row, noise.map(source)
@@ -341,40 +350,37 @@ def _distance_and_maps(
 
 
 def sample_scene(scene: SceneGraph, *, seed: int) -> SceneGraph:
-    """Return one exact scene drawn from all that an uncertain scene holds possible.
+    """Return one exact scene drawn from the distribution of an uncertain scene.
 
-    Every noise source is drawn once and moves each frame that it reaches, so what is correlated
-    stays so. Joint noise is drawn too: it moves the frame behind its joint. So are twists.
+    Every noise source is drawn once and moves each frame that depends on it, which preserves
+    correlations. Joint noise, which moves the frame behind its joint, and twists are drawn too.
 
     Args:
-        scene: the uncertain scene.
-        seed: the same seed gives the same world.
+        scene: uncertain scene.
+        seed: seed of the draw; equal seeds give equal scenes.
     """
     random = np.random.default_rng(seed)
-    drawn: dict[NoiseSource, NDArray[np.float64]] = {}
+    samples: dict[NoiseSource, NDArray[np.float64]] = {}
 
-    def drawn_error(noise: EdgeNoise | None) -> NDArray[np.float64]:
+    def draw_error(noise: EdgeNoise | None) -> NDArray[np.float64]:
         error = np.zeros(6)
         if noise is None:
             return error
         for source in noise.sources:
-            if source not in drawn:
-                drawn[source] = random.standard_normal(source.dimension)
-            error += product(noise.map(source), drawn[source])
+            if source not in samples:
+                samples[source] = random.standard_normal(source.dimension)
+            error += product(noise.map(source), samples[source])
         return error
 
     with scene.edit() as edit:
         for frame in scene.noisy_frames:
-            edit.set_pose(
-                frame, scene.local_pose(frame) @ Pose.exp(drawn_error(scene.noise(frame)))
-            )
+            error = Pose.exp(draw_error(scene.noise(frame)))
+            edit.set_pose(frame, scene.local_pose(frame) @ error)
             edit.set_covariance(frame, None)
         for frame in scene.twist_frames:
             edge = scene.twist_edge(frame)
             if edge is not None:
                 edit.set_twist(
-                    frame,
-                    edge[1] + drawn_error(twist_noise(scene, frame)),
-                    relative_to_body=edge[0],
+                    frame, edge[1] + draw_error(twist_noise(scene, frame)), relative_to_body=edge[0]
                 )
     return edit.finish()

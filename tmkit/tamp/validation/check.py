@@ -1,4 +1,4 @@
-"""Validating a plan: everything is computed again, at finer steps than the planner's.
+"""Validation of a plan, which recomputes all conditions at finer steps than the planner.
 
 The checker trusts only the first scene, the arms and the goal. It derives the states from the scene
 versions and validates the actions by the domain. It follows every segment from where the last one
@@ -7,12 +7,11 @@ and 1 mm of tool travel. It checks the grasps. :mod:`segment_rules` proves that 
 only where it is part of handling an object. The timing of motions is checked where the plan keeps
 it (:mod:`timing_check`).
 
-A check says that the plan is valid *in its scene*. Whether that is the scene that somebody has is
-told where the caller gives one to compare with; the pairs that overlap because the scene allows it
-are told as assumptions.
+A plan is valid *in its scene*. That scene is compared with the caller's only if the caller passes
+one. Pairs that overlap because the scene allows it are listed as assumptions.
 
-Invariants: :attr:`ValidationReport.is_valid` is true only when no problem was found; all problems
-are listed, not just the first, up to one after which the rest has no meaning.
+Invariants: :attr:`ValidationReport.is_valid` is true only if there is no problem; all problems are
+listed, up to one after which further checks are impossible.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ from tmkit.tamp.domains.loading import PythonDomain, load_plan_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.progress import ValidationProgress
-from tmkit.tamp.validation.prune_observations import broken_promises
+from tmkit.tamp.validation.prune_observations import effect_faults
 from tmkit.tamp.validation.schedule_check import schedule_faults
 from tmkit.tamp.validation.segment_rules import (
     LOADED,
@@ -63,29 +62,40 @@ from tmkit.tamp.validation.segment_rules import (
 )
 from tmkit.tamp.validation.timing_check import timing_faults
 
-_JOIN_TOLERANCE = 1e-9  # radians: consecutive segments share an end
-_LONGEST_PATH = 1000.0  # radians or metres of one segment
-_GRASP_TOLERANCE = 1e-5  # metres and radians: what the hand takes does not move
-_SUPPORT_TOLERANCE = 0.002  # metres between what is let go and what it settles on
-# radians or metres between the configurations at which overlaps are looked for
+_JOIN_TOLERANCE = 1e-9
+"""Largest difference between the ends of consecutive segments [rad or m]."""
+
+_LONGEST_PATH = 1000.0
+"""Largest length of a segment [rad or m]."""
+
+_GRASP_TOLERANCE = 1e-5
+"""Largest motion of an object at a grasp [m or rad]."""
+
+_SUPPORT_TOLERANCE = 0.002
+"""Largest distance between a released object and its support [m]."""
+
 _OVERLAP_STEP = 0.05
-_SHOWN_PAIRS = 3  # pairs of a robot's own links that are named
-_RELEASE_TOLERANCE = 1e-4  # metres and radians: inverse kinematics brings it so near to its place
+"""Largest step between the configurations at which overlaps are computed [rad or m]."""
+
+_SHOWN_PAIRS = 3
+"""Number of pairs of an arm's links in an assumption."""
+
+_RELEASE_TOLERANCE = 1e-4
+"""Largest motion of an object at a release, an error of inverse kinematics [m or rad]."""
 
 
 @dataclass(frozen=True)
 class ValidationReport(Report):
-    """What a check found.
+    """Result of the validation of a plan.
 
     Attributes:
-        problems: every problem in words; none when the plan holds.
-        actions: number of actions checked.
-        segments: number of segments checked.
-        configurations: number of configurations checked for collision.
-        assumptions: in words, what the validity rests on that was not checked. It is the plan's own
-            scene, unless the caller gave one to compare with. It is pairs of frames that overlap
-            because the scene allows it. It is timings of the file that are not used, since they do
-            not fit the paths.
+        problems: descriptions of all problems; empty for a valid plan.
+        actions: number of checked actions.
+        segments: number of checked segments.
+        configurations: number of configurations checked for collisions.
+        assumptions: descriptions of unchecked assumptions: the plan's scene, unless it was
+            compared with the caller's; pairs of frames that overlap because the scene allows it;
+            and timings of the file that are ignored, since they do not fit the paths.
     """
 
     problems: tuple[str, ...]
@@ -110,23 +120,21 @@ def validate_plan(
     robot: Robots | None = None,
     on_progress: Callable[[ValidationProgress], None] | None = None,
 ) -> ValidationReport:
-    """Recompute everything and say whether a plan holds, and what is wrong with it.
+    """Validate a plan, and return all its problems.
 
     Args:
-        plan: the plan.
-        domain: name, folder or PDDL file of the domain, or a domain built in Python, when it is not
-            the a built-in one that the plan names.
-        semantics: name, folder or file of the semantics, when the plan was made with some of their
-            own that are not ours.
-        scene: the caller's scene at the start; every difference of the plan's from it is a problem.
-        robot: the caller's arms; likewise.
-        on_progress: called before each action is checked, and at the end.
+        plan: plan.
+        domain: name, folder or PDDL file of the domain, or a domain built in Python. Required if
+            the plan's domain is not built in.
+        semantics: name, folder or file of the semantics. Required if they are not built in.
+        scene: caller's scene at the start; each difference of the plan's scene is a problem.
+        robot: caller's arms; each difference of the plan's arms is a problem.
+        on_progress: called before the check of each action, and at the end.
 
     Raises:
-        MissingFileError: the domain is not there.
-        TaskError: the plan's goal is none in the domain's predicates, or the values of functions
-            are none.
-        SceneError: the plan's first scene cannot be told in the domain's predicates.
+        MissingFileError: if the domain does not exist.
+        TaskError: if the plan's goal is not valid in the domain, or values of functions are not.
+        SceneError: if the domain's predicates cannot describe the plan's first scene.
     """
     check_argument(plan, Plan, "plan", function="validate_plan", hint=plan_hint(plan))
     domain_of_plan = load_plan_domain(plan, domain, semantics)
@@ -170,7 +178,7 @@ def _assumptions(plan: Plan, scene: SceneGraph | None) -> Iterator[str]:
         )
     try:
         yield from _allowed_overlaps(plan)
-    except TmkitError:  # it speaks of what is not there, which is a problem already
+    except TmkitError:  # a missing frame or joint, which is a problem already
         return
 
 
@@ -222,7 +230,7 @@ class _Check:
             try:
                 scene, q = self._check_step(step, scene, q, where)
             except TmkitError as error:
-                # it speaks of what is not there; what follows has no meaning
+                # A frame or joint is missing, so further checks are impossible.
                 self.problems.append(f"{where}: {error}")
                 return
         for goal in self.plan.continuous_goals:
@@ -282,11 +290,11 @@ class _Check:
             where = f"by the domain: step {number} of {len(self.plan.steps)}, {step.action}"
             try:
                 after = self.domain.state(step.scene, types, step.q)
-                broken = broken_promises(state, step, after, problem=problem, domain=self.domain)
+                faults = effect_faults(state, step, after, problem=problem, domain=self.domain)
             except TmkitError as error:
                 self.problems.append(f"{where}: {error}")
                 return
-            self.problems.extend(f"{where}: {words}" for words in broken)
+            self.problems.extend(f"{where}: {fault}" for fault in faults)
             state = after
         if not problem.holds(state, problem.goal):
             self.problems.append("by the domain: the goal is not reached")
@@ -464,7 +472,7 @@ class _Check:
         arm: Manipulator,
         where: str,
     ) -> None:
-        """What changes hands stays where it is; a grasp is one, and what is released rests on its new parent."""
+        """Check that an object keeps its pose, a grasp has contact, and a release has support."""
         root = scene.root(change.frame)
         after = scene.reparent(change.frame, change.parent, pose=change.pose)
         metres, radians = scene.pose(change.frame, relative_to=root, q=q).distance(
@@ -491,7 +499,7 @@ class _Check:
             self.problems.append(f"{where}: '{change.frame}' is let go {apart}")
 
     def _check_rest(self, scene: SceneGraph, q: Configuration, where: str) -> None:
-        """The whole scene, still objects included, is free of collision without margin, and what is held, is held."""
+        """Check the whole scene for collisions without margin, and the grasps of held objects."""
         world = self.rules.check_world(
             scene, self.rules.allowed_contacts(scene, contact_object=self.rules.held_object(scene))
         )
@@ -506,7 +514,7 @@ class _Check:
 
 
 def _length(path: Configuration) -> float:
-    """Return how far along a path its fastest joints move, radians or metres."""
+    """Return the length of a path in the largest joint motion of each part [rad or m]."""
     return float(np.sum(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0)))
 
 
@@ -531,7 +539,7 @@ def _require_own_joints(segment: Segment, arm: Manipulator) -> None:
 
 
 def _scene_differences(plan: Plan, scene: SceneGraph | None, robot: Robots | None) -> Iterator[str]:
-    """Yield what differs between a plan's scene and arms and the caller's; None of these is not compared."""
+    """Yield the differences between a plan's scene and arms and the caller's, unless None."""
     if scene is not None:
         yield from _frame_differences(plan.scene, with_shapes_of(scene, plan.scene))
     if robot is None:
@@ -595,10 +603,9 @@ def _parts(name: str, plan: SceneGraph, own: SceneGraph) -> str:
 
 
 def _allowed_overlaps(plan: Plan) -> Iterator[str]:
-    """Yield which pairs overlap at the start or along the paths, because the plan's scene allows them.
+    """Yield the allowed pairs that overlap at the start or along the paths.
 
-    Pairs of links next to each other are omitted. The paths are looked at every 0.05 radians or
-    metres.
+    Pairs of adjacent links are omitted. The paths are sampled every :data:`_OVERLAP_STEP`.
     """
     pairs = {
         (first, second): reason
@@ -636,7 +643,7 @@ def _allowed_overlaps(plan: Plan) -> Iterator[str]:
 
 
 def _motions(plan: Plan) -> Iterator[tuple[str, SceneGraph, Configuration]]:
-    """Yield the start and every segment: where it is in words, the scene version, and configurations (k, n_joints)."""
+    """Yield the description, scene version and (k, n_joints) configurations of all motions."""
     scene, q = plan.scene, plan.q
     yield "at the start", scene, q[None]
     for number, step in enumerate(plan.steps, start=1):

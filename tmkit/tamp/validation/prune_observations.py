@@ -1,15 +1,15 @@
-"""Leaving out what an uncertain scene does not need: looks, and what moves nothing.
+"""Removal of superfluous observations and other steps without motion from a plan.
 
-The task planner sees only what actions promise; how probable things are the scenes say, once there
-are motions. An expected look moves no mean, so motions stay what they are when it is omitted. So
-each step without a motion is left out on trial, and the scenes are made anew. If every action finds
-what it needs, brings about what it promises, and the goal holds at the end, the step was not
-needed. This is the action elimination of Nakhost and Mueller ("Action elimination and plan
-neighborhood graph search", 2010) on scenes instead of facts.
+The task planner uses only the effects of actions; probabilities follow from the scenes, once
+motions exist. An expected observation does not change the mean of a pose, so its removal leaves
+motions unchanged. Each step without a motion is removed on trial, and the scenes are recomputed. The
+step is superfluous if the preconditions and effects of all other actions, and the goal, still hold.
+This is the action elimination of Nakhost and Mueller ("Action elimination and plan neighborhood
+graph search", 2010) on scenes instead of facts.
 
-Invariants: motions do not change; what comes back passes the same check as what went in. A look for
-which the arm moves is not omitted, because the motion after it begins where it ends. Quadratic in
-the number of steps.
+Invariants: motions do not change; the result passes the same validation as the argument. An
+observation with arm motion stays, because the next motion starts at its end. Quadratic in the
+number of steps.
 """
 
 from __future__ import annotations
@@ -31,35 +31,39 @@ def prune_observations(
     problem: Problem,
     domain: PlanningDomain,
 ) -> tuple[PlanStep, ...]:
-    """Return a plan's steps without those that move nothing and are not needed.
+    """Return the steps of a plan without superfluous steps that have no motion.
 
     Args:
-        domain: the domain; where it has no probabilistic predicates, all steps stay.
+        steps: steps of a valid plan.
+        scene: scene before the first step.
+        q: (n_joints,) configuration before the first step.
+        problem: planning problem.
+        domain: domain. Without probabilistic predicates, all steps stay.
     """
-    kept = tuple(steps)
+    pruned = tuple(steps)
     if not domain.probabilistic_predicates:
-        return kept
+        return pruned
     index = 0
-    while index < len(kept):
-        shorter = None
-        if not kept[index].segments:
-            before = kept[index - 1] if index else None
-            at = (scene, q) if before is None else (before.scene, before.q)
-            shorter = _followed(kept[index + 1 :], *at, problem, domain)
-        if shorter is None:
+    while index < len(pruned):
+        rest = None
+        if not pruned[index].segments:
+            start_scene, start_q = scene, q
+            if index:
+                start_scene, start_q = pruned[index - 1].scene, pruned[index - 1].q
+            rest = _recompute(pruned[index + 1 :], start_scene, start_q, problem, domain)
+        if rest is None:
             index += 1
         else:
-            kept = (*kept[:index], *shorter)
-    return kept
+            pruned = (*pruned[:index], *rest)
+    return pruned
 
 
-def broken_promises(
+def effect_faults(
     before: State, step: PlanStep, after: State, *, problem: Problem, domain: PlanningDomain
 ) -> list[str]:
-    """Return what the scene after a step lacks of what the domain promises, or has beyond it.
+    """Return the differences between the derived state after a step and the effects of its action.
 
-    What is a matter of probability may be there beyond them, and may cease to hold unless the
-    action promises it.
+    Probabilistic facts may hold in addition, and may cease to hold unless the action adds them.
     """
     if failed := problem.why_not(before, step.action):
         return [f"{formula} does not hold" for formula in failed]
@@ -70,19 +74,22 @@ def broken_promises(
         for fact in difference.missing
         if fact.predicate not in probabilistic or fact not in before
     )
-    beyond = (fact for fact in difference.unexpected if fact.predicate not in probabilistic)
-    return [*(f"missing {fact}" for fact in missing), *(f"unexpected {fact}" for fact in beyond)]
+    excess = (fact for fact in difference.unexpected if fact.predicate not in probabilistic)
+    return [*(f"missing {fact}" for fact in missing), *(f"unexpected {fact}" for fact in excess)]
 
 
-def _followed(
+def _recompute(
     steps: Sequence[PlanStep],
     scene: SceneGraph,
     q: Configuration,
     problem: Problem,
     domain: PlanningDomain,
 ) -> tuple[PlanStep, ...] | None:
-    """Return steps with the scenes they lead to now, without those that no longer can be done; None when that fails."""
-    done: list[PlanStep] = []
+    """Return steps with recomputed scenes, without inapplicable steps; None if the plan fails.
+
+    Only inapplicable steps without motion may be dropped.
+    """
+    recomputed: list[PlanStep] = []
     types = {name: kinds[0] for name, kinds in problem.objects.items()}
     state = domain.state(scene, types, q)
     for step in steps:
@@ -91,9 +98,9 @@ def _followed(
                 return None
             continue
         after, _ = step.end(scene, q)
-        again, reached = replace(step, scene=after), domain.state(after, types, step.q)
-        if broken_promises(state, again, reached, problem=problem, domain=domain):
+        new_step, new_state = replace(step, scene=after), domain.state(after, types, step.q)
+        if effect_faults(state, new_step, new_state, problem=problem, domain=domain):
             return None
-        done.append(again)
-        scene, q, state = after, step.q, reached
-    return tuple(done) if problem.holds(state, problem.goal) else None
+        recomputed.append(new_step)
+        scene, q, state = after, step.q, new_state
+    return tuple(recomputed) if problem.holds(state, problem.goal) else None

@@ -1,4 +1,4 @@
-"""Validating a schedule: the order of its steps, and the motion of all arms together in the scene of each moment."""
+"""Validation of schedules: order of steps, and simultaneous motion of all arms."""
 
 from __future__ import annotations
 
@@ -20,18 +20,21 @@ from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.tamp.validation.segment_rules import handling_supports, segment_allowed_contacts
 
-_END = 1e-6  # radians or metres that joints may be off at the end
-# seconds between configurations, between which is checked at the resolution of a validation
-_CHECKED = 0.01
-_SHOWN_COLLISIONS = 3  # collisions that are named
+_END_TOLERANCE = 1e-6
+"""Largest deviation of a joint at the end [rad or m]."""
+
+_SAMPLING_PERIOD = 0.01
+"""Time between configurations, which are interpolated at the resolution of a validation [s]."""
+
+_MAX_COLLISIONS = 3
+"""Number of collisions in the faults."""
 
 
 def schedule_faults(plan: Plan, domain: Domain) -> tuple[list[str], int]:
-    """Return what is wrong with the schedule of a plan, and how many configurations were checked.
+    """Return the faults of the schedule of a plan, and the number of checked configurations.
 
-    Checked are the order of steps that interfere, that no arm does two things at once. The timed
-    motion of all arms together is checked in the scene of each moment, as finely as any motion of a
-    validation.
+    The checks cover the order of interfering steps, and simultaneous steps of one arm. The timed
+    motion of all arms is checked in the scene of each moment, at the resolution of a validation.
     """
     schedule, worlds = Schedule.of(plan), ScheduleWorlds(plan)
     times, steps, faults = schedule.step_times(), plan.steps, list[str]()
@@ -49,39 +52,40 @@ def schedule_faults(plan: Plan, domain: Domain) -> tuple[list[str], int]:
     scene = plan.scene
     for change in schedule.changes():
         scene = schedule.apply_change(scene, *change[1:])
-    if (
-        scene != plan.final_scene
-        or np.max(np.abs(schedule.q(np.array([math.inf]))[0] - plan.final_q)) > _END
-    ):
+    end_q = schedule.q(np.array([math.inf]))[0]
+    if scene != plan.final_scene or np.max(np.abs(end_q - plan.final_q)) > _END_TOLERANCE:
         faults.append("it does not lead to the end of the plan")
     if not faults:
-        found = (worlds.fault(schedule, moment) for moment in schedule.moments())
-        faults += itertools.islice(
-            (fault for fault in found if fault is not None), _SHOWN_COLLISIONS
-        )
+        results = (worlds.fault(schedule, moment) for moment in schedule.moments())
+        collisions = (fault for fault in results if fault is not None)
+        faults += itertools.islice(collisions, _MAX_COLLISIONS)
     return faults, worlds.checks
 
 
 class ScheduleWorlds:
-    """The collision worlds of the moments of schedules of a plan, by scene, segments and clearance."""
+    """Collision worlds of the moments of schedules of a plan, by scene, segments and clearance.
+
+    Args:
+        plan: plan.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        first, *others = plan.robots
+        first, *other_arms = plan.robots
         self.rules = CollisionRules.from_start(
-            first, plan.scene, q=plan.q, other_arms=tuple(others)
+            first, plan.scene, q=plan.q, other_arms=tuple(other_arms)
         )
-        self._known: dict[tuple[object, ...], CollisionWorld] = {}
+        self._worlds: dict[tuple[object, ...], CollisionWorld] = {}
         self._source: CollisionWorld | None = None
         self.checks = 0
 
     def hits(self, moment: Moment, q: Configuration, clearance: float) -> bool:
-        """Return whether anything is hit, or arms are too near to each other, at configurations (m, n_joints)."""
+        """Return whether (m, n_joints) configurations collide, or violate the clearance of arms."""
         return any(self._world(moment, clearance, q[0]).contacts_batch(q))
 
     def fault(self, schedule: Schedule, moment: Moment) -> str | None:
-        """Return what a moment of a schedule hits, checked as finely as in a validation, or None."""
-        count = max(2, math.ceil((moment.end - moment.begin) / _CHECKED) + 1)
+        """Return the first fault of a moment at the resolution of a validation, or None."""
+        count = max(2, math.ceil((moment.end - moment.begin) / _SAMPLING_PERIOD) + 1)
         times = np.linspace(moment.begin, moment.end, count)
         q = schedule.q(times)
         arms = [self.plan.arm(phase.segment.arm) for phase in moment.phases] or [self.plan.robot]
@@ -91,26 +95,21 @@ class ScheduleWorlds:
                 world, q, resolution=CHECK_RESOLUTION, tool_frame=arm.tool, tool_travel=CHECK_TRAVEL
             )
             self.checks += result.checks
-            if not result.is_ok:
-                at = (
-                    times[0]
-                    if result.q is None
-                    else times[np.argmin(np.max(np.abs(q - result.q), axis=1))]
-                )
-                contacts = [] if result.q is None else world.contacts(result.q)
-                what = (
-                    f"'{contacts[0].frame_a}' and '{contacts[0].frame_b}' collide"
-                    if contacts
-                    else result.status.value
-                )
-                return f"at {at:.2f} s: {what}"
+            if result.is_ok:
+                continue
+            moment_time, fault = times[0], str(result.status.value)
+            if result.q is not None:
+                moment_time = times[np.argmin(np.max(np.abs(q - result.q), axis=1))]
+                if contacts := world.contacts(result.q):
+                    fault = f"'{contacts[0].frame_a}' and '{contacts[0].frame_b}' collide"
+            return f"at {moment_time:.2f} s: {fault}"
         return None
 
     def _world(self, moment: Moment, clearance: float, q: Configuration) -> CollisionWorld:
         scene, phases = moment.scene, moment.phases
         key = (scene.fingerprint, clearance, *((p.step, p.index) for p in phases))
-        if key in self._known:
-            return self._known[key]
+        if key in self._worlds:
+            return self._worlds[key]
         for phase in phases:
             if phase.segment.kind is SegmentKind.PUSH and phase.segment.held is not None:
                 scene = scene.reparent(
@@ -131,32 +130,32 @@ class ScheduleWorlds:
         world = self._source.moved_to(
             scene, movable=movable, margin=-TOUCH_TOLERANCE, pair_margins=margins
         )
-        self._known[key] = world
+        self._worlds[key] = world
         return world
 
     def _apart(self, moment: Moment) -> Iterator[tuple[Manipulator, Manipulator]]:
-        """Yield the pairs of arms that keep a clearance: all but those that act in one step."""
+        """Yield the pairs of arms that keep a clearance, which do not act in the same step."""
         for first, second in itertools.combinations(self.plan.robots, 2):
             if not any({first.name, second.name} <= track.arms for track in moment.tracks):
                 yield first, second
 
     def _allowed_contacts(self, moment: Moment, scene: SceneGraph) -> set[AllowedContact]:
         tips = [arm.tip for arm in self.plan.robots]
-        found = set(
+        contacts = set(
             self.rules.allowed_contacts(scene, contact_object=self.rules.held_object(scene))
         )
         for phase in moment.phases:
             step, rules = self.plan.steps[phase.step - 1], self.rules.for_arm(phase.segment.arm)
             before = self.plan.steps[phase.step - 2].scene if phase.step > 1 else self.plan.scene
             support = handling_supports(step.segments, before, tips)[phase.index]
-            found.update(
+            contacts.update(
                 segment_allowed_contacts(phase.segment, scene, rules=rules, support=support)
             )
-        return found
+        return contacts
 
 
 def _pairs(scene: SceneGraph, first: Manipulator, second: Manipulator) -> Iterator[tuple[str, str]]:
-    one, other = (
+    frames_a, frames_b = (
         {f for f in moved_frames(scene, arm) if scene.shapes(f)} for arm in (first, second)
     )
-    yield from ((min(a, b), max(a, b)) for a in sorted(one) for b in sorted(other))
+    yield from ((min(a, b), max(a, b)) for a in sorted(frames_a) for b in sorted(frames_b))

@@ -1,20 +1,20 @@
-"""The rules of each kind of segment, which hold before any collision check.
+"""Conditions on each kind of segment, checked before collisions.
 
-Contact is allowed in some segments and not in others, so a plan could call a stroke that sweeps
-through an object an approach. Hence the rules here: what the hand holds, what changes at the end,
-which kind comes before or after, and that those along which contact is allowed are straight.
+Contact is allowed in some kinds of segments only, so a plan could declare a motion through an
+object as an approach. These conditions prevent that. They cover the held object, the change at the
+end, the neighbouring kinds, and the straightness of segments with allowed contact.
 
-An object goes from hand to hand without a support: the taking hand's grasp gives it its new parent,
-and the giving hand's release, which must follow, changes nothing. So both hands touch it from the
-taker's approach to the giver's retreat, and at no other time.
+In a handover, the grasp of the receiving hand changes the parent of the object. The release of the
+giving hand must follow, and changes no parent. Both hands may touch the object from the approach of
+the receiver to the retreat of the giver, and at no other time.
 
-A handle moves a drawer or a door; nothing changes its parent. The hand, empty, approaches, grasps,
-operates, releases and retreats, in this order and without a gap: contact with the handle is allowed
-only where it is part of moving it. While it operates, the tool stays where it took the handle:
-within 0.1 mm and 1 mrad, at the checker's fine steps.
+A handle moves a drawer or a door, and keeps its parent. The empty hand approaches, grasps,
+operates, releases and retreats, in this order without other segments. Contact with the handle is
+allowed only in these segments. During the operation, the tool stays at its pose relative to the
+handle, within 0.1 mm and 1 mrad, at the fine steps of the validation.
 
-Invariants: a function of the segment, its neighbours in the step, the scene version and the arms
-    alone.
+Invariants: faults depend only on the segment, its neighbours in the step, the scene version and the
+    arms.
 """
 
 from __future__ import annotations
@@ -44,26 +44,37 @@ LOADED = frozenset(
 )
 """Kinds of segments during which the object is a child of the hand."""
 
-_NEXT = {
+_NEXT_KINDS = {
     SegmentKind.APPROACH: (SegmentKind.GRASP, SegmentKind.PUSH),
     SegmentKind.LOWER: (SegmentKind.RELEASE,),
 }
-_PREVIOUS = {
+"""Required kinds of the next segment, by kind."""
+
+_PREVIOUS_KINDS = {
     SegmentKind.LIFT: (SegmentKind.GRASP,),
     SegmentKind.RETREAT: (SegmentKind.RELEASE, SegmentKind.PUSH),
 }
+"""Required kinds of the previous segment, by kind."""
+
 _NEXT_AT_HANDLE = {
     SegmentKind.APPROACH: (SegmentKind.GRASP,),
     SegmentKind.GRASP: (SegmentKind.OPERATE,),
     SegmentKind.OPERATE: (SegmentKind.RELEASE,),
 }
+"""Required kinds of the next segment at a handle, by kind."""
+
 _PREVIOUS_AT_HANDLE = {
     SegmentKind.OPERATE: (SegmentKind.GRASP,),
     SegmentKind.RELEASE: (SegmentKind.OPERATE,),
     SegmentKind.RETREAT: (SegmentKind.RELEASE,),
 }
-_LINE_TOLERANCE = 0.001  # metres that the tool may stray from a straight segment
-_TURN_TOLERANCE = 0.02  # radians that the tool may turn along one
+"""Required kinds of the previous segment at a handle, by kind."""
+
+_LINE_TOLERANCE = 0.001
+"""Largest distance of the tool from a straight line [m]."""
+
+_TURN_TOLERANCE = 0.02
+"""Largest rotation of the tool along a straight line [rad]."""
 
 
 def segment_faults(
@@ -75,16 +86,25 @@ def segment_faults(
     before: Segment | None,
     after: Segment | None,
 ) -> Iterator[str]:
-    """Yield what is wrong with a segment as one of its kind."""
+    """Yield the violated conditions of a segment of its kind.
+
+    Args:
+        segment: segment.
+        scene: scene before the segment.
+        q: (n_joints,) configuration before the segment.
+        rules: allowed contacts of the segment's arm.
+        before: previous segment of the step, if any.
+        after: next segment of the step, if any.
+    """
     if is_at_handle(segment, scene):
         yield from _handle_faults(segment, scene, q, rules, before, after)
-        if segment.kind in _NEXT or segment.kind in _PREVIOUS:
+        if segment.kind in _NEXT_KINDS or segment.kind in _PREVIOUS_KINDS:
             yield from line_faults(segment.path, scene, q, rules.manipulator)
         return
     kind, in_hand = segment.kind, rules.held_object(scene)
     if kind is SegmentKind.OPERATE:
         yield "it names no handle that it moves"
-    gives_way = _is_giving_way(segment, before)
+    is_handover_release = _is_handover_release(segment, before)
     if kind is SegmentKind.TRANSIT and segment.held is not None:
         yield f"it handles '{segment.held}', which a transit does not"
     if kind is not SegmentKind.TRANSIT and segment.held is None:
@@ -95,15 +115,17 @@ def segment_faults(
             if segment.into is None
             else f"it is no pour into '{segment.into}'"
         )
-    if kind in LOADED and in_hand != segment.held and not gives_way:
-        found = "nothing" if in_hand is None else f"'{in_hand}'"
-        yield f"it is to carry '{segment.held}', but in the hand is {found}"
-    if (kind not in LOADED or gives_way) and in_hand is not None:
+    if kind in LOADED and in_hand != segment.held and not is_handover_release:
+        content = "nothing" if in_hand is None else f"'{in_hand}'"
+        yield f"it is to carry '{segment.held}', but in the hand is {content}"
+    if (kind not in LOADED or is_handover_release) and in_hand is not None:
         yield f"the hand is not empty, it holds '{in_hand}'"
-    if not gives_way:
+    if not is_handover_release:
         yield from _change_faults(segment, scene, rules, after)
-    yield from _neighbour_faults(segment, before, after, followed=_NEXT, preceded=_PREVIOUS)
-    if kind in _NEXT or kind in _PREVIOUS or kind is SegmentKind.PUSH:
+    yield from _neighbour_faults(
+        segment, before, after, next_kinds=_NEXT_KINDS, previous_kinds=_PREVIOUS_KINDS
+    )
+    if kind in _NEXT_KINDS or kind in _PREVIOUS_KINDS or kind is SegmentKind.PUSH:
         yield from line_faults(segment.path, scene, q, rules.manipulator)
 
 
@@ -112,18 +134,22 @@ def _neighbour_faults(
     before: Segment | None,
     after: Segment | None,
     *,
-    followed: Mapping[SegmentKind, tuple[SegmentKind, ...]],
-    preceded: Mapping[SegmentKind, tuple[SegmentKind, ...]],
+    next_kinds: Mapping[SegmentKind, tuple[SegmentKind, ...]],
+    previous_kinds: Mapping[SegmentKind, tuple[SegmentKind, ...]],
 ) -> Iterator[str]:
-    """Yield which kind of the same handling should come next to a segment and does not."""
-    for neighbour, rule, side in ((after, followed, "followed"), (before, preceded, "preceded")):
-        wanted, handling = rule.get(segment.kind, ()), (segment.held, segment.arm)
-        if wanted and not (
+    """Yield the required neighbours of the same object and arm that a segment lacks."""
+    for neighbour, kinds_by_kind, side in (
+        (after, next_kinds, "followed"),
+        (before, previous_kinds, "preceded"),
+    ):
+        required = kinds_by_kind.get(segment.kind, ())
+        is_valid = (
             neighbour is not None
-            and neighbour.kind in wanted
-            and (neighbour.held, neighbour.arm) == handling
-        ):
-            yield f"it is not {side} by the {' or '.join(wanted)} of '{segment.held}'"
+            and neighbour.kind in required
+            and (neighbour.held, neighbour.arm) == (segment.held, segment.arm)
+        )
+        if required and not is_valid:
+            yield f"it is not {side} by the {' or '.join(required)} of '{segment.held}'"
 
 
 def _handle_faults(
@@ -148,7 +174,7 @@ def _handle_faults(
     if segment.reparenting is not None:
         yield f"it reparents '{segment.reparenting.frame}', though it handles the handle '{handle}'"
     yield from _neighbour_faults(
-        segment, before, after, followed=_NEXT_AT_HANDLE, preceded=_PREVIOUS_AT_HANDLE
+        segment, before, after, next_kinds=_NEXT_AT_HANDLE, previous_kinds=_PREVIOUS_AT_HANDLE
     )
     if kind is SegmentKind.OPERATE:
         yield from _operation_faults(segment, scene, q, rules, joint)
@@ -157,7 +183,7 @@ def _handle_faults(
 def _operation_faults(
     segment: Segment, scene: SceneGraph, q: Configuration, rules: CollisionRules, joint: str
 ) -> Iterator[str]:
-    """The joint is the handle's, nothing that it moves may overlap, and the tool stays where it took the handle."""
+    """Yield the faults of an operation: other joints, moved overlaps, and motion of the grasp."""
     if segment.joint_names != (*rules.manipulator.joints, joint):
         yield f"it moves other joints than the arm's and '{joint}', which is the handle's"
         return
@@ -169,23 +195,23 @@ def _operation_faults(
     path = np.repeat(np.array(q)[None], len(segment.path), axis=0)
     path[:, entries] = segment.path
     longest = float(np.max(np.abs(np.diff(path, axis=0)), initial=0.0))
-    # no joint moves by more in any
+    # No joint moves by more than the resolution in a step.
     steps = max(2, math.ceil(longest / min(CHECK_RESOLUTION, CHECK_TRAVEL)))
-    metres, radians = closure_error(
+    distance, angle = closure_error(
         scene, path, tool=rules.manipulator.tool, handle=str(segment.held), steps=steps
     )
-    if metres > CLOSURE_DISTANCE or radians > CLOSURE_ANGLE:
-        strayed = f"{metres * 1000:.2f} mm and {math.degrees(radians):.3f} degrees"
-        yield f"the tool strays by {strayed} from where it took the handle"
+    if distance > CLOSURE_DISTANCE or angle > CLOSURE_ANGLE:
+        error = f"{distance * 1000:.2f} mm and {math.degrees(angle):.3f} degrees"
+        yield f"the tool strays by {error} from where it took the handle"
 
 
 def is_at_handle(segment: Segment, scene: SceneGraph) -> bool:
-    """Return whether a segment handles something that is not a movable object, thus a handle."""
+    """Return whether a segment handles a handle, which is not a movable object."""
     return segment.held is not None and segment.held not in movable_frames(scene)
 
 
-def _is_giving_way(segment: Segment, before: Segment | None) -> bool:
-    """Whether a hand lets go of what another hand has just taken from it: a release that changes no parent."""
+def _is_handover_release(segment: Segment, before: Segment | None) -> bool:
+    """Return whether a segment releases an object that another hand has just grasped."""
     return (
         segment.kind is SegmentKind.RELEASE
         and segment.reparenting is None
@@ -199,8 +225,8 @@ def _is_giving_way(segment: Segment, before: Segment | None) -> bool:
 def handling_supports(
     segments: Sequence[Segment], scene: SceneGraph, tips: Collection[str]
 ) -> tuple[str | None, ...]:
-    """Return, for each segment of a step, what its object is taken from or set down on; None where that is a hand."""
-    parents: list[str | None] = []  # for grasp and release: parent of the object before, or after
+    """Return the support of the object for each segment of a step; None where it is a hand."""
+    parents: list[str | None] = []  # parent of the object before a grasp, or after a release
     for segment in segments:
         change = segment.reparenting
         parent = None
@@ -212,9 +238,9 @@ def handling_supports(
         parents.append(None if parent in tips else parent)
     supports = list(parents)
     for index, segment in enumerate(segments):
-        if segment.kind in _NEXT and index + 1 < len(segments):
+        if segment.kind in _NEXT_KINDS and index + 1 < len(segments):
             supports[index] = parents[index + 1]
-        elif segment.kind in _PREVIOUS and index > 0:
+        elif segment.kind in _PREVIOUS_KINDS and index > 0:
             supports[index] = parents[index - 1]
     return tuple(supports)
 
@@ -222,7 +248,7 @@ def handling_supports(
 def segment_allowed_contacts(
     segment: Segment, scene: SceneGraph, *, rules: CollisionRules, support: str | None
 ) -> tuple[AllowedContact, ...]:
-    """Return what the rules let touch in a segment of its kind."""
+    """Return the contacts that the rules allow in a segment of its kind."""
     if segment.held is None or segment.kind is SegmentKind.TRANSIT:
         return rules.allowed_contacts(scene)
     if segment.kind in (SegmentKind.TRANSFER, SegmentKind.POUR):
@@ -233,12 +259,13 @@ def segment_allowed_contacts(
 def _change_faults(
     segment: Segment, scene: SceneGraph, rules: CollisionRules, after: Segment | None
 ) -> Iterator[str]:
-    """A grasp and a release change the parent of what they handle, a push its pose; nothing else changes anything."""
-    change, tip, others = (
-        segment.reparenting,
-        rules.manipulator.tip,
-        [arm.tip for arm in rules.other_arms],
-    )
+    """Yield the faults of the change at the end of a segment.
+
+    A grasp and a release change the parent of their object, and a push its pose. Other segments
+    have no change.
+    """
+    change, tip = segment.reparenting, rules.manipulator.tip
+    other_tips = [arm.tip for arm in rules.other_arms]
     if segment.kind not in (SegmentKind.GRASP, SegmentKind.RELEASE, SegmentKind.PUSH):
         if change is not None:
             yield f"it reparents '{change.frame}', which only a grasp, release or push does"
@@ -255,14 +282,15 @@ def _change_faults(
                 f" '{change.parent}'"
             )
         return
-    if (change.parent == tip) != (segment.kind is SegmentKind.GRASP) or change.parent in others:
+    is_grasp = segment.kind is SegmentKind.GRASP
+    if (change.parent == tip) != is_grasp or change.parent in other_tips:
         yield f"it gives '{change.frame}' to '{change.parent}'"
     if segment.kind is SegmentKind.GRASP:
         giver = next(
             (arm for arm in rules.other_arms if scene.parent(change.frame) == arm.tip), None
         )
         if giver is not None and not (
-            after is not None and after.arm == giver.name and _is_giving_way(after, segment)
+            after is not None and after.arm == giver.name and _is_handover_release(after, segment)
         ):
             yield (
                 f"it takes '{change.frame}' from the arm '{giver.name}', which does not let go of"
@@ -270,27 +298,27 @@ def _change_faults(
             )
 
 
-@np.errstate(over="ignore", invalid="ignore")  # a file may hold any number
+@np.errstate(over="ignore", invalid="ignore")  # a file may contain any number
 def line_faults(
     path: Configuration, scene: SceneGraph, q: Configuration, manipulator: Manipulator
 ) -> list[str]:
-    """Return that a path (k, n_arm) of the tool strays from a straight line or turns; nothing if it does neither."""
+    """Return the deviation of a (k, n_arm) path of the tool from a straight line, if any."""
     root, arm = scene.root(manipulator.tool), manipulator.joint_indices(scene)
-    between = (path[:-1] + path[1:]) / 2
+    midpoints = (path[:-1] + path[1:]) / 2
     poses = []
-    for row in (*path, *between):
-        at = np.array(q)
-        at[arm] = row
-        poses.append(scene.pose(manipulator.tool, relative_to=root, q=at))
+    for row in (*path, *midpoints):
+        q_row = np.array(q)
+        q_row[arm] = row
+        poses.append(scene.pose(manipulator.tool, relative_to=root, q=q_row))
     first, last = poses[0], poses[len(path) - 1]
     along = last.translation - first.translation
     length = norm(along)
     direction = along / length if length > 0.0 else along
     for pose in poses:
         offset = pose.translation - first.translation
-        share = min(max(dot(offset, direction), 0.0), length)
-        stray = norm(offset - share * direction)
-        # NaN is no line
-        if not (stray <= _LINE_TOLERANCE and first.distance(pose)[1] <= _TURN_TOLERANCE):
-            return [f"the tool strays from the straight line by {stray * 1000:.1f} mm or turns"]
+        projection = min(max(dot(offset, direction), 0.0), length)
+        deviation = norm(offset - projection * direction)
+        # The negation rejects NaN.
+        if not (deviation <= _LINE_TOLERANCE and first.distance(pose)[1] <= _TURN_TOLERANCE):
+            return [f"the tool strays from the straight line by {deviation * 1000:.1f} mm or turns"]
     return []

@@ -1,4 +1,4 @@
-"""Validating the timing of motions that a plan has: limits at 1 kHz, and all that paths have to keep."""
+"""Validation of timed motions: joint limits at 1 kHz, and the conditions on paths."""
 
 from __future__ import annotations
 
@@ -19,36 +19,49 @@ from tmkit.plans.motion_timing import (
 )
 from tmkit.plans.values import Plan, PlannedMotion, SegmentKind
 
-_MOST = 200_000  # samples of a motion, 1 ms apart if that is enough
-_COARSE, _TORQUES = 20, 4  # samples of which one is checked for collisions, and for torques
-_EXCESS = 1.001  # of limits, between samples
-_ALONG = 2e-3  # radians by which a segment may end elsewhere
-_SECONDS = 0.05  # by which the time of a straight line may be off
+_MAX_SAMPLES = 200_000
+"""Largest number of samples of a motion, 1 ms apart if that is enough."""
+
+_COLLISION_STRIDE = 20
+"""Number of samples per collision check."""
+
+_TORQUE_STRIDE = 4
+"""Number of samples per torque check."""
+
+_LIMIT_FACTOR = 1.001
+"""Accepted fraction of a limit, which may be exceeded between the samples of the planner."""
+
+_END_TOLERANCE = 2e-3
+"""Largest distance along the path between the end of a segment and its time [rad]."""
+
+_TIME_TOLERANCE = 0.05
+"""Largest error of the times of a straight line [s]."""
 
 
 def timing_faults(plan: Plan, rules: CollisionRules) -> Iterator[str]:
-    """Yield what is wrong with the motions that a plan keeps; none where it keeps none.
+    """Yield the faults of the timed motions that a plan stores.
 
     Args:
-        plan: the plan, whose steps are valid one after the other.
-        rules: what may touch in it.
+        plan: plan whose steps are valid in sequence.
+        rules: allowed contacts.
     """
     for _, steps in plan_tracks(plan):
         for run in plan_runs(plan, steps):
             motion = plan._motions.get(tuple((piece.step, piece.index) for piece in run))
             if motion is not None:
-                where = f"the motion from step {run[0].step}, {run[0].segment.kind.value}, on"
-                yield from (f"{where}: {fault}" for fault in _motion_faults(run, motion, rules))
+                name = f"the motion from step {run[0].step}, {run[0].segment.kind.value}, on"
+                yield from (f"{name}: {fault}" for fault in _motion_faults(run, motion, rules))
 
 
 def _motion_faults(run: list[Piece], motion: PlannedMotion, rules: CollisionRules) -> Iterator[str]:
     blended, check, first = motion.blended, RunCheck(run), run[0]
-    count = int(min(max(np.ceil(blended.duration * 1000.0), 2.0), _MOST)) + 1
+    count = int(min(max(np.ceil(blended.duration * 1000.0), 2.0), _MAX_SAMPLES)) + 1
     times = np.linspace(0.0, blended.duration, count)
-    q, v, a, along = blended.sample(times)
+    q, v, a, distances = blended.sample(times)
     jerks = np.diff(a, axis=0) / max(times[1], 1e-9)
     torques = TorqueLimits(first.scene, first.arm, first.configurations(first.path[:1])[0])
-    efforts = torques.torques(q[::_TORQUES], v[::_TORQUES], a[::_TORQUES])
+    stride = slice(None, None, _TORQUE_STRIDE)
+    efforts = torques.torques(q[stride], v[stride], a[stride])
     for name, rows, limits in (
         ("speed", v, first.speeds),
         ("acceleration", a, first.accelerations),
@@ -56,18 +69,18 @@ def _motion_faults(run: list[Piece], motion: PlannedMotion, rules: CollisionRule
         ("effort", efforts, torques.limits),
     ):
         shares = np.max(np.abs(rows), axis=0) / limits
-        if not np.max(shares) <= _EXCESS:
+        if not np.max(shares) <= _LIMIT_FACTOR:
             joint = first.joint_names[int(np.argmax(shares))]
             yield f"joint '{joint}' takes {np.max(shares):.4g} of its limit of {name}"
     line = np.stack(
-        [np.interp(along, blended.distances, column) for column in blended.polyline.T], axis=1
+        [np.interp(distances, blended.distances, column) for column in blended.polyline.T], axis=1
     )
-    if not np.max(np.sqrt(np.sum(np.square(q - line), axis=1))) <= _EXCESS * DEVIATION:
+    if not np.max(np.sqrt(np.sum(np.square(q - line), axis=1))) <= _LIMIT_FACTOR * DEVIATION:
         yield "it leaves its path"
-    ends = np.interp(motion.ends, times, along)
-    if not np.max(np.abs(ends - check.ends[1:])) <= _ALONG:
+    ends = np.interp(motion.ends, times, distances)
+    if not np.max(np.abs(ends - check.ends[1:])) <= _END_TOLERANCE:
         yield "segments do not end where its path has them"
-    for piece, begin, end, said, near in zip(
+    for piece, begin, end, stored_interval, interval in zip(
         run,
         (0.0, *motion.ends),
         motion.ends,
@@ -75,14 +88,13 @@ def _motion_faults(run: list[Piece], motion: PlannedMotion, rules: CollisionRule
         check.contact_intervals(blended, motion.ends),
         strict=False,
     ):
-        if (said is None) != (near is None) or np.max(
-            np.abs(np.subtract(said or 0.0, near or 0.0))
-        ) > _SECONDS:
+        error = np.max(np.abs(np.subtract(stored_interval or 0.0, interval or 0.0)))
+        if (stored_interval is None) != (interval is None) or error > _TIME_TOLERANCE:
             yield (
                 f"during {piece.segment.kind.value}, the tool is near a contact at other times than"
                 " it has"
             )
-        rows = piece.configurations(q[(times >= begin) & (times <= end)][::_COARSE])
+        rows = piece.configurations(q[(times >= begin) & (times <= end)][::_COLLISION_STRIDE])
         yield from (
             f"during {piece.segment.kind.value}, {fault}"
             for fault in _faults(piece, rows, check, rules)
@@ -103,14 +115,14 @@ def _faults(
     if segment.kind is SegmentKind.PUSH and segment.held is not None:
         scene = scene.reparent(segment.held, piece.arm.tip, q=rows[0])
     world = rules.for_arm(segment.arm).check_world(scene, segment.allowed_contacts)
-    found = recheck_path(
+    result = recheck_path(
         world,
         rows,
         resolution=TIMING_RESOLUTION,
         tool_frame=piece.arm.tool,
         tool_travel=TIMING_TRAVEL,
     )
-    if found.pair is not None:
-        yield f"'{found.pair[0]}' and '{found.pair[1]}' collide"
-    elif not found.is_ok:
-        yield f"joint '{found.joint}' is outside its limits"
+    if result.pair is not None:
+        yield f"'{result.pair[0]}' and '{result.pair[1]}' collide"
+    elif not result.is_ok:
+        yield f"joint '{result.joint}' is outside its limits"
