@@ -112,7 +112,7 @@ def test_all_that_grows_looks_at_the_time() -> None:
         lambda: validate_task_plan(problem, solved.steps),
         task.to_text,
         task.is_goal_impossible,
-        lambda: Exploration(task).look(10),
+        lambda: Exploration(task).expand(10),
     ):
         with pytest.raises(TimeLimitError), time_limit(-1.0):
             work()

@@ -144,7 +144,7 @@ def problem_of(scene: SceneGraph, goal: str) -> Problem:
 
 def timed(work: Callable[[], T]) -> tuple[T, float]:
     """Return what some work gives, and how many seconds it takes."""
-    fast_downward.forget_translations()  # each run is the first one of its task
+    fast_downward.clear_translation_cache()  # each run is the first one of its task
     began = time.perf_counter()
     result = work()
     return result, time.perf_counter() - began

@@ -21,7 +21,8 @@ DOMAIN = parse_domain("""
     :effect (and (carried ?x) (not (in ?x ?r))))
   (:action drop :parameters (?x - thing ?r - room) :precondition (and (at ?r) (carried ?x))
     :effect (and (in ?x ?r) (not (carried ?x))))
-  (:action light :parameters (?r - room) :precondition (and (at ?r) (not (lit ?r))) :effect (lit ?r)))
+  (:action light :parameters (?r - room) :precondition (and (at ?r) (not (lit ?r))) :effect
+    (lit ?r)))
 """)
 PROBLEM = parse_problem(
     """
@@ -39,7 +40,7 @@ def steps(*texts: str) -> tuple[GroundAction, ...]:
     return tuple(GroundAction(text.split()[0], tuple(text.split()[1:])) for text in texts)
 
 
-def test_what_serves_nothing_is_left_out() -> None:
+def test_redundant_steps_are_removed() -> None:
     """A light, a detour with something carried there and back: all go; what carries x stays."""
     plan = steps("light a", "take x a", "go a b", "take y b", "drop y b", "go b c", "drop x c")
     assert without_redundant_steps(PROBLEM, plan) == steps(
@@ -47,14 +48,14 @@ def test_what_serves_nothing_is_left_out() -> None:
     )
 
 
-def test_what_is_needed_stays() -> None:
+def test_necessary_steps_remain() -> None:
     """A plan without a step too many is returned as it is."""
     plan = steps("take x a", "go a c", "drop x c")
     assert without_redundant_steps(PROBLEM, plan) == plan
 
 
 def test_constraints_hold_in_what_is_left() -> None:
-    """A step is kept where without it an action would be done in a state in which it is forbidden."""
+    """A step is kept if a remaining action is forbidden in the state without it."""
     plan = steps("take x a", "light a", "go a c", "drop x c")
     lit = next(iter(PROBLEM.apply(PROBLEM.init, plan[1]).facts - PROBLEM.init.facts))
 
@@ -66,7 +67,7 @@ def test_constraints_hold_in_what_is_left() -> None:
 
 
 @given(st.data())
-def test_what_is_left_is_a_plan(data: st.DataObject) -> None:
+def test_the_remaining_steps_are_a_plan(data: st.DataObject) -> None:
     """Of random walks that end at the goal a subsequence remains that is a plan."""
     actions = [
         *(f"go {a} {b}" for a in "abc" for b in "abc" if a != b),
@@ -105,7 +106,7 @@ def test_what_is_left_is_a_plan(data: st.DataObject) -> None:
 @given(st.integers(0, 10**6), st.integers(0, 300))
 @settings(max_examples=scaled_examples(0.2))
 def test_nothing_that_is_left_can_be_left_out(seed: int, length: int) -> None:
-    """Of random walks of up to 300 actions and more no action remains that could go with all that depends on it."""
+    """Random walks of more than 300 actions keep no action with removable dependants."""
     left = without_redundant_steps(PROBLEM, walk(seed, length))
     assert validate_task_plan(PROBLEM, left).is_valid
     for index in range(len(left)):
@@ -134,20 +135,20 @@ def walk(seed: int, length: int) -> tuple[GroundAction, ...]:
         *(f"{do} {x} {r}" for do in ("take", "drop") for x in "xy" for r in "abc"),
         *(f"light {r}" for r in "abc"),
     )
-    rng, state, found = random.Random(seed), PROBLEM.init, list[GroundAction]()
-    while len(found) < length or not PROBLEM.holds(state, PROBLEM.goal):
-        found.append(
+    rng, state, sequence = random.Random(seed), PROBLEM.init, list[GroundAction]()
+    while len(sequence) < length or not PROBLEM.holds(state, PROBLEM.goal):
+        sequence.append(
             rng.choice([action for action in actions if not PROBLEM.why_not(state, action)])
         )
-        state = PROBLEM.apply(state, found[-1])
-    return tuple(found)
+        state = PROBLEM.apply(state, sequence[-1])
+    return tuple(sequence)
 
 
 def without_dependents(plan: tuple[GroundAction, ...], index: int) -> tuple[GroundAction, ...]:
     """Return a plan without an action and all that can no longer be done."""
-    state, kept = PROBLEM.init, list[GroundAction]()
+    state, remaining = PROBLEM.init, list[GroundAction]()
     for number, action in enumerate(plan):
         if number != index and not PROBLEM.why_not(state, action):
             state = PROBLEM.apply(state, action)
-            kept.append(action)
-    return tuple(kept)
+            remaining.append(action)
+    return tuple(remaining)

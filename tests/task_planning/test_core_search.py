@@ -18,7 +18,7 @@ PLENTY = 10**8
 
 
 def search_task(task: dict[str, Any], work: int, improvement_work: int) -> Any:
-    """Return what A* finds from the initial state."""
+    """Return the result of A* from the initial state."""
     values = [value for _, value in task["init"]]
     return compiled(task).plan(values, task["goal"], work=work, improvement_work=improvement_work)
 
@@ -46,7 +46,7 @@ def test_plans_are_the_cheapest_and_proofs_are_true(task: dict[str, Any]) -> Non
 @settings(max_examples=scaled_examples(1), deadline=None)
 @given(random_tasks(), st.integers(0, 200))
 def test_little_work_gives_no_wrong_answer(task: dict[str, Any], work: int) -> None:
-    """A search that gives up says neither that there is a plan nor that there is none."""
+    """A search at its limit proves neither a plan nor unsolvability."""
     plan, is_unsolvable, _, _ = search_task(task, work=work, improvement_work=0)
     least = Model(task).least_cost()
     assert not (is_unsolvable and least is not None)
@@ -98,7 +98,7 @@ def test_a_wrong_number_is_an_error() -> None:
 
 @pytest.mark.parametrize("name", ["places", "gripper", "rooms", "lamps"])
 def test_plans_are_as_good_as_those_of_fast_downward(name: str) -> None:
-    """The statistics say which of the two searched."""
+    """The statistics name the search that found the plan."""
     problem = load(name)
     task = FastDownward().prepare(problem)
     ours, theirs = FastDownward().search(task), FastDownward(core_work=0).search(task)
@@ -107,8 +107,8 @@ def test_plans_are_as_good_as_those_of_fast_downward(name: str) -> None:
     assert len(ours.steps) == len(theirs.steps)
 
 
-def test_what_is_too_much_for_the_core_is_left_to_fast_downward() -> None:
-    """No answer is made up when the work is used up."""
+def test_fast_downward_searches_beyond_the_work_of_the_core() -> None:
+    """A search at its work limit returns None."""
     task = FastDownward().prepare(load("places"))
     result = FastDownward(core_work=1).search(task)
     assert result.status is TaskPlanStatus.SOLVED

@@ -14,7 +14,7 @@ from tmkit.task_planning.encoding import encode
 
 @pytest.mark.parametrize("name", ["deep-effects", "nested-effects"])
 def test_nested_effects_change_the_same_when_encoded(name: str) -> None:
-    """In random states, every action adds and deletes the same before and after effects were taken apart."""
+    """In random states, every action has the same effects before and after splitting."""
     problem = load(f"features/{name}")
     encoding = encode(problem)
     encoded = parse_problem(encoding.problem_text, parse_domain(encoding.domain_text))

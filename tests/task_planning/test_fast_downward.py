@@ -68,7 +68,7 @@ def with_goal(problem: Problem, goal: str) -> Problem:
     ("name", "cost"), [("places", 6), ("gripper", 11), ("rooms", 24), ("lamps", 5), ("oddities", 3)]
 )
 def test_own_problems_are_solved(name: str, cost: float) -> None:
-    """Every own problem is solved at its known best cost, and the plan is valid by our semantics."""
+    """Every example problem is solved at its known best cost with a valid plan."""
     problem = load(name)
     result = PLANNER.solve(problem, time_limit=600.0)
     validation = validate_task_plan(problem, result.steps)
@@ -79,7 +79,7 @@ def test_own_problems_are_solved(name: str, cost: float) -> None:
 
 @pytest.mark.parametrize(("name", "cost"), FEATURES.items())
 def test_every_feature_is_solved(name: str, cost: float) -> None:
-    """Every task with one feature of published domains is solved at its best cost, and the plan is valid."""
+    """Tasks with one feature of published domains are solved at their best cost."""
     problem = load(f"features/{name}")
     result = PLANNER.solve(problem, time_limit=600.0)
     validation = validate_task_plan(problem, result.steps)
@@ -159,7 +159,7 @@ def test_negative_and_quantified_goals_keep_their_meaning(goal: str) -> None:
 
 
 def test_time_is_limited() -> None:
-    """When the time is up the answer is the limit, wherever the time ran out, of a task that would take hours."""
+    """A task that takes hours ends with the status LIMIT at every stage of planning."""
     hard = blocks_world(PLACES, blocks=40, places=45, seed=1)
     for limit in (0.0, 0.05, 1.0):
         planner = FastDownward(core_work=0, landmark_search="", first_search="astar(blind())")
@@ -176,10 +176,10 @@ def test_time_is_limited() -> None:
 
 
 def test_a_problem_is_translated_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same problem is not translated again, by whichever planner, but gets the encoding that the planner wants."""
+    """The same problem is translated once for all planners, each with its own encoding."""
     problem = blocks_world(PLACES, blocks=3, places=5, seed=77)
     first = FastDownward().translate(problem)
-    monkeypatch.setattr(fast_downward, "translated", None)
+    monkeypatch.setattr(fast_downward, "translate_text", None)
     assert FastDownward().translate(problem) == first
     assert first.encoding == "auto"
     assert FastDownward.optimal().translate(problem) == replace(first, encoding="split")
@@ -244,18 +244,18 @@ def test_interrupting_ends_the_program_and_removes_its_folder(
 
 
 def test_a_search_without_time_proves_nothing() -> None:
-    """The program calls a task unsolvable where the first search of a chain runs out of its own time; it is not."""
+    """The exit code for unsolvable tasks is ignored if a search of a chain ran out of time."""
     hurried = "let(h, ff(), eager(single(h), max_time=0))"
     chained = FastDownward(core_work=0, landmark_search="", first_search=hurried).solve(
         load("places")
     )
-    beside = FastDownward(core_work=0, landmark_search=hurried).solve(load("places"))
+    parallel = FastDownward(core_work=0, landmark_search=hurried).solve(load("places"))
     assert chained.is_solved
-    assert beside.is_solved
+    assert parallel.is_solved
 
 
 def test_a_program_that_breaks_is_an_error_with_its_output() -> None:
-    """A search that does not exist is an error that shows what the program wrote."""
+    """A search that does not exist is an error with the output of the program."""
     with pytest.raises(
         TaskPlannerError, match=r"(?s)ended with exit code 33; it wrote:.*no_such_search"
     ) as caught:
@@ -265,8 +265,8 @@ def test_a_program_that_breaks_is_an_error_with_its_output() -> None:
     assert "--search" in caught.value.data["command"]
 
 
-def test_a_missing_program_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the package, the error says what to install."""
+def test_the_error_for_a_missing_program_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the package, the error names the package to install."""
     monkeypatch.setattr(downward.importlib.util, "find_spec", lambda _: None)
     downward.search_program.cache_clear()
     with pytest.raises(MissingExtraError, match="pip install up-fast-downward"):
@@ -288,7 +288,7 @@ def test_the_planner_is_never_imported() -> None:
 
 
 def test_names_that_pddl_cannot_say_are_planned_with() -> None:
-    """Objects with blanks, parentheses, capitals or other letters are planned with under their own names."""
+    """Objects with spaces, parentheses, capitals or other letters keep their names in plans."""
     names = ("Big Cup", "größe", "a(1)", "o--1")
     objects = dict.fromkeys(names, "block") | dict.fromkeys(["Left?", "right", "3rd"], "place")
     facts = [
@@ -324,8 +324,8 @@ def test_names_that_pddl_cannot_say_are_planned_with() -> None:
         ("(p)", "(> (size) 3)", r"the numeric comparison \(> \(size\) 3\)"),
     ],
 )
-def test_what_fast_downward_cannot_do_is_said(effect: str, goal: str, reason: str) -> None:
-    """Costs and comparisons that it cannot read are refused before it is run."""
+def test_unsupported_constructs_are_rejected(effect: str, goal: str, reason: str) -> None:
+    """Unsupported costs and comparisons are rejected before the translator runs."""
     domain = parse_domain(
         "(define (domain d) (:predicates (p)) (:functions (total-cost) (size))"
         f" (:action a :parameters () :effect (and (p) {effect})))"
@@ -341,7 +341,7 @@ def test_what_fast_downward_cannot_do_is_said(effect: str, goal: str, reason: st
 
 
 def test_follow_up_searches_never_make_a_plan_worse() -> None:
-    """The plan after the follow-up searches costs at most as much as without, and no work means no improvement."""
+    """Follow-up searches never increase the cost, and without work they change nothing."""
     for seed in range(3):
         task = FastDownward().translate(blocks_world(PLACES, blocks=6, places=10, seed=seed))
         first = FastDownward(follow_up_searches=()).search(task)
@@ -374,7 +374,7 @@ def test_a_follow_up_search_without_a_plan_does_not_keep_others_from_running() -
 def test_a_slow_first_search_is_helped_by_a_proof_beside_it(
     goal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When it is asked at once beside the first search whether there is a plan, the answer is the same."""
+    """A proving search beside the first search does not change the result."""
     task = FastDownward().translate(with_goal(load("places"), goal))
     expected = FastDownward().search(task)
     monkeypatch.setattr(fast_downward, "_FIRST_SECONDS", 0.0)
@@ -440,7 +440,7 @@ def towers_problem(blocks: int) -> Problem:
 
 @pytest.mark.parametrize(("blocks", "fewest"), [(10, 16), (15, 24)])
 def test_towers_are_built_with_the_fewest_steps(blocks: int, fewest: int) -> None:
-    """Blocks that stand alone are stacked to towers of five: each is picked up once, but for the lowest."""
+    """Single blocks are stacked to towers of five with one pick each, except for the lowest."""
     problem = towers_problem(blocks)
     result = PLANNER.solve(problem, time_limit=600.0)
     assert validate_task_plan(problem, result.steps).is_valid
@@ -448,7 +448,7 @@ def test_towers_are_built_with_the_fewest_steps(blocks: int, fewest: int) -> Non
 
 
 def test_a_search_by_landmarks_that_did_too_much_does_not_count() -> None:
-    """Its plan is not taken, another search finds one, and it is not tried again on what comes of the task."""
+    """The plan of a landmark search over its limit is ignored, and the search is not repeated."""
     problem = towers_problem(10)
     planner = FastDownward(landmark_work=1.0)
     task = planner.translate(problem)
@@ -457,20 +457,20 @@ def test_a_search_by_landmarks_that_did_too_much_does_not_count() -> None:
 
 
 def test_a_search_by_landmarks_is_stopped_when_it_did_too_much(tmp_path: Path) -> None:
-    """A search that would take minutes ends after one expansion, upon what it prints."""
+    """A search that would take minutes ends after one expansion, at its output."""
     task = FastDownward().translate(blocks_world(PLACES, blocks=15, places=4, seed=1))
     searches = downward.Searches(task, tmp_path, time.monotonic() + 600.0)
     search = fast_downward.LANDMARK_SEARCH.format(seconds=600, expansions=1)
-    with searches.started([search], stop_at=fast_downward._TOO_MANY) as running:
-        assert running.outcome().finished.code == -signal.SIGKILL
+    with searches.start([search], stop_at=fast_downward._EXPANSION_LIMIT_TEXT) as running:
+        assert running.outcome().process_result.code == -signal.SIGKILL
 
 
 def test_a_search_that_is_stopped_has_no_plan(tmp_path: Path) -> None:
-    """A plan that is being written when its search is stopped is none, since what the search did is not known."""
+    """A plan that is written while its search is stopped is ignored, without statistics."""
     task = FastDownward().translate(towers_problem(10))
     searches = downward.Searches(task, tmp_path, time.monotonic() + 600.0)
     search = fast_downward.LANDMARK_SEARCH.format(seconds=600, expansions=1000000)
     for _ in range(10):
-        with searches.started([search], stop_at="Solution found!") as running:
-            found = running.outcome()
-        assert (found.finished.code == 0) is (found.phases[0].plan is not None)
+        with searches.start([search], stop_at="Solution found!") as running:
+            outcome = running.outcome()
+        assert (outcome.process_result.code == 0) is (outcome.phases[0].plan is not None)

@@ -47,7 +47,7 @@ def translated(goal: str) -> TranslatedTask:
     "goal", ["(and (on a b) (on b a))", "(and (on a a))", "(and (held a) (free))"]
 )
 def test_contradictions_are_found(goal: str) -> None:
-    """Two blocks on each other, a block on itself, a full hand that is free: no search is needed."""
+    """Goals with mutex facts, such as a block on itself, need no search."""
     assert is_goal_impossible(translated(goal))
 
 
@@ -62,7 +62,7 @@ def test_contradictions_are_found(goal: str) -> None:
     ],
 )
 def test_goals_that_can_be_reached_are_not_called_impossible(goal: str) -> None:
-    """What a plan reaches is possible; so is what holds already, and what only derived facts say."""
+    """Facts of reachable states are possible, and derived facts are ignored."""
     assert not is_goal_impossible(translated(goal))
 
 
@@ -73,8 +73,8 @@ def test_no_answer_is_no_proof() -> None:
     assert not FastDownward().search(task).is_solved
 
 
-def test_what_was_learned_makes_nothing_impossible() -> None:
-    """A patched task has derived variables, of which the proof believes nothing."""
+def test_learned_constraints_prove_nothing() -> None:
+    """Derived variables of learned constraints do not contribute to the proof."""
     task = translated("(and (on a b) (on b c))")
     action = task.action_of("stack a b")
     assert not is_goal_impossible(task.forbid(action, task.problem.init))
@@ -82,8 +82,8 @@ def test_what_was_learned_makes_nothing_impossible() -> None:
 
 
 def test_a_task_that_was_not_finished_proves_nothing() -> None:
-    """Where the translator ran out of time, nothing is known."""
-    assert not is_goal_impossible(TranslatedTask.unfinished(cast(Problem, None)))
+    """An incomplete translation proves nothing."""
+    assert not is_goal_impossible(TranslatedTask.incomplete(cast(Problem, None)))
 
 
 def literal(text: str) -> tuple[Fact, bool]:
@@ -111,14 +111,14 @@ def literal(text: str) -> tuple[Fact, bool]:
 def test_the_facts_that_exclude_each_other_are_named(
     wanted: list[str], conflict: list[str]
 ) -> None:
-    """One fact that never holds, or else the first two that never hold together; none where pairs prove nothing."""
+    """The conflict is one impossible fact, or the first mutex pair, or empty without a proof."""
     assert find_conflict(translated("(and)"), [literal(text) for text in wanted]) == tuple(
         map(literal, conflict)
     )
 
 
 def test_facts_that_never_change_count() -> None:
-    """What no action touches holds as it does at first: asked for otherwise, it is the conflict."""
+    """A static fact keeps its initial value; the opposite literal is the conflict."""
     domain = parse_domain(BLOCKS.replace("(free))\n", "(free) (red ?x - block))\n", 1))
     text = (
         "(define (problem p) (:domain blocks) (:objects a b - block) (:init (red a) (down a)"
@@ -131,8 +131,8 @@ def test_facts_that_never_change_count() -> None:
 
 
 def test_a_task_that_was_not_finished_names_no_conflict() -> None:
-    """Where the translator ran out of time, nothing is known."""
-    assert find_conflict(TranslatedTask.unfinished(cast(Problem, None)), [literal("on a a")]) == ()
+    """An incomplete translation has no conflicts."""
+    assert find_conflict(TranslatedTask.incomplete(cast(Problem, None)), [literal("on a a")]) == ()
 
 
 SIZES = (2, 3, 2, 2)
@@ -177,16 +177,16 @@ def successor(state: State, operator: SasOperator) -> State | None:
 
 
 def reachable(start: State, moves: list[SasOperator]) -> set[State]:
-    """Return every state that can be reached."""
-    found, waiting = {start}, [start]
+    """Return all reachable states."""
+    states, waiting = {start}, [start]
     while waiting:
         state = waiting.pop()
         for move in moves:
             after = successor(state, move)
-            if after is not None and after not in found:
-                found.add(after)
+            if after is not None and after not in states:
+                states.add(after)
                 waiting.append(after)
-    return found
+    return states
 
 
 @settings(max_examples=scaled_examples(3.0))
@@ -195,15 +195,17 @@ def reachable(start: State, moves: list[SasOperator]) -> set[State]:
     pairs(most=4),
     st.sampled_from(list(product(*map(range, SIZES)))),
 )
-def test_what_is_called_impossible_is_in_no_state(
-    moves: list[SasOperator], goal: tuple[Pair, ...], at: State
+def test_impossible_literals_hold_in_no_state(
+    moves: list[SasOperator], goal: tuple[Pair, ...], place: State
 ) -> None:
-    """Whenever the proof succeeds, a look at every reachable state finds none that satisfies the goal."""
+    """If the proof succeeds, no reachable state satisfies the goal."""
     variables = tuple(
         SasVariable(f"v{n}", -1, tuple(f"Atom p{n}{k}()" for k in range(size)))
         for n, size in enumerate(SIZES)
     )
-    task = TranslatedTask(cast(Problem, None), 0, variables, (), at, goal, tuple(moves), ())
-    is_reached = any(all(state[v] == value for v, value in goal) for state in reachable(at, moves))
+    task = TranslatedTask(cast(Problem, None), 0, variables, (), place, goal, tuple(moves), ())
+    is_reached = any(
+        all(state[v] == value for v, value in goal) for state in reachable(place, moves)
+    )
     if is_goal_impossible(task):
         assert not is_reached

@@ -1,4 +1,4 @@
-"""Plans of large tasks are hardly longer than the fewest actions, and those of small ones than the best."""
+"""Plans of large tasks are close to the lower bound, and those of small tasks to the optimum."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def plan_length(
     ],
 )
 def test_large_tasks_have_short_plans(make: Callable[[], LargeTask], surplus: float) -> None:
-    """With and without A* before the agenda, at most one move and a few percent more than the lower bound."""
+    """Plans with and without A* exceed the lower bound by one move and a few percent."""
     large = make()
     for work in (0, SEARCH_WORK):
         length = plan_length(large, work=work)
@@ -80,7 +80,7 @@ def test_towers_of_all_blocks_are_built(seed: int) -> None:
 def test_plans_of_few_blocks_are_at_most_a_move_longer_than_the_best(
     seed: int, size: int, room: int
 ) -> None:
-    """By the agenda alone, compared with Dijkstra's search; the lower bound is none above the best."""
+    """Plans of the agenda are compared with Dijkstra's search; the lower bound is admissible."""
     towers = (size,) if size < 4 else (2, size - 2)
     large = blocks_task(seed, size, sites=size + room, highest=size, towers=towers)
     best = Model(large.task).least_cost()

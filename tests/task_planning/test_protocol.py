@@ -21,7 +21,7 @@ from tmkit.task_planning.protocol import PreparedTask
 
 @dataclass(frozen=True)
 class ConstrainedTask:
-    """A prepared task that is the problem itself and what is forbidden."""
+    """A prepared task with the problem and its forbidden actions."""
 
     problem: Problem
     forbidden: tuple[tuple[GroundAction, frozenset[Fact]], ...] = ()
@@ -31,14 +31,14 @@ class ConstrainedTask:
         return replace(self, forbidden=(*self.forbidden, (action, frozenset(context))))
 
     def allows(self, state: State, action: GroundAction) -> bool:
-        """Tell whether no constraint forbids an action in a state."""
+        """Return whether no constraint forbids an action in a state."""
         return not any(
-            action == known and context <= state.facts for known, context in self.forbidden
+            action == forbidden and context <= state.facts for forbidden, context in self.forbidden
         )
 
 
 class BreadthFirst(TaskPlanner[ConstrainedTask]):
-    """The plainest planner."""
+    """Planner by breadth-first search."""
 
     def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> ConstrainedTask:
         """Return the problem, without constraints."""
@@ -46,14 +46,14 @@ class BreadthFirst(TaskPlanner[ConstrainedTask]):
         return ConstrainedTask(problem)
 
     def search(self, task: ConstrainedTask, *, time_limit: float = 60.0) -> TaskPlanResult:
-        """Look at all states, nearest first."""
+        """Search all states breadth-first."""
         del time_limit
         steps = shortest_steps(task.problem, allowed=task.allows)
         status = TaskPlanStatus.UNSOLVABLE if steps is None else TaskPlanStatus.SOLVED
         return TaskPlanResult(status, steps or (), float(len(steps or ())))
 
 
-def test_a_planner_of_ones_own_solves() -> None:
+def test_a_custom_planner_inherits_solve() -> None:
     """A planner with ``prepare`` and ``search`` gets ``solve`` from the protocol."""
     problem = load("places")
     result = BreadthFirst().solve(problem, time_limit=600.0)
@@ -64,7 +64,7 @@ def test_a_planner_of_ones_own_solves() -> None:
 
 @pytest.mark.parametrize("planner", [BreadthFirst(), FastDownward()])
 def test_forbidding_makes_a_new_task(planner: TaskPlanner[PreparedTask]) -> None:
-    """What is forbidden is not done in the new task, and the old one gives the same plan as before."""
+    """A forbidden action is absent from plans of the new task; the old task is unchanged."""
     problem = load("places")
     task = planner.prepare(problem, time_limit=600.0)
     first = planner.search(task, time_limit=600.0)
@@ -74,7 +74,7 @@ def test_forbidding_makes_a_new_task(planner: TaskPlanner[PreparedTask]) -> None
 
 
 def test_some_prepared_tasks_can_prove_without_a_search() -> None:
-    """A translated task can tell that two facts exclude each other; a task of one's own need not be able to."""
+    """Proofs of unsolvability are optional for the task of a user's planner."""
     whole = load("places")
     goal = parse_goal("(and (held a) (held b))", whole.domain, objects=whole.objects)
     problem = Problem("p", whole.domain, objects=whole.objects, init=whole.init, goal=goal)

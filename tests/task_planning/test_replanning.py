@@ -33,7 +33,7 @@ def dishes(count: int = 2) -> Problem:
 
 
 def test_each_outcome_is_an_action() -> None:
-    """Outcomes are numbered in the order of the file, know whose they are, and each has its own effect."""
+    """Outcomes are numbered in the order of the file, and each has its own effect."""
     domain = dishes().domain
     assert [action.name for action in domain.actions] == ["wash--1", "wash--2", "wash--3", "dry"]
     assert domain.outcomes("wash") == domain.outcomes("wash--2") == domain.actions[:3]
@@ -45,7 +45,7 @@ def test_each_outcome_is_an_action() -> None:
 
 
 def test_chances_are_outcomes() -> None:
-    """What has a chance is an outcome, and nothing is one if the chances leave room for it."""
+    """Each probabilistic effect is an outcome, and also no effect if the sum is below one."""
     text = """(define (domain d) (:requirements :probabilistic-effects) (:predicates (a) (b) (c))
       (:action all :effect (probabilistic 0.25 (a) 0.75 (b) 0 (c)))
       (:action some :effect (and (c) (probabilistic 0.1 (a) 0.2 (probabilistic 1/2 (b))))))"""
@@ -54,7 +54,7 @@ def test_chances_are_outcomes() -> None:
 
 
 def test_choices_multiply_and_nest() -> None:
-    """Two choices of two are four outcomes; a choice within a choice is one more, also under a condition."""
+    """Two choices of two give four outcomes; a nested choice, also conditional, one more."""
     text = """(define (domain d) (:predicates (a) (b) (c) (e))
       (:action two :effect (and (oneof (a) (b)) (oneof (c) (e))))
       (:action nested :effect (oneof (a) (oneof (b) (and (c) (e)))))
@@ -85,7 +85,7 @@ def test_choices_multiply_and_nest() -> None:
     ],
 )
 def test_faults_are_named_with_their_place(effect: str, message: str) -> None:
-    """What cannot be read says where and why."""
+    """An unreadable outcome is rejected with its place and reason."""
     with pytest.raises(TaskError, match=message):
         parse_domain(
             f"(define (domain d) (:predicates (p) (q))\n (:action a :effect {effect}))", source="d"
@@ -103,7 +103,7 @@ def test_a_name_of_an_outcome_is_taken() -> None:
 
 
 def test_outcomes_are_written_as_actions() -> None:
-    """The text of the domain has an action for each outcome, and the same actions when it is read."""
+    """The text of the domain has an action for each outcome, and reading it restores them."""
     domain = dishes().domain
     read = parse_domain(domain_to_pddl(domain))
     assert [(a.name, a.effect) for a in read.actions] == [
@@ -114,7 +114,7 @@ def test_outcomes_are_written_as_actions() -> None:
 @settings(max_examples=scaled_examples(0.1), deadline=None)
 @given(st.integers(0, 1000))
 def test_the_goal_is_reached_or_proved_lost(seed: int) -> None:
-    """With outcomes drawn by lot: each state is one of the possible ones, and the end is the goal or a broken dish."""
+    """With random outcomes, each state is possible, and the end is the goal or a broken dish."""
     problem, lots = dishes(), random.Random(seed)
 
     def act(state: State, action: GroundAction) -> State:
@@ -130,7 +130,7 @@ def test_the_goal_is_reached_or_proved_lost(seed: int) -> None:
 
 
 def test_bad_luck_ends() -> None:
-    """Where the hoped-for outcome never comes, the actions are counted."""
+    """If the expected outcome never occurs, the limit of actions ends the execution."""
     problem = dishes(1)
     done = execute_with_replanning(
         problem,

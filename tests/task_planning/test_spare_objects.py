@@ -1,4 +1,4 @@
-"""Objects that come to a prepared task: answers are those of a new translation."""
+"""Objects added to a prepared task: results equal those of a new translation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ PLANNER = FastDownward()
 
 DISHES = parse_domain("""(define (domain dishes)
       (:types dish place - object  cup - dish)
-      (:predicates (at ?d - dish ?p - place) (clean ?d - dish) (on ?d - dish ?e - dish) (tidy) (free ?d - dish))
+      (:predicates (at ?d - dish ?p - place) (clean ?d - dish) (on ?d - dish ?e - dish) (tidy)
+        (free ?d - dish))
       (:derived (free ?d - dish) (not (exists (?e - dish) (on ?e ?d))))
       (:derived (tidy) (forall (?d - dish) (exists (?p - place) (at ?d ?p))))
       (:action wash :parameters (?d - dish) :precondition (free ?d) :effect (clean ?d))
@@ -28,7 +29,8 @@ DISHES = parse_domain("""(define (domain dishes)
         :effect (and (at ?d ?p) (forall (?e - dish) (not (on ?d ?e))))))""")
 TASK = parse_problem(
     """(define (problem p) (:domain dishes) (:objects plate bowl - dish sink shelf - place)
-      (:init (on bowl plate) (at plate sink)) (:goal (and (tidy) (forall (?d - dish) (clean ?d)))))""",
+      (:init (on bowl plate) (at plate sink)) (:goal (and (tidy) (forall (?d - dish)
+        (clean ?d)))))""",
     DISHES,
 )
 
@@ -77,22 +79,22 @@ def test_an_object_that_comes_needs_no_translation(name: str, seed: int) -> None
         (grown, anew),
         (grown.forbid(action, context), anew.forbid(action, context)),
     ):
-        found, expected = (PLANNER.search(each, time_limit=600.0) for each in (ours, theirs))
-        assert found.status == expected.status
-        assert not found.is_solved or validate_task_plan(full, found.steps).is_valid
+        result, expected = (PLANNER.search(each, time_limit=600.0) for each in (ours, theirs))
+        assert result.status == expected.status
+        assert not result.is_solved or validate_task_plan(full, result.steps).is_valid
 
 
 def test_quantifiers_range_over_what_has_come() -> None:
-    """All dishes are to be clean: a cup that comes too, with whatever is on it; spare ones that did not come do not."""
+    """A goal over all dishes includes an added cup, but no absent spare object."""
     task = PLANNER.prepare(TASK, spare={"cup": 2})
     assert isinstance(task, ExtensibleTask)
     assert len(PLANNER.search(task).steps) == 3  # wash the bowl, put it away, wash the plate
     state = TASK.init.change(add=[Fact.of("on", "Cup", "bowl")])
     grown = task.with_object("Cup", "cup", state)
     assert grown is not None
-    found = PLANNER.search(grown)
-    assert next(str(step) for step in found.steps if "Cup" in step.arguments) == "(wash Cup)"
-    assert len(found.steps) == 5
+    result = PLANNER.search(grown)
+    assert next(str(step) for step in result.steps if "Cup" in step.arguments) == "(wash Cup)"
+    assert len(result.steps) == 5
     two = grown.with_object("mug", "cup", state.change(add=[Fact.of("on", "mug", "Cup")]))
     assert two is not None
     assert len(PLANNER.search(two).steps) == 7
@@ -101,21 +103,24 @@ def test_quantifiers_range_over_what_has_come() -> None:
     assert task.with_object("bread", "place", TASK.init) is None
 
 
-def test_what_cannot_be_spare_is_refused() -> None:
+def test_invalid_spare_objects_are_rejected() -> None:
     """A type that is not there, an object that is, a fact about nothing, and costs of objects."""
     with pytest.raises(TaskError, match="unknown type of a spare object 'cop'; did you mean 'cup'"):
         PLANNER.prepare(TASK, spare={"cop": 1})
     task = PLANNER.prepare(TASK, spare={"cup": 1})
-    with pytest.raises(TaskError, match="object 'bowl' is there already"):
+    with pytest.raises(TaskError, match="object 'bowl' already exists"):
         task.with_object("bowl", "cup", TASK.init)
     with pytest.raises(TaskError, match="glass"):
         task.with_object("cup1", "cup", TASK.init.change(add=[Fact.of("clean", "glass")]))
     priced = parse_domain(
-        """(define (domain priced) (:types thing) (:predicates (done ?x - thing)) (:functions (total-cost) (price ?x))
-          (:action buy :parameters (?x - thing) :effect (and (done ?x) (increase (total-cost) (price ?x)))))"""
+        """(define (domain priced) (:types thing) (:predicates (done ?x - thing)) (:functions
+          (total-cost) (price ?x))
+          (:action buy :parameters (?x - thing) :effect (and (done ?x) (increase (total-cost)
+            (price ?x)))))"""
     )
     problem = parse_problem(
-        """(define (problem p) (:domain priced) (:objects a - thing) (:init (= (price a) 1)) (:goal (done a))
+        """(define (problem p) (:domain priced) (:objects a - thing) (:init (= (price a) 1))
+          (:goal (done a))
           (:metric minimize (total-cost)))""",
         priced,
     )
@@ -124,10 +129,12 @@ def test_what_cannot_be_spare_is_refused() -> None:
 
 
 def test_an_absent_object_proves_nothing_wrong() -> None:
-    """What only an object that may come could do has no plan before it comes."""
+    """A goal that needs an absent object has no plan."""
     domain = parse_domain(
-        """(define (domain doors) (:types key door) (:predicates (opens ?k - key ?d - door) (open ?d - door))
-          (:action unlock :parameters (?k - key ?d - door) :precondition (opens ?k ?d) :effect (open ?d)))"""
+        """(define (domain doors) (:types key door) (:predicates (opens ?k - key ?d - door)
+          (open ?d - door))
+          (:action unlock :parameters (?k - key ?d - door) :precondition (opens ?k ?d) :effect
+            (open ?d)))"""
     )
     text = (
         "(define (problem p) (:domain doors) (:objects front - door) (:init) (:goal (open front)))"

@@ -1,4 +1,4 @@
-"""Task plans from any state: random finite-domain tasks under constraints against a plain-Python model."""
+"""Task plans from any state of random tasks under constraints, against a Python model."""
 
 from __future__ import annotations
 
@@ -135,9 +135,10 @@ def sas_task(task: dict[str, Any], problem: Problem) -> SasTask:
 def test_plans_satisfy_constraints_and_proofs_are_true(
     drawn: tuple[dict[str, Any], list[Constraint]],
 ) -> None:
-    """A* finds a plan exactly where breadth-first search over all states does, under the constraints."""
+    """A* finds a plan if and only if breadth-first search under the constraints does."""
     model = ConstrainedModel(*drawn)
-    plan, is_unsolvable, _, _ = model.search().plan(model.start, model.task["goal"], PLENTY, PLENTY)
+    goal = model.task["goal"]
+    plan, is_unsolvable, *_ = model.search().plan(model.start, goal, PLENTY, PLENTY)
     assert is_unsolvable == (not model.is_solvable())
     assert (plan is None) == is_unsolvable
     assert plan is None or model.reaches_goal(plan)
@@ -146,7 +147,7 @@ def test_plans_satisfy_constraints_and_proofs_are_true(
 @settings(max_examples=scaled_examples(1), deadline=None)
 @given(constrained_tasks())
 def test_least_costs_satisfy_constraints(drawn: tuple[dict[str, Any], list[Constraint]]) -> None:
-    """With work enough, the plan is the cheapest, since no constraint makes the relaxed task lose a plan."""
+    """With enough work, the plan is optimal: no constraint removes plans of the relaxed task."""
     model = ConstrainedModel(*drawn)
     plan = model.search().plan(model.start, model.task["goal"], PLENTY, PLENTY)[0]
     costs, queue = {model.start: 0}, [model.start]
@@ -167,7 +168,7 @@ def test_least_costs_satisfy_constraints(drawn: tuple[dict[str, Any], list[Const
 @settings(max_examples=scaled_examples(1.5), deadline=None)
 @given(constrained_tasks())
 def test_plans_of_the_agenda_are_valid(drawn: tuple[dict[str, Any], list[Constraint]]) -> None:
-    """The agenda proves nothing; its plans, after elimination and improvement, satisfy the constraints."""
+    """The agenda proves nothing; its plans, also after improvement, satisfy the constraints."""
     model = ConstrainedModel(*drawn)
     plan, is_unsolvable, _, _ = model.search().plan(
         model.start, model.task["goal"], NO_WORK, PLENTY, PLENTY
@@ -181,12 +182,12 @@ def test_plans_of_the_agenda_are_valid(drawn: tuple[dict[str, Any], list[Constra
         return
     assert model.reaches_goal(plan)
     for index in range(len(plan)):  # no action with all that depends on it is redundant
-        state, kept = model.start, []
+        state, remaining = model.start, []
         for number in [*plan[:index], *plan[index + 1 :]]:
             if model.is_applicable(number, state):
                 state = model.after(state, number)
-                kept.append(number)
-        assert not model.holds(model.task["goal"], state), (plan, kept)
+                remaining.append(number)
+        assert not model.holds(model.task["goal"], state), (plan, remaining)
 
 
 @settings(max_examples=scaled_examples(1), deadline=None)
@@ -194,19 +195,19 @@ def test_plans_of_the_agenda_are_valid(drawn: tuple[dict[str, Any], list[Constra
 def test_little_work_gives_no_wrong_result(
     drawn: tuple[dict[str, Any], list[Constraint]], work: int, agenda_work: int
 ) -> None:
-    """A search that gives up proves nothing, and the same work gives the same result, also from a new object."""
+    """A search at its limit proves nothing, and equal work gives equal results."""
     model = ConstrainedModel(*drawn)
     arguments = (model.start, model.task["goal"], work, work, agenda_work)
-    found = model.search().plan(*arguments)
-    assert found[0] is None or model.reaches_goal(found[0])
-    assert not (found[1] and model.is_solvable())
-    assert model.search().plan(*arguments) == found
+    result = model.search().plan(*arguments)
+    assert result[0] is None or model.reaches_goal(result[0])
+    assert not (result[1] and model.is_solvable())
+    assert model.search().plan(*arguments) == result
 
 
 @settings(max_examples=scaled_examples(1), deadline=None)
 @given(constrained_tasks())
 def test_states_are_as_in_the_model(drawn: tuple[dict[str, Any], list[Constraint]]) -> None:
-    """From every reachable state: applicable operators, the states after them, and derived values."""
+    """Applicable operators, successors and derived values are right in all reachable states."""
     model = ConstrainedModel(*drawn)
     search = model.search()
     numbers = range(len(model.task["operators"]))
@@ -226,7 +227,7 @@ def test_states_are_as_in_the_model(drawn: tuple[dict[str, Any], list[Constraint
 def test_hints_and_caches_change_no_validity(
     drawn: tuple[dict[str, Any], list[Constraint]], data: st.DataObject
 ) -> None:
-    """From states in any order, with any hints and constraints that come and go: valid plans, true proofs."""
+    """Plans are valid and proofs right for any order of states, hints and constraints."""
     task, constraints = drawn
     source = TaskPlanSource(sas_task(task, PROBLEM), work=PLENTY)
     states = ConstrainedModel(task, []).reachable()
@@ -266,7 +267,7 @@ def test_hints_and_caches_change_no_validity(
 @settings(max_examples=scaled_examples(0.2), deadline=None)
 @given(constrained_tasks())
 def test_threads_get_equal_results(drawn: tuple[dict[str, Any], list[Constraint]]) -> None:
-    """One object serves several threads at once, each with its own constraints."""
+    """One object serves several threads at once, each with other constraints."""
     task, constraints = drawn
     free = compiled(task)
     start = ConstrainedModel(task, []).start
@@ -307,7 +308,7 @@ def on_stove(task: SasTask) -> tuple[tuple[Pair, ...], tuple[int, ...]]:
 
 @pytest.mark.parametrize(("capacity", "steps"), [(None, 121), (14, 133), (1, 159)])
 def test_large_tasks_are_solved_with_few_steps(capacity: int | None, steps: int) -> None:
-    """Each thing costs six actions, the arm's return one, each thing that leaves the stove again two."""
+    """Each object costs six actions, the arm's return one, each removal from the stove two."""
     task = kitchen_task(20)
     source = TaskPlanSource(task, fallback=None)
     facts, operators = on_stove(task)
@@ -358,7 +359,7 @@ def test_fast_downward_plans_where_the_core_gives_up() -> None:
     assert source.plan(start) is not None
     assert source.counts["fallback"] == 1
     step = first[1]
-    context = tuple((number, start[number]) for number, _ in task.operators[step].needs)
+    context = tuple((number, start[number]) for number, _ in task.operators[step].preconditions)
     source.forbid(OperatorConstraint.context(context, (step,)))
     plan = source.plan(start)
     assert plan is None or (plan[0] != step and source.counts["fallback"] == 2)
@@ -384,7 +385,7 @@ def test_states_and_values_agree() -> None:
 
 
 def test_the_hint_is_used_where_it_leads_to_the_goal() -> None:
-    """As it is, without what was done, and with other arguments; no search is made."""
+    """A hint is used unchanged, shortened, or with other arguments, without a search."""
     task = FastDownward().prepare(load("gripper"))
     plan = TaskPlanSource(task).plan(task.init)
     assert plan is not None
@@ -425,4 +426,4 @@ def test_errors_name_the_number() -> None:
     assert source.constraints == ()
     assert source.version == 0
     with pytest.raises(ConfigurationError, match="the task is incomplete"):
-        TaskPlanSource(TranslatedTask.unfinished(task.problem))
+        TaskPlanSource(TranslatedTask.incomplete(task.problem))

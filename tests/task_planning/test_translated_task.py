@@ -1,4 +1,4 @@
-"""The translated task: written as it was read, and patched so that a forbidden action is never done in its context."""
+"""Translated tasks: exact text output, and constraints that hold in all plans."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def translated(name: str) -> TranslatedTask:
 
 
 def few_rooms() -> Problem:
-    """Return the problem ``rooms`` with one parcel, three places and two doors, small enough to try everything."""
+    """Return the problem ``rooms`` with one parcel, three places and two doors."""
     whole = load("rooms")
     objects = {
         name: types for name, types in whole.objects.items() if name not in ("box", "study", "d3")
@@ -85,8 +85,8 @@ def test_a_task_is_written_as_it_was_read(name: str) -> None:
         ("begin_version\n3\nend_version", "it ends too early"),
     ],
 )
-def test_text_in_another_format_is_refused(text: str, reason: str) -> None:
-    """Another version, or a file that ends too early, is refused."""
+def test_text_in_another_format_is_rejected(text: str, reason: str) -> None:
+    """Another version, or a file that ends too early, is rejected."""
     with pytest.raises(
         TaskPlannerError, match=f"the translator's output cannot be read: ({reason})"
     ):
@@ -102,7 +102,7 @@ def is_forbidden(state: State, action: GroundAction, constraints: list[Forbidden
 
 
 def some_constraints(problem: Problem, random: Random, count: int) -> list[ForbiddenAction]:
-    """Return constraints on actions of random walks, in contexts of random parts of their states."""
+    """Return constraints on actions of random walks, in random contexts of their states."""
     constraints: list[ForbiddenAction] = []
     steps = list(ground_actions(problem))
     while len(constraints) < count:
@@ -129,7 +129,7 @@ def some_constraints(problem: Problem, random: Random, count: int) -> list[Forbi
 @settings(max_examples=scaled_examples(0.1))
 @given(seed=st.integers(0, 10**6))
 def test_forbidding_is_exact(planner: FastDownward, name: str, seed: int) -> None:
-    """With random constraints there is a plan exactly if breadth-first search finds one, and it breaks none."""
+    """Under random constraints, plans exist and are valid as in breadth-first search."""
     task, random = replace(translated(name), encoding=planner.encoding), Random(seed)
     problem = task.problem
     constraints = some_constraints(problem, random, random.choice([1, 3, 10, 30]))
@@ -155,7 +155,7 @@ def test_forbidding_is_exact(planner: FastDownward, name: str, seed: int) -> Non
 @settings(max_examples=scaled_examples(0.1))
 @given(seed=st.integers(0, 10**6))
 def test_another_state_needs_no_translation(name: str, seed: int) -> None:
-    """From another state, reached by actions or by facts that come and go, the answer is that of a new translation."""
+    """From another state, reachable or not, the result is that of a new translation."""
     problem, random = translated(name).problem, Random(seed)
     state, steps = problem.init, list(ground_actions(problem))
     for _ in range(random.randrange(6)):
@@ -175,31 +175,31 @@ def test_another_state_needs_no_translation(name: str, seed: int) -> None:
         (moved, anew),
         (moved.forbid(action, context), anew.forbid(action, context)),
     ):
-        found, expected = (PLANNER.search(task, time_limit=600.0) for task in (ours, theirs))
-        assert found.status == expected.status
-        assert not found.is_solved or validate_task_plan(moved.problem, found.steps).is_valid
+        result, expected = (PLANNER.search(task, time_limit=600.0) for task in (ours, theirs))
+        assert result.status == expected.status
+        assert not result.is_solved or validate_task_plan(moved.problem, result.steps).is_valid
 
 
 def test_a_state_with_constants_changed_needs_a_translation() -> None:
-    """A fact that no action changes, and two that exclude each other, are beyond what was translated."""
+    """A changed static fact, or two mutex facts, require a new translation."""
     task = translated("blocks")
     init = task.problem.init
     held = next(fact for fact in init if task.value_of(fact))
     constant = [fact for fact in init if task.value_of(fact) is None]
     assert all(task.at_state(init.change(delete=[fact])) is None for fact in constant)
     assert task.at_state(init) == task
-    others = [
+    alternatives = [
         fact
         for fact in all_facts(task.problem)
         if task.value_of(fact) and task.value_of(fact)[0] == task.value_of(held)[0]
     ]
-    assert task.at_state(init.change(add=others)) is None
+    assert task.at_state(init.change(add=alternatives)) is None
     with pytest.raises(TaskError, match="nowhere"):
         task.at_state(init.change(add=[Fact.of("nowhere", "a")]))
 
 
 def test_learning_goes_on_until_there_is_no_plan() -> None:
-    """Forbidding the first step of every plan in its state leads to other plans and at last to a proof."""
+    """Forbidding the first step of every plan gives other plans and finally a proof."""
     task = translated("blocks")
     constraints: list[ForbiddenAction] = []
     for _ in range(60):
@@ -230,7 +230,7 @@ def test_patching_leaves_the_old_task_alone() -> None:
 
 
 def test_one_context_has_one_variable() -> None:
-    """Two actions forbidden in the same context share its variable, and doubling a constraint changes nothing."""
+    """Two actions with the same context share its variable; a repeated constraint is ignored."""
     task, context = (
         replace(translated("places"), encoding="axioms"),
         [Fact.of("clear", "c"), Fact.of("clear", "b")],
@@ -256,7 +256,7 @@ def test_facts_that_never_change_are_judged_by_the_initial_state() -> None:
 
 
 def test_facts_that_the_goal_does_not_need_can_be_a_context() -> None:
-    """A fact that no condition mentions may be what an action fails at, and then it is got rid of first."""
+    """A context may contain a fact without any condition, which the plan then removes first."""
     domain = parse_domain(
         "(define (domain d) (:predicates (seen) (done))"
         " (:action forget :effect (not (seen))) (:action finish :effect (done)))"
@@ -272,7 +272,7 @@ def test_facts_that_the_goal_does_not_need_can_be_a_context() -> None:
 
 
 def test_contradictory_contexts_change_nothing() -> None:
-    """A context that can never hold, because two of its facts exclude each other, forbids nothing."""
+    """A context of two mutex facts forbids nothing."""
     task = translated("places")
     facts = [Fact.of("held", "a"), Fact.of("held", "b")]
     assert PLANNER.search(task.forbid(GroundAction("unpile", ("c", "a")), facts)).is_solved
@@ -296,10 +296,10 @@ def test_actions_that_cannot_be_done_may_be_forbidden() -> None:
         (GroundAction("lift", ("a", "left")), [Fact.of("clear", "z")], "unknown object 'z'"),
     ],
 )
-def test_lessons_about_unknown_things_are_refused(
+def test_constraints_on_unknown_objects_are_rejected(
     action: GroundAction, context: list[Fact], reason: str
 ) -> None:
-    """An action, predicate or object that the problem does not know is an error."""
+    """An action, predicate or object unknown to the problem is an error."""
     with pytest.raises(TaskError, match=reason):
         translated("places").forbid(action, context)
 
@@ -313,7 +313,7 @@ def test_derived_facts_are_no_context() -> None:
 
 
 def test_taking_apart_needs_no_axioms() -> None:
-    """Split operators have the names of the old ones, need no variable more, and splitting twice changes nothing."""
+    """Split operators keep their names, need no new variable, and splitting is idempotent."""
     task = FastDownward.optimal().prepare(load("places"))
     step = PLANNER.search(task).steps[0]
     once = task.forbid(step, task.problem.init)
@@ -328,7 +328,7 @@ def test_taking_apart_needs_no_axioms() -> None:
 
 @pytest.mark.parametrize("name", ["places", "gripper", "rooms", "lamps", "oddities"])
 def test_optimal_plans_are_as_cheap_as_any(name: str) -> None:
-    """The optimal planner solves every own problem, with axioms and conditional effects too, at its best cost."""
+    """The optimal planner solves every example problem, also with axioms, at its best cost."""
     problem = load(name)
     result = FastDownward.optimal().solve(problem, time_limit=600.0)
     assert result.is_solved
@@ -337,7 +337,7 @@ def test_optimal_plans_are_as_cheap_as_any(name: str) -> None:
 
 
 def test_optimal_search_learns() -> None:
-    """Forbidding steps in their states leads to best plans that get no cheaper, until there is none."""
+    """Forbidding steps in their states gives optimal plans, ordered by cost, until none exists."""
     task = FastDownward.optimal().prepare(translated("blocks").problem)
     constraints: list[ForbiddenAction] = []
     cost = 0.0

@@ -41,7 +41,7 @@ from tmkit.plans import Plan
 from tmkit.plans.plan_file import plan_to_dict
 from tmkit.tamp import PlanStatus
 from tmkit.tamp.result import PlanResult
-from tmkit.task_planning.fast_downward import remember_translations, remembered_translations
+from tmkit.task_planning.fast_downward import copy_translation_cache, extend_translation_cache
 
 Row = dict[str, Any]
 """Columns of the results of an attempt; see :mod:`tmkit.batch.results`."""
@@ -256,7 +256,7 @@ class _Fork:
         for name in modules:  # the next process inherits them
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
-        remember_translations(translations)
+        extend_translation_cache(translations)
         self.is_reusable &= row["status"] in _SEARCH_STATUSES
         row["seconds"] = time.monotonic() - start
         return row  # type: ignore[no-any-return]
@@ -285,17 +285,17 @@ def _plan_and_exit(source: ProblemSource, options: BatchOptions, seeds: int, row
     code = 1
     try:
         os.setpgid(0, 0)
-        modules, translations = set(sys.modules), remembered_translations()
+        modules, translations = set(sys.modules), copy_translation_cache()
         with os.fdopen(seeds, "rb") as requests, os.fdopen(rows, "wb") as results:
             while (seed := _receive(requests)) is not None:
                 _limit_memory(options.memory_mib << 20)
                 row = plan_row(source, seed, options)
                 new_modules = [name for name in sys.modules if name not in modules]
                 new_translations = {
-                    k: v for k, v in remembered_translations().items() if k not in translations
+                    k: v for k, v in copy_translation_cache().items() if k not in translations
                 }
                 _send(results, (row, new_modules, new_translations))
-                modules, translations = set(sys.modules), remembered_translations()
+                modules, translations = set(sys.modules), copy_translation_cache()
         code = 0
     finally:
         os._exit(code)

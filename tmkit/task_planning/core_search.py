@@ -1,8 +1,8 @@
-"""The search of a translated task in this process, by the core: what small tasks need, without starting a program.
+"""Search of a translated task by the C++ core, in this process.
 
-Fast Downward's search takes some ten milliseconds to start; the core's (``tmkit._core.TaskSearch``)
-has found the plan of a dozen steps by then. It is lazy A* with FF's heuristic, and gives up after a
-certain work, not after a time.
+Fast Downward's search takes about ten milliseconds to start. The core's search
+(``tmkit._core.TaskSearch``) finds a plan of a dozen steps in that time. It is lazy A* with FF's
+heuristic. It ends after a given amount of work, not after a time.
 """
 
 from __future__ import annotations
@@ -16,32 +16,36 @@ from tmkit.task_planning.protocol import TaskPlanResult, TaskPlanStatistics, Tas
 from tmkit.task_planning.translated_task import TranslatedTask
 
 _logger = logging.getLogger(__name__)
-# looks for a better plan, where all steps cost the same or not
-_IMPROVEMENT = {False: 200_000, True: 1_000_000}
+_IMPROVEMENT_WORK = {False: 200_000, True: 1_000_000}
+"""Number of rule evaluations in the search for a better plan, by whether steps differ in cost."""
 
 
 def search_in_core(task: TranslatedTask, work: float) -> TaskPlanResult | None:
-    """Return a plan of few steps or low cost, or that there is none; None when that takes more than some work.
+    """Return a plan or a proof that there is none, or None if the work does not suffice.
 
     Args:
         task: the task, complete.
-        work: how often effects and axioms may be looked at, about 1e8 in a second.
+        work: largest number of evaluations of effects and axioms; about 1e8 take a second.
 
     Raises:
-        TaskPlannerError: the plan does not reach the goal: an error of the search.
+        TaskPlannerError: if the plan does not reach the goal, which is an error of the search.
     """
-    began = time.monotonic()
-    if work < 100 * len(task.operators):  # the states of a plan could not be judged
+    start_time = time.monotonic()
+    # Less work does not suffice to evaluate the states of a plan.
+    if work < 100 * len(task.operators):
         return None
     plan, is_unsolvable, expanded, evaluated = task.search.plan(
-        task.init, task.goal, work=int(work), improvement_work=_IMPROVEMENT[task.is_cost_weighted]
+        task.init,
+        task.goal,
+        work=int(work),
+        improvement_work=_IMPROVEMENT_WORK[task.is_cost_weighted],
     )
     statistics = TaskPlanStatistics(
         expanded=expanded,
         evaluated=evaluated,
         operators=len(task.operators),
         facts=task.fact_count,
-        search_seconds=time.monotonic() - began,
+        search_seconds=time.monotonic() - start_time,
         search="core",
     )
     _logger.debug(

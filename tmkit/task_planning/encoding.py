@@ -1,17 +1,15 @@
-"""PDDL as Fast Downward can read it, and its names back.
+"""Encoding of problems in the PDDL subset of Fast Downward.
 
-The idea: Fast Downward's translator is a little narrower than the problems of this package: it
-accepts no ``either`` in most places, only whole numbers as costs, only lower-case ASCII names, and
-no numeric comparisons. An :class:`Encoding` is an equivalent problem within these bounds and the
-way back from its names:
+Fast Downward's translator accepts less than this package. It rejects ``either`` in most places and
+numeric comparisons. Costs must be integers, and names lower-case ASCII. An :class:`Encoding` is an
+equivalent problem within these limits, and the map from its names to the original ones:
 
-* names that PDDL cannot say become ``o--1``, ``o--2`` and so on;
-* where ``either`` occurs, types become predicates that never change (``type--block``), and
-  parameters are guarded by them;
-* costs are multiplied by the smallest power of ten that makes them whole;
-* effects with a universal effect inside another effect are taken apart into single ones.
+* names that PDDL does not allow become ``o--1``, ``o--2`` and so on;
+* if ``either`` occurs, types become static predicates (``type--block``), which guard parameters;
+* costs are multiplied by the smallest power of ten that makes them integers;
+* an effect with a nested universal effect is split into single effects.
 
-A problem that needs none of this is passed on unchanged.
+A problem that needs none of these changes is written unchanged.
 """
 
 from __future__ import annotations
@@ -58,7 +56,7 @@ _Tree = TypeVar("_Tree", bound=Formula | Effect)
 
 @dataclass(frozen=True)
 class Encoding:
-    """A problem in the form that Fast Downward reads, and the names of renamed objects by their new ones."""
+    """Texts of a problem for Fast Downward, and original object names by their new names."""
 
     domain_text: str
     problem_text: str
@@ -66,13 +64,13 @@ class Encoding:
 
 
 def encode(problem: Problem) -> Encoding:
-    """Return an equivalent problem that Fast Downward can read.
+    """Return an equivalent problem that Fast Downward accepts.
 
     Raises:
-        TaskPlannerError: there is none, as with numbers that are compared or changed.
+        TaskPlannerError: if there is none, for example because numbers are compared or changed.
     """
-    for where, what in _refused(problem):
-        reason = f"{where}: Fast Downward's translator cannot handle {what}"
+    for place, construct in _find_unsupported(problem):
+        reason = f"{place}: Fast Downward's translator cannot handle {construct}"
         raise TaskPlannerError(
             f"{reason}; tmkit.task_planning.UnifiedPlanner may plan with it", command=(), output=""
         )
@@ -81,9 +79,11 @@ def encode(problem: Problem) -> Encoding:
         for count, old in enumerate(problem.objects, start=1)
         if not _is_plain(old)
     }
-    renamed = _with_whole_costs(_renamed(problem, names))
-    plain = _without_types(renamed) if _uses_either(renamed) else renamed
-    actions = tuple(replace(action, effect=_levelled(action)) for action in plain.domain.actions)
+    renamed = _make_costs_whole(_rename_objects(problem, names))
+    plain = _replace_types(renamed) if _uses_either(renamed) else renamed
+    actions = tuple(
+        replace(action, effect=_split_effect(action)) for action in plain.domain.actions
+    )
     domain = replace(plain.domain, name="domain", requirements=(), actions=actions)
     goal = plain.goal if isinstance(plain.goal, And) else And((plain.goal,))
     written = copy_of(plain, name="problem", domain=domain, goal=goal)
@@ -107,7 +107,7 @@ def copy_of(
     goal: Formula | None = None,
     values: Mapping[Fact, float] | None = None,
 ) -> Problem:
-    """Return a problem with some of its parts changed; the others stay."""
+    """Return a copy of a problem with some parts replaced."""
     return Problem(
         problem.name if name is None else name,
         problem.domain if domain is None else domain,
@@ -119,7 +119,7 @@ def copy_of(
     )
 
 
-def _renamed(problem: Problem, names: Mapping[str, str]) -> Problem:
+def _rename_objects(problem: Problem, names: Mapping[str, str]) -> Problem:
     if not names:
         return problem
 
@@ -137,37 +137,37 @@ def _renamed(problem: Problem, names: Mapping[str, str]) -> Problem:
     )
 
 
-def _with_whole_costs(problem: Problem) -> Problem:
-    """Return the problem with all costs whole numbers; without a cost metric the costs are dropped."""
+def _make_costs_whole(problem: Problem) -> Problem:
+    """Return the problem with integer costs, or without costs if the metric is the length."""
     domain = problem.domain
     if problem.metric is not Metric.TOTAL_COST:
         free = replace(
             domain,
-            actions=tuple(replace(a, effect=_scaled(a.effect, None)) for a in domain.actions),
+            actions=tuple(replace(a, effect=_scale_costs(a.effect, None)) for a in domain.actions),
         )
         return copy_of(problem, domain=free, values={})
-    amounts = [amount for action in domain.actions for amount in _amounts(action.effect)]
+    amounts = [amount for action in domain.actions for amount in _cost_amounts(action.effect)]
     used = {amount.name for amount in amounts if isinstance(amount, FunctionTerm)}
     values = {term: value for term, value in problem.values.items() if term.predicate in used}
     constants = [amount.value for amount in amounts if isinstance(amount, Number)]
-    factor = _whole_factor([*values.values(), *constants])
+    factor = _common_factor([*values.values(), *constants])
     actions = tuple(
-        replace(action, effect=_scaled(action.effect, factor)) for action in domain.actions
+        replace(action, effect=_scale_costs(action.effect, factor)) for action in domain.actions
     )
     whole = {term: float(Fraction(str(value)) * factor) for term, value in values.items()}
     return copy_of(problem, domain=replace(domain, actions=actions), values=whole)
 
 
-def _amounts(effect: Effect) -> Iterator[Number | FunctionTerm]:
+def _cost_amounts(effect: Effect) -> Iterator[Number | FunctionTerm]:
     match effect:
         case IncreaseCost(Number() | FunctionTerm() as amount):
             yield amount
         case EffectAnd(parts):
             for part in parts:
-                yield from _amounts(part)
+                yield from _cost_amounts(part)
 
 
-def _whole_factor(values: list[float]) -> int:
+def _common_factor(values: list[float]) -> int:
     factor = 1
     for value in values:
         while (Fraction(str(value)) * factor).denominator != 1:
@@ -175,70 +175,75 @@ def _whole_factor(values: list[float]) -> int:
     return factor
 
 
-def _scaled(effect: Effect, factor: int | None) -> Effect:
-    """Return the effect with its constant costs multiplied, or without any cost when ``factor`` is ``None``."""
+def _scale_costs(effect: Effect, factor: int | None) -> Effect:
+    """Return the effect with its constant costs multiplied, or removed if ``factor`` is None."""
     match effect:
         case IncreaseCost() if factor is None:
             return EffectAnd()
         case IncreaseCost(Number(value)) if factor is not None:
             return IncreaseCost(Number(float(Fraction(str(value)) * factor)))
         case _:
-            return map_parts(effect, lambda part: _scaled(part, factor))
+            return map_parts(effect, lambda part: _scale_costs(part, factor))
 
 
 def _uses_either(problem: Problem) -> bool:
     domain = problem.domain
     lists = [domain.constants, *(axiom.parameters for axiom in domain.axioms)]
     lists += [action.parameters for action in domain.actions]
-    parameters = [parameter for listed in lists for parameter in listed]
+    parameters = [parameter for group in lists for parameter in group]
     parameters += [
-        part for tree in _trees(problem) for part in subtrees(tree) if isinstance(part, Parameter)
+        part
+        for tree in _list_trees(problem)
+        for part in subtrees(tree)
+        if isinstance(part, Parameter)
     ]
     types = [*problem.objects.values(), *(kind.parents for kind in domain.types)]
-    return any(
-        len(several) > 1 for several in (*types, *(parameter.types for parameter in parameters))
-    )
+    return any(len(names) > 1 for names in (*types, *(parameter.types for parameter in parameters)))
 
 
-def _guards(parameters: tuple[Parameter, ...]) -> tuple[Formula, ...]:
-    """Return the conditions that say what the types of ``parameters`` say."""
+def _type_guards(parameters: tuple[Parameter, ...]) -> tuple[Formula, ...]:
+    """Return conditions on static predicates equivalent to the types of ``parameters``."""
     typed = [item for item in parameters if "object" not in item.types]
     choices = [[Atom(f"type--{kind}", (item.name,)) for kind in item.types] for item in typed]
     return tuple(atoms[0] if len(atoms) == 1 else Or(tuple(atoms)) for atoms in choices)
 
 
-def _bare(parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+def _strip_types(parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
     return tuple(Parameter(parameter.name) for parameter in parameters)
 
 
-def _without_types(problem: Problem) -> Problem:
+def _replace_types(problem: Problem) -> Problem:
     """Return the problem with a static predicate in place of each type."""
-    domain, words = problem.domain, problem.vocabulary
+    domain, vocabulary = problem.domain, problem.vocabulary
     kinds = [Predicate(f"type--{kind.name}", (Parameter("?x"),)) for kind in domain.types]
     untyped = Domain(
         domain.name,
-        constants=_bare(domain.constants),
+        constants=_strip_types(domain.constants),
         predicates=(
-            *(Predicate(item.name, _bare(item.parameters)) for item in domain.predicates),
+            *(Predicate(item.name, _strip_types(item.parameters)) for item in domain.predicates),
             *kinds,
         ),
         functions=tuple(
-            replace(item, parameters=_bare(item.parameters)) for item in domain.functions
+            replace(item, parameters=_strip_types(item.parameters)) for item in domain.functions
         ),
         actions=tuple(
             replace(
                 action,
-                parameters=_bare(action.parameters),
-                precondition=And((*_guards(action.parameters), _unguarded(action.precondition))),
-                effect=_unguarded(action.effect),
+                parameters=_strip_types(action.parameters),
+                precondition=And(
+                    (*_type_guards(action.parameters), _guard_quantifiers(action.precondition))
+                ),
+                effect=_guard_quantifiers(action.effect),
             )
             for action in domain.actions
         ),
         axioms=tuple(
             replace(
                 axiom,
-                parameters=_bare(axiom.parameters),
-                condition=And((*_guards(axiom.parameters), _unguarded(axiom.condition))),
+                parameters=_strip_types(axiom.parameters),
+                condition=And(
+                    (*_type_guards(axiom.parameters), _guard_quantifiers(axiom.condition))
+                ),
             )
             for axiom in domain.axioms
         ),
@@ -247,33 +252,41 @@ def _without_types(problem: Problem) -> Problem:
         Fact(f"type--{kind}", (name,))
         for name, types in problem.all_objects.items()
         for direct in types
-        for kind in words.ancestors(direct) - {"object"}
+        for kind in vocabulary.ancestors(direct) - {"object"}
     }
     return copy_of(
         problem,
         domain=untyped,
         objects=dict.fromkeys(problem.objects, "object"),
         init=problem.init.change(add=memberships),
-        goal=_unguarded(problem.goal),
+        goal=_guard_quantifiers(problem.goal),
     )
 
 
-def _unguarded(tree: _Tree) -> _Tree:
+def _guard_quantifiers(tree: _Tree) -> _Tree:
     """Return a formula or an effect with the types of its quantifiers turned into conditions."""
     match tree:
         case Exists(parameters, body):
-            return type(tree)(_bare(parameters), And((*_guards(parameters), _unguarded(body))))
+            return type(tree)(
+                _strip_types(parameters), And((*_type_guards(parameters), _guard_quantifiers(body)))
+            )
         case Forall(parameters, body):
-            return type(tree)(_bare(parameters), Imply(And(_guards(parameters)), _unguarded(body)))
+            return type(tree)(
+                _strip_types(parameters),
+                Imply(And(_type_guards(parameters)), _guard_quantifiers(body)),
+            )
         case ForEach(parameters, inner):
-            return type(tree)(_bare(parameters), When(And(_guards(parameters)), _unguarded(inner)))
+            return type(tree)(
+                _strip_types(parameters),
+                When(And(_type_guards(parameters)), _guard_quantifiers(inner)),
+            )
         case _:
-            other: _Tree = map_parts(tree, _unguarded)
-            return other
+            guarded: _Tree = map_parts(tree, _guard_quantifiers)
+            return guarded
 
 
-def _levelled(action: Action) -> Effect:
-    """Return the effect of an action; if it is nested, as single effects that happen for some and on a condition."""
+def _split_effect(action: Action) -> Effect:
+    """Return the effect of an action, split into quantified conditional effects if nested."""
     if not _is_nested(action.effect):
         return action.effect
     taken = {parameter.name: parameter.name for parameter in action.parameters}
@@ -299,7 +312,14 @@ def _single_effects(
     parameters: tuple[Parameter, ...] = (),
     conditions: tuple[Formula, ...] = (),
 ) -> Iterator[Effect]:
-    """Yield each atom that changes, with all around it; ``names`` has variables that would hide others."""
+    """Yield each atomic effect with its quantifiers and conditions.
+
+    Args:
+        effect: the effect to split.
+        names: new name of each variable in scope, such that no variable hides another.
+        parameters: parameters of the enclosing quantifiers.
+        conditions: conditions of the enclosing effects.
+    """
     match effect:
         case EffectAnd(parts):
             for part in parts:
@@ -309,7 +329,7 @@ def _single_effects(
                 inner, names, parameters, (*conditions, substitute(condition, names))
             )
         case ForEach(more, inner):
-            new = {item.name: _unused(item.name, names) for item in more}
+            new = {item.name: _find_unused_name(item.name, names) for item in more}
             fresh = tuple(Parameter(new[item.name], item.types) for item in more)
             yield from _single_effects(inner, {**names, **new}, parameters + fresh, conditions)
         case Add(atom) | Delete(atom):
@@ -322,7 +342,7 @@ def _single_effects(
             yield effect
 
 
-def _unused(name: str, names: Mapping[str, str]) -> str:
+def _find_unused_name(name: str, names: Mapping[str, str]) -> str:
     used = {*names, *names.values()}
     return next(
         new
@@ -331,7 +351,7 @@ def _unused(name: str, names: Mapping[str, str]) -> str:
     )
 
 
-def _trees(problem: Problem) -> list[Formula | Effect]:
+def _list_trees(problem: Problem) -> list[Formula | Effect]:
     """Return the goal, and all conditions and effects of the domain."""
     domain = problem.domain
     conditions: list[Formula] = [problem.goal, *(action.precondition for action in domain.actions)]
@@ -339,17 +359,17 @@ def _trees(problem: Problem) -> list[Formula | Effect]:
     return [*conditions, *(action.effect for action in domain.actions)]
 
 
-def _refused(problem: Problem) -> Iterator[tuple[str, str]]:
-    """Yield where something is that Fast Downward cannot read, and what."""
+def _find_unsupported(problem: Problem) -> Iterator[tuple[str, str]]:
+    """Yield the place and description of each construct that Fast Downward does not support."""
     domain, has_costs = problem.domain, problem.metric is Metric.TOTAL_COST
     file = domain.source or f"domain '{domain.name}'"
     for name in (
-        one.name for named in (domain.types, domain.predicates, domain.actions) for one in named
+        item.name for named in (domain.types, domain.predicates, domain.actions) for item in named
     ):
         if not name.isascii():
             yield file, f"the name '{name}', which has letters beyond ASCII"
     for action in domain.actions:
-        where = (
+        place = (
             f"{file}:{action.line}: action '{action.name}'"
             if action.line
             else f"{file}: action '{action.name}'"
@@ -357,25 +377,25 @@ def _refused(problem: Problem) -> Iterator[tuple[str, str]]:
         for part in (*subtrees(action.precondition), *subtrees(action.effect)):
             match part:
                 case ChangeNumber():
-                    yield where, f"the change of a number {part}"
+                    yield place, f"the change of a number {part}"
                 case Comparison():
-                    yield where, f"the numeric comparison {part}"
+                    yield place, f"the numeric comparison {part}"
                 case IncreaseCost(Arithmetic() as amount) if has_costs:
-                    yield where, f"the computed cost {amount}"
+                    yield place, f"the computed cost {amount}"
                 case IncreaseCost(Number(value)) if has_costs and (fault := _cost_fault(value)):
-                    yield where, fault
+                    yield place, fault
                 case When(_, inner) | ForEach(_, inner) if has_costs:
-                    if any(isinstance(one, IncreaseCost) for one in simple_effects(inner)):
-                        yield where, "a cost that depends on a condition"
+                    if any(isinstance(item, IncreaseCost) for item in simple_effects(inner)):
+                        yield place, "a cost that depends on a condition"
     for tree in (problem.goal, *(axiom.condition for axiom in domain.axioms)):
-        at = problem.source or f"problem '{problem.name}'" if tree is problem.goal else file
+        tree_place = problem.source or f"problem '{problem.name}'" if tree is problem.goal else file
         yield from (
-            (at, f"the numeric comparison {part}")
+            (tree_place, f"the numeric comparison {part}")
             for part in subtrees(tree)
             if isinstance(part, Comparison)
         )
     amounts = (
-        amount for action in domain.actions for amount in _amounts(action.effect) if has_costs
+        amount for action in domain.actions for amount in _cost_amounts(action.effect) if has_costs
     )
     used = {amount.name for amount in amounts if isinstance(amount, FunctionTerm)}
     for term, value in problem.values.items():

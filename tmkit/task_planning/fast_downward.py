@@ -1,29 +1,28 @@
-"""Fast Downward as a task planner: docs/reference/tasks.md describes and measures its searches.
+"""Task planner Fast Downward; docs/reference/tasks.md describes and measures its searches.
 
-The *translator* turns PDDL into a :class:`~tmkit.task_planning.translated_task.TranslatedTask`,
-which is translated once, then patched with learned constraints and *searched* again. Both are
-programs of their own in a private folder that is gone afterwards, found through the import system
-without importing anything. Starting the translator takes longer than translating a small task, so
-the last few translations are remembered: the same problem need not be translated for every seed.
+The *translator* converts PDDL to a :class:`~tmkit.task_planning.translated_task.TranslatedTask`.
+A task is translated once, patched with learned constraints and *searched* again. Translator and
+search are separate programs in a temporary folder. They are located through the import system and
+not imported. Starting the translator takes longer than translating a small task. The last
+translations are therefore cached, and planning with another seed needs no translation.
 
-The core searches first, in this process (:mod:`tmkit.task_planning.core_search`): most tasks of a
-scene are solved, or proved to have no plan, in a millisecond, while starting Fast Downward's search
-takes ten.
+The core searches first, in this process (:mod:`tmkit.task_planning.core_search`). It solves most
+tasks of a scene, or proves that they have no plan, in a millisecond. Starting Fast Downward's
+search takes ten milliseconds.
 
-Determinism: the same task gives the same plan. The translator's hash seed is fixed. The search by
-landmarks and follow-up searches count only if they took few enough expansions (``landmark_work``,
-``improvement_work``), numbers independent of any clock. The former is stopped when it has taken
-more; time limits of the processor only stop them, and leave factors of five and ten for slower
-machines.
+Determinism: the same task gives the same plan. The translator's hash seed is fixed. A plan of the
+landmark search or of a follow-up search counts only if the search took few expansions
+(``landmark_work``, ``improvement_work``), which no clock influences. The landmark search is stopped
+when it exceeds its number. Processor time limits only end searches; they leave factors of five and
+ten for slower machines.
 
-Actions with several outcomes: plan as if they could be chosen, act, and plan again when it came
-otherwise. An action whose effect is ``oneof`` several is read as one action for each outcome
-(*all-outcomes determinisation*), so a plan says which outcome it hopes for. After each action the
-state is asked for; where it is not the one that was hoped for, the rest is planned anew from there
-(S. Yoon, A. Fern, R. Givan, "FF-Replan", ICAPS 2007).
+Actions with several outcomes are planned by replanning. An action with the effect ``oneof`` is read
+as one action for each outcome (*all-outcomes determinisation*), hence a plan contains the expected
+outcomes. The state is compared with the expected one after each action. If they differ, the
+remaining plan is computed from the new state (S. Yoon, A. Fern, R. Givan, "FF-Replan", ICAPS 2007).
 
-It does not look ahead: where a hoped-for outcome stays out, the goal may be out of reach. That
-there is no plan is proved: not even with the best of luck.
+Replanning does not consider other outcomes in advance. After an unexpected outcome, the goal may be
+unreachable. A proof of unsolvability covers all outcomes.
 """
 
 from __future__ import annotations
@@ -43,7 +42,12 @@ from tmkit.pddl.model import Problem
 from tmkit.pddl.state import State
 from tmkit.task_planning.core_search import search_in_core
 from tmkit.task_planning.encoding import copy_of, encode
-from tmkit.task_planning.fast_downward_process import Outcome, RunningSearch, Searches, translated
+from tmkit.task_planning.fast_downward_process import (
+    Outcome,
+    RunningSearch,
+    Searches,
+    translate_text,
+)
 from tmkit.task_planning.protocol import RerootableTask, TaskPlanner, TaskPlanResult, TaskPlanStatus
 from tmkit.task_planning.spare_objects import with_spare_objects
 from tmkit.task_planning.translated_task import TranslatedTask
@@ -53,9 +57,10 @@ LANDMARK_SEARCH = (
     " eager(single(sum([g(), weight(hlm, 2)])), reopen_closed=true, preferred=[hlm],"
     " max_time={seconds}, pruning=limited_pruning(null(), 1, {expansions})))"
 )
-"""Finds a plan that is short, mostly soon; ``{seconds}`` is the processor time after which it gives up.
+"""Search for a short plan; ``{seconds}`` is its limit of processor time [s].
 
-Its pruning prunes nothing: after ``{expansions}`` it prints that, upon which the search is stopped.
+The pruning has no effect on the search. It prints a message after ``{expansions}`` expansions, at
+which the search is stopped.
 """
 
 FIRST_SEARCH = (
@@ -66,54 +71,75 @@ FIRST_SEARCH = (
     " single(sum([g(), hff])), single(sum([g(), hff]), pref_only=true)], boost=1000),"
     " preferred=[hff, hlm], cost_type=one, reopen_closed=true)))"
 )
-"""Finds a plan soon, and seldom one with many steps too many: greedy searches and one by steps, in turns."""
+"""Fast search, which alternates greedy queues with one ordered by the number of steps."""
 
 FOLLOW_UP_SEARCHES = ("let(h, ff(), lazy_wastar([h], preferred=[h], w=2, max_time={seconds}))",)
-"""Searches for a shorter plan; ``{seconds}`` is the processor time after which each gives up."""
+"""Searches for a shorter plan; ``{seconds}`` is the limit of processor time of each [s]."""
 
 OPTIMAL_SEARCH = "astar(lmcut())"
-"""Finds the best plan, by the landmarks that every plan has; takes neither axioms nor conditional effects."""
+"""Optimal search by LM-cut, which supports neither axioms nor conditional effects."""
 
 _PROVING_SEARCH = "astar(blind())"
+"""Search that proves unsolvability."""
 
-_FIRST_SECONDS = 2.0  # after which it is asked whether there is a plan at all
+_FIRST_SECONDS = 2.0
+"""Duration of the first search after which the proving search starts in parallel [s]."""
+
 _FOLLOW_UP_SECONDS = 0.5
-_LANDMARK_SECONDS, _LANDMARK_SHARE = 3.0, 0.15
-_ALONE_SECONDS = 0.2  # for which the search by landmarks runs alone
-# work for it on a task with learned constraints, and in terms of what it took before
-_AGAIN, _AGAIN_GROWTH = 1e5, 2.0
-_LANDMARKS = "landmarks"  # in the history of a task
-# printed after the expansions that a search by landmarks may do
-_TOO_MANY = "switching off pruning"
-_REMEMBERED_PROBLEMS = 16  # problems that are not translated again
-# translations by the texts of domain and problem, the last one last
-_remembered: dict[tuple[str, str], str] = {}
-# bytes, for the search that only tests, beside another, whether there is a plan
+"""Limit of processor time of a follow-up search [s]."""
+
+_LANDMARK_SECONDS = 3.0
+"""Limit of processor time of the landmark search [s]."""
+
+_LANDMARK_FRACTION = 0.15
+"""Largest fraction of the remaining time for the landmark search."""
+
+_LANDMARK_HEAD_START = 0.2
+"""Duration for which the landmark search runs alone [s]."""
+
+_MIN_REPEATED_WORK = 1e5
+"""Smallest work limit of a landmark search on a task with more learned constraints."""
+
+_REPEATED_WORK_GROWTH = 2.0
+"""Factor of the work of the last landmark search that the next one may take."""
+
+_LANDMARKS = "landmarks"
+"""Key of the landmark search in the history of a task."""
+
+_EXPANSION_LIMIT_TEXT = "switching off pruning"
+"""Output of the landmark search at its limit of expansions."""
+
+_MAX_CACHED_TRANSLATIONS = 16
+"""Number of cached translations."""
+
+_translation_cache: dict[tuple[str, str], str] = {}
+"""Translations by the texts of domain and problem, the latest one last."""
+
 _PROVING_MEMORY = 2 << 30
+"""Memory limit of the proving search that runs beside another search [bytes]."""
 
 
 @dataclass(frozen=True)
 class FastDownward(TaskPlanner[TranslatedTask]):
-    """Plans with Fast Downward's translator and, unless the core finds a plan soon, with Fast Downward's search.
+    """Task planner that runs the core's search, then Fast Downward's.
 
     Args:
-        core_work: how much the core's search (:mod:`tmkit.task_planning.core_search`) may do before
-            Fast Downward's is started: how often it looks at an effect or an axiom, about 1e8 in a
-            second; 0 to do without.
-        landmark_search: a search for a short plan, before and beside the first one; empty for none.
-        landmark_work: how much it may do for its plan to count, as ``improvement_work``.
-        first_search: the search that finds the first plan; it must accept axioms.
-        follow_up_searches: searches for a better plan, one after the other; none to be content with
-            the first.
-        improvement_work: how much a follow-up search may do for its plan to count: the number of
-            states it expanded times the number of operators of the task. 1e6 is about a twentieth
-            of a second.
-        general_search: the search in the place of the first one where a task has axioms or
-            conditional effects, if that does not take them; empty when it does.
-        encoding: how the search is told what is forbidden: by ``"axioms"``, or by operators that
-            are ``"split"``, as a search must be that takes no axioms; ``"auto"`` splits where that
-            makes few operators. Learned constraints made the first search up to a hundred times
-            slower as axioms, through which its heuristics do not see.
+        core_work: largest number of evaluations of effects and axioms by the core's search
+            (:mod:`tmkit.task_planning.core_search`), before Fast Downward starts. About 1e8 take a
+            second. 0 disables the core's search.
+        landmark_search: search for a short plan, before and beside the first search; disabled if
+            empty.
+        landmark_work: largest work for which its plan counts, in the unit of
+            ``improvement_work``.
+        first_search: search for the first plan; it must accept axioms.
+        follow_up_searches: searches for a better plan, in this order; disabled if empty.
+        improvement_work: largest work for which the plan of a follow-up search counts. Work is the
+            number of expanded states times the number of operators; 1e6 take about 0.05 s.
+        general_search: replacement of the first search for tasks with axioms or conditional
+            effects; empty if the first search supports them.
+        encoding: encoding of learned constraints: ``"axioms"``, or ``"split"`` operators, for
+            searches without support for axioms. ``"auto"`` splits if the result has few operators.
+            Heuristics ignore axioms: they made the first search up to a hundred times slower.
     """
 
     core_work: float = 1e6
@@ -127,10 +153,10 @@ class FastDownward(TaskPlanner[TranslatedTask]):
 
     @classmethod
     def optimal(cls) -> FastDownward:
-        """Return a planner whose plans are as short as possible or, by the problem's metric, as cheap.
+        """Return a planner of optimal plans, by length or by the problem's cost metric.
 
-        It proves that, which takes long: it is for a dozen steps or so. With learned constraints
-            too a plan is the best there is.
+        The proof of optimality is slow; plans of about a dozen steps are practical. Plans are also
+        optimal under learned constraints.
         """
         return cls(
             core_work=0.0,
@@ -148,57 +174,56 @@ class FastDownward(TaskPlanner[TranslatedTask]):
 
         Args:
             problem: the task.
-            time_limit: seconds after which to give up.
-            spare: how many objects of each type may come later, without translation
-                (:meth:`~tmkit.task_planning.translated_task.TranslatedTask.with_object`). Until
-                they come, plans and proofs are as without; the task is larger by what there is
-                about them.
+            time_limit: time limit [s].
+            spare: number of objects of each type that can be added later without translation
+                (:meth:`~tmkit.task_planning.translated_task.TranslatedTask.with_object`). Plans and
+                proofs do not depend on them until then; their facts and operators enlarge the task.
 
         Returns:
-            The translated task; when the time was not enough, one whose ``is_complete`` is False,
-            which no search can solve.
+            The translated task. If the time did not suffice, its ``is_complete`` is False and no
+            search solves it.
 
         Raises:
-            TaskPlannerError: the translator could not be run or broke, or the problem is beyond
-                Fast Downward.
-            TaskError: an unknown type of spare objects, or a function of objects, which they have
-                no values of.
+            TaskPlannerError: if the translator cannot be run or fails, or Fast Downward does not
+                support the problem.
+            TaskError: if a type of spare objects is unknown, or if the domain has a function of
+                objects, which has no values for spare objects.
         """
         try:
             with time_limits.time_limit(time_limit):
                 encoding = encode(with_spare_objects(problem, spare) if spare else problem)
                 key = (encoding.domain_text, encoding.problem_text)
-                text = _remembered.get(key) or translated(encoding, time_limit)
+                text = _translation_cache.get(key) or translate_text(encoding, time_limit)
                 if text is None:
-                    return TranslatedTask.unfinished(problem)
-                remember_translations({key: text})
+                    return TranslatedTask.incomplete(problem)
+                extend_translation_cache({key: text})
                 task = TranslatedTask.from_text(text, problem, names=encoding.names)
                 task = replace(task, encoding=self.encoding)
                 return task.with_spares(spare) if spare else task
         except TimeLimitError:
-            return TranslatedTask.unfinished(problem)
+            return TranslatedTask.incomplete(problem)
 
     def prepare(
         self, problem: Problem, *, time_limit: float = 60.0, spare: Mapping[str, int] | None = None
     ) -> TranslatedTask:
-        """Translate a problem; :meth:`translate` under its name in :class:`~tmkit.task_planning.TaskPlanner`.
+        """Translate a problem; the same as :meth:`translate`.
 
         Args:
             problem: the problem.
-            time_limit: seconds.
-            spare: how many objects of each type may come later.
+            time_limit: time limit [s].
+            spare: number of objects of each type that can be added later.
         """
         return self.translate(problem, time_limit=time_limit, spare=spare)
 
     def search(self, task: TranslatedTask, *, time_limit: float = 60.0) -> TaskPlanResult:
-        """Search for a plan of a translated task, which may have been patched, or that there is none, within the time.
+        """Search for a plan of a translated task, or a proof that there is none.
 
         Args:
-            task: the task, from :meth:`translate`.
-            time_limit: seconds after which to give up.
+            task: the task, from :meth:`translate`, with learned constraints or without.
+            time_limit: time limit [s].
 
         Raises:
-            TaskPlannerError: the search could not be run or broke, or its plan does not reach the
+            TaskPlannerError: if the search cannot be run or fails, or its plan does not reach the
                 goal.
         """
         if not task.is_complete:
@@ -206,64 +231,73 @@ class FastDownward(TaskPlanner[TranslatedTask]):
                 TaskPlanStatus.LIMIT, message="the translation ran out of time or memory"
             )
         deadline = time.monotonic() + time_limit
-        found = search_in_core(task, self.core_work) if time_limit > 0.0 else None
-        if found is not None:
-            return found
+        core_result = search_in_core(task, self.core_work) if time_limit > 0.0 else None
+        if core_result is not None:
+            return core_result
         try:
             with time_limits.time_limit(time_limit), temporary_folder("search") as folder:
                 searches = Searches(task, folder, deadline)
-                outcome = self._first(searches)
+                outcome = self._run_first_searches(searches)
                 if outcome.has_given_up:
                     outcome = searches.run([_PROVING_SEARCH])
-                return self._improved(searches, outcome)
+                return self._improve_plan(searches, outcome)
         except TimeLimitError:
             return TaskPlanResult(
                 TaskPlanStatus.LIMIT, message="no plan was found within the time given"
             )
 
-    def _first(self, searches: Searches) -> Outcome:
-        """Return what came of the search by landmarks, if that counts, else of the first search.
+    def _run_first_searches(self, searches: Searches) -> Outcome:
+        """Return the outcome of the landmark search if it counts, otherwise of the first search.
 
-        Learned constraints can make it slow: on the same task with more of them it may do little
-        more than before, and once it does not count, it is not tried again.
+        Learned constraints can make the landmark search slow. On the same task with more of them,
+        its work is limited by a multiple of the previous work. After a search that did not count,
+        it is not repeated.
         """
         history = searches.task.history
         work = min(self.landmark_work, history.get(_LANDMARKS, self.landmark_work))
         if not self.landmark_search or not work:
-            return self._greedy(searches)
-        # of a short time limit, little
-        seconds = min(_LANDMARK_SECONDS, _LANDMARK_SHARE * searches.seconds_left)
+            return self._run_greedy_search(searches)
+        seconds = min(_LANDMARK_SECONDS, _LANDMARK_FRACTION * searches.seconds_left)
         expansions = 1 + int(min(1e9, work // max(1, len(searches.task.operators))))
         search = self.landmark_search.format(seconds=round(seconds, 2), expansions=expansions)
-        with searches.started([search, *self._follow_ups()], stop_at=_TOO_MANY) as running:
-            is_short = running.ends_within(_ALONE_SECONDS) or running.has_plan
-            outcome = None if is_short else self._greedy(searches, work=work, beside=running)
-            found = running.outcome()
-        if found.is_settled(work):
-            took = found.phases[0].expanded if found.phases else 0
-            history[_LANDMARKS] = max(_AGAIN, _AGAIN_GROWTH * took * len(searches.task.operators))
-            return found
+        with searches.start(
+            [search, *self._follow_up_chain()], stop_at=_EXPANSION_LIMIT_TEXT
+        ) as running:
+            is_short = running.ends_within(_LANDMARK_HEAD_START) or running.has_plan
+            outcome = (
+                None
+                if is_short
+                else self._run_greedy_search(searches, work=work, landmark_run=running)
+            )
+            landmark_outcome = running.outcome()
+        if landmark_outcome.is_conclusive(work):
+            phases = landmark_outcome.phases
+            expanded = phases[0].expanded if phases else 0
+            history[_LANDMARKS] = max(
+                _MIN_REPEATED_WORK, _REPEATED_WORK_GROWTH * expanded * len(searches.task.operators)
+            )
+            return landmark_outcome
         history[_LANDMARKS] = 0.0
-        return self._greedy(searches) if outcome is None else outcome
+        return self._run_greedy_search(searches) if outcome is None else outcome
 
-    def _greedy(
-        self, searches: Searches, *, work: float = 0.0, beside: RunningSearch | None = None
+    def _run_greedy_search(
+        self, searches: Searches, *, work: float = 0.0, landmark_run: RunningSearch | None = None
     ) -> Outcome:
-        """Return what came of the first search and, where there was a plan, of those that follow it.
+        """Return the outcome of the first search and, after a plan, of the follow-up searches.
 
-        When the first search is slow, it is asked beside it whether there is a plan at all, for
-        which greedy searches are no good. A plan found there does not count: that the first search
-        was slow is a matter of clocks, on which no plan may depend.
+        If the first search is slow, a second search tries to prove that there is no plan, since
+        greedy searches rarely do. A plan of the second search does not count: whether it starts
+        depends on a clock, and plans must not.
         """
         first = self._first_search(searches.task)
-        chain = [first, *self._follow_ups()]
-        with searches.started(chain) as running:
-            if beside is not None and running.ends_after(beside):
-                found = beside.outcome()
-                if found.is_settled(work):
-                    return found
+        chain = [first, *self._follow_up_chain()]
+        with searches.start(chain) as running:
+            if landmark_run is not None and running.ends_after(landmark_run):
+                landmark_outcome = landmark_run.outcome()
+                if landmark_outcome.is_conclusive(work):
+                    return landmark_outcome
             if not first.startswith("astar(") and not running.ends_within(_FIRST_SECONDS):
-                with searches.started([_PROVING_SEARCH], memory_limit=_PROVING_MEMORY) as proving:
+                with searches.start([_PROVING_SEARCH], memory_limit=_PROVING_MEMORY) as proving:
                     if running.ends_after(proving):
                         proof = proving.outcome()
                         if proof.is_unsolvable:
@@ -280,26 +314,27 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             else self.first_search
         )
 
-    def _follow_ups(self) -> tuple[str, ...]:
+    def _follow_up_chain(self) -> tuple[str, ...]:
         return tuple(
             search.format(seconds=_FOLLOW_UP_SECONDS) for search in self.follow_up_searches
         )
 
-    def _improved(self, searches: Searches, outcome: Outcome) -> TaskPlanResult:
+    def _improve_plan(self, searches: Searches, outcome: Outcome) -> TaskPlanResult:
         """Return the best plan of the first search and of the follow-up searches that count.
 
-        A chain of searches ends with one that finds nothing; those that were to come after it are
-        run now.
+        A chain of searches ends with a search without a plan. The remaining searches of the chain
+        are then run separately.
         """
         best, statistics = outcome.first_result(), outcome.statistics
         if not best.is_solved or not best.steps:
             return replace(best, statistics=statistics)
-        with contextlib.suppress(TimeLimitError):  # then the plans so far are what there is
-            for found in outcome.results(self.improvement_work, skipped=1):
-                best = min(best, found, key=_by_cost)
-            left = self._follow_ups()[max(0, len(outcome.phases) - 1) :]
-            while left and outcome.has_ended and searches.deadline > time.monotonic():
-                outcome = searches.run(left)
+        # At the time limit, the best plan so far is returned.
+        with contextlib.suppress(TimeLimitError):
+            for candidate in outcome.results(self.improvement_work, skipped=1):
+                best = min(best, candidate, key=_cost_key)
+            remaining_searches = self._follow_up_chain()[max(0, len(outcome.phases) - 1) :]
+            while remaining_searches and outcome.has_ended and searches.deadline > time.monotonic():
+                outcome = searches.run(remaining_searches)
                 more = outcome.statistics
                 statistics = replace(
                     statistics,
@@ -307,46 +342,45 @@ class FastDownward(TaskPlanner[TranslatedTask]):
                     evaluated=statistics.evaluated + more.evaluated,
                     search_seconds=statistics.search_seconds + more.search_seconds,
                 )
-                for found in outcome.results(self.improvement_work):
-                    best = min(best, found, key=_by_cost)
-                left = left[max(1, len(outcome.phases)) :]
+                for candidate in outcome.results(self.improvement_work):
+                    best = min(best, candidate, key=_cost_key)
+                remaining_searches = remaining_searches[max(1, len(outcome.phases)) :]
         return replace(best, statistics=statistics)
 
 
-def forget_translations() -> None:
-    """Forget the translations of the last problems, as a benchmark must in which each run is to be a first one."""
-    _remembered.clear()
+def clear_translation_cache() -> None:
+    """Clear the cache of translations, for example before each run of a benchmark."""
+    _translation_cache.clear()
 
 
-def remembered_translations() -> dict[tuple[str, str], str]:
-    """Return the translations of the last problems by the texts of domain and problem, as for another process."""
-    return dict(_remembered)
+def copy_translation_cache() -> dict[tuple[str, str], str]:
+    """Return the cached translations by the texts of domain and problem."""
+    return dict(_translation_cache)
 
 
-def remember_translations(translations: Mapping[tuple[str, str], str]) -> None:
-    """Remember translations that another process has, as the last ones."""
+def extend_translation_cache(translations: Mapping[tuple[str, str], str]) -> None:
+    """Add translations of another process to the cache, as the latest ones."""
     for key, text in translations.items():
-        _remembered.pop(key, None)
-        _remembered[key] = text
-    for key in [*_remembered][:-_REMEMBERED_PROBLEMS]:
-        _remembered.pop(key, None)
+        _translation_cache.pop(key, None)
+        _translation_cache[key] = text
+    for key in [*_translation_cache][:-_MAX_CACHED_TRANSLATIONS]:
+        _translation_cache.pop(key, None)
 
 
-def _by_cost(result: TaskPlanResult) -> tuple[float, int]:
+def _cost_key(result: TaskPlanResult) -> tuple[float, int]:
     return result.cost, len(result.steps)
 
 
 @dataclass(frozen=True)
 class TaskExecution(Result):
-    """What was done, and where it led.
+    """Record of an execution with replanning.
 
     Attributes:
-        status: ``SOLVED`` when the goal holds; ``UNSOLVABLE`` when it is proved that it cannot be
-            reached any more.
-        actions: what was done, by the names that the domain states.
-        states: the first state, and that after each action.
-        plans: how often was planned.
-        message: why it ended, in words.
+        status: ``SOLVED`` if the goal holds; ``UNSOLVABLE`` if the goal is proved unreachable.
+        actions: the executed actions, by their names in the domain.
+        states: the initial state, and the state after each action.
+        plans: number of plans that were computed.
+        message: the reason of the end.
     """
 
     status: TaskPlanStatus
@@ -362,7 +396,7 @@ class TaskExecution(Result):
 
 
 def possible_states(problem: Problem, state: State, action: GroundAction) -> tuple[State, ...]:
-    """Return the states to which an action may lead, without repetition, in the order of its outcomes.
+    """Return the distinct states after the outcomes of an action, in their order.
 
     Args:
         problem: the task.
@@ -370,7 +404,7 @@ def possible_states(problem: Problem, state: State, action: GroundAction) -> tup
         action: an applicable action, or one of its outcomes.
 
     Raises:
-        TaskError: the action is not applicable, or not one of the domain.
+        TaskError: if the action is not applicable or unknown to the domain.
     """
     outcomes = (
         GroundAction(outcome.name, action.arguments)
@@ -387,48 +421,48 @@ def execute_with_replanning(
     max_actions: int = 1000,
     time_limit: float = 60.0,
 ) -> TaskExecution:
-    """Plan, act, and plan again when an outcome is not the one that was hoped for, until the goal holds.
+    """Execute plans until the goal holds, and replan after each unexpected outcome.
 
     Args:
         problem: the task.
-        act: does an action, by its stated name, in a state, and returns the state afterwards.
-        planner: finds plans; :class:`FastDownward` by default.
-        max_actions: after which to give up.
-        time_limit: seconds for all plans together.
+        act: executes an action, by its name in the domain, in a state; returns the state after it.
+        planner: task planner. Defaults to :class:`FastDownward`.
+        max_actions: largest number of actions.
+        time_limit: time limit for all plans together [s].
 
     Raises:
-        TaskPlannerError: the planner broke.
-        TaskError: a state has facts that the problem does not know.
+        TaskPlannerError: if the planner fails.
+        TaskError: if a state has facts unknown to the problem.
     """
     deadline, domain = time.monotonic() + time_limit, problem.domain
     planner = planner or FastDownward()
     states, actions, plans = [problem.init], list[GroundAction](), 0
 
-    def ended(status: TaskPlanStatus, message: str) -> TaskExecution:
+    def make_execution(status: TaskPlanStatus, message: str) -> TaskExecution:
         return TaskExecution(status, tuple(actions), tuple(states), plans, message)
 
     task: Any = None
     while True:
-        moved = task.at_state(states[-1]) if isinstance(task, RerootableTask) else None
-        task = moved or planner.prepare(
+        rerooted = task.at_state(states[-1]) if isinstance(task, RerootableTask) else None
+        task = rerooted or planner.prepare(
             copy_of(problem, init=states[-1]), time_limit=deadline - time.monotonic()
         )
         result = planner.search(task, time_limit=deadline - time.monotonic())
         plans += 1
         if not result.is_solved:
-            return ended(result.status, result.message)
+            return make_execution(result.status, result.message)
         for step in result.steps:
             if len(actions) >= max_actions:
-                return ended(
+                return make_execution(
                     TaskPlanStatus.LIMIT, f"the goal does not hold after {max_actions} actions"
                 )
-            hoped = problem.apply(states[-1], step)
-            stated = GroundAction(
+            expected_state = problem.apply(states[-1], step)
+            stated_action = GroundAction(
                 domain.outcomes(step.name)[0].outcome_of or step.name, step.arguments
             )
-            actions.append(stated)
-            states.append(act(states[-1], stated))
-            if states[-1] != hoped:
+            actions.append(stated_action)
+            states.append(act(states[-1], stated_action))
+            if states[-1] != expected_state:
                 break
         else:
-            return ended(TaskPlanStatus.SOLVED, "the goal holds")
+            return make_execution(TaskPlanStatus.SOLVED, "the goal holds")

@@ -1,22 +1,20 @@
-"""Running Fast Downward's search: several searches in one process, and what came of each.
+"""Processes of Fast Downward: chains of searches, and the translator.
 
-A small task is searched in less than a millisecond, but starting the program takes ten. So searches
-that follow one another are given to one process (by the program's ``iterated``). Each begins when
-the one before has found a plan, and writes its plan if it is cheaper than all before; a search that
-finds nothing ends the chain. None is told to find a cheaper plan only: where there is none, that
-would be a long search.
+A search of a small task takes less than a millisecond, but the start of the program takes ten.
+Consecutive searches therefore run in one process (``iterated`` of the program). Each search starts
+after the plan of the previous one, and writes its plan if it is cheaper than all previous plans. A
+search without a plan ends the chain. No search is bounded by the best cost, because the proof that
+no cheaper plan exists takes long.
 
-Invariants: nothing is imported of Fast Downward, which is found through the import system. A
-process lives no longer than the block that it was started in. Every plan has been executed by our
-own semantics before anybody gets it.
+Guarantees: Fast Downward is located through the import system, and none of its modules is imported.
+A process ends with the block that started it. Every plan has passed the plan validation of tmkit.
 
-Running Fast Downward's translator: by a server that has it loaded, or as a program of its own.
-Starting the translator takes several times longer than translating a small task. So a server
-(:mod:`tmkit.task_planning.translator_server`) is started with the first task, and forks for each.
-One task is translated at a time; while the server is busy with that of another thread, or where it
-cannot be had, the translator is started anew.
+Starting the translator takes several times longer than translating a small task. A server
+(:mod:`tmkit.task_planning.translator_server`) therefore loads it once, with the first task, and
+forks for each task. It translates one task at a time. If another thread uses the server, or it
+cannot be started, the translator runs as a separate program.
 
-Invariants: the translation is the same either way; the server ends with the thread that started it.
+Guarantees: both ways give the same translation; the server ends with the thread that started it.
 """
 
 from __future__ import annotations
@@ -56,19 +54,37 @@ from tmkit.task_planning.encoding import Encoding
 from tmkit.task_planning.protocol import TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
 from tmkit.task_planning.translated_task import TranslatedTask
 
-_GAVE_UP = 12
-LIMIT_CODES = frozenset({None, _GAVE_UP, 20, 21, 22, 23, 24, -9, -24})
-"""Exit codes of programs that ran out of time or memory, or gave up."""
+_INCOMPLETE_CODE = 12
+"""Exit code of a search that ended without a plan or proof."""
+
+LIMIT_CODES = frozenset({None, _INCOMPLETE_CODE, 20, 21, 22, 23, 24, -9, -24})
+"""Exit codes of programs that ran out of time or memory, or ended without a plan or proof."""
 
 _UNSOLVABLE_CODES = frozenset({10, 11})
+"""Exit codes of a search that proved unsolvability."""
+
 _SOLVED_CODES = frozenset({0, 1, 2, 3})
-_PHASE, _SOLVED = "Starting search: ", "Plan length: "
-_TIME_IS_UP = "Time limit reached"
+"""Exit codes of a search with a plan."""
+
+_PHASE_TEXT = "Starting search: "
+"""Output at the start of each search of a chain."""
+
+_PLAN_TEXT = "Plan length: "
+"""Output of a search with a plan."""
+
+_TIME_LIMIT_TEXT = "Time limit reached"
+"""Output of a search that reached its time limit."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """One search of a chain: states expanded and evaluated, and its plan, when it is cheaper than those before."""
+    """Result of one search of a chain.
+
+    Attributes:
+        expanded: number of expanded states.
+        evaluated: number of evaluated states.
+        plan: the plan, if it is cheaper than all previous ones.
+    """
 
     expanded: int
     evaluated: int
@@ -77,43 +93,55 @@ class Phase:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a chain of searches; ``phases`` as far as they came."""
+    """Result of a chain of searches.
+
+    Attributes:
+        task: the task.
+        process_result: exit code, output and duration of the process.
+        phases: results of the searches that started.
+    """
 
     task: TranslatedTask
-    finished: ProgramResult
+    process_result: ProgramResult
     phases: tuple[Phase, ...]
 
     @property
     def is_unsolvable(self) -> bool:
-        """Whether it is proved that there is no plan: the program says so too where a search of a chain has no time."""
-        return self.finished.code in _UNSOLVABLE_CODES and _TIME_IS_UP not in self.finished.output
+        """Unsolvability is proved; the exit code is the same for a chain without time."""
+        return (
+            self.process_result.code in _UNSOLVABLE_CODES
+            and _TIME_LIMIT_TEXT not in self.process_result.output
+        )
 
     @property
     def has_given_up(self) -> bool:
-        """Whether the first search came to its end without a plan or proof."""
-        return self.finished.code in {_GAVE_UP, *_UNSOLVABLE_CODES} and not self.is_unsolvable
+        """The first search ended without a plan or proof."""
+        return (
+            self.process_result.code in {_INCOMPLETE_CODE, *_UNSOLVABLE_CODES}
+            and not self.is_unsolvable
+        )
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process came to its end by itself."""
-        return self.finished.code in _SOLVED_CODES or self.has_given_up
+        """The process ended before any limit."""
+        return self.process_result.code in _SOLVED_CODES or self.has_given_up
 
     @property
     def statistics(self) -> TaskPlanStatistics:
-        """What all phases did together."""
+        """Statistics summed over all phases."""
         return TaskPlanStatistics(
             expanded=sum(phase.expanded for phase in self.phases),
             evaluated=sum(phase.evaluated for phase in self.phases),
             operators=len(self.task.operators),
             facts=self.task.fact_count,
-            search_seconds=self.finished.seconds,
+            search_seconds=self.process_result.seconds,
             search="fast_downward",
         )
 
     def first_result(self) -> TaskPlanResult:
-        """Return the answer of the first search."""
+        """Return the result of the first search."""
         if self.phases and self.phases[0].plan is not None:
-            return self._solved(self.phases[0].plan)
+            return self._make_result(self.phases[0].plan)
         if self.is_unsolvable:
             return TaskPlanResult(TaskPlanStatus.UNSOLVABLE, message="there is no plan")
         return TaskPlanResult(
@@ -121,37 +149,48 @@ class Outcome:
         )
 
     def results(self, work: float, *, skipped: int = 0) -> Iterator[TaskPlanResult]:
-        """Yield the plans of searches, but the first few, that expanded at most ``work`` states times operators."""
-        for phase in self.phases[skipped:]:
-            if phase.plan is not None and self._counts(phase, work):
-                yield self._solved(phase.plan)
+        """Yield the plans found within a work limit.
 
-    def is_settled(self, work: float) -> bool:
-        """Whether the first search proved that there is no plan, or found one with so much work at most."""
-        found = self.phases[:1]
+        Args:
+            work: largest number of expanded states times operators.
+            skipped: number of searches to skip at the start of the chain.
+        """
+        for phase in self.phases[skipped:]:
+            if phase.plan is not None and self._is_within_work(phase, work):
+                yield self._make_result(phase.plan)
+
+    def is_conclusive(self, work: float) -> bool:
+        """Return whether the first search proved unsolvability, or found a plan within ``work``."""
+        first_phases = self.phases[:1]
         return self.is_unsolvable or any(
-            phase.plan is not None and self._counts(phase, work) for phase in found
+            phase.plan is not None and self._is_within_work(phase, work) for phase in first_phases
         )
 
-    def _counts(self, phase: Phase, work: float) -> bool:
+    def _is_within_work(self, phase: Phase, work: float) -> bool:
         return phase.expanded * len(self.task.operators) <= work
 
-    def _solved(self, steps: tuple[GroundAction, ...]) -> TaskPlanResult:
-        """Return a plan after executing it; a plan that fails then would be an error of a program, ours or theirs."""
+    def _make_result(self, steps: tuple[GroundAction, ...]) -> TaskPlanResult:
+        """Return the result for a plan.
+
+        Raises:
+            TaskPlannerError: if the plan is invalid, which is an error of tmkit or Fast Downward.
+        """
         validation = validate_task_plan(self.task.problem, steps)
         if not validation.is_valid:
-            raise self.finished.error(f"Fast Downward's plan is not valid: {validation.message}")
+            raise self.process_result.error(
+                f"Fast Downward's plan is not valid: {validation.message}"
+            )
         return TaskPlanResult(TaskPlanStatus.SOLVED, steps, validation.cost, "a plan was found")
 
 
 class RunningSearch:
-    """A chain of searches, each a command line, that runs."""
+    """A chain of searches in a running process."""
 
     def __init__(self, searches: Searches, program: Program, folder: Path) -> None:
         self._searches, self._program, self._folder = searches, program, folder
 
     def ends_within(self, seconds: float) -> bool:
-        """Wait so long, at most until the deadline; tell whether it has ended by then."""
+        """Wait for some time [s], at most until the deadline; return whether the process ended."""
         return (
             wait_for_any([self._program], seconds=min(seconds, self._searches.seconds_left))
             is not None
@@ -159,43 +198,46 @@ class RunningSearch:
 
     @property
     def has_plan(self) -> bool:
-        """Whether one of the searches has found a plan by now."""
-        return _SOLVED in self._program.output()
+        """A search has found a plan."""
+        return _PLAN_TEXT in self._program.output()
 
     def ends_after(self, other: RunningSearch) -> bool:
-        """Wait for one of two; tell whether the other one has ended and this has not."""
+        """Wait until one of two processes ends; return whether it is the other one."""
         programs = [self._program, other._program]
         return wait_for_any(programs, seconds=self._searches.seconds_left) is other._program
 
     def outcome(self) -> Outcome:
-        """Wait until it ends or the deadline is there, and tell what came of it."""
-        finished = self._program.wait(seconds=self._searches.seconds_left)
-        if finished.code not in _SOLVED_CODES | _UNSOLVABLE_CODES | LIMIT_CODES:
-            raise finished.error(f"Fast Downward's search ended with exit code {finished.code}")
-        phases = tuple(self._phases(finished))
-        if finished.code == 0 and all(phase.plan is None for phase in phases):
-            raise finished.error("Fast Downward found a plan and could not write it")
-        return Outcome(self._searches.task, finished, phases)
+        """Wait until the process ends or the deadline passes, and return the outcome."""
+        process_result = self._program.wait(seconds=self._searches.seconds_left)
+        if process_result.code not in _SOLVED_CODES | _UNSOLVABLE_CODES | LIMIT_CODES:
+            raise process_result.error(
+                f"Fast Downward's search ended with exit code {process_result.code}"
+            )
+        phases = tuple(self._phases(process_result))
+        if process_result.code == 0 and all(phase.plan is None for phase in phases):
+            raise process_result.error("Fast Downward found a plan and could not write it")
+        return Outcome(self._searches.task, process_result, phases)
 
-    def _phases(self, finished: ProgramResult) -> Iterator[Phase]:
+    def _phases(self, process_result: ProgramResult) -> Iterator[Phase]:
         plans = iter(sorted(self._folder.glob("plan*"), key=lambda path: int(path.suffix[1:] or 0)))
-        parts = finished.output.split(_PHASE)[1:]
-        # a search of its own; when it was killed, a plan may be cut off, or what it did not be
-        # written
+        parts = process_result.output.split(_PHASE_TEXT)[1:]
+        # A single search prints no phases. If it was killed, its plan may be incomplete.
         if not parts:
-            plan = self._plan(list(plans)[-1:]) if finished.code in _SOLVED_CODES else None
+            plan = self._plan(list(plans)[-1:]) if process_result.code in _SOLVED_CODES else None
             yield Phase(
-                _counted(finished.output, "Expanded"), _counted(finished.output, "Evaluated"), plan
+                _read_count(process_result.output, "Expanded"),
+                _read_count(process_result.output, "Evaluated"),
+                plan,
             )
             return
         for part in parts:
-            is_solved = _SOLVED in part
+            is_solved = _PLAN_TEXT in part
             plan = (
                 self._plan([path for path in (next(plans, None),) if path is not None])
                 if is_solved
                 else None
             )
-            yield Phase(_counted(part, "Expanded"), _counted(part, "Evaluated"), plan)
+            yield Phase(_read_count(part, "Expanded"), _read_count(part, "Evaluated"), plan)
 
     def _plan(self, paths: Sequence[Path]) -> tuple[GroundAction, ...] | None:
         if not paths:
@@ -212,7 +254,7 @@ class RunningSearch:
 
 
 class Searches:
-    """Searches of one task, in an empty folder, until one deadline of the monotonic clock."""
+    """Searches of one task, in an empty folder, with a common deadline of the monotonic clock."""
 
     def __init__(self, task: TranslatedTask, folder: Path, deadline: float) -> None:
         self.task, self.deadline = task, deadline
@@ -223,19 +265,25 @@ class Searches:
 
     @property
     def seconds_left(self) -> float:
-        """How long it is until the deadline."""
+        """Time until the deadline [s]."""
         return max(0.0, self.deadline - time.monotonic())
 
     def run(self, chain: Sequence[str]) -> Outcome:
-        """Run a chain of searches until it ends or the deadline is there."""
-        with self.started(chain) as running:
+        """Run a chain of searches until it ends or the deadline passes."""
+        with self.start(chain) as running:
             return running.outcome()
 
     @contextmanager
-    def started(
+    def start(
         self, chain: Sequence[str], *, memory_limit: int | None = None, stop_at: str = ""
     ) -> Iterator[RunningSearch]:
-        """Start a chain of searches, of so many bytes at most, which is stopped when the block is left or by a text."""
+        """Start a chain of searches, which is stopped at the end of the block.
+
+        Args:
+            chain: searches, in this order.
+            memory_limit: memory limit [bytes].
+            stop_at: text in the output at which the process is stopped.
+        """
         self._count += 1
         folder = self._folder / str(self._count)
         folder.mkdir()
@@ -256,24 +304,24 @@ class Searches:
             yield RunningSearch(self, program, folder)
 
 
-def _counted(text: str, what: str) -> int:
-    """Return the first number that a search printed after ``what``."""
-    found = re.search(rf"{what} (\d+) state", text)
-    return int(found[1]) if found else 0
+def _read_count(text: str, label: str) -> int:
+    """Return the first number that a search printed after ``label``."""
+    match = re.search(rf"{label} (\d+) state", text)
+    return int(match[1]) if match else 0
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of the programs, without variables that could change what they do."""
-    kept = {
+    """Return the environment variables of the programs, without those that change results."""
+    variables = {
         name: os.environ[name]
         for name in ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
         if name in os.environ
     }
-    return {**kept, "LC_ALL": "C", **(extra or {})}
+    return {**variables, "LC_ALL": "C", **(extra or {})}
 
 
 def _package_folder(name: str) -> Path:
-    """Return where a package lies, without importing it."""
+    """Return the folder of a package without importing it."""
     try:
         spec = importlib.util.find_spec(name)
     except ImportError:
@@ -297,8 +345,8 @@ def search_program() -> Path:
     """Return the search program.
 
     Raises:
-        TaskPlannerError: it cannot be run.
-        MissingExtraError: it is not installed.
+        TaskPlannerError: if the program is missing or not executable.
+        MissingExtraError: if Fast Downward is not installed.
     """
     program = (
         _package_folder("up_fast_downward") / "downward" / "builds" / "release" / "bin" / "downward"
@@ -317,28 +365,37 @@ _ARGUMENTS = (
     "domain.pddl",
     "problem.pddl",
 )
-_MEMORY = 4 << 30  # bytes: a quantifier over a dozen variables takes all there is, and in seconds
+"""Command line arguments of the translator."""
+
+_TRANSLATOR_MEMORY = 4 << 30
+"""Memory limit of the translator [bytes]; a quantifier over a dozen variables needs more."""
+
 _SERVER = Path(__file__).with_name("translator_server.py")
+"""Program of the translator server."""
 
 
-def translated(encoding: Encoding, time_limit: float) -> str | None:
-    """Return what the translator makes of a problem, ``None`` when the time (seconds) or memory was not enough."""
+def translate_text(encoding: Encoding, time_limit: float) -> str | None:
+    """Return the translator's output, or None if the time limit [s] or memory did not suffice."""
     with temporary_folder("translate") as folder:
         (folder / "domain.pddl").write_text(encoding.domain_text, encoding="utf-8")
         (folder / "problem.pddl").write_text(encoding.problem_text, encoding="utf-8")
-        finished = _server.translate(folder, time_limit) or _by_program(folder, time_limit)
-        if finished.code in LIMIT_CODES:
+        process_result = _server.translate(folder, time_limit) or _run_translator(
+            folder, time_limit
+        )
+        if process_result.code in LIMIT_CODES:
             return None
-        if finished.code != 0:
-            raise finished.error(f"Fast Downward's translator ended with exit code {finished.code}")
+        if process_result.code != 0:
+            raise process_result.error(
+                f"Fast Downward's translator ended with exit code {process_result.code}"
+            )
         return (folder / "output.sas").read_text(encoding="utf-8")
 
 
 def start_server() -> None:
-    """Start the server, which then loads the translator while the caller does something else."""
+    """Start the server, which loads the translator in the background."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError, TmkitError), _server.lock:
-            _server.started()
+            _server.ensure_process()
 
 
 def _environment() -> dict[str, str]:
@@ -347,20 +404,20 @@ def _environment() -> dict[str, str]:
     )
 
 
-def _by_program(folder: Path, time_limit: float) -> ProgramResult:
+def _run_translator(folder: Path, time_limit: float) -> ProgramResult:
     command = [sys.executable, "-S", "-m", "fast_downward.translate", *_ARGUMENTS]
     with Program(
         command,
         folder=folder,
         environment=_environment(),
         time_limit=time_limit,
-        memory_limit=_MEMORY,
+        memory_limit=_TRANSLATOR_MEMORY,
     ) as program:
         return program.wait(seconds=time_limit)
 
 
 class _Server:
-    """The server of this process, once there is one."""
+    """Translator server of this process, started on first use."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -368,7 +425,7 @@ class _Server:
         self._owner = 0
 
     def translate(self, folder: Path, time_limit: float) -> ProgramResult | None:
-        """Translate the files in a folder; None where the server is busy or cannot be had."""
+        """Translate the files in a folder; return None if the server is busy or unavailable."""
         if sys.platform != "linux" or not self.lock.acquire(blocking=False):
             return None
         try:
@@ -377,19 +434,19 @@ class _Server:
             _logger.debug("the translator's server is lost: %s", error)
             self.close()
             return None
-        except BaseException:  # what it does is not wanted any more
+        except BaseException:  # the result is discarded
             self.close()
             raise
         finally:
             self.lock.release()
 
     def _translate(self, folder: Path, time_limit: float) -> ProgramResult | None:
-        began = time.monotonic()
-        process = self.started()
+        start_time = time.monotonic()
+        process = self.ensure_process()
         assert process.stdin is not None
         assert process.stdout is not None
         seconds = math.ceil(min(max(0.0, time_limit), 1e6)) + GRACE_SECONDS
-        task = {"folder": str(folder), "seconds": seconds, "memory": _MEMORY}
+        task = {"folder": str(folder), "seconds": seconds, "memory": _TRANSLATOR_MEMORY}
         process.stdin.write(json.dumps(task).encode() + b"\n")
         process.stdin.flush()
         wait = select.poll()
@@ -398,18 +455,18 @@ class _Server:
             self.close()
             code = None
         else:
-            answer = process.stdout.readline()
-            if not answer:
-                raise ConnectionError("it has ended")
-            code = int(answer)
+            reply = process.stdout.readline()
+            if not reply:
+                raise ConnectionError("the server ended")
+            code = int(reply)
         log = folder / "output.log"
         output = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
         return ProgramResult(
-            ("fast_downward.translate", *_ARGUMENTS), code, output, time.monotonic() - began
+            ("fast_downward.translate", *_ARGUMENTS), code, output, time.monotonic() - start_time
         )
 
-    def started(self) -> subprocess.Popen[bytes]:
-        # the server of the process that forked
+    def ensure_process(self) -> subprocess.Popen[bytes]:
+        # After a fork, the server belongs to the parent process.
         if self._process is not None and self._owner != os.getpid():
             self._process = None
         if self._process is None or self._process.poll() is not None:
@@ -427,7 +484,7 @@ class _Server:
         return self._process
 
     def close(self) -> None:
-        """End the server, and what it does."""
+        """End the server and its running translation."""
         process, self._process = self._process, None
         if process is None or self._owner != os.getpid():
             return

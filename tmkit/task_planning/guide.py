@@ -1,18 +1,20 @@
-"""Task plans from any state of a task, cached, under constraints that are learned.
+"""Cached task plans from any state of a task, under learned constraints.
 
 A task-and-motion search needs a task plan from each state that it reaches, thousands of times. Most
-of these plans are suffixes of plans that exist, or a plan of a neighbouring state with small
-changes. So :class:`TaskPlanSource` looks for a plan in four places, the cheapest first. The first
-is its cache, which has all suffixes of each plan. The second is the plan of the state before: as it
-is, without the actions that cannot be applied, or with other arguments. The others are the core's
-search (:class:`tmkit._core.TaskSearch`) and Fast Downward.
+of these plans are suffixes of existing plans, or differ little from the plan of a neighbouring
+state. :class:`TaskPlanSource` therefore tries four sources, the cheapest first:
 
-Constraints (:class:`OperatorConstraint`) have one form: operators apply only while at most so many
-of some facts hold. The capacity of a region, a set of blocking objects and an impossible action are
-of this form.
+1. the cache, which contains all suffixes of each plan;
+2. the plan of the previous state: unchanged, without inapplicable actions, or with other arguments;
+3. the core's search (:class:`tmkit._core.TaskSearch`);
+4. Fast Downward.
 
-Invariants: all plans are valid from their values under all constraints; plans depend on the task,
-the constraints and the calls before, never on a clock, unless the fallback is reached.
+A constraint (:class:`OperatorConstraint`) limits the number of facts from a set that hold before
+operators. The capacity of a region, a set of blocking objects and an impossible action have this
+form.
+
+Guarantees: each plan is valid from its values under all constraints. Plans depend on the task, the
+constraints and the previous calls. They do not depend on a clock, except for the fallback.
 """
 
 from __future__ import annotations
@@ -33,22 +35,22 @@ from tmkit.task_planning.spare_objects import ABSENT
 from tmkit.task_planning.translated_task import TranslatedTask
 
 Values = tuple[int, ...]
-"""The value of each variable; -1 where a state has none."""
+"""Value of each variable; -1 if a state has none."""
 
 _SEARCH_WORK = 150_000
-"""Looks at rules by the core's A* search; about 1.5 ms."""
+"""Number of rule evaluations of the core's A* search; about 1.5 ms."""
 
 _IMPROVEMENT_WORK = 200_000
-"""Looks at rules for a cheaper plan."""
+"""Number of rule evaluations of the search for a cheaper plan."""
 
 AGENDA_WORK = 5_000_000
-"""Looks at rules for each goal of the agenda."""
+"""Number of rule evaluations for each goal of the agenda."""
 
 _FALLBACK = FastDownward(core_work=0.0)
 """Planner of tasks for which the core finds no plan."""
 
 _TRIVIAL = "Atom dummy("
-"""Beginning of the values of the variable of a task whose goal holds always, or never."""
+"""Prefix of the values of the variable in a task whose goal always or never holds."""
 
 _FALLBACK_SECONDS = 10.0
 """Time limit of the fallback [s]."""
@@ -84,7 +86,7 @@ class OperatorConstraint:
         is_proved: bool = False,
         reason: str = "",
     ) -> OperatorConstraint:
-        """Return the constraint that at most ``count`` of the facts hold after operators that add one of them."""
+        """Return the constraint that at most ``count`` facts hold after operators that add one."""
         return cls(tuple(facts), count - 1, tuple(operators), is_proved=is_proved, reason=reason)
 
     @classmethod
@@ -105,11 +107,11 @@ class TaskPlanSource:
     """Task plans from any state of one task.
 
     Args:
-        task: the task, complete. Its plans reach its goal, whatever its initial state.
-        work: number of looks at rules that the core's A* search may take; for large tasks a goal
+        task: the task, complete. Plans reach its goal; its initial state is ignored.
+        work: largest number of rule evaluations of the core's A* search; for large tasks, a goal
             agenda follows.
         agenda_work: the same for each goal of the agenda.
-        fallback: the planner where the core finds no plan; None for none.
+        fallback: planner for tasks without a plan of the core; disabled if None.
 
     Raises:
         ConfigurationError: if the task is not complete.
@@ -138,21 +140,21 @@ class TaskPlanSource:
         self.version = 0
         """The number of changes of the constraints; plans of another version may violate one."""
         self.counts: dict[str, int] = defaultdict(int)
-        """The number of plans by their origin: cached, reused, adapted, searched, fallback, none."""
+        """Number of plans by their origin: cached, reused, adapted, searched, fallback, none."""
 
     @cached_property
     def actions(self) -> tuple[GroundAction, ...]:
-        """The ground action of each operator."""
+        """Ground action of each operator."""
         return tuple(self.task.action_of(operator.name) for operator in self.task.operators)
 
     @property
     def constraints(self) -> tuple[OperatorConstraint, ...]:
-        """The constraints, in the order in which they were learned."""
+        """Constraints, in the order in which they were learned."""
         return tuple(self._constraints)
 
     def values(self, state: State) -> Values:
-        """Return the values of a state of basic facts; -1 for a variable of which the state has no value."""
-        values = list(self._otherwise)
+        """Return the values of a state of basic facts; -1 for a variable without a value."""
+        values = list(self._default_values)
         for fact in state:
             pair = self.task.value_of(fact)
             if pair is not None:
@@ -160,11 +162,10 @@ class TaskPlanSource:
         return self._search.derive(values)
 
     @cached_property
-    def _otherwise(self) -> list[int]:
-        """The value of each variable that stands for none of its facts; -1 if there is none.
+    def _default_values(self) -> list[int]:
+        """Value of each variable that represents none of its facts; -1 if there is none.
 
-        A task whose goal holds always, or never, has one variable whose values stand for no fact of
-        the problem.
+        A task whose goal always or never holds has one variable without facts of the problem.
         """
         return [
             next(
@@ -191,7 +192,7 @@ class TaskPlanSource:
         return self._search.apply(operator, values)
 
     def forbid(self, constraint: OperatorConstraint) -> None:
-        """Add a constraint; the plans before are forgotten. One that is known already has no effect.
+        """Add a constraint and clear the cached plans; a known constraint has no effect.
 
         Raises:
             ConfigurationError: if a variable, value or operator does not exist, or a fact is
@@ -210,7 +211,7 @@ class TaskPlanSource:
         return True
 
     def _constrain(self, constraints: list[OperatorConstraint]) -> None:
-        self._search = self._searched_under(constraints)
+        self._search = self._make_search(constraints)
         has_same_proofs = [c for c in constraints if c.is_proved] == [
             c for c in self._constraints if c.is_proved
         ]
@@ -220,7 +221,7 @@ class TaskPlanSource:
             self._unsolvable.clear()
         self.version += 1
 
-    def _searched_under(self, constraints: Iterable[OperatorConstraint]) -> TaskSearch:
+    def _make_search(self, constraints: Iterable[OperatorConstraint]) -> TaskSearch:
         return self.task.search.with_constraints(
             [(c.facts, c.limit, c.operators) for c in constraints]
         )
@@ -242,15 +243,15 @@ class TaskPlanSource:
         if values in self._plans:
             self.counts["cached"] += 1
             return self._plans[values]
-        if hint and (plan := self._adapted(values, hint)) is not None:
+        if hint and (plan := self._adapt_plan(values, hint)) is not None:
             return plan
-        found, is_unsolvable, _, _ = self._search.plan(
+        operators, is_unsolvable, _, _ = self._search.plan(
             values, self.task.goal, self._work, _IMPROVEMENT_WORK, self._agenda_work
         )
-        if found is not None:
-            return self._keep("searched", values, found)
-        if not is_unsolvable and (found := self._fallback_plan(values)) is not None:
-            return self._keep("fallback", values, found)
+        if operators is not None:
+            return self._cache_plan("searched", values, operators)
+        if not is_unsolvable and (operators := self._fallback_plan(values)) is not None:
+            return self._cache_plan("fallback", values, operators)
         if is_unsolvable and all(constraint.is_proved for constraint in self._constraints):
             self._unsolvable[values] = True
         self.counts["none"] += 1
@@ -258,41 +259,41 @@ class TaskPlanSource:
         return None
 
     def is_unsolvable(self, values: Values) -> bool:
-        """Return whether it is proved that no plan from the values satisfies the proved constraints.
+        """Return whether no plan from the values provably satisfies the proved constraints.
 
         False proves nothing.
         """
         if values not in self._unsolvable:
-            search = self._searched_under(c for c in self._constraints if c.is_proved)
+            search = self._make_search(c for c in self._constraints if c.is_proved)
             self._unsolvable[values] = search.plan(values, self.task.goal, self._work, 0)[1]
         return self._unsolvable[values]
 
-    def _keep(self, origin: str, values: Values, plan: Sequence[int]) -> tuple[int, ...]:
-        """Cache a plan with all its suffixes, where they are shorter than those that are known."""
+    def _cache_plan(self, origin: str, values: Values, plan: Sequence[int]) -> tuple[int, ...]:
+        """Cache a plan and those of its suffixes that are shorter than the cached plans."""
         path = self._search.follow(values, self.task.goal, plan)
         if path is None:
             raise TaskPlannerError("a plan of the core is not valid", command=(), output="")
         self.counts[origin] += 1
         operators, states = tuple(path[0]), path[1]
         for index, state in enumerate(states):
-            known = self._plans.get(state)
-            if known is None or len(known) > len(operators) - index:
+            cached_plan = self._plans.get(state)
+            if cached_plan is None or len(cached_plan) > len(operators) - index:
                 self._plans[state] = operators[index:]
         best = self._plans[values]
         assert best is not None
         return best
 
-    def _adapted(self, values: Values, hint: Sequence[int]) -> tuple[int, ...] | None:
-        """Return the hint as it is, without what cannot be applied, or with other arguments."""
+    def _adapt_plan(self, values: Values, hint: Sequence[int]) -> tuple[int, ...] | None:
+        """Return the hint unchanged, without inapplicable operators, or with other arguments."""
         for omits in (False, True):
             path = self._search.follow(values, self.task.goal, hint, omits)
             if path is not None:
-                return self._keep("reused", values, path[0])
-        operators = self._with_other_arguments(values, hint)
-        return None if operators is None else self._keep("adapted", values, operators)
+                return self._cache_plan("reused", values, path[0])
+        operators = self._replace_arguments(values, hint)
+        return None if operators is None else self._cache_plan("adapted", values, operators)
 
-    def _with_other_arguments(self, values: Values, hint: Sequence[int]) -> list[int] | None:
-        """Return the plan with each operator that cannot be applied replaced, by one with the same first argument."""
+    def _replace_arguments(self, values: Values, hint: Sequence[int]) -> list[int] | None:
+        """Replace each inapplicable operator by one of its action with the same first argument."""
         operators: list[int] = []
         for number in hint:
             if self.is_goal(values):
@@ -300,7 +301,7 @@ class TaskPlanSource:
             if not self.is_applicable(number, values):
                 similar = [
                     other
-                    for other in self._similar[self._key(number)]
+                    for other in self._similar_operators[self._key(number)]
                     if self.is_applicable(other, values)
                 ]
                 if not similar:
@@ -311,8 +312,8 @@ class TaskPlanSource:
         return operators if self.is_goal(values) else None
 
     @cached_property
-    def _similar(self) -> dict[tuple[str, ...], list[int]]:
-        """The operators of each action with the same first argument."""
+    def _similar_operators(self) -> dict[tuple[str, ...], list[int]]:
+        """Operators by action name and first argument."""
         similar: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for number in range(len(self.actions)):
             similar[self._key(number)].append(number)
@@ -330,19 +331,24 @@ class TaskPlanSource:
         )
 
     def _fallback_plan(self, values: Values) -> list[int] | None:
-        """Return a plan by Fast Downward, if it satisfies the constraints that it cannot be given."""
+        """Return a plan of Fast Downward if it satisfies all constraints, otherwise None."""
         task = self.task
         if self._fallback is None or not isinstance(task, TranslatedTask):
             return None
-        moved = task.at_state(self._state(values))
-        if moved is None:
+        rerooted = task.at_state(self._state(values))
+        if rerooted is None:
             return None
-        result = self._fallback.search(self._constrained(moved), time_limit=_FALLBACK_SECONDS)
+        result = self._fallback.search(
+            self._forbid_contexts(rerooted), time_limit=_FALLBACK_SECONDS
+        )
         if result.status is not TaskPlanStatus.SOLVED:
             return None
         operators: list[int] = []
         for action in result.steps:
-            number = next((k for k in self._numbers[action] if self.is_applicable(k, values)), None)
+            number = next(
+                (k for k in self._operators_of_action[action] if self.is_applicable(k, values)),
+                None,
+            )
             if number is None:
                 return None
             operators.append(number)
@@ -350,8 +356,8 @@ class TaskPlanSource:
         return operators if self.is_goal(values) else None
 
     @cached_property
-    def _numbers(self) -> dict[GroundAction, list[int]]:
-        """The operators of each ground action."""
+    def _operators_of_action(self) -> dict[GroundAction, list[int]]:
+        """Operators of each ground action."""
         numbers: dict[GroundAction, list[int]] = defaultdict(list)
         for number, action in enumerate(self.actions):
             numbers[action].append(number)
@@ -368,8 +374,8 @@ class TaskPlanSource:
             [*constant, *(fact for fact in variable if fact.predicate != ABSENT)], init.values
         )
 
-    def _constrained(self, task: TranslatedTask) -> TranslatedTask:
-        """Return the task with the constraints that name a context; capacities are checked afterwards."""
+    def _forbid_contexts(self, task: TranslatedTask) -> TranslatedTask:
+        """Return the task with the context constraints; capacities are checked afterwards."""
         for constraint in self._constraints:
             if constraint.limit != len(constraint.facts) - 1:
                 continue

@@ -1,18 +1,20 @@
-"""Requests to a task planner and its results.
+"""Interface of task planners and their results.
 
-It *prepares* a problem once; then the search for motions has it *search* for a plan, learns that a
-step has no motion, *forbids* that step, and searches again. What a prepared task is, is the
-planner's own business. That there is no plan, or that none was found within the limits, is an
-answer; only a planner that breaks is an error.
+A planner *prepares* a problem once and *searches* for a plan. If the motion planner finds that a
+step has no motion, the step is *forbidden* in the prepared task, and the planner searches again.
+The type of a prepared task is private to the planner. "No plan exists" and "no plan within the
+limits" are results; only the failure of a planner is an error.
 
-Invariants that a planner must keep, because plans are repeatable by them: a prepared task is a
-value, so forbidding leaves the old one as it was. The same prepared task gives the same plan,
-whatever was searched before or runs beside. Time limits only stop. ``UNSOLVABLE`` means proved,
-because results are trusted.
+A planner must keep these invariants, which make plans repeatable:
 
-The search for motions relies on these, so :class:`CheckedTaskPlanner` checks the answers of a
-user's planner: a plan that does not reach the goal, or does what was forbidden, is a
-:class:`~tmkit.errors.TaskPlannerError` that names it.
+* A prepared task is an immutable value; ``forbid`` returns a new one.
+* The same prepared task gives the same plan, independent of other searches.
+* Time limits only end a search.
+* ``UNSOLVABLE`` means that unsolvability is proved.
+
+The search for motions relies on them. :class:`CheckedTaskPlanner` therefore checks the results of a
+user's planner. It raises :class:`~tmkit.errors.TaskPlannerError` if a plan does not reach the goal
+or contains a forbidden action.
 """
 
 from __future__ import annotations
@@ -31,28 +33,28 @@ from tmkit.pddl.validation import TimedAction
 
 
 class TaskPlanStatus(Enum):
-    """How a search for a task plan ended."""
+    """End of a search for a task plan."""
 
     SOLVED = "solved"
     UNSOLVABLE = "unsolvable"
-    """It is proved that there is no plan."""
+    """The problem has no plan; this is proved."""
     LIMIT = "limit"
-    """No plan was found within the time or memory that was given, or the planner gave up; there may be one."""
+    """No plan was found within the limits of time, memory or the planner; one may exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskPlanStatistics:
-    """What a search took. Times are in seconds and no part of equality, since they differ from run to run.
+    """Statistics of a search; equality ignores the times, which differ between runs.
 
     Attributes:
-        expanded: states whose successors were looked at.
-        evaluated: states that were judged.
-        operators: ground actions that the search chose from.
-        facts: ground facts that the search distinguished.
-        translation_seconds: time for turning PDDL into the planner's own form; 0 when it was there
-            already.
-        search_seconds: time for searching.
-        search: what searched, where the planner has several: ``"core"`` or ``"fast_downward"``.
+        expanded: number of states whose successors were generated.
+        evaluated: number of states whose heuristic was computed.
+        operators: number of ground actions.
+        facts: number of ground facts.
+        translation_seconds: time of the conversion from PDDL to the planner's own form [s]; 0 for a
+            task that is already prepared.
+        search_seconds: time of the search [s].
+        search: name of the search, if the planner has several: ``"core"`` or ``"fast_downward"``.
     """
 
     expanded: int = 0
@@ -66,17 +68,15 @@ class TaskPlanStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TaskPlanResult(Result):
-    """The answer of a task planner.
+    """Result of a task planner.
 
     Attributes:
-        status: how the search ended.
-        steps: the plan; empty when there is none (and when the goal holds already, then ``status``
-            is ``SOLVED``).
-        cost: the cost of the plan by the problem's metric.
-        message: the end of the search in words.
-        statistics: what it took.
-        schedule: the steps with their times, from a planner that plans in time; then they may
-            overlap.
+        status: end of the search.
+        steps: the plan; empty without a plan, or with ``SOLVED`` if the goal already holds.
+        cost: cost of the plan by the problem's metric.
+        message: description of the end of the search.
+        statistics: statistics of the search.
+        schedule: steps with their times, from a temporal planner; they may overlap.
     """
 
     status: TaskPlanStatus
@@ -88,54 +88,53 @@ class TaskPlanResult(Result):
 
     @property
     def is_solved(self) -> bool:
-        """Whether there is a plan."""
+        """The result has a plan."""
         return self.status is TaskPlanStatus.SOLVED
 
     def __repr__(self) -> str:
-        found = f", {len(self.steps)} steps, cost {self.cost:g}" if self.is_solved else ""
+        plan = f", {len(self.steps)} steps, cost {self.cost:g}" if self.is_solved else ""
         return (
-            f"TaskPlanResult({self.status.value}{found}, {self.statistics.expanded} states"
-            " expanded)"
+            f"TaskPlanResult({self.status.value}{plan}, {self.statistics.expanded} states expanded)"
         )
 
 
 class PreparedTask(Protocol):
-    """A problem in the form in which a planner searches it, with what has been learned about it: a value."""
+    """Immutable form of a problem for a planner, with learned constraints."""
 
     def forbid(self, action: GroundAction, context: Iterable[Fact]) -> Self:
-        """Return the task in which ``action`` is never done in a state where all facts of ``context`` hold.
+        """Return the task without ``action`` in states in which all facts of ``context`` hold.
 
         Args:
             action: the ground action.
-            context: basic facts; with none the action is forbidden altogether.
+            context: basic facts; if empty, the action is always forbidden.
 
         Raises:
-            TaskError: an action or fact that the problem does not know, or a derived fact.
+            TaskError: if the action or a fact is unknown to the problem, or a fact is derived.
         """
         ...
 
 
 @runtime_checkable
 class UnsolvabilityTask(Protocol):
-    """A prepared task that can sometimes tell without a search that there is no plan. Not every one can."""
+    """Optional capability of a prepared task: proofs of unsolvability without a search."""
 
     def is_goal_impossible(self) -> bool:
-        """Return whether it is proved that the goal holds in no reachable state; False proves nothing."""
+        """Return whether the goal is proved unreachable; False proves nothing."""
         ...
 
 
 @runtime_checkable
 class RerootableTask(Protocol):
-    """A prepared task that can mostly begin in another state without being prepared anew. Not every one can."""
+    """Optional capability of a prepared task: another initial state without preparation."""
 
     def at_state(self, state: State) -> PreparedTask | None:
-        """Return the task that begins in another state, None where it has to be prepared anew.
+        """Return the task with another initial state, or None if it must be prepared again.
 
         Args:
             state: the facts that hold.
 
         Raises:
-            TaskError: a fact that the problem does not know, or a derived one.
+            TaskError: if a fact is unknown to the problem or derived.
         """
         ...
 
@@ -145,66 +144,68 @@ Prepared = TypeVar("Prepared", bound=PreparedTask)
 
 @runtime_checkable
 class ExtensibleTask(Protocol):
-    """A prepared task that can have more objects without being prepared anew. Not every one can."""
+    """Optional capability of a prepared task: additional objects without preparation."""
 
     def with_object(self, name: str, kind: str, state: State) -> PreparedTask | None:
-        """Return the task with one more object that begins in another state, None where it has to be prepared anew.
+        """Return the task with one more object and another initial state.
 
         Args:
             name: the object.
             kind: its type.
-            state: the facts that hold, those about the object too.
+            state: the facts that hold, including those about the object.
+
+        Returns:
+            The task, or None if it must be prepared again.
 
         Raises:
-            TaskError: there is such an object, or a fact that the problem does not know, or a
-                derived one.
+            TaskError: if the object exists, or a fact is unknown to the problem or derived.
         """
         ...
 
 
 class TaskPlanner(Protocol[Prepared]):
-    """Finds a sequence of actions that leads from the initial state of a problem to its goal.
+    """Planner of action sequences from the initial state of a problem to its goal.
 
-    A planner that derives from this class has :meth:`solve` for nothing.
+    A planner that derives from this class inherits :meth:`solve`.
     """
 
     def prepare(self, problem: Problem, *, time_limit: float = ...) -> Prepared:
-        """Bring a problem into the form in which it is searched.
+        """Convert a problem to the form that :meth:`search` takes.
 
         Args:
             problem: the task.
-            time_limit: seconds after which to give up; what is returned then, no search solves.
+            time_limit: time limit [s]. At the limit, a task is returned that no search solves.
 
         Raises:
-            TaskPlannerError: the planner could not be run, or broke, or the problem is beyond it.
+            TaskPlannerError: if the planner cannot be run, fails or does not support the problem.
         """
         ...
 
     def search(self, task: Prepared, *, time_limit: float = ...) -> TaskPlanResult:
-        """Search for a plan, or that there is none, within the limits.
+        """Search for a plan, or a proof that there is none, within the limits.
 
         Args:
-            task: what :meth:`prepare` gave, or :meth:`PreparedTask.forbid` made of it.
-            time_limit: seconds after which to give up.
+            task: result of :meth:`prepare` or of :meth:`PreparedTask.forbid`.
+            time_limit: time limit [s].
 
         Raises:
-            TaskPlannerError: the planner could not be run, or broke.
+            TaskPlannerError: if the planner cannot be run or fails.
         """
         ...
 
     def solve(self, problem: Problem, *, time_limit: float = 60.0) -> TaskPlanResult:
-        """Prepare a problem and search for a plan, or that there is none, within the limits.
+        """Prepare a problem and search for a plan, or a proof that there is none.
 
         Args:
             problem: the task.
-            time_limit: seconds for both together.
+            time_limit: time limit for both together [s].
 
         Raises:
-            TaskPlannerError: the planner could not be run, or broke, or the problem is beyond it.
+            TaskPlannerError: if the planner cannot be run, fails or does not support the problem.
         """
-        started = time.monotonic()
+        start = time.monotonic()
         task = self.prepare(problem, time_limit=time_limit)
-        seconds = time.monotonic() - started
+        seconds = time.monotonic() - start
         result = self.search(task, time_limit=time_limit - seconds)
         return replace(result, statistics=replace(result.statistics, translation_seconds=seconds))
 
@@ -214,7 +215,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, eq=False)
 class CheckedTask:
-    """A prepared task of a planner, with what it was made from."""
+    """A prepared task with its planner, its problem and its forbidden actions."""
 
     planner: CheckedTaskPlanner
     problem: Problem
@@ -222,21 +223,21 @@ class CheckedTask:
     forbidden: tuple[tuple[GroundAction, frozenset[Fact]], ...] = ()
 
     def forbid(self, action: GroundAction, context: Iterable[Fact]) -> CheckedTask:
-        """Return the task in which an action is not done while basic facts hold."""
+        """Return the task without an action in states in which all basic facts hold."""
         facts = frozenset(context)
-        task = self.planner.called("forbid", lambda: self.task.forbid(action, sorted(facts)))
+        task = self.planner.call_planner("forbid", lambda: self.task.forbid(action, sorted(facts)))
         return replace(self, task=task, forbidden=(*self.forbidden, (action, facts)))
 
     def is_goal_impossible(self) -> bool:
-        """Return whether the task proves that there is no plan."""
+        """Return whether the planner's task proves that there is no plan."""
         if not isinstance(self.task, UnsolvabilityTask):
             return False
-        return bool(self.planner.called("is_goal_impossible", self.task.is_goal_impossible))
+        return bool(self.planner.call_planner("is_goal_impossible", self.task.is_goal_impossible))
 
 
 @dataclass(frozen=True, eq=False)
 class CheckedTaskPlanner(TaskPlanner[CheckedTask]):
-    """Finds task plans with another planner, and checks them.
+    """Wrapper of a planner that validates its plans.
 
     Attributes:
         planner: the other planner.
@@ -249,12 +250,14 @@ class CheckedTaskPlanner(TaskPlanner[CheckedTask]):
 
         Args:
             problem: the task.
-            time_limit: seconds after which to give up.
+            time_limit: time limit [s].
 
         Raises:
-            TaskPlannerError: the planner fails, or gives what cannot be constrained.
+            TaskPlannerError: if the planner fails, or returns an object without ``forbid``.
         """
-        task = self.called("prepare", lambda: self.planner.prepare(problem, time_limit=time_limit))
+        task = self.call_planner(
+            "prepare", lambda: self.planner.prepare(problem, time_limit=time_limit)
+        )
         if not callable(getattr(task, "forbid", None)):
             raise self.error(f"prepares {repr(task)[:60]}, which has no method 'forbid'")
         return CheckedTask(self, problem, task)
@@ -264,43 +267,45 @@ class CheckedTaskPlanner(TaskPlanner[CheckedTask]):
 
         Args:
             task: the task.
-            time_limit: seconds after which to give up.
+            time_limit: time limit [s].
 
         Raises:
-            TaskPlannerError: the planner fails, or its answer is no result or no plan of the task.
+            TaskPlannerError: if the planner fails, or returns no result or an invalid plan.
         """
-        found = self.called("search", lambda: self.planner.search(task.task, time_limit=time_limit))
-        if not isinstance(found, TaskPlanResult):
-            raise self.error(f"gives {repr(found)[:60]}, which is no TaskPlanResult")
-        if not isinstance(found.status, TaskPlanStatus):
+        result = self.call_planner(
+            "search", lambda: self.planner.search(task.task, time_limit=time_limit)
+        )
+        if not isinstance(result, TaskPlanResult):
+            raise self.error(f"gives {repr(result)[:60]}, which is no TaskPlanResult")
+        if not isinstance(result.status, TaskPlanStatus):
             raise self.error(
-                f"gives the status {repr(found.status)[:60]}, which is no TaskPlanStatus"
+                f"gives the status {repr(result.status)[:60]}, which is no TaskPlanStatus"
             )
-        if not found.is_solved:
-            return found
-        if not isinstance(found.steps, tuple) or not all(
-            isinstance(step, GroundAction) for step in found.steps
+        if not result.is_solved:
+            return result
+        if not isinstance(result.steps, tuple) or not all(
+            isinstance(step, GroundAction) for step in result.steps
         ):
             raise self.error(
-                f"gives the steps {repr(found.steps)[:60]}, which are no tuple of GroundAction"
+                f"gives the steps {repr(result.steps)[:60]}, which are no tuple of GroundAction"
             )
-        validation = validate_task_plan(task.problem, found.steps)
+        validation = validate_task_plan(task.problem, result.steps)
         if not validation.is_valid:
             raise self.error(f"gives a plan that is none: {validation.message}")
-        for step, state in zip(found.steps, validation.states, strict=False):
+        for step, state in zip(result.steps, validation.states, strict=False):
             if any(step == action and facts <= state.facts for action, facts in task.forbidden):
                 raise self.error(f"gives a plan with {step}, which was forbidden")
-        return replace(found, cost=validation.cost)
+        return replace(result, cost=validation.cost)
 
-    def called(self, method: str, call: Callable[[], _Value]) -> _Value:
-        """Return what a call of the planner returns.
+    def call_planner(self, method: str, call: Callable[[], _Value]) -> _Value:
+        """Call a method of the planner and return its result.
 
         Args:
-            method: the method that is called.
-            call: calls it.
+            method: name of the method, for messages.
+            call: the call.
 
         Raises:
-            TaskPlannerError: it raises an error that is none of tmkit's.
+            TaskPlannerError: if the call raises an error that is not a :class:`TmkitError`.
         """
         try:
             return call()
@@ -309,8 +314,8 @@ class CheckedTaskPlanner(TaskPlanner[CheckedTask]):
         except Exception as error:
             raise self.error(f"fails in '{method}': {type(error).__name__}: {error}") from error
 
-    def error(self, what: str) -> TaskPlannerError:
+    def error(self, fault: str) -> TaskPlannerError:
         """Return an error that names the planner."""
         return TaskPlannerError(
-            f"task planner '{callable_name(self.planner)}' {what}", command=(), output=""
+            f"task planner '{callable_name(self.planner)}' {fault}", command=(), output=""
         )

@@ -46,10 +46,10 @@ TASK_PLANNERS: MakerGroup[TaskPlanner[Any]] = MakerGroup(
 
 
 def find_task_planner(name: str) -> TaskPlanner[Any]:
-    """Return a task planner by its name; the plans of a plug-in's are validated.
+    """Return a task planner by its name; plans of a plug-in are validated.
 
     Args:
-        name: such as ``smt``, ``unified:aries``, or that of a plug-in.
+        name: a built-in name such as ``smt`` or ``unified:aries``, or the name of a plug-in.
 
     Raises:
         UnknownNameError: if there is no such task planner.

@@ -1,12 +1,12 @@
-"""The translator's output file as a value: finite-domain variables whose values stand for facts, operators, and axioms.
+"""Reader, writer and value type of the translator's output: variables, operators and axioms.
 
-It is written back byte for byte as it was read.
-:class:`~tmkit.task_planning.translated_task.TranslatedTask` is such a task that can be told what
-never to do again.
+The values of finite-domain variables represent facts. Reading and writing preserve every byte.
+:class:`~tmkit.task_planning.translated_task.TranslatedTask` extends the task by learned
+constraints.
 
-Facts without a variable: the translator drops facts that are the same in every reachable state. So
-such a fact holds always, if it holds initially, and else never. (It must be run with
-``--keep-unimportant-variables``, or it drops others too.)
+The translator omits facts that are the same in every reachable state. A fact without a variable
+therefore always holds if it holds initially, and otherwise never. The translator must run with
+``--keep-unimportant-variables``; without it, other facts are omitted too.
 
 File format: https://www.fast-downward.org/latest/documentation/translator-output-format/, version
 3.
@@ -25,13 +25,22 @@ from tmkit.errors import TaskPlannerError
 from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import FrozenMapping, Problem
 
-Pair = tuple[int, int]  # A variable and one of its values
+Pair = tuple[int, int]
+"""A variable and one of its values."""
+
 _VERSION = "3"
+"""Version of the file format."""
 
 
 @dataclass(frozen=True, slots=True)
 class SasVariable:
-    """A finite-domain variable: its name, its axiom layer (-1 when it is not derived), and what each value means."""
+    """A finite-domain variable.
+
+    Attributes:
+        name: name of the variable.
+        layer: axiom layer; -1 if the variable is not derived.
+        values: text of the fact that each value represents.
+    """
 
     name: str
     layer: int
@@ -39,7 +48,7 @@ class SasVariable:
 
 
 class SasEffect(NamedTuple):
-    """If the conditions hold, the variable goes from the value ``before`` (-1: any) to ``after``."""
+    """Change of a variable from ``before`` (-1: any) to ``after`` if the conditions hold."""
 
     conditions: tuple[Pair, ...]
     variable: int
@@ -49,7 +58,7 @@ class SasEffect(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SasOperator:
-    """A ground action: its name, the values it needs and keeps, its effects, its cost."""
+    """A ground action with its unchanged preconditions (``prevail``), effects and cost."""
 
     name: str
     prevail: tuple[Pair, ...]
@@ -57,15 +66,15 @@ class SasOperator:
     cost: int
 
     @property
-    def needs(self) -> tuple[Pair, ...]:
-        """The values that it needs, each once."""
+    def preconditions(self) -> tuple[Pair, ...]:
+        """All preconditions, each once."""
         before = ((effect.variable, effect.before) for effect in self.effects if effect.before >= 0)
         return tuple(dict.fromkeys((*self.prevail, *before)))
 
 
 @dataclass(frozen=True, slots=True)
 class SasAxiom:
-    """If the conditions hold, the derived variable goes from ``before`` to ``after``."""
+    """Change of a derived variable from ``before`` to ``after`` if the conditions hold."""
 
     conditions: tuple[Pair, ...]
     variable: int
@@ -78,17 +87,17 @@ class SasTask:
     """A task in finite-domain variables.
 
     Attributes:
-        problem: the problem it was translated from.
-        metric: whether costs count.
+        problem: the original problem.
+        metric: 1 if costs count, otherwise 0.
         variables: the variables.
         mutexes: groups of values of which at most one holds in any reachable state.
         init: the initial value of each variable.
         goal: the values to reach.
         operators: the ground actions.
         axioms: the rules for derived variables.
-        names: for each object renamed in translation, its real name.
-        is_complete: whether the translator came to its end. A task that is not complete is empty,
-            and searching it ends at the limit at once.
+        names: original name of each renamed object.
+        is_complete: whether the translator finished. An incomplete task is empty, and its search
+            ends at once with the status ``LIMIT``.
     """
 
     problem: Problem = field(repr=False)
@@ -104,7 +113,7 @@ class SasTask:
 
     @cached_property
     def _values(self) -> dict[Fact, Pair]:
-        """The variable and value of each fact that has one."""
+        """Variable and value of each fact that has one."""
         return {
             self._fact(meaning): (number, value)
             for number, variable in enumerate(self.variables)
@@ -114,25 +123,25 @@ class SasTask:
         }
 
     def value_of(self, fact: Fact) -> Pair | None:
-        """Return the variable and value that stand for a basic fact; None when it is the same in every state."""
+        """Return the variable and value of a basic fact, or None if it is static."""
         return self._values.get(fact)
 
     def fact_of(self, pair: Pair) -> Fact | None:
-        """Return the basic fact that a variable's value stands for; None when it stands for none."""
+        """Return the basic fact that a value represents, or None if it represents none."""
         variable, value = pair
         meaning = self.variables[variable].values[value] if value >= 0 else ""
         is_basic = self.variables[variable].layer < 0 and meaning.startswith("Atom ")
         return self._fact(meaning) if is_basic else None
 
     def _fact(self, meaning: str) -> Fact:
-        """Return the fact that ``Atom on(a, b)`` means."""
+        """Return the fact with the text ``Atom on(a, b)``."""
         predicate, _, arguments = meaning.removeprefix("Atom ").removesuffix(")").partition("(")
         return Fact(
             predicate, tuple(self.names.get(name, name) for name in arguments.split(", ") if name)
         )
 
     def action_of(self, operator_name: str) -> GroundAction:
-        """Return the ground action that an operator's name, ``stack a b``, stands for."""
+        """Return the ground action of an operator's name, such as ``stack a b``."""
         name, *arguments = operator_name.split()
         return GroundAction(
             name, tuple(self.names.get(argument, argument) for argument in arguments)
@@ -140,15 +149,15 @@ class SasTask:
 
     @cached_property
     def is_cost_weighted(self) -> bool:
-        """Whether plans are compared by cost, and operators differ in it."""
+        """Plans are compared by cost, and the costs of operators differ."""
         return bool(self.metric) and any(operator.cost != 1 for operator in self.operators)
 
     @cached_property
     def search(self) -> TaskSearch:
-        """The task compiled for searches in the core, from any state. A step that costs nothing costs 1 there."""
+        """Compiled task for searches in the core, in which a step without cost has the cost 1."""
         operators = [
             (
-                operator.needs,
+                operator.preconditions,
                 [
                     (effect.conditions, (effect.variable, effect.after))
                     for effect in operator.effects
@@ -172,7 +181,7 @@ class SasTask:
 
     @property
     def fact_count(self) -> int:
-        """The number of values that all variables have together."""
+        """Total number of values of all variables."""
         return sum(len(variable.values) for variable in self.variables)
 
     def to_text(self) -> str:
@@ -228,8 +237,8 @@ class SasTask:
             yield from (f"{axiom.variable} {axiom.before} {axiom.after}", "end_rule")
 
     @classmethod
-    def unfinished(cls, problem: Problem) -> Self:
-        """Return what there is when the translator ran out of time or memory: nothing."""
+    def incomplete(cls, problem: Problem) -> Self:
+        """Return the empty task that represents a translation at its limit of time or memory."""
         return cls(problem, 0, (), (), (), (), (), (), is_complete=False)
 
     @classmethod
@@ -241,7 +250,10 @@ class SasTask:
         Args:
             text: the output file.
             problem: the problem that was translated.
-            names: for each object renamed in translation, its real name.
+            names: original name of each renamed object.
+
+        Raises:
+            TaskPlannerError: if the text has another format.
         """
         try:
             return cls(problem, names=FrozenMapping(names or {}), **_Reader(text).sections())
@@ -253,9 +265,9 @@ class SasTask:
 
 
 def _pair_lines(pairs: Iterable[Pair]) -> Iterator[str]:
-    listed = tuple(pairs)
-    yield str(len(listed))
-    for variable, value in listed:
+    pair_list = tuple(pairs)
+    yield str(len(pair_list))
+    for variable, value in pair_list:
         yield f"{variable} {value}"
 
 
@@ -268,15 +280,15 @@ _Part = TypeVar("_Part")
 
 
 class _Reader:
-    """Reads the format line by line."""
+    """Reader of the format, line by line."""
 
     def __init__(self, text: str) -> None:
         self._lines = iter(text.split("\n"))
 
-    def _expect(self, wanted: str) -> None:
+    def _expect(self, expected: str) -> None:
         line = next(self._lines)
-        if line != wanted:
-            raise ValueError(f"expected '{wanted}', found '{line}'")
+        if line != expected:
+            raise ValueError(f"expected '{expected}', found '{line}'")
 
     def _number(self) -> int:
         return int(next(self._lines))
@@ -292,7 +304,7 @@ class _Reader:
         return tuple(self._pair() for _ in range(self._number()))
 
     def _block(self, name: str, read: Callable[[], _Part]) -> _Part:
-        """Return what stands between the lines that begin and end a part."""
+        """Read a part between its begin and end lines."""
         self._expect(f"begin_{name}")
         part = read()
         self._expect(f"end_{name}")

@@ -1,20 +1,20 @@
-"""A plan laid out in time: each action begins as soon as those before it let it.
+"""Schedules of plans with earliest start times, and removal of redundant actions.
 
-The idea: of two actions, the later one waits for the earlier one's end if one of them changes what
-the other needs or changes. All others may overlap. Conditions and effects count as they are
-written, whatever the state, so an action waits rather too often than too seldom.
+Schedule: an action waits for the end of an earlier one if one of them changes a fact that the other
+needs or changes. Other actions may overlap. Conditions and effects are compared as written,
+independent of the state. An action may therefore wait longer than necessary, never shorter.
 
-Invariants: actions that depend on each other keep their order; the schedule is deterministic.
+Guarantees: dependent actions keep their order; the schedule is deterministic.
 
-Plans without actions that serve nothing. Each step costs a motion. Step by step from the front, an
-action is omitted with all that can no longer be done without it. Where the goal is still reached,
-they stay out (*action elimination*: Nakhost and Müller, "Action elimination and plan neighborhood
-graph search", ICAPS 2010).
+Redundant actions: each step costs a motion. From the first step on, an action is omitted together
+with all actions that are then inapplicable. They are removed if the goal is still reached (*action
+elimination*: Nakhost and Müller, "Action elimination and plan neighborhood graph search", ICAPS
+2010).
 
-Invariants: what is returned is a subsequence of the plan, executable and reaching the goal; it is
-the plan itself when nothing can be omitted. No action of it can be omitted with all that can no
-longer be done without it. O(n^2) executions of actions a pass; passes go on until one removes
-nothing, mostly the second.
+Guarantees: the result is an executable subsequence of the plan that reaches the goal. It is the
+plan itself if it has no redundant action, and no action of the result is redundant. A pass takes
+O(n^2) executions of actions. Passes are repeated until one removes nothing, which is usually the
+second.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from tmkit.pddl.validation import SEPARATION, TimedAction, action_timing, interf
 
 
 def schedule(problem: Problem, steps: Sequence[GroundAction]) -> tuple[TimedAction, ...]:
-    """Return the steps of a valid plan with times at which they may begin; O(n^2) for n steps.
+    """Return the steps of a valid plan with their earliest start times; O(n^2) for n steps.
 
     Args:
         problem: the task.
-        steps: the plan. Actions without a duration take no time.
+        steps: the plan. Actions without a duration have the duration 0.
 
     Raises:
-        TaskError: a step is no action of the domain, or its duration has no value or is below zero.
+        TaskError: if a step is unknown to the domain, or its duration has no value or is negative.
     """
     durations = [action_timing(problem, step)[2] for step in steps]
-    done: list[TimedAction] = []
+    timed: list[TimedAction] = []
     for step, duration, before in zip(
         steps, durations, interference(problem.domain, steps), strict=True
     ):
-        begins = max((done[index].end + SEPARATION for index in before), default=0.0)
-        done.append(TimedAction(round(begins, 6), step, duration))
-    return tuple(done)
+        begins = max((timed[index].end + SEPARATION for index in before), default=0.0)
+        timed.append(TimedAction(round(begins, 6), step, duration))
+    return tuple(timed)
 
 
 def makespan(timed: Iterable[TimedAction]) -> float:
-    """Return the time at which the last action ends.
+    """Return the end time of the last action.
 
     Args:
         timed: the actions.
@@ -62,27 +62,29 @@ def without_redundant_steps(
     *,
     is_allowed: Callable[[GroundAction, State], bool] | None = None,
 ) -> tuple[GroundAction, ...]:
-    """Return a plan without the actions that its goal does not need; ``is_allowed`` has further constraints."""
+    """Return a plan without redundant actions; ``is_allowed`` adds further preconditions."""
 
-    def executed(state: State, steps: Sequence[GroundAction]) -> tuple[GroundAction, ...] | None:
-        """Return the steps that can be done one after the other, or None when they do not reach the goal."""
-        done: list[GroundAction] = []
+    def filter_executable(
+        state: State, steps: Sequence[GroundAction]
+    ) -> tuple[GroundAction, ...] | None:
+        """Return the steps that are applicable in turn, or None if they miss the goal."""
+        executable: list[GroundAction] = []
         for action in steps:
             if (is_allowed is None or is_allowed(action, state)) and not problem.why_not(
                 state, action
             ):
                 state = problem.apply(state, action)
-                done.append(action)
-        return tuple(done) if problem.holds(state, problem.goal) else None
+                executable.append(action)
+        return tuple(executable) if problem.holds(state, problem.goal) else None
 
-    kept, left = tuple(steps), None
-    while kept != left:
-        left, state, index = kept, problem.init, 0
-        while index < len(kept):
-            shorter = executed(state, kept[index + 1 :])
+    plan, previous = tuple(steps), None
+    while plan != previous:
+        previous, state, index = plan, problem.init, 0
+        while index < len(plan):
+            shorter = filter_executable(state, plan[index + 1 :])
             if shorter is not None:
-                kept = (*kept[:index], *shorter)
+                plan = (*plan[:index], *shorter)
             else:
-                state = problem.apply(state, kept[index])
+                state = problem.apply(state, plan[index])
                 index += 1
-    return kept
+    return plan

@@ -1,17 +1,17 @@
-"""Room for objects that come later: a task is translated with spare ones, which get their names when they are needed.
+"""Spare objects of a translated task, which are named when they are needed.
 
-A spare object is *absent*: no quantifier ranges over it, and no action is done with it. Translation
-must not drop what is about it, so the problem gets an action that makes a spare object present with
-any facts whatever; it is taken out of the translation.
-:meth:`~tmkit.task_planning.translated_task.TranslatedTask.with_object` does what it would: names
-the object, and lets its facts hold.
+A spare object is *absent*: no quantifier ranges over it, and no action has it as an argument. The
+translator must keep the facts about it. The problem therefore gets an action that makes a spare
+object present with arbitrary facts. This action is removed from the translation.
+:meth:`~tmkit.task_planning.translated_task.TranslatedTask.with_object` has its effect: it names the
+object and sets its facts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TypeVar
 
 from tmkit.errors import UnknownNameError
 from tmkit.pddl.formulas import (
@@ -26,6 +26,7 @@ from tmkit.pddl.formulas import (
     Fact,
     Forall,
     ForEach,
+    Formula,
     Not,
     Or,
     Parameter,
@@ -36,15 +37,20 @@ from tmkit.pddl.substitution import map_parts
 from tmkit.pddl.vocabulary import Predicate
 from tmkit.task_planning.encoding import copy_of
 
-ABSENT = "absent--"  # a predicate
-ARRIVE = "arrive--"  # an action of each type
+_Tree = TypeVar("_Tree", bound=Formula | Effect)
+
+ABSENT = "absent--"
+"""Predicate of absent objects."""
+
+ARRIVE = "arrive--"
+"""Prefix of the action that makes an object of a type present."""
 
 
 def spare_names(spare: Mapping[str, int]) -> dict[str, str]:
     """Return the names of spare objects, with their types.
 
     Args:
-        spare: how many there are of each type.
+        spare: number of spare objects of each type.
     """
     return {
         f"spare--{kind}--{number}": kind
@@ -58,10 +64,11 @@ def with_spare_objects(problem: Problem, spare: Mapping[str, int]) -> Problem:
 
     Args:
         problem: the problem.
-        spare: how many there are of each type.
+        spare: number of spare objects of each type.
 
     Raises:
-        TaskError: an unknown type, or a function of objects, which spare ones have no values of.
+        TaskError: if a type is unknown, or if the domain has a function of objects, which has no
+            values for spare objects.
     """
     types = [*(declared.name for declared in problem.domain.types), "object"]
     for kind in spare:
@@ -79,16 +86,8 @@ def with_spare_objects(problem: Problem, spare: Mapping[str, int]) -> Problem:
     ]
     kinds = frozenset(absent)
 
-    def guarded(tree: Any) -> Any:
-        if not isinstance(tree, Forall | Exists):
-            return map_parts(tree, guarded)
-        missing = [
-            Atom(ABSENT, (p.name,)) for p in tree.parameters if not kinds.isdisjoint(p.types)
-        ]
-        body = guarded(tree.body)
-        if isinstance(tree, Forall):
-            return Forall(tree.parameters, Or((*missing, body)))
-        return Exists(tree.parameters, And((*map(Not, missing), body)))
+    def exclude_absent(tree: _Tree) -> _Tree:
+        return _exclude_absent(tree, kinds)
 
     domain = problem.domain
     arrivals = [_arrival(extended, kind) for kind in spare]
@@ -97,33 +96,53 @@ def with_spare_objects(problem: Problem, spare: Mapping[str, int]) -> Problem:
         predicates=(*domain.predicates, Predicate(ABSENT, (Parameter("?x"),))),
         actions=(
             *(
-                replace(a, precondition=guarded(a.precondition), effect=guarded(a.effect))
+                replace(
+                    a, precondition=exclude_absent(a.precondition), effect=exclude_absent(a.effect)
+                )
                 for a in domain.actions
             ),
             *arrivals,
         ),
-        axioms=tuple(replace(axiom, condition=guarded(axiom.condition)) for axiom in domain.axioms),
+        axioms=tuple(
+            replace(axiom, condition=exclude_absent(axiom.condition)) for axiom in domain.axioms
+        ),
     )
     init = State({*problem.init, *(Fact(ABSENT, (name,)) for name in names)})
-    return copy_of(extended, domain=domain, init=init, goal=guarded(problem.goal))
+    return copy_of(extended, domain=domain, init=init, goal=exclude_absent(problem.goal))
+
+
+def _exclude_absent(tree: _Tree, kinds: frozenset[str]) -> _Tree:
+    """Return the tree with absent objects of some types excluded from its quantifiers."""
+    match tree:
+        case Forall(parameters, body) | Exists(parameters, body):
+            guards = [Atom(ABSENT, (p.name,)) for p in parameters if not kinds.isdisjoint(p.types)]
+            inner = _exclude_absent(body, kinds)
+            if isinstance(tree, Forall):
+                return type(tree)(parameters, Or((*guards, inner)))
+            return type(tree)(parameters, And((*map(Not, guards), inner)))
+        case _:
+            excluded: _Tree = map_parts(tree, lambda part: _exclude_absent(part, kinds))
+            return excluded
 
 
 def _arrival(problem: Problem, kind: str) -> Action:
-    """Return the action after which an object of a type is present and any facts about it hold."""
+    """Return the action that makes an object of a type present with arbitrary facts."""
     effects: list[Effect] = [Delete(Atom(ABSENT, ("?new",)))]
     for predicate in problem.domain.predicates:
         if predicate.name in problem.domain.derived_predicates:
             continue
-        others = [
+        parameters_of_fact = [
             replace(parameter, name=f"?p{k}") for k, parameter in enumerate(predicate.parameters)
         ]
         for k, parameter in enumerate(predicate.parameters):
             if set(problem.objects_of(kind)) & set(problem.objects_of(parameter.types)):
-                terms = tuple("?new" if k == j else other.name for j, other in enumerate(others))
-                added: Effect = Add(Atom(predicate.name, terms))
-                rest = tuple(other for j, other in enumerate(others) if j != k)
-                effects.append(ForEach(rest, added) if rest else added)
-    needed = Atom(ABSENT, ("?new",))
+                terms = tuple(
+                    "?new" if k == j else other.name for j, other in enumerate(parameters_of_fact)
+                )
+                effect: Effect = Add(Atom(predicate.name, terms))
+                quantified = tuple(other for j, other in enumerate(parameters_of_fact) if j != k)
+                effects.append(ForEach(quantified, effect) if quantified else effect)
+    precondition = Atom(ABSENT, ("?new",))
     return Action(
-        f"{ARRIVE}{kind}", (Parameter("?new", (kind,)),), needed, EffectAnd(tuple(effects))
+        f"{ARRIVE}{kind}", (Parameter("?new", (kind,)),), precondition, EffectAnd(tuple(effects))
     )

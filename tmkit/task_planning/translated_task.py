@@ -1,27 +1,28 @@
-"""The translated task: what Fast Downward searches, and how it is told never to do a thing again.
+"""Translated task with learned constraints, and proofs that facts exclude each other.
 
-The task is translated once (:mod:`tmkit.task_planning.sas`), and each learned constraint patches
-the result, or another initial state: :meth:`TranslatedTask.at_state`, or one more object:
-:meth:`TranslatedTask.with_object`. :meth:`TranslatedTask.forbid` adds one two-valued derived
-variable per context, with one axiom ``context -> blocked``, and the precondition *not blocked* to
-the action's operators; the search must be one that takes axioms. For those that do not, such as
-optimal search with landmarks, a task may have its operators taken apart instead. "Not while c1, c2
-and c3 hold" means "while c1 does not hold, or c1 holds but c2 does not, or c1 and c2 hold but c3
-does not". These cases exclude each other, so the operator is replaced by copies, one for each case
-and each other value that the variable may have. What the operator needs anyway saves most: a value
-that excludes one of its conditions makes no copy.
+A task is translated once (:mod:`tmkit.task_planning.sas`). Learned constraints, another initial
+state (:meth:`TranslatedTask.at_state`) and one more object (:meth:`TranslatedTask.with_object`)
+patch the translation. :meth:`TranslatedTask.forbid` adds one binary derived variable per context,
+with the axiom ``context -> blocked``. The operators of the action get the precondition *not
+blocked*. The search must support axioms.
 
-Proving that a goal contradicts itself, without a search. Two facts that can never hold together are
-found by looking at pairs of facts instead of states. Beginning with the pairs of the initial state,
-an action is taken as possible when all pairs of its preconditions are. It makes the pairs among its
-effects possible, and each effect together with every fact that was possible beside its
-preconditions and that it does not touch. What is not possible when nothing new comes up never is: a
-proof; the other answer is none. This is the test that the heuristic h2 would fail at the initial
-state [Haslum and Geffner, Admissible Heuristics for Optimal Planning, AIPS 2000]. All actions are
-tried at once; a row of the table, "what is possible beside this fact", is bits.
+For searches without axioms, such as optimal search with landmarks, operators are split instead.
+"Not while c1, c2 and c3 hold" is the disjunction of "not c1", "c1 and not c2", and "c1, c2 and not
+c3". These cases are disjoint. The operator is replaced by copies, one for each case and each other
+value of the variable. A value that is mutex with a precondition of the operator needs no copy,
+which excludes most copies.
 
-Invariants: derived variables are taken to have any value, which makes more possible, never less.
-O(rounds * (operators + facts) * facts) time over 64, O(facts squared + operators * facts) space.
+Unreachability of a goal is proved by h^2: pairs of facts are examined instead of states. Initially,
+the pairs of the initial state are possible. An action is possible if all pairs of its preconditions
+are. It makes the pairs among its effects possible. It also makes each effect possible together with
+every fact that is possible with all its preconditions and that it does not change. A pair that is
+not possible at the fixed point never holds, which is a proof. A possible pair proves nothing. This
+is the test of the heuristic h^2 at the initial state [Haslum and Geffner, Admissible Heuristics for
+Optimal Planning, AIPS 2000]. All actions are applied at once, and a row of the table of pairs is a
+bit set.
+
+Guarantee: derived variables may have any value, which is conservative. Time is O(rounds *
+(operators + facts) * facts / 64), space O(facts^2 + operators * facts).
 """
 
 from __future__ import annotations
@@ -44,72 +45,80 @@ from tmkit.task_planning.encoding import copy_of
 from tmkit.task_planning.sas import Pair, SasAxiom, SasOperator, SasTask, SasVariable
 from tmkit.task_planning.spare_objects import ABSENT, ARRIVE, spare_names
 
-Literal = tuple[Fact, bool]  # A ground fact, and whether it is to hold or not to hold
+Literal = tuple[Fact, bool]
+"""A ground fact and its truth value."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """Numbers of facts that an operator needs, adds, and touches: the first, and the one after the last."""
+    """Preconditions, effects and changed ranges [first, end) of an operator, as fact numbers."""
 
-    needs: list[int]
+    preconditions: list[int]
     adds: list[int]
-    touched: list[Pair]
+    changed: list[Pair]
 
 
 def is_goal_impossible(task: SasTask) -> bool:
-    """Return whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
+    """Return whether two facts of the goal are proved to exclude each other.
+
+    False proves nothing.
+    """
     facts = _Facts(task)
     goal = facts.numbers(task.goal)
     if not goal:
         return False
-    wanted = np.ix_(goal, goal)
+    is_wanted = np.ix_(goal, goal)
     possible, rules = facts.start(), facts.all_rules()
-    while not possible[wanted].all():
+    while not possible[is_wanted].all():
         check_time()
-        grown = rules.applied(possible)
-        if (grown == possible).all():
+        next_possible = rules.apply(possible)
+        if (next_possible == possible).all():
             return True
-        possible = grown
+        possible = next_possible
     return False
 
 
 def find_conflict(task: SasTask, literals: Iterable[Literal]) -> tuple[Literal, ...]:
-    """Return one literal that is proved never to hold, or else two that never hold together; none proves nothing.
+    """Return one literal that never holds, or two that never hold together.
 
     Args:
-        task: the translated task, whatever its goal; one whose goal is empty has all facts that can
-            come up.
-        literals: what is wanted, in order: the first that is impossible is returned. Derived facts
-            are passed over.
+        task: the translated task. Its goal is ignored; a task with an empty goal has all reachable
+            facts.
+        literals: the literals to check; the first impossible one is returned. Derived facts are
+            skipped.
+
+    Returns:
+        One or two literals, for which this is proved. An empty result proves nothing.
     """
     if not task.is_complete:
         return ()
     facts = _Facts(task)
-    grown, rules = facts.start(), facts.all_rules()
-    possible = np.zeros_like(grown)
-    while not (grown == possible).all():
+    next_possible, rules = facts.start(), facts.all_rules()
+    possible = np.zeros_like(next_possible)
+    while not (next_possible == possible).all():
         check_time()
-        possible, grown = grown, rules.applied(grown)
-    alone = possible.diagonal()
-    ways: list[tuple[Literal, list[int]]] = []
+        possible, next_possible = next_possible, rules.apply(next_possible)
+    individually_possible = possible.diagonal()
+    numbers: list[tuple[Literal, list[int]]] = []
     for literal in literals:
-        values = facts.ways(literal)
+        values = facts.satisfying_numbers(literal)
         if values is None:
             continue
-        if not alone[values].any():
+        if not individually_possible[values].any():
             return (literal,)
-        ways.append((literal, values))
-    for (first, ways_of_first), (second, ways_of_second) in itertools.combinations(ways, 2):
-        if not possible[np.ix_(ways_of_first, ways_of_second)].any():
+        numbers.append((literal, values))
+    for (first, first_numbers), (second, second_numbers) in itertools.combinations(numbers, 2):
+        if not possible[np.ix_(first_numbers, second_numbers)].any():
             return first, second
     return ()
 
 
-_ALWAYS = 0  # a fact that holds in every state: every rule has a precondition
+_TRUE_FACT = 0
+"""Number of a fact that holds in every state, which is a precondition of every rule."""
 
 
 class _Facts:
-    """Numbers the values of the variables that are not derived, from 1."""
+    """Numbers of the values of basic variables, from 1."""
 
     def __init__(self, task: SasTask) -> None:
         self._task = task
@@ -121,10 +130,10 @@ class _Facts:
         self._sizes = [len(variable.values) for variable in task.variables]
 
     def start(self) -> NDArray[np.bool_]:
-        """Return which pairs are possible at first: those of the initial state."""
+        """Return the matrix (count, count) of the pairs that hold in the initial state."""
         possible = np.zeros((self.count, self.count), dtype=np.bool_)
-        held = [_ALWAYS, *self.numbers(enumerate(self._task.init))]
-        possible[np.ix_(held, held)] = True
+        true_values = [_TRUE_FACT, *self.numbers(enumerate(self._task.init))]
+        possible[np.ix_(true_values, true_values)] = True
         return possible
 
     def all_rules(self) -> _Rules:
@@ -133,17 +142,17 @@ class _Facts:
             [rule for operator in self._task.operators for rule in self.rules(operator)], self.count
         )
 
-    def ways(self, literal: Literal) -> list[int] | None:
-        """Return the values that make a literal true; None when it is true always, or nothing is known of it."""
-        fact, wanted = literal
+    def satisfying_numbers(self, literal: Literal) -> list[int] | None:
+        """Return the values that satisfy a literal, or None if it always holds or is derived."""
+        fact, is_wanted = literal
         task = self._task
         if fact.predicate in task.problem.domain.derived_predicates:
             return None
         pair = task.value_of(fact)
         if pair is None:
-            return None if (fact in task.problem.init) == wanted else []
+            return None if (fact in task.problem.init) == is_wanted else []
         variable, value = pair
-        if wanted:
+        if is_wanted:
             return self.numbers([pair])
         return self.numbers(
             (variable, other) for other in range(self._sizes[variable]) if other != value
@@ -156,16 +165,16 @@ class _Facts:
         )
 
     def rules(self, operator: SasOperator) -> Iterator[_Rule]:
-        """Yield the operator as a rule, then each of its conditional effects as one."""
+        """Yield the rule of an operator, then the rule of each conditional effect."""
         always = [effect for effect in operator.effects if not effect.conditions]
-        touched = [self._values(effect.variable) for effect in always]
+        changed = [self._values(effect.variable) for effect in always]
         adds = [(effect.variable, effect.after) for effect in always]
-        yield _Rule(self.numbers(operator.needs), self.numbers(adds), touched)
+        yield _Rule(self.numbers(operator.preconditions), self.numbers(adds), changed)
         for effect in operator.effects:
             if effect.conditions:
                 more = self.numbers([*adds, (effect.variable, effect.after)])
-                needed = self.numbers({*operator.needs, *effect.conditions})
-                yield _Rule(needed, more, [*touched, self._values(effect.variable)])
+                needed = self.numbers({*operator.preconditions, *effect.conditions})
+                yield _Rule(needed, more, [*changed, self._values(effect.variable)])
 
     def _values(self, variable: int) -> Pair:
         first = self._first[variable]
@@ -173,52 +182,56 @@ class _Facts:
 
 
 class _Rules:
-    """All rules, in arrays: what each needs, what it leaves as it is, what it adds."""
+    """Preconditions, unchanged facts and effects of all rules, as arrays."""
 
     def __init__(self, rules: list[_Rule], count: int) -> None:
         self._count = count
-        most = max((len(rule.needs) for rule in rules), default=0) or 1
+        most = max((len(rule.preconditions) for rule in rules), default=0) or 1
         padded = [
-            rule.needs + (rule.needs[:1] or [_ALWAYS]) * (most - len(rule.needs)) for rule in rules
+            rule.preconditions
+            + (rule.preconditions[:1] or [_TRUE_FACT]) * (most - len(rule.preconditions))
+            for rule in rules
         ]
         self._needs = np.array(padded, dtype=np.intp).reshape(len(rules), most)
         untouched = np.ones((len(rules), count), dtype=np.bool_)
         added = np.zeros((len(rules), count), dtype=np.bool_)
         touching: dict[Pair, list[int]] = {}
         for number, rule in enumerate(rules):
-            for facts in rule.touched:
+            for facts in rule.changed:
                 touching.setdefault(facts, []).append(number)
         for (first, end), numbers in touching.items():
             untouched[numbers, first:end] = False
         adders = np.repeat(np.arange(len(rules)), [len(rule.adds) for rule in rules])
         facts_added = np.array([fact for rule in rules for fact in rule.adds], dtype=np.intp)
         added[adders, facts_added] = True
-        self._untouched, self._added = _packed(untouched), _packed(added)
+        self._untouched, self._added = _pack_bits(untouched), _pack_bits(added)
         order = np.lexsort((adders, facts_added))
         self._adder = adders[order]
         self._fact, self._begin = np.unique(facts_added[order], return_index=True)
 
-    def applied(self, possible: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return the pairs (count, count) that are possible after every rule whose needs are has been applied once."""
+    def apply(self, possible: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return the possible pairs (count, count) after one application of every possible rule."""
         if not len(self._adder):
             return possible
-        rows = _packed(possible)
-        beside = rows[self._needs[:, 0]]
+        rows = _pack_bits(possible)
+        cooccurring = rows[self._needs[:, 0]]
         is_applied = np.ones(len(self._needs), dtype=np.bool_)
         for column in self._needs.T[1:]:
-            beside &= rows[column]
+            cooccurring &= rows[column]
         for index, column in enumerate(self._needs.T):
             for other in self._needs.T[index:]:
                 is_applied &= possible[column, other]
-        beside = (beside & self._untouched) | self._added
-        beside[~is_applied] = 0
-        rows[self._fact] |= np.bitwise_or.reduceat(beside[self._adder], self._begin, axis=0)
-        grown = np.unpackbits(rows.view(np.uint8), axis=1, count=self._count).astype(np.bool_)
-        together: NDArray[np.bool_] = grown | grown.T
-        return together
+        cooccurring = (cooccurring & self._untouched) | self._added
+        cooccurring[~is_applied] = 0
+        rows[self._fact] |= np.bitwise_or.reduceat(cooccurring[self._adder], self._begin, axis=0)
+        next_possible = np.unpackbits(rows.view(np.uint8), axis=1, count=self._count).astype(
+            np.bool_
+        )
+        symmetric: NDArray[np.bool_] = next_possible | next_possible.T
+        return symmetric
 
 
-def _packed(rows: NDArray[np.bool_]) -> NDArray[np.uint64]:
+def _pack_bits(rows: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """Return rows of truth values as rows of bits."""
     width = -(-rows.shape[1] // 64) * 8
     packed = np.zeros((rows.shape[0], width), dtype=np.uint8)
@@ -226,24 +239,25 @@ def _packed(rows: NDArray[np.bool_]) -> NDArray[np.uint64]:
     return packed.view(np.uint64)
 
 
-_NONE: frozenset[int] = frozenset()
-_MOST_COPIES = 2000  # of operators that one constraint may make by taking some apart, at most
+_NO_GROUPS: frozenset[int] = frozenset()
+"""Groups of a value without mutexes."""
+
+_MAX_COPIES = 2000
+"""Largest number of copies of operators for one constraint, with the encoding ``"auto"``."""
 
 
 @dataclass(frozen=True)
 class TranslatedTask(SasTask):
-    """A task in finite-domain variables, with what has been learned about it.
+    """A task in finite-domain variables with learned constraints.
 
     Attributes:
-        blocked: for each context that some action is forbidden in, the variable that tells whether
-            it holds.
-        encoding: how it is told what is forbidden: by axioms, by taking operators apart
-            (``split``), or by the latter as long as that makes few operators (``auto``), since
-            heuristics see through operators, but not axioms.
-        spares: the types of spare objects that are absent, by name.
-        waiting: operators that name one of these.
-        history: work that searches may do on it, by their names, as it was learned on the same task
-            with fewer constraints; such tasks share it.
+        blocked: derived variable of each context in which an action is forbidden.
+        encoding: encoding of constraints: ``axioms``, ``split`` operators, or ``auto``, which
+            splits if the result has few operators, since heuristics ignore axioms.
+        spares: types of absent spare objects, by name.
+        waiting: operators with an absent object.
+        history: work limits of searches by their names, learned on the same task with fewer
+            constraints; these tasks share it.
     """
 
     blocked: FrozenMapping[frozenset[Pair], int] = field(default_factory=FrozenMapping, repr=False)
@@ -253,21 +267,22 @@ class TranslatedTask(SasTask):
     history: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
 
     def is_goal_impossible(self) -> bool:
-        """Return whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
+        """Return whether two goal facts are proved to exclude each other; False proves nothing."""
         return is_goal_impossible(self)
 
     def at_state(self, state: State) -> TranslatedTask | None:
-        """Return the task, with what it has learned, that begins in another state; None if it must be translated anew.
+        """Return the task with another initial state, or None if it must be translated again.
 
-        It need not be where each new fact has a variable and each fact without one is as before:
-        what is out of reach from the old state is then so from the new one. Groups of facts that
-        exclude each other still do, if no two of a group hold: no action can make them more.
+        No new translation is needed if each new fact has a variable and facts without a variable
+        are unchanged. Facts that are unreachable from the old state are then unreachable from the
+        new one. A mutex group remains valid if at most one of its facts holds, since no
+        action increases this number. The time is linear in the facts of the state and the task.
 
         Args:
-            state: the facts that hold; takes time linear in them and in the facts of the task.
+            state: the facts that hold.
 
         Raises:
-            TaskError: a fact that the problem does not know, or a derived one.
+            TaskError: if a fact is unknown to the problem or derived.
         """
         problem = copy_of(self.problem, init=state)
         absent = (Fact(ABSENT, (name,)) for name in self.spares)
@@ -283,60 +298,67 @@ class TranslatedTask(SasTask):
         init = []
         for number, (variable, value) in enumerate(zip(self.variables, self.init, strict=True)):
             values = range(len(variable.values))
-            named = [v for v in values if variable.values[v].startswith("Atom ")]
+            fact_values = [v for v in values if variable.values[v].startswith("Atom ")]
             if variable.layer < 0:
-                held = [v for v in named if (number, v) in true] or [
-                    v for v in values if v not in named
+                true_values = [v for v in fact_values if (number, v) in true] or [
+                    v for v in values if v not in fact_values
                 ]
-                if len(held) != 1:
+                if len(true_values) != 1:
                     return None
-                value = held[0]
+                value = true_values[0]
             init.append(value)
-        moved = replace(self, problem=problem, init=tuple(init), history={})
-        if "search" in self.__dict__:  # its operators and axioms are the same
-            moved.__dict__["search"] = self.search
-        return moved
+        rerooted = replace(self, problem=problem, init=tuple(init), history={})
+        if "search" in self.__dict__:  # operators and axioms are unchanged
+            rerooted.__dict__["search"] = self.search
+        return rerooted
 
     def with_spares(self, spare: Mapping[str, int]) -> TranslatedTask:
-        """Return the task translated from :func:`with_spare_objects`, in which these are absent.
+        """Return the task, translated from :func:`with_spare_objects`, with its objects absent.
 
         Args:
-            spare: how many there are of each type.
+            spare: number of spare objects of each type.
         """
         spares = spare_names(spare)
         real = [operator for operator in self.operators if not operator.name.startswith(ARRIVE)]
         return replace(
             self, operators=(), waiting=tuple(real), spares=FrozenMapping(spares)
-        )._present()
+        )._activate_operators()
 
     def with_object(self, name: str, kind: str, state: State) -> TranslatedTask | None:
-        """Return the task with one more object, in the place of a spare one, that begins in another state.
+        """Return the task with a spare object as a new object, and another initial state.
+
+        The time is linear in the facts of the state and in the size of the task.
 
         Args:
             name: the object.
             kind: its type.
-            state: the facts that hold, those about the object too; takes time linear in them and in
-                the task.
+            state: the facts that hold, including those about the object.
 
         Returns:
-            None where no spare object of the type is left, or :meth:`at_state` has none.
+            The task, or None if no spare object of the type is left or :meth:`at_state` returns
+            None.
 
         Raises:
-            TaskError: there is such an object, or a fact that the problem does not know, or a
-                derived one.
+            TaskError: if the object exists, or a fact is unknown to the problem or derived.
         """
         if name in self.problem.all_objects:
-            raise self.problem.error(f"object '{name}' is there already")
-        spare = next((spare for spare, of in self.spares.items() if of == kind), None)
+            raise self.problem.error(f"object '{name}' already exists")
+        spare = next((spare for spare, type_name in self.spares.items() if type_name == kind), None)
         if spare is None:
             return None
         problem = copy_of(self.problem, objects={**self.problem.objects, name: kind})
-        left = FrozenMapping({other: of for other, of in self.spares.items() if other != spare})
+        remaining_spares = FrozenMapping(
+            {other: type_name for other, type_name in self.spares.items() if other != spare}
+        )
         names = FrozenMapping({**self.names, spare: name})
-        return replace(self, problem=problem, names=names, spares=left)._present().at_state(state)
+        return (
+            replace(self, problem=problem, names=names, spares=remaining_spares)
+            ._activate_operators()
+            .at_state(state)
+        )
 
-    def _present(self) -> TranslatedTask:
-        """Return the task with the operators that wait for no absent object any more."""
+    def _activate_operators(self) -> TranslatedTask:
+        """Return the task with the waiting operators whose objects are all present."""
         waits = [
             not self.spares.keys().isdisjoint(operator.name.split()[1:])
             for operator in self.waiting
@@ -346,37 +368,38 @@ class TranslatedTask(SasTask):
         return replace(self, operators=(*self.operators, *ready), waiting=waiting)
 
     def forbid(self, action: GroundAction, context: Iterable[Fact]) -> TranslatedTask:
-        """Return the task in which ``action`` is never done in a state where all facts of ``context`` hold.
+        """Return the task without ``action`` in states in which all facts of ``context`` hold.
 
         Args:
-            action: the ground action. One that can never be done anyway may be forbidden, without
-                effect.
-            context: basic facts; with none the action is forbidden altogether.
+            action: the ground action. Without operators, the task is returned unchanged.
+            context: basic facts; if empty, the action is always forbidden.
 
         Raises:
-            TaskError: an action or fact that the problem does not know, or a derived fact.
+            TaskError: if the action or a fact is unknown to the problem, or a fact is derived.
         """
         self.problem.binding_of(action)
         literals = self._literals(context)
         if literals is None:
             return self
         name = self._operator_name(action)
-        chosen = [
+        indices = [
             index for index, operator in enumerate(self.operators) if operator.name.rstrip() == name
         ]
-        if not chosen:
+        if not indices:
             return self
         if not literals:
-            kept = (op for index, op in enumerate(self.operators) if index not in chosen)
-            return replace(self, operators=tuple(kept))
-        copies = len(chosen) * sum(
+            remaining_operators = (
+                op for index, op in enumerate(self.operators) if index not in indices
+            )
+            return replace(self, operators=tuple(remaining_operators))
+        copies = len(indices) * sum(
             len(self.variables[variable].values) - 1 for variable, _ in literals
         )
-        if self.encoding == "split" or (self.encoding == "auto" and copies <= _MOST_COPIES):
-            return self._split(chosen, literals)
-        task, variable = self._blocked_by(literals)
+        if self.encoding == "split" or (self.encoding == "auto" and copies <= _MAX_COPIES):
+            return self._split_operators(indices, literals)
+        task, variable = self._add_blocking_variable(literals)
         operators = list(self.operators)
-        for index in chosen:
+        for index in indices:
             guard = (variable, 1)
             if guard not in operators[index].prevail:
                 operators[index] = replace(
@@ -384,12 +407,14 @@ class TranslatedTask(SasTask):
                 )
         return replace(task, operators=tuple(operators))
 
-    def _split(self, chosen: Iterable[int], context: frozenset[Pair]) -> TranslatedTask:
-        """Return the task with the chosen operators split: none applies in the context."""
-        members = set(chosen)
+    def _split_operators(self, indices: Iterable[int], context: frozenset[Pair]) -> TranslatedTask:
+        """Return the task with some operators split, such that none applies in the context."""
+        members = set(indices)
         operators = (
             (
-                _split(operator, context, variables=self.variables, excluding=self._excluding)
+                _split_operators(
+                    operator, context, variables=self.variables, excluding=self._excluding
+                )
                 if index in members
                 else (operator,)
             )
@@ -399,19 +424,19 @@ class TranslatedTask(SasTask):
 
     @cached_property
     def _excluding(self) -> dict[Pair, frozenset[int]]:
-        """The groups of values that exclude each other, by their values."""
-        found: dict[Pair, set[int]] = {}
+        """Numbers of the mutex groups of each value."""
+        groups: dict[Pair, set[int]] = {}
         for number, group in enumerate(self.mutexes):
             for pair in group:
-                found.setdefault(pair, set()).add(number)
-        return {pair: frozenset(numbers) for pair, numbers in found.items()}
+                groups.setdefault(pair, set()).add(number)
+        return {pair: frozenset(numbers) for pair, numbers in groups.items()}
 
     def _literals(self, context: Iterable[Fact]) -> frozenset[Pair] | None:
-        """Return the values that say that all facts hold, ``None`` when they never do."""
+        """Return the values at which all facts hold, or None if they never hold together."""
         literals: dict[int, int] = {}
         for fact in context:
-            words, derived = self.problem.vocabulary, self.problem.domain.derived_predicates
-            fault = derived_predicate_fault(fact.predicate, derived) or words.atom_fault(
+            vocabulary, derived = self.problem.vocabulary, self.problem.domain.derived_predicates
+            fault = derived_predicate_fault(fact.predicate, derived) or vocabulary.atom_fault(
                 fact.predicate, fact.arguments, {}
             )
             if fault is not None:
@@ -424,8 +449,11 @@ class TranslatedTask(SasTask):
                 return None
         return frozenset(literals.items())
 
-    def _blocked_by(self, literals: frozenset[Pair]) -> tuple[TranslatedTask, int]:
-        """Return the task with a derived variable that is 0 exactly when all ``literals`` hold, and the variable."""
+    def _add_blocking_variable(self, literals: frozenset[Pair]) -> tuple[TranslatedTask, int]:
+        """Return the task with a derived variable, and its number.
+
+        The variable is 0 if and only if all ``literals`` hold.
+        """
         if literals in self.blocked:
             return self, self.blocked[literals]
         number = len(self.variables)
@@ -442,59 +470,64 @@ class TranslatedTask(SasTask):
         return task, number
 
     def _operator_name(self, action: GroundAction) -> str:
-        """Return the operator name of an action; the translator writes a blank behind one without arguments."""
+        """Return the operator name of an action.
+
+        The translator appends a space to a name without arguments, which is omitted here.
+        """
         spelling = {real: spelled for spelled, real in self.names.items()}
         return " ".join(
             (action.name, *(spelling.get(argument, argument) for argument in action.arguments))
         )
 
 
-def _split(
+def _split_operators(
     operator: SasOperator,
     context: Iterable[Pair],
     *,
     variables: Sequence[SasVariable],
     excluding: Mapping[Pair, frozenset[int]],
 ) -> tuple[SasOperator, ...]:
-    """Return the copies of an operator that do what it does where not all of a context holds: itself, or none, too."""
-    needs = dict(operator.needs)
+    """Return copies of an operator that apply where at least one fact of a context is false."""
+    preconditions = dict(operator.preconditions)
     open_pairs = []
     for variable, value in sorted(context):
-        if variable not in needs:
+        if variable not in preconditions:
             open_pairs.append((variable, value))
-        elif needs[variable] != value:
+        elif preconditions[variable] != value:
             return (operator,)
-    if any(_excluded(pair, needs, excluding) for pair in open_pairs):
+    if any(_is_excluded(pair, preconditions, excluding) for pair in open_pairs):
         return (operator,)
-    return tuple(_cases(operator, open_pairs, needs, variables, excluding))
+    return tuple(_cases(operator, open_pairs, preconditions, variables, excluding))
 
 
 def _cases(
     operator: SasOperator,
     context: list[Pair],
-    needs: dict[int, int],
+    preconditions: dict[int, int],
     variables: Sequence[SasVariable],
     excluding: Mapping[Pair, frozenset[int]],
 ) -> Iterator[SasOperator]:
     for variable, value in context:
         check_time()
         for other in range(len(variables[variable].values)):
-            if other != value and not _excluded((variable, other), needs, excluding):
-                yield _with_need(operator, (variable, other))
-        needs = {**needs, variable: value}
-        operator = _with_need(operator, (variable, value))
+            if other != value and not _is_excluded((variable, other), preconditions, excluding):
+                yield _add_precondition(operator, (variable, other))
+        preconditions = {**preconditions, variable: value}
+        operator = _add_precondition(operator, (variable, value))
 
 
-def _excluded(
-    pair: Pair, needs: Mapping[int, int], excluding: Mapping[Pair, frozenset[int]]
+def _is_excluded(
+    pair: Pair, preconditions: Mapping[int, int], excluding: Mapping[Pair, frozenset[int]]
 ) -> bool:
-    """Return whether a value cannot hold together with what is needed."""
-    groups = excluding.get(pair, _NONE)
-    return any(need != pair and groups & excluding.get(need, _NONE) for need in needs.items())
+    """Return whether a value is mutex with a precondition."""
+    groups = excluding.get(pair, _NO_GROUPS)
+    return any(
+        need != pair and groups & excluding.get(need, _NO_GROUPS) for need in preconditions.items()
+    )
 
 
-def _with_need(operator: SasOperator, pair: Pair) -> SasOperator:
-    """Return the operator with one more condition, kept with the effect where it changes that variable anyway."""
+def _add_precondition(operator: SasOperator, pair: Pair) -> SasOperator:
+    """Return the operator with one more precondition, in the effect on its variable if any."""
     variable, value = pair
     changed = [
         n for n, e in enumerate(operator.effects) if e.variable == variable and not e.conditions

@@ -1,16 +1,15 @@
-"""Serves Fast Downward's translator: a program that has it loaded, and forks for each task.
+"""Server program for Fast Downward's translator, which loads it once and forks for each task.
 
-It is run by its path, without the rest of tmkit, and imports the translator, which is under the
-GPL; tmkit imports neither. Its arguments are those of the translator. It reads a line of JSON for
-each task: the folder with the files that they name, and limits of processor time and memory. The
-new process does there what the translator does as a program, and writes what it says to
-``output.log``; its exit code is the answer.
+The program is run by its path, without the rest of tmkit, and imports the translator, which is
+under the GPL. tmkit imports neither of them. The arguments are those of the translator. The program
+reads one line of JSON per task: the folder with the input files, and limits of processor time and
+memory. The forked process runs the translator in that folder and writes its output to
+``output.log``. The server replies with the exit code.
 
-A small task is translated once before the first: what is loaded or compiled at first use would be
-so for every task. It has its files in memory, since the server may be killed at any moment and
-would leave them behind.
+At the start, a small task is translated once, to load and compile modules before the first fork.
+Its files are in memory, since the server may be killed at any time and would not delete them.
 
-Invariants: a task is translated as by a new program: what one leaves behind, the next does not see.
+Guarantee: each translation equals that of a new program, since it runs in its own process.
 """
 
 import contextlib
@@ -25,7 +24,14 @@ import sys
 from typing import Any
 
 _PACKAGE = "fast_downward.translate"
-_OUT_OF_MEMORY, _INPUT_ERROR = 20, 31  # exit codes of the translator
+"""Package of the translator."""
+
+_OUT_OF_MEMORY_CODE = 20
+"""Exit code of the translator without memory."""
+
+_INPUT_ERROR_CODE = 31
+"""Exit code of the translator for invalid input."""
+
 _FIRST_DOMAIN = """(define (domain first) (:requirements :adl :derived-predicates) (:types t)
   (:predicates (p ?x - t) (q ?x - t))
   (:derived (q ?x - t) (exists (?y - t) (and (p ?y) (not (p ?x)))))
@@ -91,11 +97,11 @@ def _translate(translate: Any, task: dict[str, Any], server: int) -> None:
     except SystemExit as ending:
         code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
     except MemoryError:
-        code = _OUT_OF_MEMORY
+        code = _OUT_OF_MEMORY_CODE
     except BaseException as error:
         if type(error).__name__ == "ParseError":
             sys.stdout.write(f"{error}\n")
-            code = _INPUT_ERROR
+            code = _INPUT_ERROR_CODE
         else:
             import traceback
 

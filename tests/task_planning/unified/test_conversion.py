@@ -1,4 +1,4 @@
-"""unified-planning's problems: those that can be said go there and back, the others are refused by their features."""
+"""Problems of unified-planning: round trips, and rejection of unsupported features."""
 
 from __future__ import annotations
 
@@ -85,13 +85,14 @@ def steps_of(plan: Any) -> list[GroundAction]:
 def step_of(step: Any) -> GroundAction:
     """Return an action of a plan of unified-planning."""
     return GroundAction(
-        step.action.name.lower(), tuple(str(one).lower() for one in step.actual_parameters)
+        step.action.name.lower(),
+        tuple(str(parameter).lower() for parameter in step.actual_parameters),
     )
 
 
 @pytest.mark.parametrize("name", EXPRESSIBLE)
 def test_examples_go_there_and_back(name: str) -> None:
-    """The task is equal, the problem is where all names are lower case, and the plans of the example are plans."""
+    """A round trip keeps the task, lower-case problems and the validity of example plans."""
     example = EXAMPLES[name]
     task = problem_from_unified(example.problem)
     back = problem_to_unified(task)
@@ -107,7 +108,7 @@ def test_examples_go_there_and_back(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in EXPRESSIBLE])
-def test_other_examples_are_refused_by_feature(name: str) -> None:
+def test_other_examples_are_rejected_by_feature(name: str) -> None:
     """The message has each feature that this package lacks, as unified-planning calls it."""
     problem = EXAMPLES[name].problem
     with pytest.raises(TaskError, match=r"unified-planning problem '.*': tmkit has no ") as caught:
@@ -140,7 +141,8 @@ def test_our_tasks_go_there_and_back(name: str) -> None:
     assert (task.init, set(task.objects.items())) == (ours.init, set(ours.objects.items()))
 
 
-DOMAIN = """(define (domain d) (:requirements :adl) (:types t s) (:predicates (p ?x - t) (q ?x - object) %s)
+DOMAIN = """(define (domain d) (:requirements :adl) (:types t s) (:predicates (p ?x - t)
+  (q ?x - object) %s)
   (:functions (total-cost)) (:action a :parameters (?x - t) :precondition (p ?x) :effect %s))"""
 PROBLEM = (
     "(define (problem e) (:domain d) (:objects x - %s) (:init) (:goal (exists (?x - t) (p ?x))))"
@@ -168,13 +170,13 @@ PROBLEM = (
             "t",
             "has no costs with conditions or quantifiers: .increase",
         ),
-        ("(t)", "(not (p ?x))", "t", "unified-planning refuses it: .*t"),
+        ("(t)", "(not (p ?x))", "t", "unified-planning rejects it: .*t"),
     ],
 )
-def test_what_unified_planning_lacks_is_refused(
+def test_unsupported_constructs_are_rejected(
     more: str, effect: str, kind: str, reason: str
 ) -> None:
-    """The message says which of it."""
+    """The message names the unsupported construct."""
     task = parse_problem(PROBLEM % kind, parse_domain(DOMAIN % (more, effect)))
     with pytest.raises(TaskError, match=reason):
         problem_to_unified(task)
@@ -186,25 +188,25 @@ def test_objects_in_numbers_of_goals() -> None:
         "(define (domain d) (:types c) (:functions (n ?c - c)) (:action up :parameters (?c - c)"
         " :effect %s))"
     )
-    given = (
+    instance = (
         "(:objects a b - c) (:init (= (n a) 0) (= (n b) 0)) (:goal (and (< (+ (n a) 1) (n b)) (= (n"
         " b) 2)))"
     )
     domain = parse_domain(text % "(increase (n ?c) 1)")
-    task = parse_problem(f"(define (problem e) (:domain d) {given})", domain)
+    task = parse_problem(f"(define (problem e) (:domain d) {instance})", domain)
     back = problem_from_unified(problem_to_unified(task))
     assert (back.objects, back.domain.constants) == (task.objects, ())
     assert problem_from_unified(problem_to_unified(back)) == back
     assert validate_task_plan(back, [GroundAction("up", ("b",))] * 2).is_valid
 
 
-def test_division_by_zero_is_refused() -> None:
-    """unified-planning cannot say what kind of task it is."""
+def test_division_by_zero_is_rejected() -> None:
+    """unified-planning cannot compute the features of the task."""
     action = "(:action a :precondition (> (/ 1 (f)) 0) :effect (p))"
     domain = parse_domain(f"(define (domain d) (:predicates (p)) (:functions (f)) {action})")
-    given = "(define (problem e) (:domain d) (:init (= (f) 0)) (:goal (p)))"
-    with pytest.raises(TaskError, match=r"e\.pddl: unified-planning refuses it: .*zero"):
-        problem_to_unified(parse_problem(given, domain, source="e.pddl"))
+    instance = "(define (problem e) (:domain d) (:init (= (f) 0)) (:goal (p)))"
+    with pytest.raises(TaskError, match=r"e\.pddl: unified-planning rejects it: .*zero"):
+        problem_to_unified(parse_problem(instance, domain, source="e.pddl"))
 
 
 def test_formulas_and_numbers() -> None:
@@ -212,16 +214,18 @@ def test_formulas_and_numbers() -> None:
     text = """(define (domain d) (:requirements :adl :action-costs) (:predicates (p ?x) (q ?x))
       (:functions (d ?x - object) - number (total-cost) - number)
       (:action a :parameters (?x - object)
-        :precondition (and (imply (q ?x) (p ?x)) (forall (?y - object) (or (p ?y) (<= (d ?x) (+ 1 (* 2.5 (d ?y)))))))
-        :effect (and (when (q ?x) (not (p ?x))) (forall (?z - object) (q ?z)) (increase (total-cost) (d ?x)))))"""
+        :precondition (and (imply (q ?x) (p ?x)) (forall (?y - object) (or (p ?y) (<= (d ?x)
+          (+ 1 (* 2.5 (d ?y)))))))
+        :effect (and (when (q ?x) (not (p ?x))) (forall (?z - object) (q ?z)) (increase
+          (total-cost) (d ?x)))))"""
     goal = (
         "(define (problem e) (:domain d) (:objects u v) (:init (p u) (= (d u) 0.5) (= (d v) 2))"
         " (:goal (q v))"
     )
     task = parse_problem(f"{goal} (:metric minimize (total-cost)))", parse_domain(text))
-    there = problem_to_unified(task)
-    assert str(there.quality_metrics[0]) == "minimize actions-cost: {'a': d(x), 'default': None}"
-    back = problem_from_unified(there)
+    exported = problem_to_unified(task)
+    assert str(exported.quality_metrics[0]) == "minimize actions-cost: {'a': d(x), 'default': None}"
+    back = problem_from_unified(exported)
     assert problem_from_unified(problem_to_unified(back)) == back
     assert (back.init, back.values, back.domain.functions) == (
         task.init,
@@ -235,7 +239,7 @@ def test_formulas_and_numbers() -> None:
     assert not validate_task_plan(task, [GroundAction("a", ("v",))] * 2).is_valid
 
 
-def test_bad_names_and_values_are_refused() -> None:
+def test_bad_names_and_values_are_rejected() -> None:
     """A name that PDDL lacks, and an effect whose value is no constant, are named."""
     problem = shortcuts.Problem("a name")
     with pytest.raises(TaskError, match="'a name' cannot be a name in PDDL"):

@@ -1,4 +1,4 @@
-"""Many forbidden actions for an engine of unified-planning: none is done, and translating them takes no longer."""
+"""Many forbidden actions for an engine of unified-planning, without a slower translation."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def test_forty_contexts_of_one_action_are_kept() -> None:
     )
     planner = UnifiedPlanner("fast-downward")
     prepared = planner.prepare(problem)
-    way = [("p0", "p2"), ("p2", "p5"), ("p5", "p7")]
+    route = [("p0", "p2"), ("p2", "p5"), ("p5", "p7")]
     for start in PLACES:
         for end in PLACES:
-            if start != end and (start, end) not in way:
+            if start != end and (start, end) not in route:
                 prepared = prepared.forbid(
                     GroundAction("drive", (start, end)),
                     [Fact.of("at", start), Fact.of("lit", "p3")],
                 )
-    found = planner.search(prepared)
-    assert [step.arguments for step in found.steps if step.name == "drive"] == way
-    assert validate_task_plan(problem, found.steps).is_valid
-    closed = prepared.forbid(GroundAction("drive", way[1]), ())
+    result = planner.search(prepared)
+    assert [step.arguments for step in result.steps if step.name == "drive"] == route
+    assert validate_task_plan(problem, result.steps).is_valid
+    closed = prepared.forbid(GroundAction("drive", route[1]), ())
     assert planner.search(closed).status is TaskPlanStatus.UNSOLVABLE

@@ -1,4 +1,4 @@
-"""Engines of unified-planning: plans with numbers, forbidden actions, limits, and refusals by name."""
+"""Engines of unified-planning: numeric plans, forbidden actions, limits and rejections."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ DOMAIN = """(define (domain robots) (:requirements :typing :numeric-fluents) (:t
   (:functions (battery ?r - robot) (distance ?p ?q - place) (trips))
   (:action drive :parameters (?r - robot ?p ?q - place)
     :precondition (and (at ?r ?p) (road ?p ?q) (>= (battery ?r) (* 2 (distance ?p ?q))))
-    :effect (and (at ?r ?q) (not (at ?r ?p)) (decrease (battery ?r) (* 2 (distance ?p ?q))) (increase (trips) 1)))
-  (:action charge :parameters (?r - robot) :precondition (< (battery ?r) 10) :effect (assign (battery ?r) 10)))"""
+    :effect (and (at ?r ?q) (not (at ?r ?p)) (decrease (battery ?r) (* 2 (distance ?p ?q)))
+      (increase (trips) 1)))
+  (:action charge :parameters (?r - robot) :precondition (< (battery ?r) 10) :effect (assign
+    (battery ?r) 10)))"""
 NUMBERS = " ".join(f"(= (distance {p} {q}) {2 * (p != q)})" for p in "ab" for q in "ab")
 PROBLEM = f"""(define (problem trip) (:domain robots) (:objects a b - place r - robot)
   (:init (at r a) (road a b) (road b a) (= (battery r) 5) (= (trips) 0) {NUMBERS})
@@ -47,7 +49,7 @@ def test_numbers_are_planned_with() -> None:
 
 
 def test_forbidden_actions_are_not_done() -> None:
-    """Where the robot may not charge at one place, it charges at the other; with nowhere left there is no plan."""
+    """A robot charges at the place that is not forbidden; without one there is no plan."""
     planner = UnifiedPlanner("tamer")
     prepared = planner.prepare(task())
     for place, other in (("a", "b"), ("b", "a")):
@@ -66,7 +68,7 @@ def test_forbidden_actions_are_not_done() -> None:
 
 
 def test_the_time_limit_ends_the_engine() -> None:
-    """What is not found in time is no error and no proof."""
+    """A search at its time limit is neither an error nor a proof."""
     result = UnifiedPlanner("tamer").search(
         UnifiedPlanner("tamer").prepare(task("(>= (trips) 100000)")), time_limit=0.01
     )
@@ -92,7 +94,7 @@ def test_bad_engines_and_tasks_are_named() -> None:
 
 
 def test_numbers_are_planned_with_motions(tmp_path: Path) -> None:
-    """Water is filled in for each block that is washed: numbers of a problem file, in the plan's file, validated."""
+    """Water is filled in before each wash; the plan with numbers is written and validated."""
     text = tk.data_path("domains/kitchen/domain.pddl").read_text(encoding="utf-8")
     fill = (
         "(:functions (water)) (:action fill :precondition (< (water) 1) :effect (assign (water) 1))"

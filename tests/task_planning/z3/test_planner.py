@@ -1,4 +1,4 @@
-"""Z3 as a task planner: shortest plans, proofs that are proofs, and constraints that hold at every horizon."""
+"""Z3 as a task planner: shortest plans, proofs, and constraints at every horizon."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ BLIND = FastDownward(
 
 @pytest.mark.parametrize("name", [*NAMES, *(f"features/{name}" for name in FEATURES)])
 def test_own_problems_are_solved_in_as_few_steps_as_possible(name: str) -> None:
-    """Every own problem is solved with a valid plan that is not longer than that of Fast Downward."""
+    """Every example problem has a valid plan no longer than that of Fast Downward."""
     problem = load(name)
     result = PLANNER.solve(problem, time_limit=600.0)
     assert result.is_solved
@@ -60,7 +60,7 @@ def test_own_problems_are_solved_in_as_few_steps_as_possible(name: str) -> None:
 @settings(max_examples=scaled_examples(0.08))
 @given(seed=st.integers(0, 10**6), blocks=st.integers(1, 3), spare=st.integers(0, 4))
 def test_plans_of_small_blocks_worlds_are_shortest(seed: int, blocks: int, spare: int) -> None:
-    """A plan has as many steps as breadth-first search needs, with places that are as good as each other."""
+    """A plan is as short as that of breadth-first search, with interchangeable places."""
     problem = blocks_world(PLACES, blocks=blocks, places=blocks + spare, seed=seed)
     result = PLANNER.solve(problem, time_limit=600.0)
     assert validate_task_plan(problem, result.steps).is_valid
@@ -70,7 +70,7 @@ def test_plans_of_small_blocks_worlds_are_shortest(seed: int, blocks: int, spare
 @settings(max_examples=scaled_examples(0.2))
 @given(problem=small_problems(), seed=st.integers(0, 10**6))
 def test_answers_are_those_of_fast_downward(problem: Problem, seed: int) -> None:
-    """On random problems both planners say the same, round after round of forbidding a step of the plan."""
+    """Both planners agree on random problems while steps of plans are forbidden one by one."""
     random = Random(seed)
     task, other = PLANNER.prepare(problem), BLIND.prepare(problem)
     constraints: list[tuple[GroundAction, frozenset[Fact]]] = []
@@ -135,7 +135,7 @@ def test_lessons_hold_at_longer_horizons_until_there_is_no_plan(problem: Problem
     ],
 )
 def test_unsolvable_is_proved(goal: str) -> None:
-    """Goals that cannot be reached are proved so: by relaxation, by pairs, or by a look at all states."""
+    """Unreachable goals are proved by relaxation, by pairs, or by exploration of all states."""
     whole = load("places")
     formula = parse_goal(goal, whole.domain, objects=whole.objects)
     problem = Problem("p", whole.domain, objects=whole.objects, init=whole.init, goal=formula)
@@ -144,7 +144,7 @@ def test_unsolvable_is_proved(goal: str) -> None:
 
 
 def test_without_a_proof_the_answer_is_the_limit() -> None:
-    """A horizon that is too near, too little work, and too little time all end at the limit, and say which."""
+    """A short horizon, little work and little time end with LIMIT and name the limit."""
     problem = load("places")
     for planner, limit, reason in (
         (Z3Planner(most_steps=5), 600.0, "no plan has up to 5 steps"),
@@ -161,7 +161,7 @@ def test_without_a_proof_the_answer_is_the_limit() -> None:
 
 
 def test_time_is_limited() -> None:
-    """When the time is up the answer is the limit, of a task that would take hours."""
+    """A task that takes hours ends with the status LIMIT at the time limit."""
     hard = blocks_world(PLACES, blocks=14, places=3, seed=1)
     task = PLANNER.prepare(hard)
     assert PLANNER.search(task, time_limit=1.0).status is TaskPlanStatus.LIMIT
@@ -218,8 +218,8 @@ def test_the_plan_does_not_depend_on_the_hash_seed() -> None:
     assert outputs[0] == outputs[1] != ""
 
 
-def test_forbidding_asks_for_known_words() -> None:
-    """An action or fact that the problem does not know is an error, and the old task stays as it was."""
+def test_forbidding_rejects_unknown_names() -> None:
+    """An unknown action or fact is an error, and the old task is unchanged."""
     task = PLANNER.prepare(load("places"))
     with pytest.raises(TaskError, match="unknown action 'fling'"):
         task.forbid(GroundAction("fling", ("a",)), ())

@@ -38,10 +38,10 @@ def test_bounds_are_never_too_high_and_exploring_is_exact(problem: Problem) -> N
     """No plan is shorter than the bound, and an exploration finds the length of the shortest."""
     task, expected = translated(problem), shortest_plan(problem)
     exploration = Exploration(task)
-    while not (exploration.found or exploration.exhausted):
+    while not (exploration.is_goal_reached or exploration.is_exhausted):
         assert expected is None or exploration.depth <= expected
-        exploration.look(3)
-    assert exploration.found == (expected is not None)
+        exploration.expand(3)
+    assert exploration.is_goal_reached == (expected is not None)
     bound = least_steps(task)
     if expected is not None:
         assert exploration.depth == expected
@@ -51,7 +51,7 @@ def test_bounds_are_never_too_high_and_exploring_is_exact(problem: Problem) -> N
 
 @pytest.mark.parametrize("blocks", range(1, 7))
 def test_the_bound_counts_landmarks(blocks: int) -> None:
-    """Every block that has to move needs two actions, and the bound knows."""
+    """A move needs two actions, also by the bound."""
     problem = blocks_world(PLACES, blocks=blocks, places=blocks, seed=blocks)
     held = [fact.arguments[0] for fact in problem.init if fact.predicate == "on"]
     goal = " ".join(
@@ -64,8 +64,8 @@ def test_the_bound_counts_landmarks(blocks: int) -> None:
     assert bound >= 2 * len(held)
 
 
-def test_what_must_be_restored_counts() -> None:
-    """A fact of the goal that holds at first, but not after any way to the rest of the goal, is counted again."""
+def test_restored_facts_count() -> None:
+    """An initial goal fact that all plans delete is counted again."""
     problem = load("places")
     for goal in ("(held a)", "(and (on b c) (empty))", "(and (empty) (clear c) (on a b))"):
         formula = parse_goal(goal, problem.domain, objects=problem.objects)
@@ -100,7 +100,7 @@ def test_a_goal_that_holds_needs_no_step(name: str) -> None:
 
 
 def test_free_places_are_interchangeable() -> None:
-    """Places that nothing stands on are as good as each other, until a constraint tells them apart."""
+    """Empty places are interchangeable until a constraint distinguishes them."""
     problem = load("places")
     objects = {**problem.objects, "p1": "place", "p2": "place", "p3": "place"}
     init = problem.init.change(add=[Fact.of("clear", name) for name in ("p1", "p2", "p3")])
@@ -119,7 +119,7 @@ def test_free_places_are_interchangeable() -> None:
     assert interchangeable_objects(wide, about_none) == groups
 
 
-def test_what_the_goal_names_is_not_interchangeable() -> None:
+def test_goal_objects_are_not_interchangeable() -> None:
     """An object that the goal mentions, in whatever way, is in no group."""
     problem = blocks_world(PLACES, blocks=1, places=4, seed=0)
     for goal in ("(at b0 p1)", "(not (= p1 p2))", "(exists (?b - block) (at ?b p1))"):

@@ -52,7 +52,7 @@ class TaskGuide(TaskPlanSource):
 
     def preconditions(self, operator: int) -> tuple[Pair, ...]:
         """Return the preconditions of an operator."""
-        return self.task.operators[operator].needs
+        return self.task.operators[operator].preconditions
 
     def count(self, facts: Iterable[Pair], values: Values) -> int:
         """Return the number of facts that hold."""
@@ -103,7 +103,7 @@ class TaskGuide(TaskPlanSource):
         plan, *_ = self._search.plan(
             values, goal, _FIRST_WORK, _FIRST_IMPROVEMENT_WORK, self._agenda_work
         )
-        return None if plan is None else self._keep("searched", values, plan)
+        return None if plan is None else self._cache_plan("searched", values, plan)
 
     def plan_or_relax(self, values: Values, *, hint: Sequence[int] = ()) -> tuple[int, ...] | None:
         """Return a plan under all constraints, otherwise under the proved ones, otherwise None."""

@@ -1,7 +1,8 @@
-"""Planners of unified-planning as task planners: for tasks with numbers or in time, which Fast Downward does not take.
+"""Task planners from engines of unified-planning, for numeric and temporal tasks.
 
-A search runs in a Python of its own, since engines need not keep to time limits, and some never
-return. Starting it takes about a second, which is most of a small search.
+Fast Downward supports neither. A search runs in a separate Python process, since engines may ignore
+time limits, and some never return. Its start takes about a second, which is most of the time of a
+small search.
 """
 
 from __future__ import annotations
@@ -26,37 +27,43 @@ from tmkit.task_planning.protocol import TaskPlanner, TaskPlanResult, TaskPlanSt
 from tmkit.task_planning.schedule import makespan
 from tmkit.task_planning.unified.conversion import problem_to_unified
 
-_ACTION, _MAKESPAN = "do--", "MAKESPAN"
-_MAIN = "from tmkit.task_planning.unified.planner import main; main()"
+_ACTION_PREFIX = "do--"
+"""Prefix of the names of actions, which must differ from those of predicates."""
 
+_MAKESPAN = "MAKESPAN"
+"""Feature of problems that minimise the makespan, in unified-planning."""
+
+_MAIN = "from tmkit.task_planning.unified.planner import main; main()"
+"""Program of the search process."""
 
 Forbidden: TypeAlias = tuple[tuple[GroundAction, tuple[Fact, ...]], ...]
-"""Actions, each with the facts in whose presence it is not done."""
+"""Actions, each with the facts under which it is forbidden."""
 
 Steps: TypeAlias = tuple[GroundAction, ...]
+"""Plan without times."""
 
 
 @dataclass(frozen=True)
 class UnifiedTask:
-    """A task with what is forbidden in it.
+    """A problem with forbidden actions.
 
     Attributes:
-        problem: the task.
-        forbidden: actions, each with the facts in whose presence it is not done.
+        problem: the problem.
+        forbidden: actions, each with the facts under which it is forbidden.
     """
 
     problem: Problem
     forbidden: Forbidden = ()
 
     def forbid(self, action: GroundAction, context: Iterable[Fact]) -> UnifiedTask:
-        """Return the task in which ``action`` is never done in a state where all facts of ``context`` hold.
+        """Return the task without ``action`` in states in which all facts of ``context`` hold.
 
         Args:
             action: the ground action.
-            context: basic facts; with none the action is forbidden altogether.
+            context: basic facts; if empty, the action is always forbidden.
 
         Raises:
-            TaskError: an action or fact that the problem does not know.
+            TaskError: if the action or a fact is unknown to the problem, or a fact is derived.
         """
         self.problem.binding_of(action)
         facts = tuple(sorted(context))
@@ -72,80 +79,84 @@ class UnifiedTask:
 
 @dataclass(frozen=True)
 class UnifiedPlanner(TaskPlanner[UnifiedTask]):
-    """Plans with an engine of unified-planning.
+    """Task planner that runs an engine of unified-planning.
 
     Args:
-        engine: the name of an engine that is installed, as ``"tamer"`` (``pip install up-tamer``).
-            Of a task with durations it makes a schedule, in which actions may overlap, and whose
-            makespan is the cost.
+        engine: name of an installed engine, such as ``"tamer"`` (``pip install up-tamer``). The
+            result for a task with durations is a schedule. Its actions may overlap, and its cost is
+            the makespan.
     """
 
     engine: str
 
     def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> UnifiedTask:
-        """Check that the engine is installed and takes the task.
+        """Check that the engine is installed and supports the task.
 
         Args:
             problem: the task.
-            time_limit: seconds; the check takes few.
+            time_limit: ignored; the check takes a few seconds.
 
         Raises:
-            TaskPlannerError: the engine is not installed, or lacks features of the task, which are
-                named.
-            TaskError: unified-planning lacks something of the task.
-            MissingExtraError: unified-planning is not installed.
+            TaskPlannerError: if the engine is not installed, or lacks features of the task, which
+                the message names.
+            TaskError: if unified-planning does not support the task.
+            MissingExtraError: if unified-planning is not installed.
         """
         del time_limit
-        given = _unified(problem)
-        with _engine(self.engine, given) as engine:
-            lacking = sorted(
-                set(given.kind.features) - set(engine.supported_kind().features) - {_MAKESPAN}
+        unified_problem = _convert_problem(problem)
+        with _make_engine(self.engine, unified_problem) as engine:
+            missing_features = sorted(
+                set(unified_problem.kind.features)
+                - set(engine.supported_kind().features)
+                - {_MAKESPAN}
             )
-        if lacking:
-            raise _error(
-                f"engine '{self.engine}' lacks {', '.join(lacking)}, which task '{problem.name}'"
-                " needs"
-            )
+        if missing_features:
+            names = ", ".join(missing_features)
+            raise _error(f"engine '{self.engine}' lacks {names}, which task '{problem.name}' needs")
         return UnifiedTask(problem)
 
     def search(self, task: UnifiedTask, *, time_limit: float = 60.0) -> TaskPlanResult:
-        """Search for a plan, or a proof that there is none, within the time.
+        """Search for a plan, or a proof that there is none, within the time limit.
 
         Args:
             task: the task, from :meth:`prepare`.
-            time_limit: seconds after which the engine is ended.
+            time_limit: time limit, after which the engine is killed [s].
 
         Raises:
-            TaskPlannerError: the engine broke, or its plan does not reach the goal.
+            TaskPlannerError: if the engine fails, or its plan does not reach the goal.
         """
         with temporary_folder("unified") as folder:
-            given = folder / "task.pickle"
-            given.write_bytes(pickle.dumps((self.engine, task)))
+            task_file = folder / "task.pickle"
+            task_file.write_bytes(pickle.dumps((self.engine, task)))
             with Program(
                 [sys.executable, "-c", _MAIN],
                 folder=folder,
                 time_limit=time_limit,
-                standard_input=given,
+                standard_input=task_file,
                 environment=environment(
                     {"PYTHONHASHSEED": "0", "PYTHONPATH": ":".join(filter(None, sys.path))}
                 ),
             ) as program:
-                finished = program.wait(seconds=time_limit)
-            answer = folder / "answer.json"
-            if finished.code is None:
+                process_result = program.wait(seconds=time_limit)
+            reply = folder / "answer.json"
+            if process_result.code is None:
                 return TaskPlanResult(
                     TaskPlanStatus.LIMIT, message="no plan was found within the time given"
                 )
-            if not answer.exists():
-                raise finished.error(f"engine '{self.engine}' ended with exit code {finished.code}")
-            status, steps = json.loads(answer.read_text(encoding="utf-8"))
+            if not reply.exists():
+                raise process_result.error(
+                    f"engine '{self.engine}' ended with exit code {process_result.code}"
+                )
+            status, steps = json.loads(reply.read_text(encoding="utf-8"))
         if steps is None:
             is_proved = status == "UNSOLVABLE_PROVEN"
-            ended = TaskPlanStatus.UNSOLVABLE if is_proved else TaskPlanStatus.LIMIT
-            return TaskPlanResult(ended, message=f"engine '{self.engine}' ended with {status}")
+            task_status = TaskPlanStatus.UNSOLVABLE if is_proved else TaskPlanStatus.LIMIT
+            return TaskPlanResult(
+                task_status, message=f"engine '{self.engine}' ended with {status}"
+            )
         plan = tuple(GroundAction(name, tuple(arguments)) for _, _, name, *arguments in steps)
         if task.problem.domain.is_durative:
-            return self._in_time(
+            return self._make_scheduled_result(
                 task.problem, plan, [(float(start), float(length)) for start, length, *_ in steps]
             )
         validation = validate_task_plan(task.problem, plan)
@@ -155,71 +166,74 @@ class UnifiedPlanner(TaskPlanner[UnifiedTask]):
             TaskPlanStatus.SOLVED, plan, validation.cost, f"a plan was found by '{self.engine}'"
         )
 
-    def _in_time(
+    def _make_scheduled_result(
         self, problem: Problem, plan: Steps, times: Iterable[tuple[float, float]]
     ) -> TaskPlanResult:
         pairs = zip(plan, times, strict=True)
         timed = sorted(
             (TimedAction(start, step, length) for step, (start, length) in pairs),
-            key=lambda one: one.start,
+            key=lambda action: action.start,
         )
         if fault := schedule_fault(problem, timed):
             raise _error(f"engine '{self.engine}' gives a schedule that is none: {fault}")
-        steps, found = tuple(one.action for one in timed), f"a plan was found by '{self.engine}'"
+        steps = tuple(action.action for action in timed)
+        message = f"a plan was found by '{self.engine}'"
         return TaskPlanResult(
-            TaskPlanStatus.SOLVED, steps, makespan(timed), found, schedule=tuple(timed)
+            TaskPlanStatus.SOLVED, steps, makespan(timed), message, schedule=tuple(timed)
         )
 
 
-def _error(what: str) -> TaskPlannerError:
-    return TaskPlannerError(what, command=(), output="")
+def _error(message: str) -> TaskPlannerError:
+    return TaskPlannerError(message, command=(), output="")
 
 
-def _unified(problem: Problem) -> Any:
-    """Return the task in an environment of its own, its actions called otherwise than its predicates."""
+def _convert_problem(problem: Problem) -> Any:
+    """Return the task in a new environment, with action names that differ from predicates."""
     environment = None
-    with contextlib.suppress(ImportError):  # which is said better below
+    # problem_to_unified raises a better error if the library is missing.
+    with contextlib.suppress(ImportError):
         from unified_planning.environment import Environment
 
         environment = Environment()
         environment.credits_stream = None
     actions = tuple(
-        replace(action, name=f"{_ACTION}{action.name}") for action in problem.domain.actions
+        replace(action, name=f"{_ACTION_PREFIX}{action.name}") for action in problem.domain.actions
     )
     domain = replace(problem.domain, actions=actions)
     renamed = replace(problem, domain=domain).with_source(problem.source)
     return problem_to_unified(renamed, environment)
 
 
-def _engine(name: str, problem: Any) -> Any:
+def _make_engine(name: str, problem: Any) -> Any:
     from unified_planning.exceptions import UPNoRequestedEngineAvailableException
 
     factory = problem.environment.factory
     try:
         return factory.OneshotPlanner(name=name)
     except UPNoRequestedEngineAvailableException as error:
-        known = ", ".join(sorted(factory.engines))
+        installed = ", ".join(sorted(factory.engines))
         raise _error(
-            f"unified-planning has no engine '{name}' here; install it (known: {known})"
+            f"unified-planning has no engine '{name}' here; install it (known: {installed})"
         ) from error
 
 
 def main() -> None:
-    """Search for a plan of the pickled task on the standard input, and write the answer to ``answer.json``."""
+    """Search for a plan of the pickled task on standard input; write it to ``answer.json``."""
     name, task = pickle.load(sys.stdin.buffer)
-    given = _unified(task.problem)
-    with _engine(name, given) as engine:
-        if _MAKESPAN not in engine.supported_kind().features:  # then it finds some schedule
-            given.clear_quality_metrics()
+    unified_problem = _convert_problem(task.problem)
+    with _make_engine(name, unified_problem) as engine:
+        # Such an engine returns some schedule.
+        if _MAKESPAN not in engine.supported_kind().features:
+            unified_problem.clear_quality_metrics()
         _forbid(
-            given,
+            unified_problem,
             task.forbidden,
             by_effects="CONDITIONAL_EFFECTS" in engine.supported_kind().features,
         )
-        found = engine.solve(given)
+        result = engine.solve(unified_problem)
     steps = None
-    if found.plan is not None:
-        plan = found.plan
+    if result.plan is not None:
+        plan = result.plan
         timed = (
             plan.timed_actions
             if hasattr(plan, "timed_actions")
@@ -229,34 +243,40 @@ def main() -> None:
             [
                 float(start),
                 float(length or 0),
-                step.action.name.removeprefix(_ACTION),
+                step.action.name.removeprefix(_ACTION_PREFIX),
                 *map(str, step.actual_parameters),
             ]
             for start, step, length in timed
         ]
     with open("answer.json", "w", encoding="utf-8") as file:
-        json.dump([found.status.name, steps], file)
+        json.dump([result.status.name, steps], file)
 
 
-def _forbid(given: Any, forbidden: Forbidden, *, by_effects: bool) -> None:
-    """Add what is forbidden: as effects that make the goal unreachable, or as preconditions.
+def _forbid(unified_problem: Any, forbidden: Forbidden, *, by_effects: bool) -> None:
+    """Add forbidden actions as effects that make the goal unreachable, or as preconditions.
 
-    Translators take a conjunction of negated conjunctions apart into as many actions as the product
-    of their lengths.
+    Preconditions are the fallback: translators split a conjunction of negated conjunctions into as
+    many actions as the product of their lengths.
     """
     from unified_planning.shortcuts import BoolType, StartTiming
 
-    make = given.environment.expression_manager
+    make = unified_problem.environment.expression_manager
     if by_effects and forbidden:
-        broken = given.add_fluent("broken--", BoolType(), default_initial_value=False)
-        given.add_goal(make.Not(broken()))
+        broken = unified_problem.add_fluent("broken--", BoolType(), default_initial_value=False)
+        unified_problem.add_goal(make.Not(broken()))
     for action, context in forbidden:
-        schema = given.action(f"{_ACTION}{action.name}")
+        schema = unified_problem.action(f"{_ACTION_PREFIX}{action.name}")
         pairs = zip(schema.parameters, action.arguments, strict=True)
-        same = [make.Equals(parameter, given.object(argument)) for parameter, argument in pairs]
+        same = [
+            make.Equals(parameter, unified_problem.object(argument))
+            for parameter, argument in pairs
+        ]
         case = make.And(
             *same,
-            *(given.fluent(fact.predicate)(*map(given.object, fact.arguments)) for fact in context),
+            *(
+                unified_problem.fluent(fact.predicate)(*map(unified_problem.object, fact.arguments))
+                for fact in context
+            ),
         )
         at_start = (StartTiming(),) if hasattr(schema, "duration") else ()
         if by_effects:

@@ -1,25 +1,24 @@
-"""A translated task as propositional clauses, one block of variables for each step.
+"""Encoding of a translated task as propositional clauses, with one block of variables per step.
 
-The idea: a plan of h steps is an assignment to h + 1 copies of the facts and h copies of the
-operators. The clauses that tie step t to step t + 1 are the same for every t but for the numbers of
-the variables. So they are made once, as one array of integers, and moved along by adding a block's
-width. What they say:
+A plan of h steps is an assignment to h + 1 copies of the facts and h copies of the operators. The
+clauses between step t and step t + 1 differ between steps only in the numbers of the variables.
+They are built once, as an array of integers, and shifted by the width of a block. The clauses are:
 
-* each variable of the task has exactly one value, and groups that exclude each other do;
-* exactly one operator happens; it needs its conditions before and brings about its effects after;
-* a value that is new was brought about by an operator that can [explanatory frame axioms: Haas, The
-  Case for Domain-Specific Frame Axioms, 1987];
-* a derived variable differs from its initial value exactly if an axiom says so; those that depend
-  on each other in circles are computed in as many rounds as there are of them;
-* a forbidden operator does not happen while the facts of the learned constraint hold: one clause,
-  at every step;
-* of objects that are as good as each other, none is used before those that come first.
+* Each variable of the task has exactly one value, and at most one value of a mutex group holds.
+* Exactly one operator is applied; its preconditions hold before, its effects after the step.
+* An operator with this effect caused each new value [explanatory frame axioms: Haas, The Case for
+  Domain-Specific Frame Axioms, 1987].
+* A derived variable differs from its initial value if and only if an axiom derives it. Variables
+  with cyclic dependencies are computed in as many rounds as the cycle has members.
+* A forbidden operator is not applied while the facts of the learned constraint hold: one clause at
+  every step.
+* An interchangeable object is used only after its predecessors in its group.
 
-"At most one operator" arranges the operators in a square, of which at most one row and one column
-is chosen [Chen, A New SAT Encoding of the At-Most-One Constraint, 2010].
+"At most one operator" arranges the operators in a square with at most one selected row and column
+[Chen, A New SAT Encoding of the At-Most-One Constraint, 2010].
 
-Invariants: a shortest plan of h steps exists exactly if the clauses for h steps can be satisfied
-and those for fewer cannot. Numbers depend on the task alone.
+Guarantees: the shortest plan has h steps if and only if the clauses for h steps are satisfiable and
+those for fewer steps are not. Numbers depend on the task alone.
 """
 
 from __future__ import annotations
@@ -39,12 +38,15 @@ from tmkit.task_planning.translated_task import TranslatedTask
 
 _Clause = tuple[int, ...]
 
-_NEXT = 1 << 40  # added to the number of a variable, means that of the next step
-_FEW = 8  # so many exclude each other pair by pair
+_NEXT_STEP = 1 << 40
+"""Offset of the number of a variable at the next step, replaced when the width is known."""
+
+_MAX_PAIRWISE = 8
+"""Largest number of literals whose at-most-one clauses are pairwise."""
 
 
 class StepClauses:
-    """The clauses of a task, patched or not, for any number of steps; derived variables have two values at most."""
+    """Clauses of a task for any number of steps; derived variables must have two values."""
 
     def __init__(
         self, task: TranslatedTask, *, interchangeable: Iterable[tuple[str, ...]] = ()
@@ -52,28 +54,28 @@ class StepClauses:
         self._task = task
         self._width = 0
         self._blocked = {number: context for context, number in task.blocked.items()}
-        self._facts = self._numbered_facts()
+        self._facts = self._number_facts()
         self._operators = [self._new() for _ in task.operators]
         state = [*self._values(), *self._mutexes(), *self._axioms()]
         one_operator = [tuple(self._operators), *self._at_most_one(self._operators)]
-        moves = [*one_operator, *self._changes(), *self._order_of_use(interchangeable)]
-        self._state, self._move = (self._numbered(clauses) for clauses in (state, moves))
-        self._first = self._numbered(
+        moves = [*one_operator, *self._changes(), *self._usage_order(interchangeable)]
+        self._state, self._move = (self._concatenate(clauses) for clauses in (state, moves))
+        self._first = self._concatenate(
             (literal,) for literal in (*map(self._literal, self._initial()), *self._unused)
         )
-        self._last = self._numbered((self._literal(pair),) for pair in task.goal)
+        self._last = self._concatenate((self._literal(pair),) for pair in task.goal)
 
     @property
     def width(self) -> int:
-        """The number of propositional variables for one step."""
+        """Number of propositional variables of one step."""
         return self._width
 
     def text(self, steps: int) -> str:
-        """Return in DIMACS format that there is a plan of so many steps."""
+        """Return the clauses for a plan of ``steps`` steps, in DIMACS format."""
         check_time()
-        parts = [self._first, *(self._at(self._state, step) for step in range(steps + 1))]
-        parts += [self._at(self._move, step) for step in range(steps)]
-        parts.append(self._at(self._last, steps))
+        parts = [self._first, *(self._shift(self._state, step) for step in range(steps + 1))]
+        parts += [self._shift(self._move, step) for step in range(steps)]
+        parts.append(self._shift(self._last, steps))
         whole = np.concatenate(parts)
         count = int(np.count_nonzero(whole == 0))
         return (
@@ -82,11 +84,11 @@ class StepClauses:
             + "\n"
         )
 
-    def chosen(self, true: Iterable[int], *, steps: int) -> tuple[int, ...]:
-        """Return the index of the operator of each of some steps, by the variables that are true in an assignment."""
+    def find_operators(self, true_variables: Iterable[int], *, steps: int) -> tuple[int, ...]:
+        """Return the index of the operator of each step, given the true variables."""
         position = {number: index for index, number in enumerate(self._operators)}
         happens: dict[int, int] = {}
-        for variable in true:
+        for variable in true_variables:
             step, number = divmod(variable - 1, self._width)
             if number + 1 in position and step < steps:
                 happens[step] = position[number + 1]
@@ -96,23 +98,26 @@ class StepClauses:
         self._width += 1
         return self._width
 
-    def _at(self, clauses: NDArray[np.int64], step: int) -> NDArray[np.int64]:
-        moved: NDArray[np.int64] = clauses + np.sign(clauses) * (step * self._width)
-        return moved
+    def _shift(self, clauses: NDArray[np.int64], step: int) -> NDArray[np.int64]:
+        shifted: NDArray[np.int64] = clauses + np.sign(clauses) * (step * self._width)
+        return shifted
 
-    def _after(self, literal: int) -> int:
-        """Return the literal of the next step, by a mark, since the width is known only in the end."""
-        return literal + (_NEXT if literal > 0 else -_NEXT)
+    def _at_next_step(self, literal: int) -> int:
+        """Return the literal at the next step, with an offset until the width is known."""
+        return literal + (_NEXT_STEP if literal > 0 else -_NEXT_STEP)
 
-    def _numbered(self, clauses: Iterable[_Clause]) -> NDArray[np.int64]:
-        """Return clauses one behind the other, each ended by 0, with numbers in the place of marks."""
+    def _concatenate(self, clauses: Iterable[_Clause]) -> NDArray[np.int64]:
+        """Return concatenated clauses, each ended by 0, with the offsets replaced by numbers."""
         flat = np.array(
-            [literal for clause in _timely(clauses) for literal in (*clause, 0)], dtype=np.int64
+            [literal for clause in _check_time_between(clauses) for literal in (*clause, 0)],
+            dtype=np.int64,
         )
-        return np.where(np.abs(flat) > _NEXT, flat - np.sign(flat) * (_NEXT - self._width), flat)
+        return np.where(
+            np.abs(flat) > _NEXT_STEP, flat - np.sign(flat) * (_NEXT_STEP - self._width), flat
+        )
 
     def _at_most_one(self, literals: Sequence[int]) -> Iterator[_Clause]:
-        if len(literals) <= _FEW:
+        if len(literals) <= _MAX_PAIRWISE:
             yield from ((-first, -second) for first, second in itertools.combinations(literals, 2))
             return
         side = math.isqrt(len(literals) - 1) + 1
@@ -125,14 +130,14 @@ class StepClauses:
         yield from self._at_most_one(rows)
         yield from self._at_most_one(columns)
 
-    def _numbered_facts(self) -> dict[Pair, int]:
-        """Return the literal of each value; two values need only one variable."""
+    def _number_facts(self) -> dict[Pair, int]:
+        """Return the literal of each value; a binary variable needs one propositional variable."""
         facts: dict[Pair, int] = {}
         for number, variable in enumerate(self._task.variables):
             size = len(variable.values)
             if variable.layer >= 0 and size != 2:
-                reason = f"the derived variable {variable.name} has {size} values"
-                raise TaskPlannerError(f"clauses cannot say that {reason}", command=(), output="")
+                message = f"derived variable {variable.name} has {size} values, expected 2"
+                raise TaskPlannerError(message, command=(), output="")
             if number in self._blocked:
                 continue
             if size == 2:
@@ -168,7 +173,7 @@ class StepClauses:
                 yield from self._at_most_one([self._literal(pair) for pair in group])
 
     def _axioms(self) -> Iterator[_Clause]:
-        """Yield that each derived variable has the value that the axioms give it."""
+        """Yield the clauses that define derived variables by the axioms."""
         rules: dict[int, list[SasAxiom]] = {}
         for axiom in self._task.axioms:
             if axiom.variable not in self._blocked:
@@ -181,43 +186,47 @@ class StepClauses:
             n: {pair[0] for axiom in axioms for pair in axiom.conditions} & free.keys()
             for n, axioms in free.items()
         }
-        for members in components({number: sorted(others) for number, others in needs.items()}):
-            yield from self._circle(members, rules)
+        for members in components(
+            {number: sorted(dependencies) for number, dependencies in needs.items()}
+        ):
+            yield from self._cycle_clauses(members, rules)
 
-    def _circle(
+    def _cycle_clauses(
         self, members: Sequence[int], rules: dict[int, list[SasAxiom]]
     ) -> Iterator[_Clause]:
-        """Yield the values of variables that depend on each other, in rounds; before the first none is derived."""
-        own = set(members)
+        """Yield the clauses of derived variables with cyclic dependencies, computed in rounds."""
+        members_set = set(members)
         init = self._task.init
         rounds = len(members)
-        before: dict[int, int] = {}
-        for turn in range(1, rounds + 1):
-            now = {
-                n: self._literal((n, 1 - init[n])) if turn == rounds else self._new()
+        previous_round: dict[int, int] = {}
+        for round_index in range(1, rounds + 1):
+            current_round = {
+                n: self._literal((n, 1 - init[n])) if round_index == rounds else self._new()
                 for n in members
             }
             for number in members:
                 bodies = []
                 for axiom in rules.get(number, []):
-                    body = self._body(axiom, own, before)
+                    body = self._body(axiom, members_set, previous_round)
                     if body is not None:
                         reason = self._new()
                         bodies.append(reason)
                         yield from ((-reason, literal) for literal in body)
                         yield (reason, *(-literal for literal in body))
-                yield (-now[number], *bodies)
-                yield from ((now[number], -reason) for reason in bodies)
-            before = now
+                yield (-current_round[number], *bodies)
+                yield from ((current_round[number], -reason) for reason in bodies)
+            previous_round = current_round
 
-    def _body(self, axiom: SasAxiom, own: set[int], before: dict[int, int]) -> list[int] | None:
-        """Return an axiom's conditions as literals, ``None`` when one cannot hold in the first round."""
+    def _body(
+        self, axiom: SasAxiom, members_set: set[int], previous_round: dict[int, int]
+    ) -> list[int] | None:
+        """Return an axiom's conditions as literals, or None if one is false in the first round."""
         literals = []
         for variable, value in axiom.conditions:
-            if variable not in own:
+            if variable not in members_set:
                 literals.append(self._literal((variable, value)))
-            elif variable in before:
-                literals.append(before[variable])
+            elif variable in previous_round:
+                literals.append(previous_round[variable])
             else:
                 return None
         return literals
@@ -228,12 +237,12 @@ class StepClauses:
             yield from self._operator(number, operator, reasons)
         for (variable, value), literal in self._facts.items():
             if self._task.variables[variable].layer < 0:
-                yield (-self._after(literal), literal, *reasons.get((variable, value), ()))
+                yield (-self._at_next_step(literal), literal, *reasons.get((variable, value), ()))
 
     def _operator(
         self, number: int, operator: SasOperator, reasons: dict[Pair, list[int]]
     ) -> Iterator[_Clause]:
-        for variable, value in operator.needs:
+        for variable, value in operator.preconditions:
             if variable in self._blocked and value == 1:
                 yield (-number, *(-self._literal(pair) for pair in sorted(self._blocked[variable])))
             else:
@@ -247,11 +256,11 @@ class StepClauses:
                 yield (happens, -number, *(-literal for literal in conditions))
                 yield -happens, number
                 yield from ((-happens, literal) for literal in conditions)
-            yield -happens, self._after(self._literal(pair))
+            yield -happens, self._at_next_step(self._literal(pair))
             reasons.setdefault(pair, []).append(happens)
 
-    def _order_of_use(self, groups: Iterable[tuple[str, ...]]) -> Iterator[_Clause]:
-        """Yield that an object is used no earlier than the one before it in its group."""
+    def _usage_order(self, groups: Iterable[tuple[str, ...]]) -> Iterator[_Clause]:
+        """Yield the clauses that an object is used only after its predecessor in its group."""
         arguments = [
             set(self._task.action_of(operator.name).arguments) for operator in self._task.operators
         ]
@@ -261,15 +270,15 @@ class StepClauses:
             self._unused += [-literal for literal in used.values()]
             for name, literal in used.items():
                 users = [self._operators[n] for n, names in enumerate(arguments) if name in names]
-                yield (-self._after(literal), literal, *users)
+                yield (-self._at_next_step(literal), literal, *users)
             for first, second in itertools.pairwise(group):
                 for position, names in enumerate(arguments):
                     if second in names and first not in names:
                         yield -self._operators[position], used[first]
 
 
-def _timely(clauses: Iterable[_Clause]) -> Iterator[_Clause]:
-    """Yield clauses while there is time."""
+def _check_time_between(clauses: Iterable[_Clause]) -> Iterator[_Clause]:
+    """Yield clauses, and check the time limit before each."""
     for clause in clauses:
         check_time()
         yield clause

@@ -1,26 +1,23 @@
-"""Task planning with the solver Z3: shortest plans.
+"""Task planner for shortest plans with the SMT solver Z3.
 
 "There is a plan of h steps" is a formula (:mod:`tmkit.task_planning.z3.clauses`). The horizon h
-grows until it can be satisfied, from a bound that needs no search
-(:mod:`tmkit.task_planning.z3.step_bounds`); what was proved about short horizons stays true when
-more is forbidden. A learned constraint is a clause at every step.
+increases until the formula is satisfiable, starting at a lower bound
+(:mod:`tmkit.task_planning.z3.step_bounds`). Proofs about short horizons remain valid under further
+constraints. A learned constraint is a clause at every step.
 
-That there is *no* plan is said only when the goal is beyond reach even in a relaxed task, or when
-two of its facts can never meet. It is also said when all reachable states have been looked at, some
-of which is done after each horizon (:mod:`tmkit.task_planning.z3.step_bounds`).
+Unsolvability is proved in three ways: the goal is unreachable in the relaxed task, two of its facts
+exclude each other, or all reachable states have been explored. A part of the states is explored
+after each horizon (:mod:`tmkit.task_planning.z3.step_bounds`).
 
-Determinism: each horizon is solved by a solver of its own, with fixed seeds, and given up after an
-amount of work, not of time. So the plan depends on the task alone. A time limit only stops.
+Determinism: each horizon has a separate solver with fixed seeds and a limit of work, not of time.
+The plan depends on the task alone. A time limit only ends the search.
 
-Which objects of a problem are as good as each other. The idea: two objects are interchangeable when
-the whole task stays the same after each is called by the other's name: its types, its initial
-facts, its goal, and what has been forbidden. Of forty free places on a table all are, until one of
-them is where something failed. A planner that may choose among them need not try them all; the
-first that was not used yet does.
+Two objects are interchangeable if swapping their names does not change the task: types, initial
+facts, goal and learned constraints. An example is forty free places on a table, until an action
+fails at one of them. A planner needs to try only the first unused object of a group.
 
-Invariants: objects in one group can be permuted at will, since being exchangeable is an
-equivalence. Objects that the goal mentions are omitted, which is more than needed. O(facts +
-learned constraints * objects).
+Guarantees: all permutations of a group are valid, since the relation is an equivalence. Objects of
+the goal are omitted, which is conservative. O(facts + learned constraints * objects).
 """
 
 from __future__ import annotations
@@ -51,47 +48,53 @@ from tmkit.task_planning.translated_task import TranslatedTask
 from tmkit.task_planning.z3.clauses import StepClauses
 from tmkit.task_planning.z3.step_bounds import Exploration, least_steps
 
-# an action, and the facts in whose presence it is forbidden
 ForbiddenAction = tuple[GroundAction, frozenset[Fact]]
-_SELF = "?"  # stands for the object itself where its facts are compared with another's
+"""An action and the facts under which it is forbidden."""
+
+_SELF = "?"
+"""Placeholder of an object in its own facts, which are compared with those of other objects."""
 
 
 def interchangeable_objects(
     problem: Problem, constraints: Collection[ForbiddenAction] = ()
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the groups of two and more interchangeable objects, each in the order of the problem."""
-    mentioned = set(re.findall(r"[^\s()]+", str(problem.goal)))
-    about: dict[str, set[tuple[str, ...]]] = {
-        name: set() for name in problem.objects if name not in mentioned
+    """Return the groups of at least two interchangeable objects, in the order of the problem."""
+    goal_names = set(re.findall(r"[^\s()]+", str(problem.goal)))
+    uses: dict[str, set[tuple[str, ...]]] = {
+        name: set() for name in problem.objects if name not in goal_names
     }
     for fact in problem.init:
-        _tell(about, fact.predicate, fact.arguments)
+        _record_use(uses, fact.predicate, fact.arguments)
     for term, value in problem.values.items():
-        _tell(about, f"{term.predicate} {value}", term.arguments)
+        _record_use(uses, f"{term.predicate} {value}", term.arguments)
     equivalent: dict[tuple[object, ...], list[str]] = {}
-    for name, facts in about.items():
+    for name, facts in uses.items():
         equivalent.setdefault((problem.objects[name], frozenset(facts)), []).append(name)
-    known = frozenset(constraints)
-    groups = (group for names in equivalent.values() for group in _parted(names, known))
+    constraint_set = frozenset(constraints)
+    groups = (group for names in equivalent.values() for group in _partition(names, constraint_set))
     return tuple(group for group in groups if len(group) > 1)
 
 
-def _tell(about: dict[str, set[tuple[str, ...]]], what: str, arguments: tuple[str, ...]) -> None:
+def _record_use(
+    uses: dict[str, set[tuple[str, ...]]], label: str, arguments: tuple[str, ...]
+) -> None:
     for name in dict.fromkeys(arguments):
-        if name in about:
-            about[name].add(
-                (what, *(_SELF if argument == name else argument for argument in arguments))
+        if name in uses:
+            uses[name].add(
+                (label, *(_SELF if argument == name else argument for argument in arguments))
             )
 
 
-def _parted(names: Iterable[str], constraints: frozenset[ForbiddenAction]) -> list[tuple[str, ...]]:
-    """Return the objects in groups within which the learned constraints make no difference."""
+def _partition(
+    names: Iterable[str], constraints: frozenset[ForbiddenAction]
+) -> list[tuple[str, ...]]:
+    """Return the objects in groups under whose permutations the constraints are invariant."""
     groups: list[list[str]] = []
     for name in names:
         check_time()
         for group in groups:
             if all(
-                _exchanged(constraint, group[0], name) in constraints for constraint in constraints
+                _exchange(constraint, group[0], name) in constraints for constraint in constraints
             ):
                 group.append(name)
                 break
@@ -100,12 +103,12 @@ def _parted(names: Iterable[str], constraints: frozenset[ForbiddenAction]) -> li
     return [tuple(group) for group in groups]
 
 
-def _exchanged(constraint: ForbiddenAction, first: str, second: str) -> ForbiddenAction:
-    other = {first: second, second: first}
+def _exchange(constraint: ForbiddenAction, first: str, second: str) -> ForbiddenAction:
+    swap = {first: second, second: first}
     action, context = constraint
 
     def names(arguments: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(other.get(argument, argument) for argument in arguments)
+        return tuple(swap.get(argument, argument) for argument in arguments)
 
     return (
         GroundAction(action.name, names(action.arguments)),
@@ -113,69 +116,73 @@ def _exchanged(constraint: ForbiddenAction, first: str, second: str) -> Forbidde
     )
 
 
-class _Proved:
-    """What searches have proved, that no plan has so few steps; it saves work and changes no result."""
+class _StepBound:
+    """Proved lower bound of the number of steps, which saves work and changes no result."""
 
-    def __init__(self, parent: _Proved | None = None) -> None:
+    def __init__(self, parent: _StepBound | None = None) -> None:
         self._parent = parent
         self._steps = -1
 
     @property
     def steps(self) -> int:
-        """No plan has this many steps or fewer."""
+        """Largest number of steps for which the absence of plans is proved."""
         return self._steps if self._parent is None else max(self._steps, self._parent.steps)
 
-    def learn(self, steps: int) -> None:
-        """Remember that no plan has this many steps or fewer."""
+    def raise_to(self, steps: int) -> None:
+        """Raise the bound: no plan has ``steps`` or fewer steps."""
         self._steps = max(self._steps, steps)
 
 
 @dataclass(frozen=True)
 class SmtTask:
-    """A translated task and what has been forbidden in it: what :class:`Z3Planner` searches.
+    """Prepared task of :class:`Z3Planner`.
 
     Attributes:
-        translation: the task, with the learned constraints in it.
-        constraints: the actions that are forbidden, each with the facts in whose presence it is.
+        translation: the translated task with its learned constraints.
+        constraints: the forbidden actions, each with the facts under which it is forbidden.
     """
 
     translation: TranslatedTask
     constraints: tuple[ForbiddenAction, ...] = ()
-    _proved: _Proved = field(default_factory=_Proved, compare=False, repr=False)
+    _step_bound: _StepBound = field(default_factory=_StepBound, compare=False, repr=False)
 
     @property
     def problem(self) -> Problem:
-        """The problem that was prepared."""
+        """The original problem."""
         return self.translation.problem
 
     def forbid(self, action: GroundAction, context: Iterable[Fact]) -> SmtTask:
-        """Return the task in which ``action`` is never done in a state where all facts of ``context`` hold.
+        """Return the task without ``action`` in states in which all facts of ``context`` hold.
 
         Args:
             action: the ground action.
-            context: basic facts; with none the action is forbidden altogether.
+            context: basic facts; if empty, the action is always forbidden.
 
         Raises:
-            TaskError: an action or fact that the problem does not know, or a derived fact.
+            TaskError: if the action or a fact is unknown to the problem, or a fact is derived.
         """
         facts = frozenset(context)
         translation = self.translation.forbid(action, sorted(facts))
-        return SmtTask(translation, (*self.constraints, (action, facts)), _Proved(self._proved))
+        return SmtTask(
+            translation, (*self.constraints, (action, facts)), _StepBound(self._step_bound)
+        )
 
     def is_goal_impossible(self) -> bool:
-        """Return whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
+        """Return whether two goal facts are proved to exclude each other; False proves nothing."""
         return self.translation.is_goal_impossible()
 
 
 @dataclass(frozen=True)
 class Z3Planner(TaskPlanner[SmtTask]):
-    """Plans with Z3, as few steps as possible whatever they cost. Needs the extra ``planners``.
+    """Planner of plans with the fewest steps by Z3; costs are ignored.
+
+    Requires the extra ``planners``.
 
     Args:
-        most_steps: the longest horizon that is tried.
-        work: how much the solver may do for each horizon, in its own unit (``rlimit``).
-        states: how many states are looked at after each horizon without a plan, for a proof that
-            there is none.
+        most_steps: largest horizon.
+        work: work limit of the solver for each horizon, in its own unit (``rlimit``).
+        states: number of states that are explored after each horizon without a plan, for a proof
+            of unsolvability.
     """
 
     most_steps: int = 100
@@ -183,30 +190,30 @@ class Z3Planner(TaskPlanner[SmtTask]):
     states: int = 500
 
     def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> SmtTask:
-        """Ground a problem by the translator of Fast Downward.
+        """Ground a problem with the translator of Fast Downward.
 
         Args:
             problem: the task.
-            time_limit: seconds after which to give up.
+            time_limit: time limit [s].
 
         Raises:
-            MissingExtraError: Z3 is not installed.
-            TaskPlannerError: the translator could not be run or broke, or the problem is beyond it.
+            MissingExtraError: if Z3 is not installed.
+            TaskPlannerError: if the translator cannot be run, fails or does not support the
+                problem.
         """
         _z3()
         return SmtTask(FastDownward().translate(problem, time_limit=time_limit))
 
     def search(self, task: SmtTask, *, time_limit: float = 60.0) -> TaskPlanResult:
-        """Search for a shortest plan, or that there is none, within the limits.
+        """Search for a shortest plan, or a proof that there is none, within the limits.
 
         Args:
             task: the task, from :meth:`prepare`, with learned constraints or without.
-            time_limit: seconds after which to give up.
+            time_limit: time limit [s].
 
         Raises:
-            MissingExtraError: Z3 is not installed.
-            TaskPlannerError: the plan does not reach the goal, which would be an error of a
-                program.
+            MissingExtraError: if Z3 is not installed.
+            TaskPlannerError: if the plan does not reach the goal, which is a program error.
         """
         if not task.translation.is_complete:
             return TaskPlanResult(
@@ -221,49 +228,51 @@ class Z3Planner(TaskPlanner[SmtTask]):
 
 
 class _Search:
-    """One search: horizon after horizon."""
+    """Search over increasing horizons."""
 
     def __init__(self, planner: Z3Planner, task: SmtTask, time_limit: float) -> None:
         self._planner, self._task = planner, task
-        self._began = time.monotonic()
-        self._deadline = self._began + time_limit
+        self._start_time = time.monotonic()
+        self._deadline = self._start_time + time_limit
         self._decisions = self._conflicts = 0
 
     def result(self) -> TaskPlanResult:
         translation, planner = self._task.translation, self._planner
-        least = least_steps(translation)
-        if least is None or self._task.is_goal_impossible():
+        min_steps = least_steps(translation)
+        if min_steps is None or self._task.is_goal_impossible():
             return self._result(
                 TaskPlanStatus.UNSOLVABLE, "there is no plan: the goal is out of reach"
             )
         groups = interchangeable_objects(translation.problem, self._task.constraints)
         clauses = StepClauses(translation, interchangeable=groups)
         exploration = Exploration(translation)
-        looked = 0
-        for steps in range(least, planner.most_steps + 1):
-            if steps <= self._task._proved.steps:
+        expanded = 0
+        for steps in range(min_steps, planner.most_steps + 1):
+            if steps <= self._task._step_bound.steps:
                 continue
-            wanted = planner.states * (steps - least)
-            exploration.look(wanted - looked)
-            looked = wanted
-            if exploration.exhausted:
+            state_limit = planner.states * (steps - min_steps)
+            exploration.expand(state_limit - expanded)
+            expanded = state_limit
+            if exploration.is_exhausted:
                 return self._result(
                     TaskPlanStatus.UNSOLVABLE,
                     "there is no plan: no reachable state is one of the goal",
                 )
             if steps >= exploration.depth:
-                found = self._solved(clauses, steps)
-                if isinstance(found, TaskPlanResult):
-                    return found
-            self._task._proved.learn(steps)
+                result = self._solve_horizon(clauses, steps)
+                if isinstance(result, TaskPlanResult):
+                    return result
+            self._task._step_bound.raise_to(steps)
         return self._result(TaskPlanStatus.LIMIT, f"no plan has up to {planner.most_steps} steps")
 
-    def _solved(self, clauses: StepClauses, steps: int) -> TaskPlanResult | None:
-        """Return the plan of so many steps, or that the limits are reached; ``None`` when there is no such plan."""
-        left = self._deadline - time.monotonic()
-        if left <= 0.0:
+    def _solve_horizon(self, clauses: StepClauses, steps: int) -> TaskPlanResult | None:
+        """Return the plan of a horizon or the limit that was reached, or None without a plan."""
+        remaining_seconds = self._deadline - time.monotonic()
+        if remaining_seconds <= 0.0:
             return self._result(TaskPlanStatus.LIMIT, "no plan was found within the time given")
-        result = _Beside(_z3()).check(clauses.text(steps), work=self._planner.work, seconds=left)
+        result = _SolverThread(_z3()).check(
+            clauses.text(steps), work=self._planner.work, seconds=remaining_seconds
+        )
         self._decisions += result.decisions
         self._conflicts += result.conflicts
         if result.is_satisfiable is False:
@@ -277,11 +286,11 @@ class _Search:
         operators = self._task.translation.operators
         plan = tuple(
             self._task.translation.action_of(operators[n].name)
-            for n in clauses.chosen(result.true, steps=steps)
+            for n in clauses.find_operators(result.true, steps=steps)
         )
         validation = validate_task_plan(self._task.problem, plan)
         if not validation.is_valid:
-            message = f"the plan that Z3 gave is not valid: {validation.message}"
+            message = f"the plan of Z3 is not valid: {validation.message}"
             raise TaskPlannerError(message, command=(), output="\n".join(map(str, plan)))
         solved = self._result(TaskPlanStatus.SOLVED, "a plan was found; none has fewer steps")
         return replace(solved, steps=plan, cost=validation.cost)
@@ -292,14 +301,21 @@ class _Search:
             evaluated=self._conflicts,
             operators=len(self._task.translation.operators),
             facts=self._task.translation.fact_count,
-            search_seconds=time.monotonic() - self._began,
+            search_seconds=time.monotonic() - self._start_time,
         )
         return TaskPlanResult(status, message=message, statistics=statistics)
 
 
 @dataclass(frozen=True)
 class _SatResult:
-    """Whether clauses can be satisfied (``None``: unknown), the variables that are true then, counts."""
+    """Result of the solver.
+
+    Attributes:
+        is_satisfiable: whether the clauses are satisfiable; None if unknown.
+        true: the variables that are true in the model.
+        decisions: number of decisions.
+        conflicts: number of conflicts.
+    """
 
     is_satisfiable: bool | None
     true: tuple[int, ...]
@@ -307,21 +323,21 @@ class _SatResult:
     conflicts: int
 
 
-class _Beside:
-    """Runs Z3 in a thread, where all its objects live and die, so that the one that waits can be interrupted."""
+class _SolverThread:
+    """Thread that creates and deletes all objects of Z3; the waiting caller can interrupt it."""
 
     def __init__(self, z3: Any) -> None:
         self._z3 = z3
         self._contexts: list[Any] = []
 
     def check(self, text: str, *, work: int, seconds: float) -> _SatResult:
-        """Set whether clauses in DIMACS format can be satisfied."""
+        """Check the satisfiability of clauses in DIMACS format, within a time limit [s]."""
         with ThreadPoolExecutor(1) as pool:
-            done = pool.submit(self._check, text, work, max(1, int(min(1000 * seconds, 2**31))))
+            future = pool.submit(self._check, text, work, max(1, int(min(1000 * seconds, 2**31))))
             try:
-                return done.result()
+                return future.result()
             except BaseException:
-                while not done.done():
+                while not future.done():
                     for context in tuple(self._contexts):
                         context.interrupt()
                     time.sleep(0.01)
@@ -348,7 +364,7 @@ class _Beside:
                 int(str(name.name())[2:]) for name in model.decls() if z3.is_true(model[name])
             )
         statistics = solver.statistics()
-        counts = {name: statistics.get_key_value(name) for name in statistics.keys()}  # noqa: SIM118  it is no mapping
+        counts = {name: statistics.get_key_value(name) for name in statistics.keys()}  # noqa: SIM118  not a mapping
         self._contexts.clear()
         is_satisfiable = None if result == z3.unknown else result == z3.sat
         return _SatResult(
@@ -357,6 +373,6 @@ class _Beside:
 
 
 def _z3() -> Any:
-    """Return the module of Z3, which is loaded only when it is used."""
+    """Import the module of Z3 on first use."""
     with importing("z3", "planners", "Z3Planner needs"):
         return import_module("z3")

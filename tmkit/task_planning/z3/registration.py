@@ -1,4 +1,4 @@
-"""Registration of the task planner by Z3."""
+"""Registration of the task planner with Z3."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ SMT: PlugIn[TaskPlanner[Any]] = PlugIn(
     extra="planners",
     module="z3",
 )
-"""The task planner by Z3."""
+"""Task planner with Z3."""
