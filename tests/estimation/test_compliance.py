@@ -247,7 +247,7 @@ def test_bad_input_says_what_is_wrong() -> None:
         apply_compliance(scene, LinearCompliance({"lnk1": np.eye(6)}), q=Q)
     with pytest.raises(UnknownNameError, match="floor: unknown frame 'b'"):
         LinearCompliance({"a": np.eye(6)}, floor={"b": np.eye(6)})
-    with pytest.raises(SceneError, match="frame 'world' is a root, which cannot give way"):
+    with pytest.raises(SceneError, match="frame 'world' is a root"):
         apply_compliance(scene, LinearCompliance({"world": np.eye(6)}), q=Q)
     with pytest.raises(
         SceneError, match="the compliance of 'a' is not positive semi-definite: its eigenvalues are"

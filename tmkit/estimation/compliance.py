@@ -1,28 +1,28 @@
-"""Arms that bend: poses of frames at a configuration under gravity, and their covariances.
+"""Deflection of compliant arms under gravity, with covariances.
 
-A *compliance model* says for each frame that gives way by how much it does so: a mean offset and a
-covariance of the error that is left, both behind the frame's joint; see
-``docs/concepts/uncertainty.md``:
+A *compliance model* gives for each compliant frame a mean offset and the covariance of the
+remaining error, both behind the frame's joint (see ``docs/concepts/uncertainty.md``):
 
     parent_from_frame = nominal(q) exp(offset) exp(xi),    xi ~ N(0, S)
 
-In :class:`LinearCompliance` each of some frames has a compliance matrix C (6, 6), the twist that a
-wrench on it causes, and the wrench is the weight of all bodies at the frame and below,
+In :class:`LinearCompliance` a compliant frame has a compliance matrix C (6, 6). It maps a wrench on
+the frame to a twist. The wrench is the weight of all bodies at the frame and below,
 
-    offset = C w,    w = [m g, c x m g]     in the axes of the frame, at its origin, c the centre of what hangs there
+    offset = C w,    w = [m g, c x m g]
 
-Its error is a fraction of the deflection, as stiffness is known with a relative error and stays
-what it is at every configuration; and a floor, such as the play of a joint. Its noise sources
-belong to the model: two versions deflected by one model have the same errors, and a second call
-gives an equal scene. Weights pull at the deflected arm: ``iterations`` repeats the step with the
-loads at the arm as deflected so far; for small deflections the first step is right to the square of
-the deflection.
+in the axes of the frame, at its origin, with the centre of mass c of these bodies.
 
-Complexity O(n) poses and O(n) sums for n frames, an iteration. The compliance matrix of a beam is
-the textbook's (Euler and Bernoulli); that of a joint is a spring about its axis. The bending of an
-arm is part of a tree of uncertain transforms. The idea is that of Sewtz, Burkhard, Luo, Dorscht and
-Triebel, "Representing Uncertain Spatial Transformations in Robotic Applications in a Structured
-Framework Leveraging Lie Algebra". The model here is ours.
+The error has two parts. One is a fraction of the deflection, for the relative error of the
+stiffness, which is the same at every configuration. The other is a floor, such as the play of a
+joint. The noise sources belong to the model. Two versions deflected by one model therefore have the
+same errors, and a second call returns an equal scene. With more ``iterations``, loads are computed
+at the deflected arm. For small deflections, the error of the first iteration is of second order.
+
+Complexity: O(n) poses and O(n) sums for n frames, in each iteration. The compliance matrix of a
+beam is that of Euler and Bernoulli; that of a joint is a spring about its axis. The deflection is
+part of a tree of uncertain transforms (M. Sewtz et al., "Representing Uncertain Spatial
+Transformations in Robotic Applications in a Structured Framework Leveraging Lie Algebra"). The
+linear model is tmkit's own.
 """
 
 from __future__ import annotations
@@ -43,17 +43,19 @@ from tmkit.spatial.plain import plain_number, plain_numbers
 
 Array = NDArray[np.float64]
 
-STANDARD_GRAVITY = (0.0, 0.0, -9.80665)  # m/s^2
-_AXES = "xyz"
+STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
+"""(3,) standard gravity, along the negative z axis of the root [m/s^2]."""
+
+_AXIS_NAMES = "xyz"
 
 
 @dataclass(frozen=True, eq=False)
 class Deflection:
-    """By how much the edge of a frame gives way.
+    """Deflection of the edge of a frame.
 
     Attributes:
-        offset: (6,) [rho, theta], metres and radians, in the frame's own axes, behind its joint.
-        noise: the error of that, in the same axes; None when it is exact.
+        offset: (6,) [rho, theta], in the frame's own axes, behind its joint [m, rad].
+        noise: error of the offset, in the same axes; None if it is exact.
     """
 
     offset: Array
@@ -62,14 +64,14 @@ class Deflection:
 
 @runtime_checkable
 class ComplianceModel(Protocol):
-    """Says how a scene gives way at a configuration."""
+    """Interface of models of the deflection of a scene."""
 
     def deflections(self, scene: SceneGraph, q: ArrayLike | None) -> Mapping[str, Deflection]:
-        """Return the deflection of each frame whose edge gives way.
+        """Return the deflection of each compliant frame.
 
         Args:
-            scene: as it stands when the loads are looked at.
-            q: configuration (n_joints,).
+            scene: scene whose loads act, with earlier deflections.
+            q: (n_joints,) configuration.
         """
         ...
 
@@ -77,32 +79,30 @@ class ComplianceModel(Protocol):
 def apply_compliance(
     scene: SceneGraph, model: ComplianceModel, *, q: ArrayLike | None = None, iterations: int = 1
 ) -> SceneGraph:
-    """Return the version of a scene as a compliance model says that it is at a configuration.
+    """Return the version of a scene with the deflections of a compliance model.
 
-    At other configurations it is that of another load.
+    The version is valid at one configuration. At others the load differs.
 
     Args:
-        scene: the nominal scene; errors that its edges have already stay.
-        model: how it gives way.
-        q: configuration (n_joints,) at which the new version is right; may be omitted if there are
-            no joints.
-        iterations: how often loads are computed; from the second time on, at the arm as deflected
-            before.
+        scene: nominal scene. Existing errors of its edges are kept.
+        model: compliance model.
+        q: (n_joints,) configuration at which the version is valid; optional without joints.
+        iterations: number of computations of the loads, from the second on at the deflected arm.
 
     Raises:
-        UnknownNameError: the model names a frame that the scene does not have.
-        SceneError: no iteration, or the model names a root.
-        ConfigurationError: q is missing or does not fit.
+        UnknownNameError: if the model has a frame that is not in the scene.
+        SceneError: if ``iterations`` is less than 1, or the model has a root frame.
+        ConfigurationError: if q is missing or has a wrong shape.
     """
     if iterations < 1:
         raise SceneError(f"iterations must be at least 1, not {iterations}")
     version = scene
     for _ in range(iterations):
-        version = _deflected(scene, model.deflections(version, q), q)
+        version = _apply_deflections(scene, model.deflections(version, q), q)
     return version
 
 
-def _deflected(
+def _apply_deflections(
     scene: SceneGraph, deflections: Mapping[str, Deflection], q: ArrayLike | None
 ) -> SceneGraph:
     with scene.edit() as edit:
@@ -113,11 +113,10 @@ def _deflected(
                 )
             parent = scene.parent(frame)
             if parent is None:
-                raise SceneError(f"frame '{frame}' is a root, which cannot give way")
-            # The local pose stands before the joint: what is right behind the joint at q is carried
-            # over there.
-            moved = scene.pose(frame, relative_to=parent, q=q)
-            before_joint = scene.local_pose(frame).inverse() @ moved
+                raise SceneError(f"frame '{frame}' is a root, which has no edge to deflect")
+            # The local pose is before the joint, and the offset behind it: transform it at q.
+            parent_from_frame = scene.pose(frame, relative_to=parent, q=q)
+            before_joint = scene.local_pose(frame).inverse() @ parent_from_frame
             offset = before_joint @ Pose.exp(deflection.offset) @ before_joint.inverse()
             edit.set_pose(frame, scene.local_pose(frame) @ offset)
             if deflection.noise is not None:
@@ -127,20 +126,20 @@ def _deflected(
 
 
 class LinearCompliance:
-    """Frames that give way in proportion to the weight of what hangs on them.
+    """Compliance model with deflections proportional to the weight that a frame carries.
 
     Args:
-        compliances: by frame, (6, 6) symmetric positive semi-definite. It gives the twist [rho,
-            theta] of the frame, in its own axes, for a wrench [force, torque] on it at its origin,
-            in m/N, rad/N, m/(N m), rad/(N m).
-        gravity: (3,) m/s^2, in the axes of the root.
+        compliances: (6, 6) symmetric positive semi-definite matrix of each frame. It maps a wrench
+            [force, torque] at the origin of the frame to a twist [rho, theta], both in its own axes
+            [m/N, rad/N, m/(N m), rad/(N m)].
+        gravity: (3,) gravity, in the axes of the root [m/s^2].
         fraction: standard deviation of the deflection relative to its size.
-        floor: (6, 6) covariance that each frame has also without a load, or by frame; zero by
-            default.
+        floor: (6, 6) covariance without a load, of all frames or by frame. Defaults to zero.
 
     Raises:
-        SceneError: a matrix that is no covariance, a fraction that is negative or not finite, or no
-            three numbers.
+        SceneError: if a matrix is no covariance, ``fraction`` is negative or not finite, or
+            ``gravity`` is not three finite numbers.
+        UnknownNameError: if ``floor`` has a frame that is not in ``compliances``.
     """
 
     def __init__(
@@ -171,9 +170,9 @@ class LinearCompliance:
             frame: NoiseSource(1, f"stiffness of {frame}") for frame in self.compliances
         }
         self._floors = {
-            frame: made
+            frame: floor_noise
             for frame in self.compliances
-            if (made := _floor_of(frame, floor)) is not None
+            if (floor_noise := _floor_of(frame, floor)) is not None
         }
         if isinstance(floor, Mapping):
             for frame in floor:
@@ -181,44 +180,47 @@ class LinearCompliance:
                     raise UnknownNameError.of("frame", frame, self.compliances, where="floor")
 
     def wrench(self, scene: SceneGraph, frame: str, *, q: ArrayLike | None = None) -> Array:
-        """Return the wrench (6,) [force, torque], N and N m, of the weight at a frame and below it, in its own axes.
+        """Return the wrench on a frame by the weight of the bodies at the frame and below it.
 
-        Bodies without inertia weigh nothing.
+        Bodies without inertia have no weight.
 
         Args:
-            scene: the scene.
-            frame: the frame at which the wrench acts.
-            q: (n_joints,) configuration; needed if the scene has joints.
+            scene: scene with the frame.
+            frame: frame on which the wrench acts.
+            q: (n_joints,) configuration; optional without joints.
+
+        Returns:
+            (6,) [force, torque] at the origin of the frame, in its own axes [N, N m].
 
         Raises:
-            UnknownNameError: no such frame.
-            ConfigurationError: q is missing or does not fit.
+            UnknownNameError: if the frame is unknown.
+            ConfigurationError: if q is missing or has a wrong shape.
         """
-        at = scene.at(q)
-        return weight(at, frame, self.gravity, masses(at, scene.subtree(frame)))
+        kinematics = scene.at(q)
+        return weight(kinematics, frame, self.gravity, masses(kinematics, scene.subtree(frame)))
 
     def deflections(self, scene: SceneGraph, q: ArrayLike | None) -> Mapping[str, Deflection]:
-        """Return the deflection of each frame that has a compliance, under the weight of the bodies of the scene.
+        """Return the deflection of each compliant frame under the weight of the bodies.
 
         Args:
-            scene: the scene.
-            q: (n_joints,) configuration; needed if the scene has joints.
+            scene: scene with the frames of the model.
+            q: (n_joints,) configuration; optional without joints.
 
         Raises:
-            UnknownNameError: a frame of the model that the scene does not have.
-            ConfigurationError: q is missing or does not fit.
+            UnknownNameError: if the model has a frame that is not in the scene.
+            ConfigurationError: if q is missing or has a wrong shape.
         """
-        at = scene.at(q)
-        carried = masses(at, scene.frame_names)
-        found = {}
+        kinematics = scene.at(q)
+        frame_masses = masses(kinematics, scene.frame_names)
+        deflections_by_frame = {}
         for frame, compliance in self.compliances.items():
             if frame not in scene:
                 raise UnknownNameError.of(
                     "frame", frame, scene.frame_names, where="compliance model"
                 )
-            offset = compliance @ weight(at, frame, self.gravity, carried)
-            found[frame] = Deflection(offset, self._noise(frame, offset))
-        return found
+            offset = compliance @ weight(kinematics, frame, self.gravity, frame_masses)
+            deflections_by_frame[frame] = Deflection(offset, self._noise(frame, offset))
+        return deflections_by_frame
 
     def _noise(self, frame: str, offset: Array) -> EdgeNoise | None:
         maps: dict[NoiseSource, ArrayLike] = {}
@@ -236,22 +238,22 @@ class LinearCompliance:
 def _floor_of(
     frame: str, floor: ArrayLike | Mapping[str, ArrayLike] | None
 ) -> tuple[NoiseSource, Array] | None:
-    given = floor.get(frame) if isinstance(floor, Mapping) else floor
-    if given is None:
+    covariance = floor.get(frame) if isinstance(floor, Mapping) else floor
+    if covariance is None:
         return None
-    root = covariance_root(check_covariance(given, 6, what=f"the floor of '{frame}'"))
+    root = covariance_root(check_covariance(covariance, 6, what=f"the floor of '{frame}'"))
     return (NoiseSource(root.shape[1], f"play of {frame}"), root) if root.shape[1] else None
 
 
 def joint_compliance(axis: ArrayLike, *, stiffness: float) -> Array:
-    """Return the compliance (6, 6) of an elastic joint: a spring about its axis, in the axes of its frame.
+    """Return the (6, 6) compliance of an elastic joint, a spring about its axis.
 
     Args:
-        axis: (3,) of any length, in the frame's axes.
-        stiffness: N m/rad.
+        axis: (3,) axis of any length, in the axes of the frame, which are those of the result.
+        stiffness: torsional stiffness [N m/rad].
 
     Raises:
-        SceneError: an axis of zero, or a stiffness that is not positive.
+        SceneError: if the axis is zero, or the stiffness is not positive.
     """
     direction = plain_numbers(axis, "axis")
     length = float(np.linalg.norm(direction))
@@ -274,23 +276,25 @@ def beam_compliance(
     torsion: float | None = None,
     axis: str = "x",
 ) -> Array:
-    """Return the compliance (6, 6) of the end of a beam that is clamped at the other, in the axes of the frame there.
+    """Return the (6, 6) compliance of the free end of a clamped beam, in the axes of that end.
 
     Args:
-        length: metres.
-        bending: stiffness E I against bending, N m^2: one number, or one about each of the two axes
-            across, in cyclic order (for a beam along x: about y, about z).
-        axial: E A, N; rigid by default.
-        torsion: G J, N m^2; rigid by default.
-        axis: along which the beam comes to its end: ``x``, ``y`` or ``z``.
+        length: length of the beam [m].
+        bending: bending stiffness E I, or a pair for the two transverse axes in cyclic order, as y
+            and z for a beam along x [N m^2].
+        axial: axial stiffness E A [N]. Defaults to rigid.
+        torsion: torsional stiffness G J [N m^2]. Defaults to rigid.
+        axis: axis along the beam, towards the free end: ``x``, ``y`` or ``z``.
 
     Raises:
-        SceneError: numbers that are not positive, or another axis.
+        SceneError: if a number is not positive, or the axis is unknown.
     """
-    if axis not in tuple(_AXES):
+    if axis not in tuple(_AXIS_NAMES):
         raise SceneError(f"axis must be 'x', 'y' or 'z', not '{axis}'")
-    about = (bending, bending) if isinstance(bending, int | float) else bending
-    _check_positive(length=length, first_bending=about[0], second_bending=about[1])
+    bending_stiffnesses = (bending, bending) if isinstance(bending, int | float) else bending
+    _check_positive(
+        length=length, first_bending=bending_stiffnesses[0], second_bending=bending_stiffnesses[1]
+    )
     _check_positive(
         **{
             name: value
@@ -298,13 +302,16 @@ def beam_compliance(
             if value is not None
         }
     )
-    x = _AXES.index(axis)
+    x = _AXIS_NAMES.index(axis)
     y, z = (x + 1) % 3, (x + 2) % 3
     matrix = np.zeros((6, 6))
     matrix[x, x] = length / axial if axial is not None else 0.0
     matrix[3 + x, 3 + x] = length / torsion if torsion is not None else 0.0
     # A force along z turns the end about -y, one along y about +z.
-    for force, turn, sign, stiffness in ((z, y, -1.0, about[0]), (y, z, 1.0, about[1])):
+    for force, turn, sign, stiffness in (
+        (z, y, -1.0, bending_stiffnesses[0]),
+        (y, z, 1.0, bending_stiffnesses[1]),
+    ):
         matrix[force, force] = length**3 / (3.0 * stiffness)
         matrix[3 + turn, 3 + turn] = length / stiffness
         matrix[force, 3 + turn] = matrix[3 + turn, force] = sign * length**2 / (2.0 * stiffness)

@@ -1,15 +1,15 @@
-"""Several estimates about one pose, in a scene where every frame has one parent; data association.
+"""Policies to resolve several estimates of one pose, and data association.
 
-``docs/concepts/uncertainty.md`` has the policies and says which estimates count. Two estimates
-agree if the squared Mahalanobis distance of them, under all their correlations, is below a
-chi-square quantile; the one that contradicts most others goes, until those left agree pairwise. So
-a majority outvotes an outlier, also when that is what the scene said so far. Of two that contradict
-only each other the pose in the scene stays, then the newer.
+``docs/concepts/uncertainty.md`` describes the policies. Two estimates agree if their squared
+Mahalanobis distance, with all correlations, is below a chi-square quantile. The estimate that
+contradicts most others is rejected, until all others agree pairwise. A majority thus outvotes an
+outlier, even if the outlier is the pose in the scene. If only two estimates contradict each other,
+the pose in the scene is kept, or else the newer estimate.
 
-Resolving is an ordinary edit: the frame keeps its parent and gets pose and errors, source by
-source, such that it stands as the chosen path says.
+The resolution is an ordinary edit. The frame keeps its parent, and its edge gets the pose and the
+errors of the chosen path, by source.
 
-Invariants: the edge does not depend on the order in which observations were added.
+Invariants: the edge does not depend on the order of the observations.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from tmkit.spatial.plain import convert_fields, plain_numbers
 
 @dataclass(frozen=True)
 class Estimate:
-    """A whole path from the base to the frame in question.
+    """Estimate of the pose of a target frame by one path from a base frame.
 
     Attributes:
-        observations: those on the path, from the base to the frame; none for the pose in the scene
-            so far.
+        observations: observations on the path, from the base to the target; none for the pose in
+            the scene.
         pose: base_from_target.
-        stamp: of the oldest part, in seconds; None when a part has none.
-        newest: of the newest part that has a stamp; None when none has.
+        stamp: time of the oldest part [s]; None if a part has no time.
+        newest: time of the newest part that has a time [s]; None if no part has one.
     """
 
     observations: tuple[Observation, ...]
@@ -52,40 +52,42 @@ class Estimate:
 
 @runtime_checkable
 class ResolutionPolicy(Protocol):
-    """Selects estimates. Your own policy is a class with this method."""
+    """Interface of policies that select estimates."""
 
     def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
-        """Return those that count: none, one, or several, which are fused.
+        """Return the selected estimates: none, one, or several, which are fused.
 
-        Of those that agree there is at least one; their order does not depend on that of addition.
+        Args:
+            estimates: at least one estimate, all of which agree. Their order does not depend on the
+                order of the observations.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Latest:
-    """The path whose oldest part is the newest. A path with a part without a time is older than all.
+    """Policy that selects the newest path.
 
     Attributes:
-        part: ``oldest``, or ``newest``: the path with the newest part that has a time, as in the
-            robot scene graph.
+        part: ``oldest`` compares the oldest parts of paths, and a part without a time is older than
+            any other. ``newest`` compares the newest parts with a time, as in the robot scene
+            graph.
     """
 
     part: Literal["oldest", "newest"] = "oldest"
 
     def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
-        """Return the newest."""
-        if self.part == "oldest":
-            return [max(estimates, key=_age)]
-        return [max(estimates, key=lambda one: -math.inf if one.newest is None else one.newest)]
+        """Return the newest estimate."""
+        key = _oldest_time if self.part == "oldest" else _newest_time
+        return [max(estimates, key=key)]
 
 
 @dataclass(frozen=True)
 class ByTag:
-    """The newest path all of whose observations have a tag.
+    """Policy that selects the newest path whose observations all have a tag.
 
     Attributes:
-        tags: in the order of preference; the first for which there is a path counts.
+        tags: tags in the order of preference, of which the first with such a path is used.
     """
 
     tags: tuple[str, ...]
@@ -94,24 +96,27 @@ class ByTag:
         initialize(self, tags=tags)
 
     def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
-        """Return the newest with the first tag that has one; nothing when none has any."""
+        """Return the newest estimate of the first tag that has any, or no estimate."""
         for tag in self.tags:
-            found = [
+            candidates = [
                 each
                 for each in estimates
                 if each.observations and all(tag in o.tags for o in each.observations)
             ]
-            if found:
-                return [max(found, key=_age)]
+            if candidates:
+                return [max(candidates, key=_oldest_time)]
         return []
 
 
 @dataclass(frozen=True)
 class MinCovariance:
-    """The path with the smallest covariance: variances of the position and, times a lever squared, of the orientation.
+    """Policy that selects the path with the smallest covariance.
+
+    The measure is the sum of the variances of the position, and of the orientation times the
+    squared lever.
 
     Attributes:
-        lever: metres; how far from its origin the frame's places matter.
+        lever: distance from the origin of the frame at which errors are compared [m].
     """
 
     lever: float = field(default=0.1)
@@ -120,44 +125,52 @@ class MinCovariance:
         convert_fields(self)
 
     def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
-        """Return the one of least covariance."""
+        """Return the estimate with the smallest covariance."""
         return [min(estimates, key=self.spread)]
 
     def spread(self, estimate: Estimate) -> float:
-        """Return the sum of the variances, m^2."""
+        """Return the sum of the variances of an estimate [m^2]."""
         variances = np.diag(estimate.pose.covariance)
         return float(variances[:3].sum() + self.lever**2 * variances[3:].sum())
 
 
 @dataclass(frozen=True)
 class Fused:
-    """All of them together: the most probable pose, and what that says of every frame that shares an error."""
+    """Policy that fuses all paths to the most probable pose.
+
+    The fusion also corrects every frame that shares an error with a path.
+    """
 
     def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
-        """Return all."""
+        """Return all estimates."""
         return estimates
 
 
-def _age(estimate: Estimate) -> float:
+def _oldest_time(estimate: Estimate) -> float:
     return -math.inf if estimate.stamp is None else estimate.stamp
 
 
-_LARGE = 1e12  # a cost that counts as infinite
+def _newest_time(estimate: Estimate) -> float:
+    return -math.inf if estimate.newest is None else estimate.newest
 
 
-def associate(costs: ArrayLike, *, gate: float = _LARGE) -> list[tuple[int, int]]:
-    """Return pairs (row, column): as many as possible within a gate, and of these with the least sum of costs.
+_INFINITE_COST = 1e12
+"""Cost from which a pair is impossible."""
 
-    It is global nearest neighbour association (Bar-Shalom, Li and Kirubarajan, 2001) by the
+
+def associate(costs: ArrayLike, *, gate: float = _INFINITE_COST) -> list[tuple[int, int]]:
+    """Return the largest set of pairs (row, column) within a gate that has the smallest total cost.
+
+    This is global nearest neighbour association (Bar-Shalom, Li and Kirubarajan, 2001) by the
     Hungarian method, O(n^3).
 
     Args:
-        costs: (rows, columns), such as squared Mahalanobis distances; infinite where a pair is
-            impossible.
-        gate: the largest cost of a pair.
+        costs: (rows, columns) costs, such as squared Mahalanobis distances; infinite for an
+            impossible pair.
+        gate: largest cost of a pair.
 
     Raises:
-        SceneError: costs that are no matrix of numbers of at least 0.
+        SceneError: if ``costs`` is no matrix of numbers of at least 0.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -166,8 +179,8 @@ def associate(costs: ArrayLike, *, gate: float = _LARGE) -> list[tuple[int, int]
         return []
     if matrix.ndim != 2 or not (matrix >= 0.0).all():
         raise SceneError(f"costs are a matrix of numbers of at least 0, not {costs!r:.80}")
-    is_possible = matrix <= min(gate, _LARGE)
+    is_possible = matrix <= min(gate, _INFINITE_COST)
     largest = float(np.max(matrix, where=is_possible, initial=0.0))
-    forbidden = (largest + 1.0) * (min(matrix.shape) + 1)  # more than all others together
+    forbidden = (largest + 1.0) * (min(matrix.shape) + 1)  # more than the sum of all other costs
     rows, columns = linear_sum_assignment(np.where(is_possible, matrix, forbidden))
     return [(int(r), int(c)) for r, c in zip(rows, columns, strict=True) if is_possible[r, c]]

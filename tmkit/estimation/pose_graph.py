@@ -1,38 +1,40 @@
-"""Pose graphs: a scene's uncertain edges and many observations, solved all at once, and written back as a new version.
+"""Pose graph of the uncertain edges and the observations of a scene, and its solution.
 
-* Variables are the poses X of frames whose edge has an error, relative to the root; the factors
-  hold what is rigid;
-* each uncertain edge is a factor between a frame and the next uncertain one above it, with the
-  edge's covariance. Each observation one between the two frames that it relates: e = log(Z^-1
-  X_a^-1 X_b) with its covariance in the axes of b.
+* A variable is the pose X of a frame with an uncertain edge, relative to the root. Rigid transforms
+  are part of the factors.
+* Each uncertain edge is a factor between a frame and its next uncertain ancestor, with the
+  covariance of the edge.
+* Each observation is a factor between its two frames: e = log(Z^-1 X_a^-1 X_b), with its covariance
+  in the axes of b.
 
-``solve_pose_graph`` is Gauss and Newton's method with the exact derivatives, halving steps that
-would raise the sum of squared errors. The errors of the solution, which are all correlated, are
-maps of one source in ``write_back``.
+``solve_pose_graph`` is the Gauss-Newton method with exact derivatives. It halves steps that
+increase the sum of squared errors. In ``write_back``, the errors of all frames of the solution,
+which are correlated, are maps of one source.
 
-Invariants: for one observation the solution is that of ``scene.condition``, covariances included.
-For several the two differ by terms of second order in the errors, as conditioning linearises each
-measurement where the earlier ones left the scene, and the solution all of them at the end.
+Invariants: for one observation the solution equals that of ``scene.condition``, with its
+covariances. For several observations, the difference is of second order in the errors. Conditioning
+linearises each measurement at the result of the earlier ones, and the solution linearises all of
+them at the optimum.
 
-A pose graph's factors are independent. Edges whose errors share a source (after ``reparent``,
-``condition`` or by design) cannot be said in it and are refused; so are edges and observations that
-know a direction exactly: their weight would be infinite. ``scene.condition`` takes both.
+The factors of a pose graph are independent. Edges whose errors share a source (after ``reparent``,
+``condition`` or by design) are therefore rejected. Edges and observations that are exact in some
+direction are also rejected, because their weight is infinite. ``scene.condition`` supports both.
 
-Complexity O((6 n)^3) an iteration for n uncertain frames, as matrices are dense: for some hundred
-frames.
+Complexity: O((6 n)^3) in each iteration for n uncertain frames, because matrices are dense. This
+suffices for a few hundred frames.
 
-gtsam (extra ``world``) solves the same graph as a ``gtsam.NonlinearFactorGraph`` of
-``PriorFactorPose3`` (to the root) and ``BetweenFactorPose3``, or ``CustomFactor`` for badly known
-orientations, its poses the initial ``gtsam.Values``. Variable k has the key k. gtsam's errors are
-on the right as ours, with the rotation first: covariances are turned by
-:func:`tmkit.spatial.covariances.swap_linear_angular` on the way out and back.
-``solution_from_gtsam`` takes the values of other optimisers of gtsam's, too.
+gtsam (extra ``world``) solves the same graph as a ``gtsam.NonlinearFactorGraph``. Its factors are
+``PriorFactorPose3`` (to the root), ``BetweenFactorPose3``, and ``CustomFactor`` for very uncertain
+orientations. The poses are the initial ``gtsam.Values``, and variable k has the key k. Errors are
+right perturbations in both libraries, but those of gtsam have the rotation first. Covariances are
+therefore converted by :func:`tmkit.spatial.covariances.swap_linear_angular`.
+``solution_from_gtsam`` also accepts the values of other optimisers of gtsam.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,19 +54,24 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 ROOT = -1
-_ROUNDING = 1e-14  # of the distances: what rounding may make of a step
-_SMALLEST_STEP = 2.0**-20
+"""Index of the root in place of a variable."""
+
+_ROUNDING_ERROR = 1e-14
+"""Step by rounding alone, relative to the distances from the root."""
+
+_MIN_STEP_SCALE = 2.0**-20
+"""Smallest fraction of a Gauss-Newton step."""
 
 
 @dataclass(frozen=True, eq=False)
 class PoseFactor:
-    """What is known of one variable relative to another.
+    """Factor between two variables.
 
     Attributes:
-        first: index of the variable it is relative to; -1 for the root.
-        second: index of the other.
+        first: index of the reference variable; -1 for the root.
+        second: index of the other variable.
         pose: first_from_second, with a covariance of full rank in the axes of the second.
-        label: what it comes from.
+        label: name of the edge or the observation.
     """
 
     first: int
@@ -78,31 +85,31 @@ class PoseGraph:
     """Variables and factors of a scene with observations.
 
     Attributes:
-        root: the frame relative to which the variables are.
-        frames: names of the variables' frames, parents before children.
-        above: by variable, the index of the next uncertain frame above, -1 for the root.
-        poses: root_from_frame of each, as the scene has them.
-        factors: of the edges first, then of the observations.
+        root: reference frame of the variables.
+        frames: name of the frame of each variable, parents before children.
+        parents: index of the next uncertain ancestor of each variable, -1 for the root.
+        poses: root_from_frame of each variable in the scene.
+        factors: factors of the edges, then of the observations.
     """
 
     root: str
     frames: tuple[str, ...]
-    above: tuple[int, ...]
+    parents: tuple[int, ...]
     poses: tuple[Pose, ...]
     factors: tuple[PoseFactor, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class PoseGraphSolution(IteratedEstimate):
-    """The most probable poses of a pose graph.
+    """Most probable poses of a pose graph.
 
     Attributes:
-        graph: the graph.
+        graph: the solved graph.
         poses: root_from_frame of each variable.
-        covariance: (6 n, 6 n) of the stacked errors of the variables, each in the axes of its
-            frame.
+        covariance: (6 n, 6 n) covariance of the stacked errors of the variables, each in the axes
+            of its frame.
         cost: half of the sum of the squared Mahalanobis distances of all factors.
-        iterations: how many steps were made.
+        iterations: number of steps.
         is_converged: whether the last step was shorter than the tolerance.
     """
 
@@ -121,7 +128,7 @@ class PoseGraphSolution(IteratedEstimate):
         """Return root_from_frame of a variable with its marginal covariance.
 
         Raises:
-            ValueError: the frame is no variable.
+            ValueError: if the frame is no variable.
         """
         k = self.graph.frames.index(frame)
         return GaussianPose(self.poses[k], self.covariance[6 * k : 6 * k + 6, 6 * k : 6 * k + 6])
@@ -131,40 +138,49 @@ def pose_graph(scene: SceneGraph, *, q: ArrayLike | None = None) -> PoseGraph:
     """Return the pose graph of a scene and the observations in it.
 
     Args:
-        scene: with independent errors of full rank on its uncertain edges, and observations in one
-            tree of it.
-        q: configuration (n_joints,); may be omitted if there are no joints.
+        scene: scene with independent errors of full rank on its uncertain edges, and observations
+            in one tree.
+        q: (n_joints,) configuration; optional without joints.
 
     Raises:
-        UnknownNameError: an observed frame that the scene does not have.
-        SceneError: no observation, or one of rigidly joined frames; errors of one source, or not of
-            full rank.
-        DisconnectedError: observations in different trees.
-        ConfigurationError: q is missing or does not fit.
+        UnknownNameError: if an observed frame is not in the scene.
+        SceneError: if there is no observation, one relates rigidly joined frames, two edges share a
+            source of errors, or a covariance is not of full rank.
+        DisconnectedError: if observations are in different trees.
+        ConfigurationError: if q is missing or has a wrong shape.
     """
-    seen = [one for one in observations(scene) if one.kind == "pose"]
-    if not seen:
+    pose_observations = [
+        observation for observation in observations(scene) if observation.kind == "pose"
+    ]
+    if not pose_observations:
         raise SceneError("a pose graph needs at least one observation")
-    root, looks = scene.root(seen[0].frame), {one.name for one in seen}
+    root, observation_frames = (
+        scene.root(pose_observations[0].frame),
+        {observation.name for observation in pose_observations},
+    )
     uncertain = (frame for frame in scene.subtree(root) if scene.noise(frame) is not None)
-    frames = tuple(frame for frame in uncertain if frame not in looks)
+    frames = tuple(frame for frame in uncertain if frame not in observation_frames)
     sources = _check_independent(scene, frames)
-    # else it is that edge
-    seen = [one for one in seen if sources.isdisjoint(_sources(scene, one.name))]
+    # without observations that are the estimate of an edge already
+    pose_observations = [
+        observation
+        for observation in pose_observations
+        if sources.isdisjoint(_sources(scene, observation.name))
+    ]
     index = {frame: k for k, frame in enumerate(frames)}
-    above = tuple(
+    parents = tuple(
         index.get(_holder(scene, str(scene.parent(frame)), index, root), ROOT) for frame in frames
     )
     factors = []
     for k, frame in enumerate(frames):
-        reference = root if above[k] == ROOT else frames[above[k]]
-        known = GaussianPose(
+        reference = root if parents[k] == ROOT else frames[parents[k]]
+        relative_pose = GaussianPose(
             scene.pose(frame, relative_to=reference, q=q), scene.edge_covariance(frame)
         )
-        factors.append(_factor(above[k], k, known, f"edge of '{frame}'"))
-    factors += [_observation_factor(scene, each, index, root, q) for each in seen]
+        factors.append(_factor(parents[k], k, relative_pose, f"edge of '{frame}'"))
+    factors += [_observation_factor(scene, each, index, root, q) for each in pose_observations]
     poses = tuple(scene.pose(frame, relative_to=root, q=q) for frame in frames)
-    return PoseGraph(root, frames, above, poses, tuple(factors))
+    return PoseGraph(root, frames, parents, poses, tuple(factors))
 
 
 def _sources(scene: SceneGraph, frame: str) -> tuple[NoiseSource, ...]:
@@ -173,41 +189,59 @@ def _sources(scene: SceneGraph, frame: str) -> tuple[NoiseSource, ...]:
 
 
 def _check_independent(scene: SceneGraph, frames: tuple[str, ...]) -> set[NoiseSource]:
-    """Return the sources of the errors of edges, each of which is of one edge alone."""
+    """Return the sources of the errors of edges.
+
+    Raises:
+        SceneError: if two edges share a source.
+    """
     users: dict[NoiseSource, str] = {}
     for frame in frames:
         for source in _sources(scene, frame):
             if source in users:
-                what = (
+                reason = (
                     f"the errors of '{users[source]}' and '{frame}' have the source"
                     f" '{source.label}' in common"
                 )
                 raise SceneError(
-                    f"{what}, and a pose graph has independent factors: use scene.condition"
+                    f"{reason}, and a pose graph has independent factors: use scene.condition"
                 )
             users[source] = frame
     return set(users)
 
 
 def _holder(scene: SceneGraph, frame: str, index: dict[str, int], root: str) -> str:
-    """Return the uncertain frame that a frame is rigidly attached to, itself included, or the root."""
+    """Return the frame of the variable to which a frame is rigidly attached, or the root."""
     return next((name for name in (frame, *scene.ancestors(frame)) if name in index), root)
 
 
 def _observation_factor(
-    scene: SceneGraph, seen: Observation, index: dict[str, int], root: str, q: ArrayLike | None
+    scene: SceneGraph,
+    pose_observations: Observation,
+    index: dict[str, int],
+    root: str,
+    q: ArrayLike | None,
 ) -> PoseFactor:
-    common_ancestor(scene, seen.relative_to, seen.frame)  # both are there, in one tree
-    common_ancestor(scene, seen.frame, root)
-    first, second = (_holder(scene, frame, index, root) for frame in (seen.relative_to, seen.frame))
+    common_ancestor(
+        scene, pose_observations.relative_to, pose_observations.frame
+    )  # both are there, in one tree
+    common_ancestor(scene, pose_observations.frame, root)
+    first, second = (
+        _holder(scene, frame, index, root)
+        for frame in (pose_observations.relative_to, pose_observations.frame)
+    )
     if first == second:
-        raise SceneError(f"{seen}: the two are rigidly joined, so there is nothing to learn")
-    before = scene.pose(seen.relative_to, relative_to=first, q=q)
-    after = scene.pose(seen.frame, relative_to=second, q=q).inverse()
-    carry = adjoint(after.inverse())
-    covariance = carry @ seen.pose.covariance @ carry.T
-    pose = GaussianPose(before @ seen.pose.mean @ after, 0.5 * (covariance + covariance.T))
-    return _factor(index.get(first, ROOT), index.get(second, ROOT), pose, str(seen))
+        raise SceneError(
+            f"{pose_observations}: the two are rigidly joined, so there is nothing to learn"
+        )
+    first_from_observer = scene.pose(pose_observations.relative_to, relative_to=first, q=q)
+    frame_from_second = scene.pose(pose_observations.frame, relative_to=second, q=q).inverse()
+    carry = adjoint(frame_from_second.inverse())
+    covariance = carry @ pose_observations.pose.covariance @ carry.T
+    pose = GaussianPose(
+        first_from_observer @ pose_observations.pose.mean @ frame_from_second,
+        0.5 * (covariance + covariance.T),
+    )
+    return _factor(index.get(first, ROOT), index.get(second, ROOT), pose, str(pose_observations))
 
 
 def _factor(first: int, second: int, pose: GaussianPose, label: str) -> PoseFactor:
@@ -223,34 +257,34 @@ def _factor(first: int, second: int, pose: GaussianPose, label: str) -> PoseFact
 def solve_pose_graph(
     graph: PoseGraph, *, max_iterations: int = 100, tolerance: float = 1e-11
 ) -> PoseGraphSolution:
-    """Return the most probable poses of a graph, by Gauss and Newton's method from where the scene has them.
+    """Return the most probable poses of a graph, by Gauss-Newton steps from the poses of the scene.
 
-    That it did not converge is part of the answer.
+    The solution stores whether the method converged.
 
     Args:
-        graph: the graph.
-        max_iterations: the most steps.
-        tolerance: on the greatest component of the last step, metres or radians. Where poses are so
-            far from the root that rounding alone makes longer steps, that is the tolerance.
+        graph: graph to solve.
+        max_iterations: largest number of steps.
+        tolerance: largest component of the last step [m or rad]. It increases with the distances
+            from the root if rounding alone causes longer steps.
     """
     poses = list(graph.poses)
     weights = [inverse_covariance(np.asarray(factor.pose.covariance)) for factor in graph.factors]
     information, gradient, cost = _normal_equations(graph, weights, poses)
-    steps, converged = 0, False
-    while steps < max_iterations and not converged:
+    steps, is_converged = 0, False
+    while steps < max_iterations and not is_converged:
         step = -np.linalg.solve(information, gradient).reshape(-1, 6)
         steps, scale = steps + 1, 1.0
         reach = 1.0 + max(float(np.abs(pose.translation).max()) for pose in poses)
-        converged = float(np.abs(step).max()) <= max(tolerance, _ROUNDING * reach)
+        is_converged = float(np.abs(step).max()) <= max(tolerance, _ROUNDING_ERROR * reach)
         while True:
-            moved = [pose @ Pose.exp(scale * xi) for pose, xi in zip(poses, step, strict=True)]
-            found = _normal_equations(graph, weights, moved)
-            if found[2] <= cost * (1.0 + 1e-12) or converged or scale <= _SMALLEST_STEP:
+            candidates = [pose @ Pose.exp(scale * xi) for pose, xi in zip(poses, step, strict=True)]
+            equations = _normal_equations(graph, weights, candidates)
+            if equations[2] <= cost * (1.0 + 1e-12) or is_converged or scale <= _MIN_STEP_SCALE:
                 break
             scale *= 0.5
-        poses, (information, gradient, cost) = moved, found
+        poses, (information, gradient, cost) = candidates, equations
     return PoseGraphSolution(
-        graph, tuple(poses), inverse_covariance(information), cost, steps, converged
+        graph, tuple(poses), inverse_covariance(information), cost, steps, is_converged
     )
 
 
@@ -276,35 +310,34 @@ def _normal_equations(
 def write_back(
     scene: SceneGraph, solution: PoseGraphSolution, *, q: ArrayLike | None = None
 ) -> SceneGraph:
-    """Return the version of a scene in which the frames of a pose graph stand as solved.
+    """Return the version of a scene with the poses of a solved pose graph.
 
-    The observations are part of its edges and none is left. The errors of its uncertain edges are
-    maps of one source: all relative poses have the covariances of the solution.
+    The observations become part of the edges and are removed. The errors of the uncertain edges are
+    maps of one source, so all relative poses have the covariances of the solution.
 
     Args:
-        scene: the scene that the graph is of.
-        solution: of :func:`solve_pose_graph` or of gtsam.
-        q: configuration (n_joints,) of the graph. An edge on a joint is right at it.
+        scene: scene of the graph.
+        solution: solution of :func:`solve_pose_graph` or of gtsam.
+        q: (n_joints,) configuration of the graph, at which an edge on a joint is valid.
 
     Raises:
-        UnknownNameError: a frame of the graph is not in the scene.
-        ConfigurationError: q is missing or does not fit.
+        UnknownNameError: if a frame of the graph is not in the scene.
+        ConfigurationError: if q is missing or has a wrong shape.
     """
     graph, n = solution.graph, len(solution.poses)
-    edges = np.eye(6 * n)  # errors of the edges from those of the variables
+    edges = np.eye(6 * n)  # map from errors of the variables to errors of the edges
     between = []
-    for k, parent in enumerate(graph.above):
-        between.append(
-            (Pose() if parent == ROOT else solution.poses[parent]).inverse() @ solution.poses[k]
-        )
+    for k, parent in enumerate(graph.parents):
+        root_from_parent = Pose() if parent == ROOT else solution.poses[parent]
+        between.append(root_from_parent.inverse() @ solution.poses[k])
         if parent != ROOT:
             edges[6 * k : 6 * k + 6, 6 * parent : 6 * parent + 6] = -adjoint(between[k].inverse())
     root = covariance_root(edges @ solution.covariance @ edges.T)
     source = NoiseSource(root.shape[1], f"pose graph of {len(graph.factors)} factors")
     with scene.edit() as edit:
         for k, frame in enumerate(graph.frames):
-            reference = graph.root if graph.above[k] == ROOT else graph.frames[graph.above[k]]
-            # behind the joint
+            reference = graph.root if graph.parents[k] == ROOT else graph.frames[graph.parents[k]]
+            # pose error behind the joint
             correction = scene.pose(frame, relative_to=reference, q=q).inverse() @ between[k]
             parent_from_frame = scene.pose(frame, relative_to=str(scene.parent(frame)), q=q)
             joint = scene.local_pose(frame).inverse() @ parent_from_frame
@@ -320,44 +353,60 @@ def _gtsam() -> ModuleType:
     return module
 
 
+class GtsamValues(Protocol):
+    """Interface of ``gtsam.Values``."""
+
+    def size(self) -> int:
+        """Return the number of values."""
+        ...
+
+    def atPose3(self, key: int) -> Any:  # noqa: N802
+        """Return the ``gtsam.Pose3`` of a key."""
+        ...
+
+
+class GtsamFactorGraph(Protocol):
+    """Interface of ``gtsam.NonlinearFactorGraph``."""
+
+    def error(self, values: GtsamValues) -> float:
+        """Return the sum of the errors of all factors."""
+        ...
+
+
 def to_gtsam_graph(graph: PoseGraph) -> tuple[Any, Any]:
-    """Return ``gtsam.NonlinearFactorGraph`` and the initial ``gtsam.Values`` of a pose graph; variable k has the key k.
+    """Return ``gtsam.NonlinearFactorGraph`` and initial ``gtsam.Values`` of a pose graph.
+
+    Variable k has the key k.
 
     Raises:
-        MissingExtraError: gtsam is not installed.
+        MissingExtraError: if gtsam is not installed.
     """
     gtsam = _gtsam()
     factors, values = gtsam.NonlinearFactorGraph(), gtsam.Values()
     for factor in graph.factors:
-        pose, covariance, first, second = (
-            factor.pose.mean,
-            factor.pose.covariance,
-            factor.first,
-            factor.second,
-        )
-        if second == ROOT:  # gtsam's priors are of a variable relative to the root
-            inverse = factor.pose.inverse()
-            pose, covariance, first, second = inverse.mean, inverse.covariance, ROOT, first
-        noise = gtsam.noiseModel.Gaussian.Covariance(swap_linear_angular(covariance))
-        at = gtsam.Pose3(pose.as_matrix())
+        pose, first, second = factor.pose, factor.first, factor.second
+        if second == ROOT:  # a prior of gtsam is the pose of a variable relative to the root
+            pose, first, second = factor.pose.inverse(), ROOT, first
+        noise = gtsam.noiseModel.Gaussian.Covariance(swap_linear_angular(pose.covariance))
+        gtsam_pose = gtsam.Pose3(pose.mean.as_matrix())
         if not Retraction(factor.pose.covariance).is_exponential:
             factors.add(_gtsam_factor(factor))
         elif first == ROOT:
-            factors.add(gtsam.PriorFactorPose3(second, at, noise))
+            factors.add(gtsam.PriorFactorPose3(second, gtsam_pose, noise))
         else:
-            factors.add(gtsam.BetweenFactorPose3(first, second, at, noise))
-    for k, pose in enumerate(graph.poses):
-        values.insert(k, gtsam.Pose3(pose.as_matrix()))
+            factors.add(gtsam.BetweenFactorPose3(first, second, gtsam_pose, noise))
+    for k, root_from_frame in enumerate(graph.poses):
+        values.insert(k, gtsam.Pose3(root_from_frame.as_matrix()))
     return factors, values
 
 
 def _gtsam_factor(factor: PoseFactor) -> Any:
-    """Return a factor with the residual of a badly known orientation, which the factors of gtsam do not have."""
+    """Return a factor with the residual for a very uncertain orientation, which gtsam lacks."""
     gtsam, measurement = _gtsam(), PoseMeasurement(factor.pose)
     ends = (factor.first, factor.second)
     keys = [key for key in ends if key != ROOT]
 
-    def error(_: Any, values: Any, jacobians: Any) -> Array:
+    def error(_: object, values: GtsamValues, jacobians: list[Array] | None) -> Array:
         first, second = (
             Pose() if key == ROOT else Pose.from_matrix(values.atPose3(key).matrix())
             for key in ends
@@ -378,19 +427,19 @@ def _gtsam_factor(factor: PoseFactor) -> Any:
 
 
 def solution_from_gtsam(
-    graph: PoseGraph, factors: Any, values: Any, *, iterations: int = 0
+    graph: PoseGraph, factors: GtsamFactorGraph, values: GtsamValues, *, iterations: int = 0
 ) -> PoseGraphSolution:
-    """Return what gtsam found, with the joint covariance of all variables.
+    """Return the solution of gtsam, with the joint covariance of all variables.
 
     Args:
         graph: the pose graph.
-        factors: ``gtsam.NonlinearFactorGraph``, as :func:`to_gtsam_graph` made it.
+        factors: ``gtsam.NonlinearFactorGraph`` of :func:`to_gtsam_graph`.
         values: ``gtsam.Values`` of an optimiser.
-        iterations: how many it took, for the record.
+        iterations: number of iterations of the optimiser.
 
     Raises:
-        MissingExtraError: gtsam is not installed.
-        SceneError: the values are not those of the graph.
+        MissingExtraError: if gtsam is not installed.
+        SceneError: if the number of values is not that of the variables.
     """
     gtsam = _gtsam()
     if values.size() != len(graph.frames):
@@ -399,23 +448,25 @@ def solution_from_gtsam(
         )
     keys = list(range(len(graph.frames)))
     joint = gtsam.Marginals(factors, values).jointMarginalCovariance(gtsam.KeyVector(keys))
-    covariance = np.block([[swap_linear_angular(joint.at(a, b)) for b in keys] for a in keys])
+    covariance = np.block(
+        [[swap_linear_angular(joint.gtsam_pose(a, b)) for b in keys] for a in keys]
+    )
     poses = tuple(Pose.from_matrix(values.atPose3(k).matrix()) for k in keys)
-    even = 0.5 * (covariance + covariance.T)
+    symmetric = 0.5 * (covariance + covariance.T)
     return PoseGraphSolution(
-        graph, poses, even, float(factors.error(values)), iterations, is_converged=True
+        graph, poses, symmetric, float(factors.error(values)), iterations, is_converged=True
     )
 
 
 def solve_with_gtsam(graph: PoseGraph, *, max_iterations: int = 100) -> PoseGraphSolution:
-    """Return the most probable poses of a graph, computed by gtsam's Levenberg-Marquardt optimizer.
+    """Return the most probable poses of a graph, by gtsam's Levenberg-Marquardt optimizer.
 
     Args:
-        graph: the pose graph.
-        max_iterations: maximal number of iterations.
+        graph: graph to solve.
+        max_iterations: largest number of iterations.
 
     Raises:
-        MissingExtraError: gtsam is not installed.
+        MissingExtraError: if gtsam is not installed.
     """
     (factors, initial), gtsam = to_gtsam_graph(graph), _gtsam()
     parameters = gtsam.LevenbergMarquardtParams()

@@ -1,17 +1,20 @@
-"""One pose out of several estimates: the paths of observations, which of them agree, and what a policy makes of them.
+"""Resolution of several estimates of one pose by a policy.
 
-Every estimate is hung into a scratch copy of the scene as a frame of its own, a *ghost* of the
-observed frame: under its observer, with the observation's pose and noise source. In a chain of
-observations, it hangs under the ghost of the observer. Then the scene's own queries answer
-everything, with all correlations. The pose of a ghost relative to the base is that of the path. The
-pose of one ghost relative to another is the difference of two estimates. Fusing them is
-conditioning on the fact that ghost and frame are at one place.
+Every path of observations is an estimate. It is added to a scratch copy of the scene as a separate
+frame, a *ghost* of the observed frame. The parent of a ghost is the observer, or in a chain of
+observations the ghost of the observer. Its edge has the pose and the noise source of the
+observation.
+
+Queries of the scratch scene then include all correlations. The pose of a ghost relative to the base
+is that of the path. The pose of one ghost relative to another is the difference of two estimates.
+The fusion of estimates conditions on the coincidence of ghosts.
 
 Complexity: O(paths^2) pose queries to compare, O(paths) conditionings to fuse.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,22 +34,27 @@ from tmkit.graph.observation_frames import Observation, remove_observations
 from tmkit.spatial import Pose, chi_square_quantile
 from tmkit.spatial.consistency import mahalanobis_distance
 
-_MOST_PATHS = 500
-_SAME_EDGE = 1e-9  # metres, radians, and of a covariance: by which an edge is what was seen
-_DISTANCE_DIGITS = 9  # of squared distances that are compared: what differs by rounding is equal
+_MAX_PATHS = 500
+"""Largest number of paths of observations to a frame."""
+
+_EDGE_TOLERANCE = 1e-9
+"""Largest difference of an edge from the observation stored in it [m, rad, relative covariance]."""
+
+_DISTANCE_DIGITS = 9
+"""Significant digits of compared sums of squared distances, so rounding does not matter."""
 
 
 @dataclass(frozen=True)
 class GateResult(Result):
-    """The gate result of an estimate.
+    """Gate result of an estimate.
 
     Attributes:
-        estimate: the estimate.
-        is_accepted: whether it agrees with the others.
-        is_used: whether it is in the new version: the one that was chosen, or all that were fused.
+        estimate: the tested estimate.
+        is_accepted: whether it agrees with all accepted estimates.
+        is_used: whether it is in the new version, as the selected or as a fused estimate.
         squared_distance: squared Mahalanobis distance to the accepted estimate that it contradicts
             most, or zero.
-        threshold: of that distance: beyond it the two contradict each other.
+        threshold: largest squared distance of two estimates that agree.
     """
 
     estimate: Estimate
@@ -57,7 +65,7 @@ class GateResult(Result):
 
     @property
     def status(self) -> GateStatus:
-        """Whether the estimate is accepted."""
+        """Gate status of the estimate."""
         return GateStatus.ACCEPTED if self.is_accepted else GateStatus.REJECTED
 
     def __repr__(self) -> str:
@@ -71,7 +79,7 @@ class GateResult(Result):
 
 
 class ResolutionStatus(StrEnum):
-    """What came of several estimates."""
+    """Status of a resolution."""
 
     RESOLVED = "resolved"
     UNCHANGED = "unchanged"
@@ -79,14 +87,14 @@ class ResolutionStatus(StrEnum):
 
 @dataclass(frozen=True)
 class Resolution(Result):
-    """A new version of the scene, and why it is that.
+    """New version of the scene, with the gate results of all estimates.
 
     Attributes:
-        scene: where the frame stands as the policy decides; the scene that was given when no
-            observation was used.
-        frame: the frame.
-        gate_results: of every estimate: first the pose in the scene, if uncertain, then the paths
-            of observations.
+        scene: version with the pose that the policy selects; the original scene if no observation
+            is used.
+        frame: the observed frame.
+        gate_results: gate result of the pose in the scene, if uncertain, and of every path of
+            observations.
     """
 
     scene: SceneGraph
@@ -95,18 +103,18 @@ class Resolution(Result):
 
     @property
     def status(self) -> ResolutionStatus:
-        """Whether observations are in the new version; without any, the scene is unchanged."""
+        """Status of the resolution, ``UNCHANGED`` if no observation is used."""
         return ResolutionStatus.RESOLVED if self.used else ResolutionStatus.UNCHANGED
 
     @property
     def used(self) -> tuple[Observation, ...]:
-        """The observations in the new edge; those that were fused are no observations of the new version any more."""
+        """The observations in the new edge. Fused observations are removed from the new version."""
         used = (result.estimate.observations for result in self.gate_results if result.is_used)
-        return tuple(dict.fromkeys(one for seen in used for one in seen))
+        return tuple(dict.fromkeys(itertools.chain.from_iterable(used)))
 
     @property
     def rejected(self) -> tuple[GateResult, ...]:
-        """The estimates that contradict the others."""
+        """Gate results of the estimates that contradict the accepted ones."""
         return tuple(result for result in self.gate_results if not result.is_accepted)
 
     def __repr__(self) -> str:
@@ -127,27 +135,25 @@ def resolve_observations(
     probability: float | None = 0.997,
     q: ArrayLike | None = None,
 ) -> Resolution:
-    """Return a version in which a frame stands as a policy makes of what was seen of it, with the gate result of each.
+    """Return a version with the pose of a frame that a policy derives from its observations.
 
     Args:
-        scene: the scene, with what was seen of this frame and of others
-            (``graph.add_observation``).
-        frame: the frame in question.
-        policy: what becomes of several estimates: :class:`Latest`, :class:`ByTag`,
-            :class:`MinCovariance`, :class:`Fused`, or one of your own.
-        base: the frame relative to which paths, from it or above, are compared; the parent if
-            omitted.
-        probability: with which an estimate that is right agrees with another; None: no estimate is
-            rejected.
-        q: configuration (n_joints,) of the observations; may be omitted if no joint is on a path.
+        scene: scene with observations of this frame and of others (``graph.add_observation``).
+        frame: observed frame.
+        policy: selection of estimates: :class:`Latest`, :class:`ByTag`, :class:`MinCovariance`,
+            :class:`Fused`, or another implementation of the interface.
+        base: reference frame of the comparison. Paths begin at it or at an ancestor. Defaults to
+            the parent.
+        probability: probability that two correct estimates agree; None accepts all estimates.
+        q: (n_joints,) configuration of the observations; optional if no joint is on a path.
 
     Raises:
-        UnknownNameError: a frame on a path that the scene does not have.
-        SceneError: the frame is a root or above the base, is on a joint (then only fusing into an
-            uncertain edge can be said), has more than 500 paths. Estimates that contradict each
-            other in what they know exactly are fused.
-        DisconnectedError: an observer in another tree.
-        ConfigurationError: a joint is on a path and q is missing.
+        UnknownNameError: if a frame on a path is not in the scene.
+        SceneError: if the frame is a root or an ancestor of the base, has more than 500 paths, or
+            is on a joint without an uncertain edge. Also if fused estimates contradict each other
+            in a direction in which both are exact.
+        DisconnectedError: if an observer is in another tree.
+        ConfigurationError: if a joint is on a path and q is missing.
     """
     words = "a policy with choose(estimates), such as Latest()"
     check_argument(policy, ResolutionPolicy, "policy", function="resolve_observations", words=words)
@@ -155,73 +161,89 @@ def resolve_observations(
     if base is None:
         raise SceneError(f"frame '{frame}' is a root, of which there are no estimates")
     table = _Table(scene, frame, base=base, q=q)
-    chosen_from, distances = _agreeing(table, probability)
-    chosen = list(policy.choose([table.estimates[k] for k in chosen_from])) if chosen_from else []
-    members = [k for k in chosen_from if table.estimates[k] in chosen]
+    accepted, distances = _gate(table, probability)
+    selected = list(policy.choose([table.estimates[k] for k in accepted])) if accepted else []
+    members = [k for k in accepted if table.estimates[k] in selected]
     results = [
-        GateResult(one, k in chosen_from, k in members, *distances[k])
-        for k, one in enumerate(table.estimates)
+        GateResult(estimate, k in accepted, k in members, *distances[k])
+        for k, estimate in enumerate(table.estimates)
     ]
-    return Resolution(_resolved(table, members), frame, tuple(results))
+    return Resolution(_combine(table, members), frame, tuple(results))
 
 
 def _parent_of_body(scene: SceneGraph, frame: str) -> str | None:
-    above = scene.parent(frame)
-    while above is not None and scene.body(above) == scene.body(frame):
-        above = scene.parent(above)
-    return above
+    parent = scene.parent(frame)
+    while parent is not None and scene.body(parent) == scene.body(frame):
+        parent = scene.parent(parent)
+    return parent
 
 
-class _Look(NamedTuple):
-    """What an observation says of the topmost frame of a body: of the frame that it is of, or of the observer."""
+class _Sighting(NamedTuple):
+    """Observation of the root frame of a rigid group, which is the seen frame's or the observer's.
+
+    Attributes:
+        observation: the observation.
+        frame: root frame of the rigid group.
+        relative_to: other frame of the observation.
+        pose: pose of ``frame`` relative to ``relative_to``.
+        noise: errors of the pose, None if it is exact.
+        is_seen: True for the group of the seen frame, False for that of the observer.
+    """
 
     observation: Observation
     frame: str
     relative_to: str
     pose: Pose
     noise: EdgeNoise | None
-    is_seen: bool  # else it is the observer's
+    is_seen: bool
 
 
-_Path = tuple[_Look, ...]
+_Path = tuple[_Sighting, ...]
 
 
 class _Table:
-    """All estimates, hung into a scratch copy: ``frames[k]`` stands as ``estimates[k]`` says."""
+    """All estimates in a scratch scene, in which ``frames[k]`` has the pose of ``estimates[k]``."""
 
     def __init__(self, scene: SceneGraph, target: str, *, base: str, q: ArrayLike | None) -> None:
-        what = f"is an ancestor of '{base}' or the same frame: it has no estimates relative to it"
-        refusal = SceneError(f"frame '{target}' {what}")
+        reason = f"is an ancestor of '{base}' or the same frame: it has no estimates relative to it"
+        no_estimates_error = SceneError(f"frame '{target}' {reason}")
         self.scene = scene
-        is_above = self._top(target) in (base, *scene.ancestors(base))
+        is_above = self._body_root(target) in (base, *scene.ancestors(base))
         if is_above and (
             scene.body(target) == scene.body(base) or joints_between(scene, base, scene.root(base))
         ):
-            raise refusal
+            raise no_estimates_error
         self.scene = self.scratch = scene = scene.make_root(base) if is_above else scene
         self.q = q
         self.ghosts: dict[_Path, str] = {}
-        seen = [one for one in observations(scene) if one.kind == "pose"]
-        looked = {self._top(end) for one in seen for end in (one.frame, one.relative_to)}
-        self.frame = self._top(target)  # whose edge is in question
+        seen = [observation for observation in observations(scene) if observation.kind == "pose"]
+        sighted_frames = {
+            self._body_root(end)
+            for observation in seen
+            for end in (observation.frame, observation.relative_to)
+        }
+        self.frame = self._body_root(target)  # the frame of the resolved edge
         chain = {base, *scene.ancestors(base)}
         while (
-            self.frame not in looked
+            self.frame not in sighted_frames
             and self._is_rigid(self.frame)
             and scene.parent(self.frame) not in chain
         ):
-            self.frame = self._top(str(scene.parent(self.frame)))
-        looks = [look for one in seen for look in self._looks(one)]
-        self.told = {look.frame for look in looks if self._is_edge(look)}
-        chain, above = {base}, base
-        while above not in self.told and (higher := scene.parent(above)) is not None:
-            chain.add(above := higher)
-        paths = list(_paths(self, looks, chain))
-        paths.sort(key=lambda path: [_order(look.observation) for look in path])
+            self.frame = self._body_root(str(scene.parent(self.frame)))
+        sightings = [
+            sighting for observation in seen for sighting in self._sightings_of(observation)
+        ]
+        self.known_frames = {sighting.frame for sighting in sightings if self._is_edge(sighting)}
+        chain, ancestor = {base}, base
+        while ancestor not in self.known_frames and (parent := scene.parent(ancestor)) is not None:
+            chain.add(parent)
+            ancestor = parent
+        paths = list(_paths(self, sightings, chain))
+        paths.sort(key=lambda path: [_order(sighting.observation) for sighting in path])
         if is_above and not paths:
-            raise refusal
+            raise no_estimates_error
         entries: list[tuple[_Path, str]] = [(path, self._ghost(path)) for path in paths]
-        self.present = scene.noise(self.frame) is not None and self.frame not in self.told
+        self.present = scene.noise(self.frame) is not None and self.frame not in self.known_frames
         if self.present:
             entries.insert(0, ((), self.frame))
         self.paths, self.frames = [path for path, _ in entries], [frame for _, frame in entries]
@@ -232,21 +254,23 @@ class _Table:
         if target != self.frame:
             end = target if frame == self.frame else self._copy(target, self.frame, frame)
         pose = self.scratch.gaussian_pose(end, relative_to=base, q=self.q)
-        return Estimate(tuple(look.observation for look in path), pose, *self._stamps(path, base))
+        return Estimate(
+            tuple(sighting.observation for sighting in path), pose, *self._stamps(path, base)
+        )
 
-    def _top(self, frame: str) -> str:
-        """Return the topmost frame of the body of a frame, or the frame in question if it moves as one with that."""
-        while (above := self.scene.parent(frame)) is not None and self.scene.body(
-            above
+    def _body_root(self, frame: str) -> str:
+        """Return the root frame of the rigid group, or the resolved frame if it is in the group."""
+        while (parent := self.scene.parent(frame)) is not None and self.scene.body(
+            parent
         ) == self.scene.body(frame):
-            frame = above
+            frame = parent
         lower = frame
         while lower != getattr(self, "frame", None) and self._is_rigid(lower):
             lower = str(self.scene.parent(lower))
         return lower if lower == getattr(self, "frame", None) else frame
 
     def _is_rigid(self, frame: str) -> bool:
-        """Whether a frame is joined to its parent exactly, by no joint."""
+        """Return whether a frame has an exact edge without a joint to its parent."""
         scene = self.scene
         return (
             scene.parent(frame) is not None
@@ -254,61 +278,78 @@ class _Table:
             and scene.joint(frame).type == "fixed"
         )
 
-    def _looks(self, one: Observation) -> Iterator[_Look]:
-        """Yield what an observation says of the two frames."""
+    def _sightings_of(self, observation: Observation) -> Iterator[_Sighting]:
+        """Yield the sightings of both frames of an observation."""
         for end, other, name in (
-            (one.frame, one.relative_to, one.name),
-            (one.relative_to, one.frame, None),
+            (observation.frame, observation.relative_to, observation.name),
+            (observation.relative_to, observation.frame, None),
         ):
-            frame = self._top(end)
-            if frame == self._top(other):
+            frame = self._body_root(end)
+            if frame == self._body_root(other):
                 continue
-            if frame == one.frame:
-                yield _Look(one, frame, other, one.pose.mean, self.scene.noise(one.name), True)
+            if frame == observation.frame:
+                yield _Sighting(
+                    observation,
+                    frame,
+                    other,
+                    observation.pose.mean,
+                    self.scene.noise(observation.name),
+                    True,
+                )
                 continue
-            ghost, far = (
-                (self._copy(frame, end, name), other) if name is not None else (frame, one.name)
-            )
-            pose = self.scratch.pose(ghost, relative_to=far, q=self.q)
-            noise = path_noise(self.scratch, ghost, relative_to=far, q=self.q)
-            yield _Look(one, frame, other, pose, noise, name is not None)
+            ghost, reference = frame, observation.name
+            if name is not None:
+                ghost, reference = self._copy(frame, end, name), other
+            pose = self.scratch.pose(ghost, relative_to=reference, q=self.q)
+            noise = path_noise(self.scratch, ghost, relative_to=reference, q=self.q)
+            yield _Sighting(observation, frame, other, pose, noise, name is not None)
 
-    def _is_edge(self, look: _Look) -> bool:
-        """Whether the edge between a frame and the observer's body is what was seen, with the same error."""
+    def _is_edge(self, sighting: _Sighting) -> bool:
+        """Return whether the edge of the frame stores the observation itself, with its error."""
         scene = self.scene
-        above = scene.parent(look.frame)
-        if above is None or scene.body(above) != scene.body(look.relative_to):
+        parent = scene.parent(sighting.frame)
+        if parent is None or scene.body(parent) != scene.body(sighting.relative_to):
             return False
-        kept = self.scratch
-        ghost = self._hang(look.frame, look.relative_to, look.pose, look.noise, None)
-        apart = self.scratch.gaussian_pose(ghost, relative_to=look.frame, q=self.q)
-        self.scratch = kept
-        spread = np.abs(look.observation.pose.covariance).max()
-        return max(apart.mean.distance(Pose())) < _SAME_EDGE and bool(
-            np.abs(apart.covariance).max() <= _SAME_EDGE * spread
+        saved = self.scratch
+        ghost = self._add_ghost(
+            sighting.frame, sighting.relative_to, sighting.pose, sighting.noise, None
+        )
+        difference_pose = self.scratch.gaussian_pose(ghost, relative_to=sighting.frame, q=self.q)
+        self.scratch = saved
+        spread = np.abs(sighting.observation.pose.covariance).max()
+        has_pose = max(difference_pose.mean.distance(Pose())) < _EDGE_TOLERANCE
+        return has_pose and bool(
+            np.abs(difference_pose.covariance).max() <= _EDGE_TOLERANCE * spread
         )
 
     def _ghost(self, path: _Path) -> str:
-        """Return the frame that stands as a path says, made when there is none."""
+        """Return the frame with the pose of a path, which is added on first use."""
         if path in self.ghosts:
             return self.ghosts[path]
-        *before, last = path
-        if not before and last.frame == last.observation.frame:
-            return last.observation.name
-        if not before:
-            return self._hang(last.frame, last.relative_to, last.pose, last.noise, path)
-        seen, upper = before[-1].frame, self._ghost(tuple(before))
-        observer = upper if last.relative_to == seen else self._copy(last.relative_to, seen, upper)
-        return self._hang(last.frame, observer, last.pose, last.noise, path)
+        *previous, final = path
+        if not previous and final.frame == final.observation.frame:
+            return final.observation.name
+        if not previous:
+            return self._add_ghost(final.frame, final.relative_to, final.pose, final.noise, path)
+        seen, upper = previous[-1].frame, self._ghost(tuple(previous))
+        observer = (
+            upper if final.relative_to == seen else self._copy(final.relative_to, seen, upper)
+        )
+        return self._add_ghost(final.frame, observer, final.pose, final.noise, path)
 
     def _copy(self, frame: str, seen: str, upper: str) -> str:
-        """Return a ghost of a frame below one that was seen: where it is if the observation is right."""
-        pose = self.scene.pose(frame, relative_to=seen, q=self.q)
-        return self._hang(
-            frame, upper, pose, path_noise(self.scene, frame, relative_to=seen, q=self.q), None
-        )
+        """Return a ghost of a frame below a seen frame, with the pose that the observation implies.
 
-    def _hang(
+        Args:
+            frame: frame below the seen frame.
+            seen: seen frame.
+            upper: ghost of the seen frame.
+        """
+        pose = self.scene.pose(frame, relative_to=seen, q=self.q)
+        noise = path_noise(self.scene, frame, relative_to=seen, q=self.q)
+        return self._add_ghost(frame, upper, pose, noise, None)
+
+    def _add_ghost(
         self, of: str, parent: str, pose: Pose, noise: EdgeNoise | None, path: _Path | None
     ) -> str:
         number = 1
@@ -322,67 +363,72 @@ class _Table:
         return name
 
     def _stamps(self, path: _Path, base: str) -> tuple[float | None, float | None]:
-        """Return when the oldest and the newest part of a path were seen: observations, and edges that keep stamps."""
+        """Return the times of the oldest and of the newest part of a path [s].
+
+        Parts are observations, and edges with stamps.
+        """
         if not path and self.scene.stamped_poses(self.frame) is None:
             return None, None
-        found = [look.observation.stamp for look in path]
+        times = [sighting.observation.stamp for sighting in path]
         below, edges = base, list[str]()
-        for look in path:
-            edges += _edges(self.scene, below, look.relative_to)
-            below = look.frame
+        for sighting in path:
+            edges += _edges(self.scene, below, sighting.relative_to)
+            below = sighting.frame
         for name in edges if path else _edges(self.scene, base, self.frame):
             history = self.scene.stamped_poses(name)
-            found += [float(history.stamps[-1])] if history is not None else []
-        known = [stamp for stamp in found if stamp is not None]
-        return min(known) if len(known) == len(found) else None, max(known, default=None)
+            times += [float(history.stamps[-1])] if history is not None else []
+        stamps = [stamp for stamp in times if stamp is not None]
+        return min(stamps) if len(stamps) == len(times) else None, max(stamps, default=None)
 
     def difference(self, a: int, b: int) -> tuple[float, int]:
-        """Return the squared Mahalanobis distance between two estimates and its degrees of freedom."""
-        apart = self.scratch.gaussian_pose(self.frames[a], relative_to=self.frames[b], q=self.q)
-        return mahalanobis_distance(apart.mean.log(), apart.covariance)
+        """Return the squared Mahalanobis distance of two estimates and its degrees of freedom."""
+        difference_pose = self.scratch.gaussian_pose(
+            self.frames[a], relative_to=self.frames[b], q=self.q
+        )
+        return mahalanobis_distance(difference_pose.mean.log(), difference_pose.covariance)
 
 
 def _edges(scene: SceneGraph, start: str, end: str) -> list[str]:
-    """Return the frames whose edges are on the way between two frames."""
+    """Return the frames whose edges are on the path between two frames."""
     common = common_ancestor(scene, start, end)
     return [name for name in scene.path(start, end) if name != common]
 
 
-def _paths(table: _Table, looks: Iterable[_Look], chain: set[str]) -> Iterator[_Path]:
-    """Yield the observations of every path to the target whose last part is an observation of it."""
+def _paths(table: _Table, sightings: Iterable[_Sighting], chain: set[str]) -> Iterator[_Path]:
+    """Yield the sightings of every path to the target that ends with a sighting of it."""
     scene, target = table.scene, table.frame
-    home = scene.root(next(iter(chain)))
-    seen_as: dict[str, list[_Look]] = {}
-    # of observers, that no edge but that of an observation places
-    turned: dict[str, list[_Look]] = {}
-    for look in looks:
-        (seen_as if look.is_seen or look.frame == target else turned).setdefault(
-            look.frame, []
-        ).append(look)
+    root = scene.root(next(iter(chain)))
+    frame_sightings: dict[str, list[_Sighting]] = {}
+    # sightings of observers, used only for frames without a pose by other edges
+    observer_sightings: dict[str, list[_Sighting]] = {}
+    for sighting in sightings:
+        is_direct = sighting.is_seen or sighting.frame == target
+        by_frame = frame_sightings if is_direct else observer_sightings
+        by_frame.setdefault(sighting.frame, []).append(sighting)
 
-    def to(frame: str, visited: frozenset[str]) -> Iterator[_Path]:
+    def paths_to(frame: str, visited: frozenset[str]) -> Iterator[_Path]:
         if frame in chain:
             yield ()
             return
-        is_found = frame not in table.told and scene.parent(frame) is not None
-        for lasts in (seen_as.get(frame, ()), turned.get(frame, ())):
-            for last in lasts:
-                if last.relative_to not in visited:
-                    for before in to(last.relative_to, visited | {last.relative_to}):
-                        is_found = True
-                        yield (*before, last)
-            if is_found:
+        has_path = frame not in table.known_frames and scene.parent(frame) is not None
+        for group in (frame_sightings.get(frame, ()), observer_sightings.get(frame, ())):
+            for final in group:
+                if final.relative_to not in visited:
+                    for previous in paths_to(final.relative_to, visited | {final.relative_to}):
+                        has_path = True
+                        yield (*previous, final)
+            if has_path:
                 break
-        above = None if frame in table.told else scene.parent(frame)
-        if above is None and frame != target and scene.root(frame) != home:
-            yield ()  # the root of another tree: the query says that they are not connected
-        elif above is not None and frame != target and above not in visited:
-            yield from to(above, visited | {above})
+        parent = None if frame in table.known_frames else scene.parent(frame)
+        if parent is None and frame != target and scene.root(frame) != root:
+            yield ()  # the root of another tree, for which the pose query raises DisconnectedError
+        elif parent is not None and frame != target and parent not in visited:
+            yield from paths_to(parent, visited | {parent})
 
-    for count, path in enumerate(to(target, frozenset({target}))):
-        if count == _MOST_PATHS:
-            many = f"frame '{target}' has more than {_MOST_PATHS} paths of observations"
-            raise SceneError(f"{many}: take out old ones with remove_observations", frame=target)
+    for count, path in enumerate(paths_to(target, frozenset({target}))):
+        if count == _MAX_PATHS:
+            reason = f"frame '{target}' has more than {_MAX_PATHS} paths of observations"
+            raise SceneError(f"{reason}: remove old ones with remove_observations", frame=target)
         yield path
 
 
@@ -395,10 +441,13 @@ def _order(observation: Observation) -> tuple[object, ...]:
     return (-stamp, observation.relative_to, observation.frame, sorted(observation.tags), numbers)
 
 
-def _agreeing(
-    table: _Table, probability: float | None
-) -> tuple[list[int], list[tuple[float, float]]]:
-    """Return which estimates agree pairwise, and of each the distance to the one it contradicts most."""
+def _gate(table: _Table, probability: float | None) -> tuple[list[int], list[tuple[float, float]]]:
+    """Return the accepted estimates, and the largest contradiction of each estimate.
+
+    Returns:
+        Indices of estimates that agree pairwise, and for each estimate the squared distance to the
+        accepted one that it contradicts most, with its threshold.
+    """
     count = len(table.estimates)
     if probability is None:
         return list(range(count)), [(0.0, math.inf)] * count
@@ -409,70 +458,75 @@ def _agreeing(
             limit = chi_square_quantile(probability, degrees) if degrees else 0.0
             squared[a, b] = squared[b, a] = distance
             threshold[a, b] = threshold[b, a] = limit
-    kept = list(range(count))
+    accepted = list(range(count))
     while True:
-        against = {k: [m for m in kept if m != k and squared[k, m] > threshold[k, m]] for k in kept}
-        if not any(against.values()):
-            break
-        # The one that contradicts most others, then by most; in doubt the older, and last the pose
-        # in the scene.
-        sums = {
-            k: float(f"{sum(squared[k, m] for m in against[k]):.{_DISTANCE_DIGITS}g}") for k in kept
+        conflicts = {
+            k: [m for m in accepted if m != k and squared[k, m] > threshold[k, m]] for k in accepted
         }
-        kept.remove(max(kept, key=lambda k: (len(against[k]), sums[k], k)))
+        if not any(conflicts.values()):
+            break
+        # Reject the estimate with the most conflicts, then that with the largest distances, then
+        # the oldest. The pose in the scene is the last.
+        sums = {
+            k: float(f"{sum(squared[k, m] for m in conflicts[k]):.{_DISTANCE_DIGITS}g}")
+            for k in accepted
+        }
+        accepted.remove(max(accepted, key=lambda k: (len(conflicts[k]), sums[k], k)))
     distances = []
     for k in range(count):
-        others = [m for m in kept if m != k]
-        worst = max(others, key=lambda m: squared[k, m] - threshold[k, m], default=None)
-        distances.append(
-            (0.0, math.inf)
-            if worst is None
-            else (float(squared[k, worst]), float(threshold[k, worst]))
-        )
-    return kept, distances
+        peers = [m for m in accepted if m != k]
+        if not peers:
+            distances.append((0.0, math.inf))
+            continue
+        worst = max(peers, key=lambda m: squared[k, m] - threshold[k, m])
+        distances.append((float(squared[k, worst]), float(threshold[k, worst])))
+    return accepted, distances
 
 
 def _independent(table: _Table, members: Sequence[int]) -> list[int]:
-    """Return the estimates that do not follow from those before."""
-    parts = list(dict.fromkeys(look.observation for k in members for look in table.paths[k]))
-    # by observation; the edge in the scene; all differ from the first
+    """Return the members that are not linear combinations of earlier ones."""
+    parts = list(
+        dict.fromkeys(sighting.observation for k in members for sighting in table.paths[k])
+    )
+    # columns: a coefficient for each observation, one for the edge in the scene, and a constant
     rows = np.zeros((len(members), len(parts) + 2))
     rows[:, -1] = 1.0
-    kept: list[int] = []  # rows
+    independent_rows: list[int] = []
     for row, k in enumerate(members):
         rows[row, -2] = not table.paths[k]
-        for look in table.paths[k]:
-            rows[row, parts.index(look.observation)] += 1.0 if look.is_seen else -1.0
-        # it has a part that none before has
+        for sighting in table.paths[k]:
+            rows[row, parts.index(sighting.observation)] += 1.0 if sighting.is_seen else -1.0
+        # whether it has a part that no earlier member has
         is_new = not rows[:row, rows[row] != 0.0].any(axis=0).all()
-        if is_new or np.linalg.matrix_rank(rows[[*kept, row]]) > len(kept):
-            kept.append(row)
-    return [members[row] for row in kept]
+        rank = len(independent_rows)
+        if is_new or np.linalg.matrix_rank(rows[[*independent_rows, row]]) > rank:
+            independent_rows.append(row)
+    return [members[row] for row in independent_rows]
 
 
-def _resolved(table: _Table, members: Sequence[int]) -> SceneGraph:
-    """Return the scene with the combination of some estimates."""
+def _combine(table: _Table, members: Sequence[int]) -> SceneGraph:
+    """Return the scene with the fusion of some estimates."""
     if all(not table.estimates[k].observations for k in members):
         return table.scene
     keeps_edge = table.present and members[0] == 0
     parent = str(table.scene.parent(table.frame))
     joint = table.scene.joint(table.frame).type
     if not keeps_edge and joint not in ("fixed", "free"):
-        why = (
+        reason = (
             "whose value determines its pose: an observation can only be fused into an uncertain"
             " edge there"
         )
-        raise SceneError(f"frame '{table.frame}' is on a {joint} joint, {why}")
+        raise SceneError(f"frame '{table.frame}' is on a {joint} joint, {reason}")
     anchor, q = table.frames[members[0]], table.q
     fused = table.scratch
     for k in _independent(table, members)[1:]:
-        together = Measurement.of_pose(
+        coincidence = Measurement.of_pose(
             table.frames[k], Pose(), relative_to=anchor, covariance=np.zeros((6, 6))
         )
-        fused = fused.condition(together, q=q)
+        fused = fused.condition(coincidence, q=q)
     scene = table.scene if len(members) == 1 else fused
     used = (
-        {one for k in members for one in table.estimates[k].observations}
+        {observation for k in members for observation in table.estimates[k].observations}
         if len(members) > 1
         else ()
     )

@@ -137,8 +137,8 @@ def make_domain(
         axioms: rules for derived predicates.
 
     Raises:
-        TaskError: if a name is unknown or declared twice, arguments have a wrong number or type, or
-            a derived predicate is changed by an action or depends on its own negation.
+        TaskError: if a name is unknown or declared twice, or arguments have a wrong number or type.
+            Also if an action changes a derived predicate, or one depends on its own negation.
     """
     return Domain(
         name,

@@ -397,7 +397,7 @@ class Interpretation:
     def _estimate_choices(
         self, part: Formula, variables: Mapping[str, tuple[str, ...]], assignment: Binding
     ) -> float:
-        """Estimate the number of bindings by ``part``, ``_UNRESTRICTED`` if it binds no variable."""
+        """Estimate the number of bindings by a part, ``_UNRESTRICTED`` if it binds no variable."""
         match part:
             case Equals(left, right):
                 return 1 if left not in variables or right not in variables else _UNRESTRICTED

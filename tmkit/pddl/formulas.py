@@ -68,7 +68,7 @@ def format_typed_list(parameters: tuple[Parameter, ...]) -> str:
 
 
 class _List:
-    """Base of values with a PDDL list: the keyword of the class, if any, and the fields in order."""
+    """Base of values written as a list: the keyword of the class, if any, and the fields."""
 
     __slots__ = ()
     _word = ""

@@ -84,8 +84,8 @@ class Domain:
         source: name of the PDDL text, for messages.
 
     Raises:
-        TaskError: if a name is unknown or declared twice, arguments have a wrong number or type, or
-            a derived predicate is changed by an action or depends on its own negation.
+        TaskError: if a name is unknown or declared twice, or arguments have a wrong number or type.
+            Also if an action changes a derived predicate, or one depends on its own negation.
     """
 
     name: str

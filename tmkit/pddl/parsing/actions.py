@@ -379,7 +379,7 @@ class ActionReader(TreeBuilder):
         match group.head:
             case "and":
                 return EffectAnd(
-                    tuple(self._effect(part, scope) for part in self._flatten_and(group))
+                    tuple(self._effect(part, scope) for part in self._iterate_conjuncts(group))
                 )
             case "when":
                 condition, inner = self._two_lists(group)
@@ -390,12 +390,12 @@ class ActionReader(TreeBuilder):
                 return ForEach(parameters, self._effect(inner, extend_scope(scope, parameters)))
         return self._primitive_effect(group, scope)
 
-    def _flatten_and(self, conjunction: Group) -> Iterator[Group]:
+    def _iterate_conjuncts(self, conjunction: Group) -> Iterator[Group]:
         for part in conjunction.parts[1:]:
             if not isinstance(part, Group):
                 raise self._source.error(part, f"unexpected '{part.text}'; expected '(' or ')'")
             if part.head == "and":
-                yield from self._flatten_and(part)
+                yield from self._iterate_conjuncts(part)
             else:
                 yield part
 

@@ -75,7 +75,7 @@ _MAX_CACHED_LENGTH = 100
 
 
 def is_name(word: str) -> bool:
-    """Return whether a word after the head of a list is a name, which may also look like a number."""
+    """Return whether a word after the head of a list is a name, which may look like a number."""
     return word[0] not in "?:" and word not in _SIGNS
 
 
@@ -182,7 +182,7 @@ class Spelling:
     def add_typed_list(self, parts: Iterable[Token | Group]) -> None:
         """Append the parts of a typed list, without repetitions.
 
-        Several names of one type are appended as one name, and equal entries as one entry.
+        Several names of one type become a single name, and equal entries a single entry.
         """
         start, previous_entry = len(self._words), [""]
         previous = ""

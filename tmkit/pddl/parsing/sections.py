@@ -313,7 +313,7 @@ class SectionReader:
         return TreeBuilder(self.source, vocabulary).formula(group, {}) if group.parts else ALWAYS
 
     def metric(self, group: Group) -> Metric:
-        """Return the objective of ``(:metric ...)``: to minimize ``(total-cost)`` or ``(total-time)``."""
+        """Return the metric of ``(:metric ...)``, either ``(total-cost)`` or ``(total-time)``."""
         spelling = self._spelling(frozenset("+-*/"))
         spelling.add_verbatim("(", group.opening)
         for part in group.parts:

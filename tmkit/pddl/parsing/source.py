@@ -211,12 +211,12 @@ class Source:
             else:
                 parts.append(token)
         if open_lists:
-            raise self._find_imbalance() or self._unclosed_error(
+            raise self._find_imbalance() or self._make_unclosed_error(
                 [opening for opening, _ in open_lists]
             )
         return groups
 
-    def _unclosed_error(self, open_lists: list[Token]) -> TaskError:
+    def _make_unclosed_error(self, open_lists: list[Token]) -> TaskError:
         """Return the error of a text that ends inside a list."""
         reason = "this parenthesis is never closed"
         if len(open_lists) < 3:  # more open lists mean a truncated text
@@ -351,7 +351,7 @@ def is_call(part: Token | Group, predicates: Mapping[str, Predicate]) -> bool:
 
 
 def move_function_first(group: Group, predicates: Mapping[str, Predicate]) -> Group:
-    """Return ``(= VALUE (FUNCTION TERM...))`` with the function first, and other lists unchanged."""
+    """Return ``(= VALUE (FUNCTION TERM...))`` with the function first; others are unchanged."""
     parts = group.parts
     if (
         group.head == "="
