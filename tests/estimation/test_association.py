@@ -26,7 +26,7 @@ _costs = st.integers(1, 4).flatmap(
 
 @given(_costs, st.sampled_from([5.0, 15.0, 1e6]))
 def test_no_other_pairs_are_better(costs: list[list[float]], gate: float) -> None:
-    """As many pairs as possible, then the least sum; each row and column once; none above the gate."""
+    """Pairs are as many as possible, of the least total cost, and within the gate."""
     pairs = associate(costs, gate=gate)
     assert len({r for r, _ in pairs}) == len({c for _, c in pairs}) == len(pairs)
     assert all(costs[r][c] <= gate for r, c in pairs)

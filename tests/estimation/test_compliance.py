@@ -1,4 +1,4 @@
-"""Arms that bend under gravity: closed forms of beams, energies, and what becomes of a scene."""
+"""Compliant arms: closed forms of beams, energies, and scenes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LENGTH, BENDING = 1.2, 8.0e3
 def cantilever(
     segments: int, *, load: float = 0.0, weight: float = 0.0
 ) -> tuple[SceneGraph, LinearCompliance]:
-    """Return a beam along x, cut into segments, with a load at its end and a weight spread along it, and its model."""
+    """Return a segmented beam along x with an end load and distributed weight, and its model."""
     step = LENGTH / segments
     scene = SceneGraph()
     parent = "world"
@@ -205,7 +205,7 @@ def test_loads_at_the_bent_arm() -> None:
 
 
 def test_one_model_has_one_error() -> None:
-    """Two calls give one scene; what the scene knew of its errors stays; without gravity nothing moves."""
+    """Two calls give one scene, existing errors are kept, and without gravity nothing moves."""
     scene, model = arm()
     assert apply_compliance(scene, model, q=Q) == apply_compliance(scene, model, q=Q)
     known = scene.set_covariance("tool", 1e-6 * np.eye(6)).set_covariance("link1", 1e-6 * np.eye(6))
@@ -224,7 +224,7 @@ def test_one_model_has_one_error() -> None:
 
 
 def test_a_model_of_ones_own() -> None:
-    """Anything that says deflections by frame is a model."""
+    """Any object with a method deflections is a model."""
 
     class Sagging:
         def deflections(self, scene: SceneGraph, q: object) -> dict[str, Deflection]:
@@ -239,7 +239,7 @@ def test_a_model_of_ones_own() -> None:
 
 
 def test_bad_input_says_what_is_wrong() -> None:
-    """Each refusal names the frame and the number."""
+    """Each error names the frame and the number."""
     scene, model = arm()
     with pytest.raises(
         UnknownNameError, match="compliance model: unknown frame 'lnk1'; did you mean 'link1'"

@@ -1,4 +1,4 @@
-"""Conditioning a scene on measurements: against Gaussian algebra, a least-squares solver, and what it refuses."""
+"""Conditioning against Gaussian algebra and a least-squares solver, and rejected inputs."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_innovations_say_how_far_off_a_measurement_is(kind: str) -> None:
 
 
 def test_what_hangs_on_what_was_measured_moves_along() -> None:
-    """A cup picked by an unsure arm: seeing the hand tells where the cup is, and seeing the cup where the hand is."""
+    """An observation of the hand corrects the held cup, and one of the cup the hand."""
     scene = (
         SceneGraph()
         .add_frame("camera", "world", pose=Pose([0, 0, 2]))
@@ -276,7 +276,7 @@ def test_many_looks_stay_small() -> None:
 
 
 def test_exact_measurements_and_exact_paths() -> None:
-    """What is measured exactly is so; a measurement of what is known exactly changes nothing or contradicts."""
+    """An exact measurement holds; a measurement of an exact pose has no effect or contradicts."""
     scene = (
         SceneGraph()
         .add_frame("a", "world", pose=GaussianPose(covariance=np.diag([1e-4, 1e-4, 0, 0, 0, 0])))
@@ -309,7 +309,7 @@ def test_exact_measurements_and_exact_paths() -> None:
 
 
 def test_bad_measurements_are_refused() -> None:
-    """Each message says what was wrong; a failed conditioning leaves the scene and an edit as they were."""
+    """Each error has its reason; a failed conditioning changes neither scene nor edit."""
     scene = (
         SceneGraph()
         .add_frame("a", "world", joint=Revolute([0, 0, 1]), pose=GaussianPose(covariance=np.eye(6)))
@@ -385,7 +385,7 @@ def test_tiny_errors_far_away_come_to_rest(reach: float, deviation: float) -> No
 
 @pytest.mark.parametrize("unknown", [1e3, 1e6, 1e9, 1e12])
 def test_what_nobody_knows_does_not_hide_what_is_known(unknown: float) -> None:
-    """A great variance, as messages have it for unknown parts, is taken for what it is, in all that a scene answers."""
+    """A large variance, as in messages for unknown parts, is kept in all queries."""
     variances = np.array([1e-4, 1e-4, unknown, unknown, 1e-6, 1e-6])
     scene = SceneGraph().add_frame("a", "world", pose=GaussianPose(covariance=np.diag(variances)))
     _, joint = joint_gaussian(scene, [("a", "world")])

@@ -1,4 +1,4 @@
-"""Consistency of estimates: the errors of many runs have the covariances that are claimed, whatever is unknown."""
+"""Consistency of estimates: errors of many runs have the stated covariances."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WIDE = runs.PRIORS["wide"]
 FIX = np.diag([1e-4] * 3 + [runs.UNKNOWN] * 3)
 """Covariance of a position fix whose orientation is unknown."""
 MODEL = 1.1
-"""Factor by which NEES may differ from 1 besides sampling: what is beyond first order."""
+"""Largest factor of NEES from 1 by effects beyond first order."""
 DEGREES = {
     "unknown orientation": 3,
     "unknown position": 3,
@@ -50,7 +50,7 @@ DEGREES = {
 
 
 def require_consistent(mean: float, numbers: int) -> None:
-    """Check a mean of squared errors by their covariance, each of which is 1 on average, over so many."""
+    """Check a mean of squared errors, each with an expected value of 1, over many runs."""
     lower, upper = (chi_square_quantile(p, numbers) / numbers for p in (0.0005, 0.9995))
     assert lower / MODEL <= mean <= upper * MODEL
 
@@ -67,7 +67,7 @@ def require_consistent_runs(outcomes: list[runs.Outcome]) -> None:
 @pytest.mark.parametrize("kind", runs.KINDS)
 @pytest.mark.parametrize("updates", [1, 10])
 def test_iterated_updates_are_consistent(kind: str, prior: str, updates: int) -> None:
-    """NEES and NIS of every kind of measurement, with components that are strong, weak and unknown."""
+    """NEES and NIS are consistent for every kind of measurement, strong, weak and unknown."""
     outcomes = [
         runs.run(kind, prior, updates=updates, max_iterations=50, seed=seed) for seed in range(60)
     ]
@@ -101,7 +101,7 @@ def test_the_extended_kalman_filter_does_not_learn_what_is_not_measured(kind: st
 
 @pytest.mark.parametrize("kind", ["unknown orientation", "position"])
 def test_a_lever_is_measured_and_nothing_else(kind: str) -> None:
-    """The error turns the frame about a point 0.3 m away, so that its position says how it is turned about two axes."""
+    """A rotation about a point 0.3 m away makes the position informative about two axes."""
     outcomes = [
         runs.run(kind, "at a lever", updates=10, max_iterations=50, seed=seed) for seed in range(60)
     ]
@@ -205,7 +205,7 @@ def by_resolution(seen: list[Pose]) -> GaussianPose:
 def test_position_fixes_leave_the_orientation_unknown(
     estimate: Callable[[list[Pose]], GaussianPose],
 ) -> None:
-    """Whoever combines position fixes, the orientation keeps the deviation of 0.5 rad and the true one is plausible."""
+    """Combined position fixes keep the 0.5 rad deviation of the orientation, and consistency."""
     squared = []
     for seed in range(12):
         random = np.random.default_rng(seed)
@@ -262,7 +262,7 @@ def test_position_fixes_are_those_of_a_plain_kalman_filter() -> None:
 
 
 def test_gtsam_solves_the_same_graph_with_unknown_orientations() -> None:
-    """The factors of a pose graph that gtsam is given have the same minimum and covariances, also between frames."""
+    """The factors for gtsam have the same minimum and covariances, also between frames."""
     pytest.importorskip("gtsam")
     random = np.random.default_rng(7)
     truth = drawn_truth(random)

@@ -1,4 +1,4 @@
-"""What a scene claims of its errors is true after looking, picking, carrying, placing, looking and grasping again."""
+"""Consistency of a scene's errors after looking, picking, carrying, placing and grasping."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RUNS = int(os.environ.get("TMKIT_NEES_RUNS", "200"))
 
 @pytest.mark.parametrize("reference", ["world", "camera"])
 def test_errors_are_as_large_as_claimed_at_every_stage(reference: str) -> None:
-    """The mean squared distance of the truth lies in its chi-square band; without the correlations it leaves it."""
+    """The mean squared distance is in its chi-square band, and outside without correlations."""
     low, high = (chi_square_quantile(p, 6 * RUNS) / RUNS for p in (0.0005, 0.9995))
     kept = squared_distances(RUNS, forget=keep_all, reference=reference).mean(axis=0)
     assert ((kept >= low) & (kept <= high)).all(), kept
@@ -25,7 +25,7 @@ def test_errors_are_as_large_as_claimed_at_every_stage(reference: str) -> None:
 
 
 def test_the_whole_distribution_is_right_in_the_end() -> None:
-    """Not the mean alone: the squared distances of single runs are chi-square distributed (Kolmogorov and Smirnov)."""
+    """Squared distances of single runs are chi-square distributed (Kolmogorov-Smirnov)."""
     from scipy.stats import chi2, kstest
 
     squared = squared_distances(RUNS, forget=keep_all, reference="world")[:, -1]
@@ -34,7 +34,7 @@ def test_the_whole_distribution_is_right_in_the_end() -> None:
 
 
 def test_an_error_behind_a_joint_is_corrected_for_the_configuration_of_the_measurement() -> None:
-    """On the joint's own edge a correction is right at q; on a fixed frame behind the joint, at every configuration."""
+    """A correction of a joint's edge is valid at q, and behind the joint at any configuration."""
     xi = np.array([2e-3, -1e-3, 3e-3, 2e-3, 4e-3, -1e-3])
     small = 1e-5 * np.eye(6)
     on_joint = SceneGraph().add_frame(

@@ -27,7 +27,7 @@ SMALL = 1e-6 * np.eye(6)
 
 @dataclass(frozen=True)
 class Look:
-    """What is seen of a frame from another."""
+    """An observation of a frame from another."""
 
     frame: str
     pose: GaussianPose
@@ -116,7 +116,7 @@ def same(a: GaussianPose, b: GaussianPose, tolerance: float = 1e-9) -> bool:
 @settings(max_examples=scaled_examples(0.25))
 @given(SEEDS)
 def test_fusing_is_conditioning(seed: int) -> None:
-    """One observation fused says of every frame what conditioning on it says; several, what one after another says."""
+    """A fused observation equals conditioning on it; several equal a sequence."""
     random = np.random.default_rng(seed)
     scene = room()
     draws = [
@@ -140,7 +140,7 @@ def test_fusing_is_conditioning(seed: int) -> None:
 @settings(max_examples=scaled_examples(0.25))
 @given(SEEDS, st.permutations(range(5)))
 def test_the_order_of_addition_means_nothing(seed: int, order: list[int]) -> None:
-    """Every policy gives the same bytes whatever the order in which observations came."""
+    """Every policy gives the same bytes for any order of the observations."""
     random = np.random.default_rng(seed)
     scene = room()
     every = [
@@ -167,7 +167,7 @@ def test_the_order_of_addition_means_nothing(seed: int, order: list[int]) -> Non
 @settings(max_examples=scaled_examples(0.25))
 @given(SEEDS)
 def test_choosing_a_path_is_hanging_the_frame_there_and_back(seed: int) -> None:
-    """The chosen estimate gives the edge what two reparents give it, with its correlation to the camera."""
+    """The chosen estimate equals two reparents, with its correlation to the camera."""
     random = np.random.default_rng(seed)
     scene = room()
     draw = seen(scene, "left", 3e-3 * random.normal(size=6), stamp=1.0)
@@ -184,7 +184,7 @@ def test_choosing_a_path_is_hanging_the_frame_there_and_back(seed: int) -> None:
 
 
 def test_policies_look_at_whole_paths() -> None:
-    """A new look by a camera that was seen long ago is as old; the minimal covariance includes the camera's error."""
+    """A path is as old as its oldest look; the covariance includes the camera's error."""
     scene = room().add_frame("tripod", "world").add_frame("third", "tripod", pose=Pose([0, 0, 1]))
     camera = seen(
         scene, "world", target="tripod", covariance=1e-8 * np.eye(6), stamp=2.0, tags=("survey",)
@@ -227,7 +227,7 @@ def test_policies_look_at_whole_paths() -> None:
 
 
 def test_one_observation_used_twice_is_one_error() -> None:
-    """Two cups seen through one look at a camera share its error: relative to each other it cancels."""
+    """The error of a shared camera cancels in the relative pose of two cups."""
     scene = (
         SceneGraph().add_frame("camera", "world").add_frame("a", "world").add_frame("b", "world")
     )
@@ -246,14 +246,14 @@ def test_one_observation_used_twice_is_one_error() -> None:
 
 
 class _Chains:
-    """A policy of one's own: the longest path."""
+    """A user-defined policy selects the longest path."""
 
     def choose(self, estimates: list[Estimate]) -> list[Estimate]:
         return [max(estimates, key=lambda estimate: len(estimate.observations))]
 
 
 def test_an_outlier_is_rejected_and_named() -> None:
-    """What contradicts the others is taken out with its distance; the answer is that without it."""
+    """An outlier is rejected with its distance; the result equals that without it."""
     scene = room()
     good = [
         seen(scene, camera, (k * 1e-3, 0, 0, 0, 0, 0)) for k, camera in enumerate(("left", "right"))
@@ -276,7 +276,7 @@ def test_an_outlier_is_rejected_and_named() -> None:
 
 
 def test_a_majority_outvotes_what_the_scene_said() -> None:
-    """A cup that was moved by somebody: three looks agree, so what the scene said is what is rejected."""
+    """If three looks agree that a cup was moved, the pose in the scene is rejected."""
     scene = room()
     looks = [
         seen(scene, camera, (0.2 + k * 1e-3, 0, 0, 0, 0, 0))
@@ -309,7 +309,7 @@ def test_an_exact_edge_is_a_placeholder() -> None:
 
 
 def test_estimates_that_know_directions_exactly_agree_in_them() -> None:
-    """Exact directions that differ by rounding are the same; where they really differ, the distance is infinite."""
+    """Exact directions agree up to rounding; for a real difference the distance is infinite."""
     scene = (
         room()
         .set_covariance("cup", None)
@@ -336,7 +336,7 @@ def test_estimates_that_know_directions_exactly_agree_in_them() -> None:
 
 
 def test_frames_on_joints_can_only_be_fused() -> None:
-    """A joint says where its frame is: an observation corrects an uncertain edge, and cannot replace it."""
+    """An observation of a frame on a joint corrects an uncertain edge, and cannot replace it."""
     scene = room().add_frame(
         "lid", "table", joint=Revolute([0, 0, 1], name="hinge"), pose=GaussianPose(covariance=SMALL)
     )
@@ -358,7 +358,7 @@ def test_frames_on_joints_can_only_be_fused() -> None:
 @settings(max_examples=scaled_examples(0.25))
 @given(SEEDS)
 def test_resolving_random_trees_gives_what_the_path_says(seed: int) -> None:
-    """In random trees a chosen path of one observation is the product of tree and observation, by dense matrices."""
+    """In random trees a path of one observation is the product of tree and observation."""
     random = np.random.default_rng(seed)
     scene = model.random_tree(random, 9)
     target, observer = (f"f{number}" for number in random.choice(9, size=2, replace=False))
@@ -374,7 +374,7 @@ def test_resolving_random_trees_gives_what_the_path_says(seed: int) -> None:
 
 
 def test_observations_are_part_of_the_version() -> None:
-    """They are in equality, digests, differences, files and pickles, follow a rename, and go with their frame."""
+    """Observations are part of equality, digests, files and pickles, and follow their frame."""
     scene = room()
     looks = [seen(scene, "left", stamp=1.0), seen(scene, "right", stamp=2.0, tags=("tag",))]
     version = observed(scene, looks)
@@ -403,7 +403,7 @@ def test_observations_are_part_of_the_version() -> None:
 
 
 def test_what_a_policy_chose_may_be_resolved_again() -> None:
-    """Chosen observations stay, and count once: the edge has their error. Fused ones are in the edge and gone."""
+    """Chosen observations are kept and counted once; fused ones are removed."""
     scene = room()
     version = observed(
         scene,
@@ -424,7 +424,7 @@ def test_what_a_policy_chose_may_be_resolved_again() -> None:
 
 
 def test_bad_input_says_what_is_wrong() -> None:
-    """Each refusal names the frame and what it is."""
+    """Each error names the frame and its kind."""
     scene = room()
     good = seen(scene, "left")
     with pytest.raises(SceneError, match="frame 'cup' cannot be observed from itself"):
@@ -466,7 +466,7 @@ def test_bad_input_says_what_is_wrong() -> None:
 
 
 def test_observers_that_hang_on_the_target_say_nothing() -> None:
-    """What a camera on the cup sees of the cup says nothing of where the cup is."""
+    """An observation of a cup by a camera on the cup has no effect on its pose."""
     scene = room().add_frame("eye", "cup")
     answer = resolved(
         scene, [Look("cup", GaussianPose(Pose(), SMALL), "eye")], "cup", policy=Fused()

@@ -1,4 +1,4 @@
-"""What policies make of uncertain facts does not depend on the order in which these came."""
+"""The results of policies do not depend on the order of uncertain facts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ POLICIES: list[ResolutionPolicy] = [
 def bodies_and_facts(
     rng: np.random.Generator,
 ) -> tuple[SceneGraph, dict[str, str], list[tuple[SemanticPose, dict[str, Any]]]]:
-    """Return bodies of one or two frames, apart, and sightings of any frames from any others that join all of them."""
+    """Return separate bodies of one or two frames, with sightings that connect all of them."""
     scene, body, place = SceneGraph(root=None), dict[str, str](), dict[str, Pose]()
     count = int(rng.integers(2, 5))
     for k in range(count):
@@ -122,7 +122,7 @@ def sighting(frame: str, reference: str, pose: Pose, bodies: dict[str, str]) -> 
 
 
 def test_a_tag_that_is_seen_twice_says_where_its_cup_is() -> None:
-    """What is seen of a frame of a body, or from it, counts for every frame of that; an edge is counted once."""
+    """An observation applies to all frames of a rigid group; an edge is counted once."""
     scene, bodies = tag_and_cup()
     spread = 1e-6 * np.eye(6)
     for x, stamp in ((0.5, 2.0), (0.502, 1.0)):
@@ -154,7 +154,7 @@ def test_a_tag_that_is_seen_twice_says_where_its_cup_is() -> None:
 
 
 def test_an_exact_fact_takes_the_place_of_an_uncertain_edge() -> None:
-    """Whichever came first, the exact pose is in the scene, and what was seen stays an observation."""
+    """In either order, the exact pose is in the scene, and the observation is kept."""
     scene, bodies = tag_and_cup()
     exact = sighting("cup", "camera", Pose([0.5, 0, 1]), bodies)
     seen = sighting("tag", "camera", Pose([0.5405, 0, 1.05]), bodies)
@@ -168,7 +168,7 @@ def test_an_exact_fact_takes_the_place_of_an_uncertain_edge() -> None:
 
 
 def test_what_was_seen_does_not_say_what_a_frame_moves_with() -> None:
-    """A cup that a camera saw before it is known to be fixed to a belt moves with the belt, and the look stays."""
+    """A cup seen before it is fixed to a belt moves with the belt, and the look is kept."""
     scene, bodies = tag_and_cup()
     scene = scene.attach("camera", "table").add_frame("belt", "table", pose=Pose([0.3, 0, 1]))
     scene = scene.set_twist("belt", [0, 0.2, 0, 0, 0, 0], relative_to_body="table")

@@ -31,7 +31,7 @@ def covariance(random: np.random.Generator, deviation: float) -> np.ndarray:
 def survey(
     random: np.random.Generator, *, views: int = 4, deviation: float = 2e-3
 ) -> tuple[SceneGraph, tuple[Observation, ...], dict[str, Pose]]:
-    """Return a base that drove along, its camera at each stop, two landmarks, what was seen of them, and the truth.
+    """Return a survey: a base and its camera at each stop, two landmarks, looks, the truth.
 
     The observations are in the scene.
     """
@@ -92,7 +92,7 @@ def relative(a: np.ndarray, b: np.ndarray) -> float:
 @settings(max_examples=scaled_examples(0.2))
 @given(SEEDS)
 def test_one_observation_is_conditioning(seed: int) -> None:
-    """With a single observation the solution is that of scene.condition, of every frame and all correlations."""
+    """With one observation the solution equals scene.condition, with all correlations."""
     scene, looks, _ = survey(np.random.default_rng(seed), views=3)
     one = remove_observations(scene, looks[1:])
     solved = write_back(one, solve_pose_graph(pose_graph(one)))
@@ -113,7 +113,7 @@ def test_one_observation_is_conditioning(seed: int) -> None:
 @settings(max_examples=10)
 @given(SEEDS)
 def test_many_observations_differ_from_conditioning_by_second_order(seed: int) -> None:
-    """One after the other and all at once differ by the square of the errors: a tenth of these, a hundredth of that."""
+    """Sequential and joint solutions differ by the square of the errors."""
     gaps = []
     for deviation in (2e-3, 2e-4):
         scene, looks, _ = survey(np.random.default_rng(seed), views=3, deviation=deviation)
@@ -153,7 +153,7 @@ def test_written_back_is_what_was_solved(seed: int) -> None:
 
 
 def test_solutions_are_as_sure_as_they_say() -> None:
-    """Over simulated surveys the squared distances of all poses from the truth are chi-square distributed."""
+    """Over simulated surveys the squared distances from the truth are chi-square distributed."""
     squared = []
     for seed in range(60):
         scene, _looks, truth = survey(np.random.default_rng(seed), views=2)
@@ -211,7 +211,7 @@ def test_without_gtsam_the_message_says_what_to_install(monkeypatch: pytest.Monk
 
 
 def test_edges_on_joints_are_right_at_q() -> None:
-    """A frame on a joint is corrected such that it stands as solved at the configuration of the observation."""
+    """A frame on a joint is corrected to the solution at the configuration of the observation."""
     scene = (
         SceneGraph()
         .add_frame(
@@ -268,7 +268,7 @@ def test_what_a_pose_graph_cannot_say_is_refused() -> None:
 
 @pytest.mark.parametrize("reach", [1.0, 1e5])
 def test_graphs_far_from_their_root_come_to_rest(reach: float) -> None:
-    """Where rounding of the distances makes longer steps than the tolerance, these are the last."""
+    """Steps caused by rounding of large distances end the iteration."""
     random = np.random.default_rng(4)
     scene, parent = SceneGraph(), "world"
     for name in ("a", "b", "c"):

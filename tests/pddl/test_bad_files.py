@@ -1,4 +1,4 @@
-"""Broken PDDL files are refused with a message that names the file and the line; hostile ones do no harm."""
+"""Broken PDDL files are rejected with the file and the line; malicious files do no harm."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read(path: Path, domain: Path | None = None) -> object:
 
 @pytest.mark.parametrize("case", CASES, ids=[case["file"] for case in CASES])
 def test_a_broken_file_is_refused(case: dict[str, Any]) -> None:
-    """Each file is refused with the error and the message that the index tells."""
+    """Each file is rejected with the error and the message of the index."""
     domain = BAD / case["domain"] if "domain" in case else None
     with pytest.raises(getattr(tmkit.errors, case["error"]), match=case["match"]) as caught:
         read(BAD / case["file"], domain)
@@ -38,14 +38,14 @@ def test_a_broken_file_is_refused(case: dict[str, Any]) -> None:
 
 
 def test_the_index_tells_of_every_file() -> None:
-    """No broken file is forgotten, and none is told of twice."""
+    """The index lists each broken file exactly once."""
     told = [case["file"] for case in CASES]
     assert sorted([*told, GOOD.name]) == sorted(path.name for path in BAD.glob("*.pddl"))
     assert len(told) >= 35
 
 
 def test_the_domain_of_the_broken_problems_is_whole() -> None:
-    """What the problems are refused for is their own fault."""
+    """The problems are rejected for their own faults, since their domains are valid."""
     assert load_domain(GOOD).name == "parcels"
 
 
@@ -90,7 +90,7 @@ def test_a_file_without_read_permission_is_refused(
 
 
 def test_a_huge_file_is_refused(tmp_path: Path) -> None:
-    """A file of more bytes than any domain has is refused before it is read; here one of holes only."""
+    """A file above the size limit is rejected before it is read, even a sparse one."""
     with (tmp_path / "huge.pddl").open("wb") as file:
         file.truncate(1 << 36)
     with pytest.raises(TmkitError, match=r"huge\.pddl"):
@@ -98,7 +98,7 @@ def test_a_huge_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_too_many_words_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text of more words than the limit is refused where it exceeds it."""
+    """A text with too many words is rejected at the first word above the limit."""
     assert MAX_WORD_COUNT > 1_000_000
     monkeypatch.setattr("tmkit.pddl.parsing.source.MAX_WORD_COUNT", 50)
     with pytest.raises(

@@ -77,7 +77,7 @@ def places() -> tuple[object, ...]:
 
 
 def test_a_domain_in_python_plans_and_is_written_as_pddl() -> None:
-    """What was built is equal to what is read from the text that it is written as, and problems in it are solved."""
+    """A domain built in Python equals the one read from its text, and its problems are solved."""
     lift, lower = places()
     domain = make_domain(
         "places",
@@ -126,7 +126,7 @@ def test_axioms_constants_and_other_effects() -> None:
 
 
 def test_what_is_built_is_checked() -> None:
-    """A word that is not declared, and a wrong number of terms, are errors when the domain is made."""
+    """An undeclared name and a wrong number of terms are errors of the constructor."""
     for needs, reason in (
         [[Atom("clera", ("?b",))], "unknown predicate 'clera'"],
         [[HELD("?b", "?b")], "'held' takes"],

@@ -30,7 +30,7 @@ def place_of(text: str, at: int) -> str:
 
 @pytest.mark.parametrize("at", TYPED)
 def test_a_type_behind_a_dash_without_a_blank(at: int) -> None:
-    """In types, constants, predicates, functions, parameters and quantifiers: the place and what to write."""
+    """The error has the place and the correct spelling in every typed list."""
     assert parse_domain(DOMAIN).name == "d"
     text = DOMAIN[: at + 2] + DOMAIN[at + 3 :]
     word = text[at + 1 :].split(")")[0].split()[0]
@@ -67,7 +67,7 @@ def test_a_public_case() -> None:
     "place", ["(domain {})", "(:types {})", "(:constants {} - object)", "(:predicates ({}))"]
 )
 def test_a_name_that_begins_with_a_dash(place: str, word: str) -> None:
-    """It is refused as a name of a domain, type, constant and predicate."""
+    """A dashed name is rejected as a name of a domain, type, constant and predicate."""
     text = (
         f"(define (domain d) {place.format(word)})"
         if "domain" not in place
@@ -87,7 +87,7 @@ def test_a_negative_number_is_no_name(place: str) -> None:
 
 
 def test_dashes_within_names_and_negative_numbers_are_read() -> None:
-    """As ``pick-up``, ``?x-y`` and ``-1.5``; a dash may touch a parenthesis or the end of a line."""
+    """Names may contain dashes, and a dash may be next to a parenthesis or the end of a line."""
     text = """(define (domain d-e) (:requirements :typing :fluents) (:types a-b)
   (:predicates (on-top ?x-y -
 a-b)) (:functions (f))

@@ -1,4 +1,4 @@
-"""Durative actions: what they are read as, their schedules, and what is refused."""
+"""Durative actions: parsing, schedules and rejected inputs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def trucks(
     time: float = 5.0,
     metric: str = "(:metric minimize (total-time))",
 ) -> Problem:
-    """Return the task to bring packs from places to places, with a truck at ``a`` and one at ``b``."""
+    """Return a task that moves packs between places, with a truck at ``a`` and one at ``b``."""
     facts = " ".join(f"(on k{n} {start})" for n, (start, _) in enumerate(packs))
     goal = " ".join(f"(on k{n} {end})" for n, (_, end) in enumerate(packs))
     names = " ".join(f"k{n}" for n in range(len(packs)))
@@ -57,7 +57,7 @@ def trucks(
 
 
 def test_two_trucks_drive_at_once() -> None:
-    """The known answer: load, the longer road, unload; each truck by itself."""
+    """The known optimum: load, the longer road, unload, with each truck independent."""
     problem = trucks([("a", "b"), ("b", "a")])
     result = FastDownward().solve(problem)
     assert result.cost == 2 + 2 + 5 + 6 + 1 + 1
@@ -78,7 +78,7 @@ def test_two_trucks_drive_at_once() -> None:
 def test_schedules_are_valid_and_no_longer_than_one_after_the_other(
     packs: list[tuple[str, str]], data: st.DataObject
 ) -> None:
-    """They keep PDDL 2.1; with an action at another time they do so, or the checker says where they do not."""
+    """Schedules obey PDDL 2.1; a moved action is valid, or the checker reports the violation."""
     problem = trucks(packs)
     result = FastDownward().solve(problem)
     timed_actions = schedule(problem, result.steps)
@@ -104,7 +104,7 @@ def test_schedules_are_valid_and_no_longer_than_one_after_the_other(
 
 
 def test_facts_that_pass_are_known_to_the_checker_alone() -> None:
-    """A match burns once; mending needs its light: no actions one after the other, and yet a schedule."""
+    """A match burns once and mending needs its light: no sequence exists, but a schedule does."""
     text = "(define (problem p) (:domain cellar) (:init (unused)) (:goal (mended)))"
     problem = parse_problem(text, parse_domain(MATCH))
     assert FastDownward().solve(problem).status is TaskPlanStatus.UNSOLVABLE
@@ -126,7 +126,7 @@ def problem_step(name: str) -> GroundAction:
 
 
 def test_the_command_writes_a_schedule(tmp_path: Path) -> None:
-    """Lines as in temporal planning competitions; what has no plan without overlap is said to be so."""
+    """Lines have the format of competitions; a problem that needs overlap is reported as such."""
     for name, domain in (("trucks", TRUCKS), ("cellar", MATCH)):
         (tmp_path / f"{name}.pddl").write_text(domain)
     (tmp_path / "p.pddl").write_text(
@@ -204,14 +204,14 @@ def test_the_command_writes_a_schedule(tmp_path: Path) -> None:
     ],
 )
 def test_faults_are_named_with_their_place(old: str, new: str, message: str) -> None:
-    """What cannot be read says where and why."""
+    """An unsupported input is rejected with the place and the reason."""
     assert old in TRUCKS
     with pytest.raises(TaskError, match=message):
         parse_domain(TRUCKS.replace(old, new, 1), source="d")
 
 
 def test_durations_of_a_problem_are_at_least_zero() -> None:
-    """A value below zero is named where it stands; a computed one with the action; a metric of time needs durations."""
+    """A negative duration is reported at its place, and a metric of time needs durations."""
     with pytest.raises(TaskError, match=r"3:\d+: the duration \(time a b\) is below zero: -1"):
         trucks([("a", "b")], time=-1.0)
     computed = parse_domain(
@@ -226,7 +226,7 @@ def test_durations_of_a_problem_are_at_least_zero() -> None:
 
 
 def test_at_one_instant_all_see_the_state_before_it() -> None:
-    """What holds from the start of another may begin with it; what its start needs must hold before."""
+    """An action may begin with the start that achieves its invariant, but not its condition."""
     problem = parse_problem(
         "(define (problem p) (:domain cellar) (:init (unused)) (:goal (mended)))",
         parse_domain(MATCH),
@@ -248,7 +248,7 @@ def test_at_one_instant_all_see_the_state_before_it() -> None:
 
 @pytest.mark.parametrize("engine", ["tamer", "aries"])
 def test_engines_plan_in_time(engine: str, tmp_path: Path) -> None:
-    """They find what has to overlap, and are told what is forbidden; the schedule is checked, and is the same again."""
+    """Temporal planners find overlapping actions, and their schedules are valid and repeatable."""
     pytest.importorskip(f"up_{engine}")
     problem = parse_problem(
         "(define (problem p) (:domain cellar) (:init (unused)) (:goal (mended)))",
@@ -284,7 +284,7 @@ def test_engines_plan_in_time(engine: str, tmp_path: Path) -> None:
 
 
 def test_durations_go_to_unified_planning_and_back() -> None:
-    """Conditions and effects keep their times, the metric of time is the makespan, a range is its least."""
+    """Timed conditions and effects are kept, time becomes makespan, a range its lower bound."""
     pytest.importorskip("unified_planning")
     problem = trucks([("a", "c"), ("b", "a")])
     unknown = {Fact.of("time", a, b): 99.0 for a in "abc" for b in "abc"}

@@ -45,7 +45,7 @@ PROBLEMS = {name: load(name) for name in ("places", "rooms", "lamps", "oddities"
 
 @pytest.mark.parametrize("name", list(PROBLEMS))
 def test_formulas_are_worth_what_the_plain_model_says(name: str) -> None:
-    """A random formula in a random state has the value that running every quantifier over all objects gives."""
+    """A random formula has the same value as by enumeration of all quantified objects."""
     problem = PROBLEMS[name]
 
     @settings(max_examples=scaled_examples(0.5))
@@ -64,14 +64,14 @@ def test_formulas_are_worth_what_the_plain_model_says(name: str) -> None:
 @settings(max_examples=scaled_examples(0.3))
 @given(seed=st.integers(0, 10**6))
 def test_derived_facts_are_the_plain_fixpoint(seed: int) -> None:
-    """The axioms derive what trying all of them with all objects derives."""
+    """The axioms derive the same facts as the enumeration of all objects."""
     problem = PROBLEMS["rooms"]
     state = random_state(problem, Random(seed))
     assert problem.derive_facts(state).facts == plain_closure(problem, state) - state.facts
 
 
 def plain_successor(problem: Problem, state: State, step: GroundAction) -> State:
-    """Apply a step in the plainest way: collect additions and deletions over all objects, delete, then add."""
+    """Apply a step by the plain definition: collect effects over all objects, delete, then add."""
     schema, binding = problem.binding_of(step)
     facts = plain_closure(problem, state)
     added: set[Fact] = set()
@@ -101,7 +101,7 @@ def plain_successor(problem: Problem, state: State, step: GroundAction) -> State
 @settings(max_examples=scaled_examples(0.2))
 @given(seed=st.integers(0, 10**6))
 def test_actions_do_what_the_plain_model_does(name: str, seed: int) -> None:
-    """In a random state exactly the actions whose precondition holds apply, with the effects of the plain model."""
+    """Exactly the actions whose precondition holds apply, with the effects of the plain model."""
     problem, random = PROBLEMS[name], Random(seed)
     state = random_state(problem, random)
     facts = plain_closure(problem, state)
@@ -118,7 +118,7 @@ def test_actions_do_what_the_plain_model_does(name: str, seed: int) -> None:
 
 
 def test_an_atom_added_and_deleted_is_added() -> None:
-    """Deletions come before additions, whatever the order in which they are written."""
+    """Deletes are applied before adds, in any written order."""
     domain = parse_domain(
         "(define (domain d) (:predicates (p) (q)) (:action one :effect (and (p) (not (p))))"
         " (:action two :effect (and (not (p)) (when (q) (p)))))"
@@ -174,7 +174,7 @@ def test_quantified_variables_hide_outer_ones() -> None:
 
 
 def test_numeric_comparisons_use_the_given_values() -> None:
-    """Functions have the values of the problem; a comparison with an undefined one does not hold."""
+    """Functions have the values of the problem; a comparison with an undefined one is false."""
     problem = PROBLEMS["rooms"]
     for text, expected in (
         ("(> (distance hall study) (distance hall dock))", True),
@@ -189,7 +189,7 @@ def test_numeric_comparisons_use_the_given_values() -> None:
 
 
 def test_states_are_values() -> None:
-    """Equal facts make equal states with equal hashes; a state cannot be changed and survives pickling."""
+    """Equal facts make equal states with equal hashes; a state is immutable and can be pickled."""
     one = State([Fact.of("on", "a", "b"), Fact.of("clear", "a")])
     other = State([Fact.of("clear", "a"), Fact.of("on", "a", "b"), Fact.of("clear", "a")])
     assert one == other
@@ -201,7 +201,7 @@ def test_states_are_values() -> None:
 
 
 def test_difference_names_missing_and_unexpected_facts() -> None:
-    """The difference of what is expected and what is observed is sorted, and false when there is none."""
+    """The difference of expected and observed states is sorted, and false for equal states."""
     expected = State([Fact.of("on", "a", "b"), Fact.of("clear", "a")])
     observed = State([Fact.of("clear", "a"), Fact.of("held", "b")])
     difference = expected.difference(observed)

@@ -55,7 +55,7 @@ def test_a_problem_can_be_built() -> None:
     ],
 )
 def test_a_wrong_problem_cannot_be_built(changes: dict[str, object], reason: str) -> None:
-    """A problem that would not be consistent is refused when it is made."""
+    """An inconsistent problem is rejected on construction."""
     with pytest.raises(TaskError, match=reason):
         build(**changes)
 
@@ -86,7 +86,7 @@ def test_a_wrong_problem_cannot_be_built(changes: dict[str, object], reason: str
     ],
 )
 def test_a_wrong_domain_cannot_be_built(changes: dict[str, object], reason: str) -> None:
-    """A domain that would not be consistent is refused when it is made."""
+    """An inconsistent domain is rejected on construction."""
     with pytest.raises(TaskError, match=reason):
         replace(DOMAIN, **changes)
 
@@ -137,7 +137,7 @@ def test_facts_and_steps_are_written_as_pddl() -> None:
 
 
 def test_own_files_are_consistent_problems() -> None:
-    """The vocabulary of a problem knows constants and objects."""
+    """The vocabulary of a problem contains constants and objects."""
     problem = load("rooms")
     assert next(iter(problem.all_objects)) == "dock"
     assert set(problem.objects_of("place")) == {"dock", "kitchen", "study", "hall"}

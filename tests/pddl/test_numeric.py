@@ -1,4 +1,4 @@
-"""Numbers that actions change: read, written, executed, part of states, and refused by planners without them."""
+"""Numeric effects: reading, writing, execution, states, and planners without support."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_states_have_the_numbers_that_changed() -> None:
     ],
 )
 def test_plans_that_break_numbers_are_invalid(steps: list[GroundAction], message: str) -> None:
-    """A battery that is too low, a goal that is missed, a division by zero and a number that is not there."""
+    """Low batteries, missed goals, divisions by zero and undefined numbers fail a plan."""
     validation = validate_task_plan(task(), steps)
     assert not validation.is_valid
     with pytest.raises(AssertionError, match=message):

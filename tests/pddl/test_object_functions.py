@@ -1,4 +1,4 @@
-"""Functions whose values are objects: the same task as with a predicate, and refused where they are misused."""
+"""Object functions: equivalence to predicates, and rejected uses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def domain(old: str = "", new: str = "") -> Domain:
 
 
 def test_they_are_predicates_with_the_value_last() -> None:
-    """Facts, goals and effects are those of the predicate; a value takes the place of the one before."""
+    """Facts, goals and effects equal those of the predicate; a new value replaces the old one."""
     task = parse_problem(PROBLEM, domain())
     assert Fact.of("position", "a", "table") in task.init
     assert [function.name for function in task.domain.functions] == ["weight", "moves"]
@@ -181,7 +181,7 @@ ORIGINAL = """(define (domain linear) (:types place - object block - object) (:p
 
 
 def test_the_dialect_of_the_original_tmkit_is_read() -> None:
-    """Derived predicates need no declaration, values stand on either side, and what the world does is not chosen."""
+    """Derived predicates need no declaration, values may come first, events are not chosen."""
     task = parse_problem(
         """(define (problem swap) (:domain linear) (:objects a b - block p q r - place)
         (:init (= p (position a)) (= (position b) q)) (:goal (and (= q (position a)) (= p (position b)))))""",

@@ -1,4 +1,4 @@
-"""Reading PDDL: what is read is what was written, nothing flattened, nothing guessed."""
+"""PDDL parser: all structure is preserved, and nothing is guessed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from tmkit.pddl.parsing import grammar
 
 
 def test_a_domain_is_read_as_written() -> None:
-    """The domain with an untyped parameter beside typed ones gives these types, predicates, conditions and effects."""
+    """Types, predicates, conditions and effects of a domain with mixed typed lists are read."""
     domain = load_domain(DATA / "places" / "domain.pddl")
     assert (domain.name, domain.requirements) == ("places", (":typing",))
     assert domain.types == (Type("block", ("object",)), Type("place", ("object",)))
@@ -67,7 +67,7 @@ def test_a_domain_is_read_as_written() -> None:
 
 
 def test_a_problem_is_read_as_written() -> None:
-    """Objects keep their order and types, the initial state is a set of facts, the goal is a tree."""
+    """Objects keep their order and types, the initial state is a set, the goal is a tree."""
     problem = load("places")
     assert list(problem.objects) == ["a", "b", "c", "left", "middle", "right"]
     assert problem.objects["left"] == ("place",)
@@ -87,7 +87,7 @@ def test_everything_is_lower_case() -> None:
 
 
 def test_axioms_and_costs_are_read() -> None:
-    """Derived predicates become axioms, types left out in their heads are the declared ones, costs are kept."""
+    """Derived predicates become axioms with the declared types; costs are kept."""
     problem = load("rooms")
     domain = problem.domain
     assert [axiom.predicate for axiom in domain.axioms] == [
@@ -110,7 +110,7 @@ def test_axioms_and_costs_are_read() -> None:
 
 
 def test_conditional_and_quantified_trees_are_kept() -> None:
-    """Disjunctions, implications, quantifiers, conditional and universal effects keep their shape."""
+    """Disjunctions, implications, quantifiers and conditional effects keep their structure."""
     press = load("lamps").domain.action("press")
     lamp = (Parameter("?l", ("lamp",)),)
     assert press.precondition.parts[1] == Or(
@@ -143,12 +143,12 @@ def test_negative_goals_stay_negative() -> None:
 
 
 def test_negative_initial_facts_are_no_facts() -> None:
-    """``(not (lit l1))`` in the initial state says that the fact is not there."""
+    """``(not (lit l1))`` in the initial state is the absence of the fact."""
     assert Fact.of("lit", "l1") not in load("lamps").init
 
 
 def test_unusual_but_legal_text_is_read() -> None:
-    """Names that the grammar reserves, free order of sections, ``either``, odd characters and numbers are read."""
+    """Reserved names, free order of sections, ``either`` and odd characters are read."""
     problem = load("oddities")
     domain = problem.domain
     assert domain.name == "odd-1.2"
@@ -201,7 +201,7 @@ def test_numbers_may_be_names() -> None:
 
 @pytest.mark.parametrize("number", ["1e999", "-1e400", "9" * 400])
 def test_numbers_without_bound_are_refused(number: str) -> None:
-    """A number that is too large for the computer is refused where it stands."""
+    """A number that overflows is rejected at its place."""
     text = f"(define (problem p) (:domain rooms)\n(:init (= (total-cost) {number})) (:goal ()))"
     with pytest.raises(TaskError, match=r"^problem:2:24: this number is too large"):
         parse_problem(text, load("rooms").domain)
@@ -230,7 +230,7 @@ def test_goal_names_match_objects_in_any_case() -> None:
 
 
 def test_goal_names_that_differ_only_in_case_are_refused() -> None:
-    """Two objects that PDDL cannot tell apart are an error."""
+    """Two objects that PDDL does not distinguish are an error."""
     with pytest.raises(TaskError, match="'cup' and 'Cup' differ only in case"):
         parse_goal("(clear cup)", load("places").domain, objects={"cup": "block", "Cup": "block"})
 
@@ -245,7 +245,7 @@ def test_values_are_hashable_and_survive_pickling(name: str) -> None:
 
 
 def test_missing_file_names_the_nearest() -> None:
-    """A path that is not there is refused with the nearest file name."""
+    """A missing path is rejected with the nearest file name."""
     with pytest.raises(
         MissingFileError, match=r"no file .*domian\.pddl.*did you mean .*domain\.pddl"
     ):
@@ -253,7 +253,7 @@ def test_missing_file_names_the_nearest() -> None:
 
 
 def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
-    """Bytes that are not UTF-8 are refused, not guessed, at their line and column."""
+    """Bytes that are not UTF-8 are rejected at their line and column."""
     path = tmp_path / "domain.pddl"
     path.write_bytes("; ä\n(define ö".encode() + b"\xff\xfe")
     with pytest.raises(
@@ -264,7 +264,7 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
-    """A byte order mark before the text is left out, and does not move what is told of columns."""
+    """A byte order mark is dropped and does not shift columns."""
     path = tmp_path / "domain.pddl"
     path.write_text("(define (domain d))", encoding="utf-8-sig")
     assert load_domain(path).name == "d"
@@ -274,7 +274,7 @@ def test_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
 
 
 def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:
-    """Folders, pipes, devices, endless names and names with a zero character are refused without waiting."""
+    """Folders, pipes, devices, endless names and zero characters are rejected at once."""
     pipe = tmp_path / "pipe.pddl"
     os.mkfifo(pipe)
     for path in (tmp_path, pipe, Path("/dev/zero"), tmp_path / ("long" * 100)):
@@ -285,7 +285,7 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
-    """A file above the limit is refused with its size and the limit."""
+    """A file above the limit is rejected with its size and the limit."""
     path = tmp_path / "large.pddl"
     with path.open("wb") as file:
         file.truncate(10**9)
@@ -296,7 +296,7 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
 
 
 def test_empty_sections_and_conditions_are_read() -> None:
-    """Empty sections, ``()`` as condition, effect or goal, and an action without parameters are legal."""
+    """Empty sections, ``()`` in place of a formula, and actions without parameters are valid."""
     domain = parse_domain(
         "(define (domain d) (:requirements) (:types) (:constants) (:predicates) (:functions)"
         " (:action a :precondition () :effect ()) (:action b))"
@@ -308,7 +308,7 @@ def test_empty_sections_and_conditions_are_read() -> None:
 
 
 def test_ten_thousand_facts_and_values_are_read_as_a_few() -> None:
-    """Plain facts and values, of which there may be many, are read like those among others that need the grammar."""
+    """Many plain facts and values are read like those that need the grammar."""
     domain = parse_domain(
         "(define (domain d) (:types t) (:predicates (near ?a ?b - t)) (:functions (way ?a ?b - t)"
         " (total-cost)) (:action a))"
@@ -366,7 +366,7 @@ def _blocks_problem(count: int) -> str:
 
 
 def test_a_longer_file_asks_no_more_of_the_grammar(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The slow grammar judges each shape of a list once: ten times as many facts and goals take no more of it."""
+    """The grammar parses each shape once: a ten times longer file needs no more of it."""
     domain = load("places").domain
     run, handed_over = grammar._parse, [0]
 
@@ -386,7 +386,7 @@ def test_a_longer_file_asks_no_more_of_the_grammar(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("most", [1, 3, 4, 7])
 def test_what_stands_after_a_long_run_is_refused_in_its_place(most: int) -> None:
-    """Runs that are handed to the grammar shortened do not move the place of an error behind them."""
+    """Shortened runs do not shift the place of a later error."""
     run = "(clear b) " * most
     text = (
         f"(define (problem p) (:domain places) (:objects b - block)\n(:init)\n(:goal (and {run}\n"

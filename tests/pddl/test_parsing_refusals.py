@@ -1,4 +1,4 @@
-"""What is wrong is refused, with the file, the line, the column, a caret and the nearest valid name."""
+"""Invalid PDDL is rejected with file, line, column, a caret and the nearest valid name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def replaced(text: str, old: str, new: str) -> str:
 
 
 def refusal(text: str, *, problem: bool = False) -> TaskError:
-    """Return the error that reading the text gives."""
+    """Return the error of a text."""
     domain = load("places").domain
     with pytest.raises(TaskError) as caught:
         _ = (
@@ -168,7 +168,7 @@ DOMAIN_ERRORS = [
 def test_a_wrong_domain_is_refused_where_it_is_wrong(
     old: str, new: str, reason: str, line: int, word: str
 ) -> None:
-    """Each seeded error is refused at its line, with the caret under the word that is wrong."""
+    """Each seeded error is rejected at its line, with the caret under the wrong word."""
     error = refusal(replaced(DOMAIN, old, new))
     assert re.search(reason, str(error)), str(error)
     assert error.data["line"] == line, str(error)
@@ -195,7 +195,7 @@ FEATURES = [
 
 @pytest.mark.parametrize(("condition", "feature", "word"), FEATURES)
 def test_a_feature_that_is_lacking_is_named(condition: str, feature: str, word: str) -> None:
-    """Not only the word that the grammar stumbles on, and in the line of the feature."""
+    """An unsupported feature is reported by name, in its line."""
     error = refusal(replaced(DOMAIN, "(and (held ?x) (clear ?p))", condition))
     assert (feature in str(error), error.data["line"], caret_word(error)) == (True, 17, word), str(
         error
@@ -215,7 +215,7 @@ def test_a_feature_that_is_lacking_is_named(condition: str, feature: str, word: 
     ],
 )
 def test_a_section_that_is_lacking_is_named(section: str, feature: str) -> None:
-    """Whatever the requirements say of it, which are accepted as long as they are known."""
+    """Any known requirements are accepted."""
     text = replaced(
         DOMAIN, ":typing", ":typing :hierarchy :contingent :probabilistic-effects :time"
     )
@@ -278,7 +278,7 @@ PROBLEM_ERRORS = [
 def test_a_wrong_problem_is_refused_where_it_is_wrong(
     old: str, new: str, reason: str, line: int, word: str
 ) -> None:
-    """Each seeded error is refused at its line, with the caret under the word that is wrong."""
+    """Each seeded error is rejected at its line, with the caret under the wrong word."""
     error = refusal(replaced(PROBLEM, old, new), problem=True)
     assert re.search(reason, str(error)), str(error)
     assert error.data["line"] == line, str(error)
@@ -286,7 +286,7 @@ def test_a_wrong_problem_is_refused_where_it_is_wrong(
 
 
 def chain_of_types(count: int) -> str:
-    """Return a domain of types that stand above each other."""
+    """Return a domain with a chain of subtypes."""
     types = " ".join(f"t{i} - t{i + 1}" for i in range(count))
     return (
         f"(define (domain d) (:types {types}) (:predicates (p ?x - t{count - 1})) (:action a"
@@ -295,14 +295,14 @@ def chain_of_types(count: int) -> str:
 
 
 def test_types_that_stand_too_deep_are_refused() -> None:
-    """A chain of some hundred types is read, one of thousands is refused with the limit, and at once."""
+    """A chain of a few hundred types is read; one of thousands is rejected at once."""
     assert len(parse_domain(chain_of_types(MAX_TYPE_DEPTH - 1)).types) == MAX_TYPE_DEPTH
     error = refusal(chain_of_types(5000))
     assert f"more than {MAX_TYPE_DEPTH} types above each other" in str(error)
 
 
 def test_a_long_circle_of_types_is_refused_at_its_first_type() -> None:
-    """A circle is found however long it is; types below it are not blamed."""
+    """A cycle of any length is found; types below it are not reported."""
     types = " ".join(f"t{i} - t{(i + 1) % 5000}" for i in range(5000))
     error = refusal(f"(define (domain d) (:types below - t7 {types}))")
     assert "type 't0' is above itself" in str(error)
@@ -335,7 +335,7 @@ AXIOM_ERRORS = [
 
 @pytest.mark.parametrize(("old", "new", "reason"), AXIOM_ERRORS)
 def test_wrong_axioms_and_costs_are_refused(old: str, new: str, reason: str | None) -> None:
-    """A derived predicate may depend on itself but not on its negation, and may not be changed by an action."""
+    """A derived predicate must not depend on its negation or be changed by an action."""
     text = replaced(ROOMS, old, new)
     if reason is None:
         assert parse_domain(text).axioms
@@ -344,7 +344,7 @@ def test_wrong_axioms_and_costs_are_refused(old: str, new: str, reason: str | No
 
 
 def test_stating_a_derived_fact_is_refused() -> None:
-    """What follows from axioms cannot be stated in the initial state."""
+    """A derived fact in the initial state is rejected."""
     text = (DATA / "rooms" / "problem.pddl").read_text()
     with pytest.raises(TaskError, match=r":4:11: predicate 'passage' is derived"):
         parse_problem(
@@ -372,7 +372,7 @@ def test_an_object_that_is_a_constant_is_refused() -> None:
     ],
 )
 def test_text_that_is_no_domain_is_refused(text: str, reason: str) -> None:
-    """Text before, after or instead of the definition is refused."""
+    """Text before, after or instead of the definition is rejected."""
     assert re.search(reason, str(refusal(text)))
 
 
@@ -409,7 +409,7 @@ def test_a_wrong_goal_is_refused(goal: str, reason: str) -> None:
 
 
 def test_the_caret_stands_under_the_word_behind_tabs() -> None:
-    """Tabs before the word are repeated before the caret, so that it stands under the word in any editor."""
+    """Tabs before the word are repeated before the caret, which aligns them in any editor."""
     error = refusal(
         replaced(
             DOMAIN,
@@ -422,14 +422,14 @@ def test_the_caret_stands_under_the_word_behind_tabs() -> None:
 
 
 def test_lines_are_counted_for_every_line_ending() -> None:
-    """Windows and old Macintosh line endings count as one line each."""
+    """Each Windows or old Macintosh line ending is a single line break."""
     for ending in ("\r\n", "\r"):
         error = refusal(replaced(DOMAIN, "(:action lower", "(:action lift").replace("\n", ending))
         assert (error.data["line"], error.data["column"]) == (15, 12)
 
 
 def pieces(text: str) -> list[str]:
-    """Return the words, parentheses and blanks of which a text consists."""
+    """Return the words, parentheses and blanks of a text."""
     return re.findall(r"[()]|\s+|[^\s()]+", text)
 
 
@@ -438,7 +438,7 @@ def pieces(text: str) -> list[str]:
 def test_garbled_text_is_read_or_refused_but_never_breaks(
     data: st.DataObject, name: str, part: str
 ) -> None:
-    """Text with words left out, doubled or exchanged is read, or refused with a place inside the text."""
+    """Text with dropped, repeated or swapped words is read, or rejected at a place inside it."""
     words = pieces((DATA / name / f"{part}.pddl").read_text())
     domain = load(name).domain
     for _ in range(data.draw(st.integers(1, 3))):

@@ -1,4 +1,4 @@
-"""Preferences of goals: what they are read as, what the cheapest plans keep of them, and what is refused."""
+"""Preferences of goals: compilation, cheapest plans and rejected inputs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_what_the_metric_omits_is_worth_nothing() -> None:
 @settings(max_examples=scaled_examples(0.05), deadline=None)
 @given(st.lists(st.integers(0, 6), min_size=3, max_size=3), st.integers(0, 2))
 def test_the_cheapest_plan_keeps_what_is_worth_its_price(prices: list[int], wanted: int) -> None:
-    """The cost of the best plan is the least over all choices of what to buy."""
+    """The cost of the best plan is the minimum over all sets of purchases."""
     terms = " ".join(f"(* {price} (is-violated p{n}))" for n, price in enumerate(prices))
     soft = " ".join(f"(preference p{n} (have {item}))" for n, item in enumerate("abc"))
     hard = " ".join(f"(have {item})" for item in "abc"[:wanted])
@@ -57,7 +57,7 @@ def test_the_cheapest_plan_keeps_what_is_worth_its_price(prices: list[int], want
 
 
 def test_each_object_is_forgone_by_itself() -> None:
-    """A preference in forall has a price for each object; a name that is used twice has both prices."""
+    """A preference in forall has a price for each object; prices of a repeated name add up."""
     metric = "(:metric minimize (+ (* 2 (is-violated all)) (total-cost)))"
     each = FastDownward.optimal().solve(
         shop("(forall (?x - item) (preference all (have ?x)))", metric)
@@ -112,13 +112,13 @@ def test_each_object_is_forgone_by_itself() -> None:
     ],
 )
 def test_faults_are_named_with_their_place(goal: str, metric: str, message: str) -> None:
-    """What cannot be read says where and why."""
+    """An invalid preference is rejected with the place and the reason."""
     with pytest.raises(TaskError, match=message):
         shop(goal, f"(:metric minimize {metric})" if metric else "")
 
 
 def test_a_task_with_motions_has_none(tmp_path: Path) -> None:
-    """A problem file of a scene is refused by name."""
+    """A problem file with preferences for a scene is rejected by name."""
     path = tmp_path / "soft.pddl"
     path.write_text(
         "(define (problem p) (:domain blocks) (:init) (:goal (preference p1 (on a b)))"

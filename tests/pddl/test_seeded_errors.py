@@ -1,4 +1,4 @@
-"""Ten kinds of error are seeded into every domain and problem of ours, at random places; each is refused in its place.
+"""Ten kinds of errors at random places of all domains and problems are rejected there.
 
 The places are found by a reader of nested lists of this module's own, which shares nothing with the
 parser's: the text of a word, where it stands, and which words are atoms, variables, types and
@@ -46,13 +46,13 @@ class Word:
 
     @property
     def end(self) -> int:
-        """Where the next character stands."""
+        """Offset of the next character."""
         return self.begin + len(self.text)
 
 
 @dataclass
 class Node:
-    """A list, where it stands, and what is in it."""
+    """A list with its place and its parts."""
 
     begin: int
     end: int = 0
@@ -100,7 +100,7 @@ def types_in(parts: list[Word | Node]) -> Iterator[Word]:
 
 @dataclass
 class Uses:
-    """What of interest a text holds.
+    """Content of a text.
 
     Attributes:
         text: the text.
@@ -135,7 +135,7 @@ class Uses:
 
 
 def uses(text: str, domain: Domain, words: Vocabulary) -> Uses:
-    """Return what of interest a domain or problem holds."""
+    """Return the content of a domain or problem."""
     found = Uses(text, domain, words, sections=nested(text).nodes[1:])
     for section in found.sections:
         match section.head:
@@ -165,7 +165,7 @@ def uses(text: str, domain: Domain, words: Vocabulary) -> Uses:
 
 @dataclass(frozen=True)
 class Seeded:
-    """A text with an error: where it must be told, first and last offset, and in what words."""
+    """Text with an error: first and last offset of the report, and its message."""
 
     text: str
     first: int
@@ -188,12 +188,12 @@ def misspelt(word: str, random: Random) -> str:
 
 
 def at_word(uses: Uses, word: Word, new: str, reason: str) -> Seeded:
-    """Return the text with another word, which is told at its begin."""
+    """Return the text with a replaced word, whose begin is the expected place."""
     return Seeded(put(uses.text, word.begin, word.end, new), word.begin, word.begin, reason)
 
 
 def missing_parenthesis(uses: Uses, random: Random) -> Seeded:
-    """A closing parenthesis is left out: told between the begin of its section and that of the next one."""
+    """Drop a closing parenthesis, expected from the begin of its section to the next one."""
     section = random.choice(uses.sections)
     ends = [section.end - 1]
     pending = [section]
@@ -211,7 +211,7 @@ def missing_parenthesis(uses: Uses, random: Random) -> Seeded:
 
 
 def missing_opening(uses: Uses, random: Random) -> Seeded:
-    """An opening parenthesis is left out: told in the definition, or where the end comes too early."""
+    """Drop an opening parenthesis, expected in the definition or at its early end."""
     section = random.choice(uses.sections)
     pending, begins = [section], []
     while pending:
@@ -228,7 +228,7 @@ def missing_opening(uses: Uses, random: Random) -> Seeded:
 
 
 def unknown_predicate(uses: Uses, random: Random) -> Seeded:
-    """A predicate is misspelt: told there, with the nearest name."""
+    """Misspell a predicate, expected there with the nearest name."""
     node, _, _ = random.choice(uses.atoms)
     new = misspelt(node.words[0].text, random)
     return at_word(
@@ -237,7 +237,7 @@ def unknown_predicate(uses: Uses, random: Random) -> Seeded:
 
 
 def wrong_arity(uses: Uses, random: Random) -> Seeded | None:
-    """An argument too many, told there; or one too few, told within the atom."""
+    """Add an argument, expected there, or drop one, expected in the atom."""
     node, _, _ = random.choice(uses.atoms)
     count = len(node.words) - 1
     plural = "" if count == 1 else "s"
@@ -259,7 +259,7 @@ def wrong_arity(uses: Uses, random: Random) -> Seeded | None:
 
 
 def undeclared_variable(uses: Uses, random: Random) -> Seeded | None:
-    """A variable that nothing declares: told there."""
+    """Use an undeclared variable, expected there."""
     node, _, _ = random.choice(uses.atoms)
     if len(node.words) < 2:
         return None
@@ -272,7 +272,7 @@ def undeclared_variable(uses: Uses, random: Random) -> Seeded | None:
 
 
 def unknown_type(uses: Uses, random: Random) -> Seeded | None:
-    """A type is misspelt: told there, with the nearest name."""
+    """Misspell a type, expected there with the nearest name."""
     if not uses.types:
         return None
     word = random.choice(uses.types)
@@ -284,7 +284,7 @@ def unknown_type(uses: Uses, random: Random) -> Seeded | None:
 
 
 def ill_typed_object(uses: Uses, random: Random) -> Seeded | None:
-    """An argument of a type that does not fit: told there. Objects, or parameters and constants."""
+    """Use an argument of a wrong type, expected there: object, parameter or constant."""
     node, bound, place = random.choice(uses.atoms)
     words = uses.words
     predicate = words.predicates[node.head]
@@ -311,7 +311,7 @@ def ill_typed_object(uses: Uses, random: Random) -> Seeded | None:
 
 
 def wrong_domain(uses: Uses, random: Random) -> Seeded | None:
-    """A problem of another domain: told at its name, with the name that is wanted."""
+    """Name another domain in a problem, expected there with the correct name."""
     (section,) = [section for section in uses.sections if section.head == ":domain"] or [None]
     if section is None:
         return None
@@ -323,7 +323,7 @@ def wrong_domain(uses: Uses, random: Random) -> Seeded | None:
 
 
 def duplicate_action(uses: Uses, random: Random) -> Seeded | None:
-    """An action once more, word for word: told at the second name."""
+    """Repeat an action, expected at the second name."""
     actions = [section for section in uses.sections if section.head == ":action"]
     if not actions:
         return None
@@ -340,7 +340,7 @@ def duplicate_action(uses: Uses, random: Random) -> Seeded | None:
 
 
 def unknown_requirement(uses: Uses, random: Random) -> Seeded:
-    """A requirement that is none: told there, with the nearest one."""
+    """Add an unknown requirement, expected there with the nearest one."""
     sections = [section for section in uses.sections if section.head == ":requirements"]
     reason = "unknown requirement '.*'; did you mean ':"
     if sections:
@@ -353,7 +353,7 @@ def unknown_requirement(uses: Uses, random: Random) -> Seeded:
 
 
 def stray_text(uses: Uses, random: Random) -> Seeded:
-    """Something after the end: told there."""
+    """Append text after the end, expected there."""
     stray = random.choice(
         ["more", ")", "(:action more)", "(define (domain more))", ":goal", "?x", "-", "5", "()"]
     )
@@ -386,7 +386,7 @@ def place_of(text: str, offset: int) -> tuple[int, int]:
 
 
 def prove_refused(seeded: Seeded, read: Callable[[str], object]) -> None:
-    """Prove that a text is refused in its place, with the line and a caret under the column."""
+    """Check that a text is rejected at its place, with the line and a caret under the column."""
     with pytest.raises(TaskError) as caught:
         read(seeded.text)
     message, line, column = (
@@ -415,7 +415,7 @@ def seeds(path: Path, seeder: Seeder) -> Random:
 def prove_all_refused(
     path: Path, seeder: Seeder, found: Uses, read: Callable[[str], object]
 ) -> None:
-    """Seed an error at several places of a file and prove each refused."""
+    """Seed an error at several places of a file, and check that each is rejected."""
     random, done = seeds(path, seeder), 0
     for _ in range(20 * PLACES_A_KIND):
         if done < PLACES_A_KIND and (seeded := seeder(found, random)) is not None:
@@ -433,7 +433,7 @@ def kinds(*left_out: Seeder) -> list[Seeder]:
 @pytest.mark.parametrize("path", DOMAINS, ids=lambda path: str(path.parent.name))
 @pytest.mark.parametrize("seeder", kinds(wrong_domain), ids=lambda seeder: str(seeder.__name__))
 def test_an_error_in_a_domain_is_refused_in_its_place(path: Path, seeder: Seeder) -> None:
-    """Each kind of error, wherever it is seeded, is told with file, line, column, caret and the nearest name."""
+    """Each kind of error is reported with file, line, column, caret and the nearest name."""
     text, domain = path.read_text(encoding="utf-8"), load_domain(path)
     found = uses(text, domain, domain.vocabulary)
     prove_all_refused(path, seeder, found, lambda text: parse_domain(text, source="task.pddl"))
@@ -442,7 +442,7 @@ def test_an_error_in_a_domain_is_refused_in_its_place(path: Path, seeder: Seeder
 @pytest.mark.parametrize("path", PROBLEMS, ids=lambda path: str(path.parent.name))
 @pytest.mark.parametrize("seeder", kinds(duplicate_action), ids=lambda seeder: str(seeder.__name__))
 def test_an_error_in_a_problem_is_refused_in_its_place(path: Path, seeder: Seeder) -> None:
-    """Each kind of error, wherever it is seeded, is told with file, line, column, caret and the nearest name."""
+    """Each kind of error is reported with file, line, column, caret and the nearest name."""
     domain = load_domain(path.with_name("domain.pddl"))
     text = path.read_text(encoding="utf-8")
     found = uses(text, domain, parse_problem(text, domain).vocabulary)

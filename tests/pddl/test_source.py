@@ -12,7 +12,7 @@ from tmkit.pddl.parsing.source import MAX_DEPTH, MAX_WORD_LENGTH, Group, Source,
 
 
 def refusal(text: str) -> tuple[str, int, int]:
-    """Return the reason of the refusal of a text, and its line and column."""
+    """Return the reason, the line and the column of the error of a text."""
     with pytest.raises(TaskError) as caught:
         Source("t", text).groups()
     place = re.match(r"t:(\d+):(\d+): (.*)", str(caught.value).split("\n")[0])
@@ -21,7 +21,7 @@ def refusal(text: str) -> tuple[str, int, int]:
 
 
 def section(body: str) -> str:
-    """Return a definition with a section of two lines, the first of which is given, and one that follows."""
+    """Return a definition with a section whose first line is given, and another section."""
     return f"(define (domain d)\n(:action a :precondition {body}\n:effect (q)) (:end))"
 
 
@@ -89,7 +89,7 @@ def test_groups_hold_all_tokens_in_their_places(tree: object) -> None:
     ],
 )
 def test_a_list_that_may_hold_lists_is_not_closed_before_the_keyword(head: str) -> None:
-    """The list that stays open before ``:effect`` is reported, not a complete one in another section."""
+    """The unclosed list before ``:effect`` is reported, not a complete one elsewhere."""
     expected = ("this parenthesis is not closed before ':effect' in line 3", 2, 26)
     for text in (
         section(f"({head} (clear a) (clear b)"),
@@ -146,12 +146,12 @@ def test_a_section_that_is_closed_too_early(key: str) -> None:
     ],
 )
 def test_what_is_no_nested_list_is_refused(text: str, reason: str, column: int) -> None:
-    """Parentheses without a partner, stray words and what exceeds the limits are refused at their place."""
+    """Unbalanced parentheses, stray words and words above the limits are rejected."""
     assert refusal(text) == (reason, 1, column)
 
 
 def test_what_the_limits_allow_is_read() -> None:
-    """The deepest list, the longest word, words next to a variable and negative numbers are read."""
+    """The deepest list, the longest word and negative numbers are read."""
     word = "É" + "b" * (MAX_WORD_LENGTH - 1)
     (group,) = Source("t", "(" * MAX_DEPTH + word + ")" * MAX_DEPTH).groups()
     assert [token.text for token in words_of(group)][MAX_DEPTH] == word.lower()

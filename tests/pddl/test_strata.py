@@ -44,7 +44,7 @@ def has_negative_circle(axioms: list[Axiom]) -> bool:
 
 @pytest.mark.parametrize("seed", range(200))
 def test_negative_cycles_are_found_and_levels_respect_negation(seed: int) -> None:
-    """Random axioms have a negative cycle exactly when the plain model says so; otherwise levels rise as they must."""
+    """Negative cycles and levels of random axioms equal those of the plain model."""
     random = Random(seed)
     names = "abcdef"[: random.randint(1, 6)]
     axioms = [
@@ -66,7 +66,7 @@ def test_negative_cycles_are_found_and_levels_respect_negation(seed: int) -> Non
 
 
 def test_a_long_chain_of_axioms_is_ordered_at_once() -> None:
-    """Twenty thousand predicates, each the negation of the one before, need neither recursion nor many rounds."""
+    """A chain of 20,000 negations needs neither recursion nor many iterations."""
     count = 20_000
     axioms = [axiom(f"p{i}", f"-p{i + 1}") for i in range(count)]
     assert axiom_levels(axioms)["p0"] == count - 1

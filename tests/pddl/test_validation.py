@@ -58,7 +58,7 @@ def test_the_first_failing_step_is_named_with_its_literals() -> None:
 
 
 def test_negative_literals_are_told_in_words() -> None:
-    """A fact that must not hold but does is told as such."""
+    """A negated condition that fails is reported as such."""
     validation = validate_task_plan(load("rooms"), [GroundAction("unlock", ("d1", "dock", "hall"))])
     assert validation.failures == (Not(Atom("open", ("d1",))),)
     assert "(open d1) holds, but must not" in validation.message
@@ -104,7 +104,7 @@ def test_costs_are_added() -> None:
 @settings(max_examples=scaled_examples(0.3))
 @given(seed=st.integers(0, 10**6), name=st.sampled_from(["places", "rooms", "lamps", "gripper"]))
 def test_validation_agrees_with_applying_steps(seed: int, name: str) -> None:
-    """Executing random steps gives the states that applying them one by one gives, and stops where that fails."""
+    """The validation of random steps equals their application one by one."""
     problem, random = PROBLEMS[name], Random(seed)
     steps: list[GroundAction] = []
     states: list[State] = [problem.init]
@@ -126,5 +126,5 @@ def test_validation_agrees_with_applying_steps(seed: int, name: str) -> None:
 
 
 def test_facts_added_by_a_plan_are_in_the_last_state() -> None:
-    """The last state of a valid plan holds what its last action added."""
+    """The last state of a valid plan contains the facts that its last action adds."""
     assert Fact.of("on", "a", "b") in validate_task_plan(load("places"), SWAP).final_state

@@ -34,12 +34,12 @@ def check_round_trip(problem: Problem) -> None:
 
 @pytest.mark.parametrize("name", [*NAMES, *(f"features/{name}" for name in FEATURES)])
 def test_own_files_survive_the_round_trip(name: str) -> None:
-    """Reading what was written of our own problems gives equal problems."""
+    """Reading the text of built-in problems gives equal problems."""
     check_round_trip(load(name))
 
 
 def test_samples_survive_the_round_trip() -> None:
-    """Reading what was written of the published samples gives equal problems."""
+    """Reading the text of published samples gives equal problems."""
     for domain_path, problem_path in samples():
         check_round_trip(load_problem(problem_path, load_domain(domain_path)))
 

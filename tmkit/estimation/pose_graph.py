@@ -448,9 +448,7 @@ def solution_from_gtsam(
         )
     keys = list(range(len(graph.frames)))
     joint = gtsam.Marginals(factors, values).jointMarginalCovariance(gtsam.KeyVector(keys))
-    covariance = np.block(
-        [[swap_linear_angular(joint.gtsam_pose(a, b)) for b in keys] for a in keys]
-    )
+    covariance = np.block([[swap_linear_angular(joint.at(a, b)) for b in keys] for a in keys])
     poses = tuple(Pose.from_matrix(values.atPose3(k).matrix()) for k in keys)
     symmetric = 0.5 * (covariance + covariance.T)
     return PoseGraphSolution(
