@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tmkit.motion.regions import convex
-from tmkit.motion.regions.polygons import ConvexPolygon, crossings, fitting
+from tmkit.motion.regions.polygons import ConvexPolygon, crossings
 
 shapely = pytest.importorskip("shapely")
 
@@ -103,9 +103,9 @@ def test_common_parts_equal_those_of_geos(
     first: np.ndarray, second: np.ndarray, size: float, angle: float
 ) -> None:
     """The part that two polygons have in common has GEOS's area and lies where GEOS's does."""
-    a, b = ConvexPolygon.around(first * size), ConvexPolygon.around(second * size).turned(angle)
+    a, b = ConvexPolygon.around(first * size), ConvexPolygon.around(second * size).rotate(angle)
     expected = geometry(a).intersection(geometry(b), grid_size=1e-10 * max(1.0, size))
-    found = a.clipped(b)
+    found = a.intersection(b)
     slack = NEAR * max(1.0, size)
     if found is None:
         assert expected.area <= slack * 4.0 * size
@@ -118,7 +118,7 @@ def test_common_parts_equal_those_of_geos(
 @given(clouds, clouds, turns)
 def test_crossings_equal_those_of_geos(first: np.ndarray, second: np.ndarray, angle: float) -> None:
     """Every crossing lies on both outlines, and wherever outlines of GEOS meet is one."""
-    a, b = ConvexPolygon.around(first), ConvexPolygon.around(second).turned(angle)
+    a, b = ConvexPolygon.around(first), ConvexPolygon.around(second).rotate(angle)
     found = shapely.points(crossings(a, b))
     assert np.all(shapely.distance(found, outline(a)) < NEAR)
     assert np.all(shapely.distance(found, outline(b)) < NEAR)
@@ -133,15 +133,17 @@ def test_crossings_equal_those_of_geos(first: np.ndarray, second: np.ndarray, an
 @given(clouds, clouds, turns)
 def test_room_equals_that_of_geos(first: np.ndarray, second: np.ndarray, angle: float) -> None:
     """The positions of a footprint in an area are the common part of the areas moved against its corners."""
-    area, footprint = ConvexPolygon.around(first), ConvexPolygon.around(second * 0.3).turned(angle)
-    moved = [geometry(area.moved(-corner)) for corner in footprint.vertices]
+    area, footprint = ConvexPolygon.around(first), ConvexPolygon.around(second * 0.3).rotate(angle)
+    moved = [geometry(area.translate(-corner)) for corner in footprint.vertices]
     expected = reduce(lambda a, b: a.intersection(b, grid_size=1e-10).convex_hull, moved)
-    found = fitting(area, footprint)
+    found = containment_positions(area, footprint)
     if found is None:
         assert expected.area < NEAR
         return
     assert found.area == pytest.approx(expected.area, abs=NEAR * 8.0)
-    assert all(area.holds(footprint.moved(corner), tolerance=NEAR) for corner in found.vertices)
+    assert all(
+        area.contains(footprint.translate(corner), tolerance=NEAR) for corner in found.vertices
+    )
 
 
 @given(clouds, turns, st.floats(-5.0, 5.0))
@@ -149,9 +151,9 @@ def test_what_fits_exactly_keeps_a_place_at_every_angle(
     points: np.ndarray, angle: float, shift: float
 ) -> None:
     """An area holds its own outline at the origin, turned and moved by whatever angle and way."""
-    footprint = ConvexPolygon.around(points).turned(angle)
-    area = footprint.moved([shift, -shift])
-    found = fitting(area, footprint)
+    footprint = ConvexPolygon.around(points).rotate(angle)
+    area = footprint.translate([shift, -shift])
+    found = containment_positions(area, footprint)
     assert found is not None
     assert np.min(np.linalg.norm(found.vertices - [shift, -shift], axis=1)) < 1e-6
 

@@ -13,11 +13,11 @@ from support.polygons import separation
 from tmkit.errors import ShapeError
 from tmkit.motion.regions.polygons import (
     ConvexPolygon,
-    blocking,
-    circle_around,
-    circle_within,
+    collision_positions,
+    containment_positions,
     crossings,
-    fitting,
+    inner_circle,
+    outer_circle,
 )
 
 SQUARE = ConvexPolygon.rectangle([0.0, 0.0], [1.0, 1.0])
@@ -50,9 +50,9 @@ def test_the_sum_is_the_hull_of_all_sums(first: np.ndarray, second: np.ndarray) 
     """The Minkowski sum by sorted edges equals the hull of all sums of corners."""
     a, b = polygon(first), polygon(second)
     slow = ConvexPolygon.around(a.vertices[:, None] + b.vertices[None])
-    fast = a.widened(b)
-    assert fast.holds(slow, tolerance=1e-7)
-    assert slow.holds(fast, tolerance=1e-7)
+    fast = a.minkowski_sum(b)
+    assert fast.contains(slow, tolerance=1e-7)
+    assert slow.contains(fast, tolerance=1e-7)
 
 
 @given(clouds, clouds, st.floats(0.0, 1.0), st.floats(0.0, 1.0))
@@ -63,13 +63,15 @@ def test_fitting_positions_are_those_that_fit(
     area, footprint = polygon(first), ConvexPolygon(polygon(second).vertices * 0.3)
     low, high = area.vertices.min(axis=0), area.vertices.max(axis=0)
     position = low + np.array([u, v]) * (high - low)
-    fit = fitting(area, footprint)
-    lies = area.holds(footprint.moved(position))
+    fit = containment_positions(area, footprint)
+    lies = area.contains(footprint.translate(position))
     depth = -1.0 if fit is None else float(fit.depth(position)[0])
     assume(abs(depth) > 1e-7)
     assert lies == (depth > 0.0)
     if fit is not None:
-        assert all(area.holds(footprint.moved(corner), tolerance=1e-7) for corner in fit.vertices)
+        assert all(
+            area.contains(footprint.translate(corner), tolerance=1e-7) for corner in fit.vertices
+        )
 
 
 @given(clouds, clouds, arrays(float, 2, elements=st.floats(-3.0, 3.0)), st.sampled_from([0.0, 0.1]))
@@ -78,8 +80,8 @@ def test_blocked_positions_are_those_that_come_too_near(
 ) -> None:
     """Outside the blocked positions the two keep the spacing, and inside they are nearer than 1.09 of it."""
     obstacle, footprint = polygon(first), polygon(second)
-    depth = float(blocking(obstacle, footprint, spacing=spacing).depth(position)[0])
-    gap = _distance(obstacle, footprint.moved(position))
+    depth = float(collision_positions(obstacle, footprint, spacing=spacing).depth(position)[0])
+    gap = _distance(obstacle, footprint.translate(position))
     if depth < -1e-7:
         assert gap >= spacing - 1e-7
     if depth > 1e-7:
@@ -105,14 +107,14 @@ def _distance(a: ConvexPolygon, b: ConvexPolygon) -> float:
 def test_the_common_part_lies_in_both(first: np.ndarray, second: np.ndarray) -> None:
     """What two polygons have in common is in both, and no point of both is outside it."""
     a, b = polygon(first), polygon(second)
-    common = a.clipped(b)
+    common = a.intersection(b)
     grid = np.array(np.meshgrid(np.linspace(-1, 1, 9), np.linspace(-1, 1, 9))).reshape(2, -1).T
     in_both = np.minimum(a.depth(grid), b.depth(grid)) > 1e-7
     if common is None:
         assert not np.any(np.minimum(a.depth(grid), b.depth(grid)) > 1e-3)
         return
-    assert a.holds(common, tolerance=1e-7)
-    assert b.holds(common, tolerance=1e-7)
+    assert a.contains(common, tolerance=1e-7)
+    assert b.contains(common, tolerance=1e-7)
     assert np.all(common.depth(grid[in_both]) >= -1e-7)
 
 
@@ -121,8 +123,8 @@ def test_known_numbers() -> None:
     assert SQUARE.area == 1.0
     np.testing.assert_allclose(SQUARE.centroid, [0.5, 0.5])
     np.testing.assert_allclose(SQUARE.depth([[0.5, 0.5], [0.1, 0.5], [1.2, 0.5]]), [0.5, 0.1, -0.2])
-    assert separation(SQUARE, SQUARE.moved([1.25, 0.0])) == pytest.approx(0.25)
-    assert separation(SQUARE, SQUARE.moved([0.9, 0.0])) == pytest.approx(-0.1)
+    assert separation(SQUARE, SQUARE.translate([1.25, 0.0])) == pytest.approx(0.25)
+    assert separation(SQUARE, SQUARE.translate([0.9, 0.0])) == pytest.approx(-0.1)
     hull = ConvexPolygon.around([[0, 0], [2, 0], [2, 1], [1, 1], [1, 2], [0, 2], [0, 1]])
     assert len(hull.vertices) == 5
     assert hull.area == pytest.approx(3.5)
@@ -130,23 +132,23 @@ def test_known_numbers() -> None:
 
 def test_what_just_fits_has_a_line_or_a_point_of_positions() -> None:
     """A footprint as wide as the area may slide along it; one as large as the area has one place."""
-    slide = fitting(SQUARE, ConvexPolygon.rectangle([-0.5, -0.25], [0.5, 0.25]))
+    slide = containment_positions(SQUARE, ConvexPolygon.rectangle([-0.5, -0.25], [0.5, 0.25]))
     assert slide is not None
     np.testing.assert_allclose(slide.vertices, [[0.5, 0.25], [0.5, 0.75]], atol=1e-9)
-    alone = fitting(SQUARE, ConvexPolygon.rectangle([-0.5, -0.5], [0.5, 0.5]))
+    alone = containment_positions(SQUARE, ConvexPolygon.rectangle([-0.5, -0.5], [0.5, 0.5]))
     assert alone is not None
     np.testing.assert_allclose(alone.vertices, [[0.5, 0.5]], atol=1e-9)
-    assert fitting(SQUARE, ConvexPolygon.rectangle([-0.5, -0.5], [0.51, 0.5])) is None
+    assert containment_positions(SQUARE, ConvexPolygon.rectangle([-0.5, -0.5], [0.51, 0.5])) is None
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e5, 1e9])
 def test_sizes_far_from_a_metre_are_no_matter(size: float) -> None:
     """Millimetres and a million kilometres have the same common part and the same room, in their own measure."""
-    square = ConvexPolygon.rectangle([0.0, 0.0], [size, size]).turned(0.3)
-    other = square.moved([size / 2, size / 3])
+    square = ConvexPolygon.rectangle([0.0, 0.0], [size, size]).rotate(0.3)
+    other = square.translate([size / 2, size / 3])
     common, room = (
-        square.clipped(other),
-        fitting(square, ConvexPolygon.rectangle([-size / 8] * 2, [size / 8] * 2)),
+        square.intersection(other),
+        containment_positions(square, ConvexPolygon.rectangle([-size / 8] * 2, [size / 8] * 2)),
     )
     assert common is not None
     assert room is not None
@@ -162,11 +164,11 @@ def test_thin_polygons_cross_and_fit() -> None:
         ConvexPolygon.around([0.5, 0.0]),
     )
     np.testing.assert_allclose(
-        crossings(SQUARE, segment.moved([0.5, 0.5])), [[1.0, 0.5]], atol=1e-9
+        crossings(SQUARE, segment.translate([0.5, 0.5])), [[1.0, 0.5]], atol=1e-9
     )
     np.testing.assert_allclose(crossings(SQUARE, point), [[0.5, 0.0]], atol=1e-9)
-    assert SQUARE.clipped(segment) is None
-    room = fitting(segment, ConvexPolygon.around([[-0.25, 0.0], [0.25, 0.0]]))
+    assert SQUARE.intersection(segment) is None
+    room = containment_positions(segment, ConvexPolygon.around([[-0.25, 0.0], [0.25, 0.0]]))
     assert room is not None
     np.testing.assert_allclose(room.vertices, [[0.25, 0.0], [0.75, 0.0]], atol=1e-9)
     np.testing.assert_allclose(segment.centroid, [0.5, 0.0])
@@ -174,7 +176,7 @@ def test_thin_polygons_cross_and_fit() -> None:
 
 def test_circles_are_held_and_hold() -> None:
     """The outer polygon reaches exactly the radius along the axes; the inner one lies in the circle."""
-    outer, inner = circle_around(2.0), circle_within(2.0)
+    outer, inner = outer_circle(2.0), inner_circle(2.0)
     np.testing.assert_allclose([outer.vertices.max(), outer.vertices.min()], [2.0, -2.0])
     assert outer.depth([0.0, 0.0])[0] == pytest.approx(2.0)
     assert np.linalg.norm(inner.vertices, axis=1).max() == pytest.approx(2.0)
@@ -183,7 +185,7 @@ def test_circles_are_held_and_hold() -> None:
 
 def test_edges_cross_where_they_meet() -> None:
     """Two squares, one moved along the diagonal, cross at two points."""
-    found = crossings(SQUARE, SQUARE.moved([0.5, 0.5]))
+    found = crossings(SQUARE, SQUARE.translate([0.5, 0.5]))
     assert sorted(map(tuple, np.round(found, 9).tolist())) == [(0.5, 1.0), (1.0, 0.5)]
 
 

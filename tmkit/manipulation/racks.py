@@ -23,7 +23,7 @@ from tmkit._support.elementary import circle, cos, dot, norm, sin
 from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.manipulation.grasps.floating import FloatingBody, yaw_pitch_roll
 from tmkit.manipulation.placements.stable_faces import centre_of_mass
-from tmkit.motion.regions.polygons import REMEMBERED
+from tmkit.motion.regions.polygons import CACHE_SIZE
 from tmkit.motion.regions.solids import Solids, reach, solids_of, solids_under
 from tmkit.spatial import Pose
 
@@ -318,7 +318,7 @@ class _RackContact:
         return self.hanging_depth(refined, anchor), refined
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHE_SIZE)
 def _rest_poses(rack: Solids, object: Solids, centre: bytes) -> tuple[Pose, ...]:
     """Return poses root_from_object of an object at rest on a rack, the lowest of each bar first.
 

@@ -568,7 +568,7 @@ def _min_extent(outlines: Sequence[ConvexPolygon], bottom: float) -> float:
     Outlines without such a part are ignored. If no outline has one, the result is 0.
     """
     half_plane = ConvexPolygon.rectangle([-1.0, bottom], [1.0, bottom + 1.0])
-    parts = [outline.clipped(half_plane) for outline in outlines]
+    parts = [outline.intersection(half_plane) for outline in outlines]
     extents = (float(np.ptp(part.vertices[:, 0])) for part in parts if part is not None)
     return min(extents, default=0.0)
 

@@ -16,7 +16,7 @@ from tmkit.formats.mesh.solids import solid_inertia
 from tmkit.manipulation.grasps.meshes import antipodal_pairs, suction_points
 from tmkit.motion import CollisionWorld
 from tmkit.motion.masses import volume_and_centre
-from tmkit.motion.regions.patches import closed_triangles
+from tmkit.motion.regions.patches import outward_triangles
 from tmkit.simulation.engines.pybullet.shapes import triangles_of
 
 
@@ -98,7 +98,7 @@ def test_turned_triangles_are_turned_back(name: str, seed: int, share: float) ->
         np.testing.assert_allclose(center, mesh.center_mass, rtol=1e-7, atol=1e-9)
         np.testing.assert_allclose(matrix, mesh.moment_inertia, rtol=1e-6, atol=1e-12)
     reference = tk.Mesh(np.array(mesh.vertices), np.array(mesh.faces))
-    np.testing.assert_array_equal(closed_triangles(shape), closed_triangles(reference))
+    np.testing.assert_array_equal(outward_triangles(shape), outward_triangles(reference))
     actual, expected = (volume_and_centre(tk.AttachedShape(first)) for first in (shape, reference))
     assert actual[0] == expected[0]
     np.testing.assert_array_equal(actual[1], expected[1])

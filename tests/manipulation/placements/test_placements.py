@@ -81,7 +81,7 @@ def test_each_placement_lies_in_the_region_and_on_it(shape: Shape, turn: float, 
         assert placement.support == "table"
         resting = scene.reparent("block", placement.support, pose=placement.support_from_object)
         pose = surface.support_from_surface.inverse() @ placement.support_from_object
-        assert surface.polygon.holds(outline(solids_of(scene, "block"), pose), tolerance=1e-8)
+        assert surface.polygon.contains(outline(solids_of(scene, "block"), pose), tolerance=1e-8)
         assert lies_in_region(resting, "block", "stove", q=Q)
         lowest = pose.translation[2] - reach(
             solids_of(scene, "block"), pose.inverse().rotate([0.0, 0.0, -1.0])

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from tmkit._support.elementary import circle, cos, dot, norm, norms, product
 from tmkit.graph import Shape
 from tmkit.motion.regions.patches import (
-    closed_triangles,
     flat_patches,
+    outward_triangles,
     triangle_areas,
     triangle_normals,
 )
@@ -129,7 +129,7 @@ def antipodal_pairs(
         depth: depth of the fingers [m]. Pairs deeper in the mesh's hull, from every side, come
             last.
     """
-    triangles = closed_triangles(shape)
+    triangles = outward_triangles(shape)
     if not len(triangles):
         return []
     normals = triangle_normals(triangles)
@@ -202,12 +202,12 @@ def suction_points(shape: Shape, *, centre: Vectors, rim: float) -> list[Suction
         centre: (3,) centre of mass [m].
         rim: radius of the cup [m].
     """
-    triangles = closed_triangles(shape)
+    triangles = outward_triangles(shape)
     if not len(triangles):
         return []
     contacts = [
         contact
-        for patch, edges in flat_patches(triangles, least_area=math.pi * rim * rim)
+        for patch, edges in flat_patches(triangles, min_area=math.pi * rim * rim)
         for contact in _patch_points(triangles[patch], edges, rim, centre)
     ]
 
@@ -228,7 +228,7 @@ def _sample_surface(
 
     # The centroids of flat parts.
     centroids, centroid_directions = [], []
-    for patch, _ in flat_patches(triangles, most=_MAX_FLAT_PARTS):
+    for patch, _ in flat_patches(triangles, max_count=_MAX_FLAT_PARTS):
         centres = triangles[patch].mean(axis=1)
         centroids.append((centres * areas[patch][:, None]).sum(axis=0) / areas[patch].sum())
         centroid_directions.append(-normals[patch[0]])

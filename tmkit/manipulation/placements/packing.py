@@ -29,7 +29,7 @@ from tmkit.manipulation.placements.sampling import (
     postures_on,
 )
 from tmkit.motion.regions import convex
-from tmkit.motion.regions.polygons import ConvexPolygon, blocking
+from tmkit.motion.regions.polygons import ConvexPolygon, collision_positions
 from tmkit.motion.regions.solids import collision_solids, outline
 from tmkit.motion.regions.surfaces import SupportSurface, region_surface
 from tmkit.robots import Manipulator
@@ -223,8 +223,10 @@ class RegionPacker:
         fit = shape.posture.fit
         blocks = [*shape.posture.blocks]
         for neighbour in neighbours:
-            block = blocking(neighbour.shape.footprint, shape.footprint, spacing=self._spacing)
-            blocks.append(block.moved(neighbour.point))
+            block = collision_positions(
+                neighbour.shape.footprint, shape.footprint, spacing=self._spacing
+            )
+            blocks.append(block.translate(neighbour.point))
         outlines = [polygon.vertices for polygon in (fit, *blocks)]
         points = np.concatenate([*outlines, convex.crossings(outlines)])
         points = np.unique(np.round(points, _POINT_DIGITS), axis=0)

@@ -32,7 +32,13 @@ from tmkit._support.elementary import atan2, cos, norm, norms, sin
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.manipulation.placements.stable_faces import LEAST_MARGIN, StableFace, stable_faces
-from tmkit.motion.regions.polygons import REMEMBERED, ConvexPolygon, blocking, crossings, fitting
+from tmkit.motion.regions.polygons import (
+    CACHE_SIZE,
+    ConvexPolygon,
+    collision_positions,
+    containment_positions,
+    crossings,
+)
 from tmkit.motion.regions.solids import (
     collision_solids,
     outline,
@@ -460,7 +466,7 @@ def postures_on(
         for angle in angles:
             rotation = _yaw(angle) @ face.rotation
             footprint = outline(solids, rotation)
-            fit = None if parts else fitting(surface.polygon, footprint)
+            fit = None if parts else containment_positions(surface.polygon, footprint)
             outline_parts = _outline_parts(solids, rotation, footprint)
             corners = np.round(np.concatenate([part.vertices for part in outline_parts]), 9)
             # Equal outlines share polygons, as those of a square at all four rotations.
@@ -468,7 +474,7 @@ def postures_on(
             if key not in polygons:
                 fit = _equilibrium_position(surface, parts, face, angle) if parts else fit
                 blocks = tuple(
-                    blocking(obstacle, part, spacing=settings.spacing)
+                    collision_positions(obstacle, part, spacing=settings.spacing)
                     for obstacle in (obstacles if fit is not None else ())
                     for part in outline_parts
                 )
@@ -542,9 +548,11 @@ def _equilibrium_position(
         return None
     centre = surface.polygon.centroid
     position = centre - _yaw(angle).apply([*face.centre, 0.0])[:2]
-    face_outline = face.outline.turned(angle).moved(position)
+    face_outline = face.outline.rotate(angle).translate(position)
     contacts = [
-        contact.vertices for part in parts if (contact := part.clipped(face_outline)) is not None
+        contact.vertices
+        for part in parts
+        if (contact := part.intersection(face_outline)) is not None
     ]
     if not contacts:
         return None
@@ -567,7 +575,7 @@ def _side_angle(polygon: ConvexPolygon) -> float:
 
     def rectangle_area(angle: float) -> float:
         """Return the area of the bounding rectangle at an angle."""
-        vertices = polygon.turned(-angle).vertices
+        vertices = polygon.rotate(-angle).vertices
         width, height = (vertices.max(axis=0) - vertices.min(axis=0)).tolist()
         return round(float(width) * float(height), 12)
 
@@ -651,7 +659,7 @@ def _is_near(
     return bool(is_near_x and min_y - margin <= y <= max_y + margin)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHE_SIZE)
 def _ball(attached: AttachedShape) -> tuple[NDArray[np.float64], float]:
     """Return centre (3,) and radius of a bounding ball of a shape, in its frame [m]."""
     lower, upper = attached.shape.bounds

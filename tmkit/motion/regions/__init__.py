@@ -1,1 +1,1 @@
-"""Regions: level surfaces of a scene, their polygons, and whether an object lies in one."""
+"""Regions: level surfaces of a scene, their polygons, and tests of objects against them."""

@@ -1,8 +1,8 @@
-"""Hull, common part, crossings, area and centroid of convex polygons in the plane.
+"""Hull, intersection, crossings, area and centroid of convex polygons in the plane.
 
-A polygon is an (n, 2) array of corners [m], counter-clockwise; two corners are a segment and one is
-a point, as for GEOS and CGAL. Orientations in hulls are exact. All results follow from sums,
-products and quotients that IEEE 754 rounds in one way, so they have the same bits on every CPU.
+A polygon is an (n, 2) array of corners [m], counter-clockwise. As in GEOS and CGAL, two corners are
+a segment and one is a point. Orientations in hulls are exact. All results follow from sums,
+products and quotients with the rounding of IEEE 754, so they are bitwise equal on every CPU.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ Points = NDArray[np.float64]
 Corner = tuple[float, float]
 
 _ORIENTATION_ERROR = 4e-16
-"""Bound of the rounding error of an orientation, as a fraction of the sum of its two products (Shewchuk)."""
+"""Bound of the rounding error of an orientation, relative to its two products (Shewchuk)."""
 
 _SMALLEST_EXACT = 1e-290
-"""Size of products [m^2] below which their errors are not relative, since they lose digits near the least float."""
+"""Sum of products [m^2] below which the error bound fails, since tiny floats have fewer digits."""
 
-_PARALLEL = 1e-12
-"""Greatest sine of the angle between edges that count as parallel."""
+_PARALLEL_SINE = 1e-12
+"""Largest sine of the angle between edges that count as parallel."""
 
-_BEYOND = 1e-9
-"""Distance of bounding boxes [m], and fraction of an edge, by which a crossing may lie beyond an edge, for rounding."""
+_CROSSING_TOLERANCE = 1e-9
+"""Rounding tolerance of crossings: distance of bounding boxes [m], and fraction of an edge."""
 
 _MANY_POINTS = 64
-"""Number of points above which those well inside are dropped before a hull is computed."""
+"""Number of points above which clearly inner ones are dropped before a hull is computed."""
 
 
 def hull(points: Points) -> Points:
-    """Return the corners (m, 2) of the convex hull of points (n, 2), from the least x, and of these the least y.
+    """Return the corners (m, 2) of the convex hull of points (n, 2), from the smallest (x, y) on.
 
     Monotone chain (Andrew 1979): O(n log n). No corner occurs twice or lies on a straight edge.
     """
@@ -51,10 +51,10 @@ def hull(points: Points) -> Points:
 def clip(
     corners: Points, normals: Points, offsets: NDArray[np.float64], *, tolerance: float
 ) -> Points:
-    """Return the part (m, 2) of a polygon in half planes; none of its points if it lies outside (Sutherland-Hodgman).
+    """Return the intersection (m, 2) of a polygon with half planes (Sutherland-Hodgman).
 
-    The corners of the part are in order, but may occur twice or lie on a straight edge. O(n k) for
-    k half planes.
+    An empty intersection has no corners. Corners are in order, but may occur twice or lie on a
+    straight edge. O(n k) for k half planes.
 
     Args:
         corners: (n, 2) polygon [m].
@@ -62,18 +62,18 @@ def clip(
         offsets: (k,) each half plane is where ``normal @ point <= offset`` [m].
         tolerance: distance beyond a line at which a corner counts as on it [m].
     """
-    kept: list[Corner] = [(x, y) for x, y in corners.tolist()]
-    for (across_x, across_y), offset in zip(normals.tolist(), offsets.tolist(), strict=True):
-        excesses = [across_x * x + across_y * y - offset for x, y in kept]
+    part: list[Corner] = [(x, y) for x, y in corners.tolist()]
+    for (normal_x, normal_y), offset in zip(normals.tolist(), offsets.tolist(), strict=True):
+        excesses = [normal_x * x + normal_y * y - offset for x, y in part]
         if max(excesses) > tolerance:
-            kept = _clip_once(kept, excesses, tolerance)
-        if not kept:
+            part = _clip_once(part, excesses, tolerance)
+        if not part:
             break
-    return np.array(kept).reshape(-1, 2)
+    return np.array(part).reshape(-1, 2)
 
 
 def crossings(outlines: Sequence[Points]) -> Points:
-    """Return the points (m, 2) where edges of different polygons cross; parallel edges have none.
+    """Return the points (m, 2) where edges of different polygons cross, except for parallel edges.
 
     O(n^2) in the number of edges.
 
@@ -85,23 +85,25 @@ def crossings(outlines: Sequence[Points]) -> Points:
     owner = np.repeat(np.arange(len(outlines)), [len(corners) for corners in outlines])
     low, high = np.minimum(starts, ends), np.maximum(starts, ends)
     is_near = np.all(
-        (low[:, None] <= high[None] + _BEYOND) & (low[None] <= high[:, None] + _BEYOND), axis=2
+        (low[:, None] <= high[None] + _CROSSING_TOLERANCE)
+        & (low[None] <= high[:, None] + _CROSSING_TOLERANCE),
+        axis=2,
     )
     first, second = np.nonzero(is_near & (owner[:, None] < owner[None]))
 
-    along, other, offset = (
-        (ends - starts)[first],
-        (ends - starts)[second],
-        starts[second] - starts[first],
-    )
-    cross = _cross(along, other)
-    is_crossing = np.abs(cross) > _PARALLEL * norms(along) * norms(other)
-    starts, along, other, offset, cross = (
-        each[is_crossing] for each in (starts[first], along, other, offset, cross)
-    )
-    s, t = _cross(offset, other) / cross, _cross(offset, along) / cross
-    is_inside = (s >= -_BEYOND) & (s <= 1.0 + _BEYOND) & (t >= -_BEYOND) & (t <= 1.0 + _BEYOND)
-    return np.asarray(starts[is_inside] + s[is_inside, None] * along[is_inside])
+    # Drop pairs of parallel edges.
+    edges = ends - starts
+    sines = np.abs(_cross(edges[first], edges[second]))
+    is_crossing = sines > _PARALLEL_SINE * norms(edges[first]) * norms(edges[second])
+    first, second = first[is_crossing], second[is_crossing]
+
+    # Keep crossings that lie on both edges.
+    origins, first_edges, second_edges = starts[first], edges[first], edges[second]
+    offsets, cross = starts[second] - origins, _cross(first_edges, second_edges)
+    s, t = _cross(offsets, second_edges) / cross, _cross(offsets, first_edges) / cross
+    lower, upper = -_CROSSING_TOLERANCE, 1.0 + _CROSSING_TOLERANCE
+    is_inside = (s >= lower) & (s <= upper) & (t >= lower) & (t <= upper)
+    return np.asarray(origins[is_inside] + s[is_inside, None] * first_edges[is_inside])
 
 
 def area(corners: Points) -> float:
@@ -111,7 +113,7 @@ def area(corners: Points) -> float:
 
 
 def centroid(corners: Points) -> Points:
-    """Return the centroid (2,) of a polygon (n, 2) [m]; of a segment the middle."""
+    """Return the centroid (2,) of a polygon (n, 2), or the middle of a segment [m]."""
     first, second = corners[1:-1] - corners[0], corners[2:] - corners[0]
     weights = _cross(first, second)  # twice the areas of the triangles at the first corner
     if len(corners) < 3 or not np.sum(weights) > 0.0:
@@ -122,7 +124,7 @@ def centroid(corners: Points) -> Points:
 
 
 def _chain(corners: Iterable[Corner]) -> list[Corner]:
-    """Return the corners, of points sorted along a direction, from whose edges none lies to the right."""
+    """Return one half of the hull of sorted points: the chain without a point to its right."""
     chain: list[Corner] = []
     for corner in corners:
         while len(chain) > 1 and not _turns_left(chain[-2], chain[-1], corner):
@@ -132,7 +134,7 @@ def _chain(corners: Iterable[Corner]) -> list[Corner]:
 
 
 def _turns_left(first: Corner, second: Corner, third: Corner) -> bool:
-    """Return whether the way over three points turns left, exactly."""
+    """Return whether three points form a left turn, exactly."""
     left = (second[0] - first[0]) * (third[1] - first[1])
     right = (second[1] - first[1]) * (third[0] - first[0])
     size = abs(left) + abs(right)
@@ -143,30 +145,36 @@ def _turns_left(first: Corner, second: Corner, third: Corner) -> bool:
 
 
 def _drop_inner(points: Points) -> Points:
-    """Return the points that are not well inside the octagon of the farthest in eight directions (Akl, Toussaint)."""
+    """Drop points clearly inside the octagon of extreme points (Akl, Toussaint)."""
     x, y = points.T
     farthest = [int(np.argmax(values)) for values in (x, x + y, y, y - x, -x, -x - y, -y, x - y)]
     octagon = points[[index for i, index in enumerate(farthest) if index != farthest[i - 1]]]
     if len(octagon) < 3:
         return points
-    along = np.roll(octagon, -1, axis=0) - octagon
+    edges = np.roll(octagon, -1, axis=0) - octagon
     offsets = points[None] - octagon[:, None]
-    margins = _cross(along[:, None], offsets)
-    slack = 1e-12 * (float(np.max(np.abs(along))) * float(np.max(np.abs(offsets))))
+    margins = _cross(edges[:, None], offsets)
+    slack = 1e-12 * (float(np.max(np.abs(edges))) * float(np.max(np.abs(offsets))))
     return np.asarray(points[~np.all(margins > slack, axis=0)])
 
 
 def _clip_once(corners: list[Corner], excesses: list[float], tolerance: float) -> list[Corner]:
-    """Return the part of a polygon where the distance beyond a line, one a corner, is at most a tolerance."""
-    kept: list[Corner] = []
+    """Return the part of a polygon whose distance beyond a line is at most a tolerance [m].
+
+    Args:
+        corners: corners of the polygon.
+        excesses: distance of each corner beyond the line [m].
+        tolerance: allowed distance [m].
+    """
+    part: list[Corner] = []
     for i, ((x, y), excess) in enumerate(zip(corners, excesses, strict=True)):
-        (last_x, last_y), last = corners[i - 1], excesses[i - 1]
-        if min(last, excess) < -tolerance and max(last, excess) > tolerance:
-            share = last / (last - excess)
-            kept.append((last_x + share * (x - last_x), last_y + share * (y - last_y)))
+        (last_x, last_y), last_excess = corners[i - 1], excesses[i - 1]
+        if min(last_excess, excess) < -tolerance and max(last_excess, excess) > tolerance:
+            fraction = last_excess / (last_excess - excess)
+            part.append((last_x + fraction * (x - last_x), last_y + fraction * (y - last_y)))
         if excess <= tolerance:
-            kept.append((x, y))
-    return kept
+            part.append((x, y))
+    return part
 
 
 def _cross(first: Points, second: Points) -> NDArray[np.float64]:

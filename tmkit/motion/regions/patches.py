@@ -1,4 +1,4 @@
-"""Flat patches of meshes: connected triangles in one plane."""
+"""Flat patches of meshes, which are connected triangles in one plane."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from tmkit.graph import Shape
 
 Vectors = NDArray[np.float64]
 
-_LARGE = 20_000  # triangles above which the hull is sampled
-_COPLANAR = 1e-3  # radians between triangles of one patch
+_MAX_TRIANGLES = 20_000
+"""Number of triangles above which the convex hull stands for a mesh."""
+
+_COPLANAR_ANGLE = 1e-3
+"""Largest angle between neighbouring triangles of one patch [rad]."""
+
+_MIN_TRIANGLE_AREA = 1e-14
+"""Area up to which triangles are dropped [m^2]."""
 
 
-def closed_triangles(shape: Shape) -> Vectors:
-    """Return the triangles (n, 3, 3) of a mesh, looking outwards, those without area omitted."""
+def outward_triangles(shape: Shape) -> Vectors:
+    """Return the triangles (n, 3, 3) of a mesh with outward normals, without degenerate ones."""
     vertices, faces = np.asarray(shape.vertices, dtype=float), np.asarray(shape.outward_faces)
-    if len(faces) > _LARGE:
+    if len(faces) > _MAX_TRIANGLES:
         import trimesh
 
         hull = trimesh.convex.convex_hull(vertices)
@@ -28,11 +34,11 @@ def closed_triangles(shape: Shape) -> Vectors:
     if np.einsum("ij,ij->i", a, np.cross(b, c)).sum() < 0.0:
         corners = corners[:, ::-1]
     areas = norms(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])) / 2
-    return np.asarray(corners[areas > 1e-14])
+    return np.asarray(corners[areas > _MIN_TRIANGLE_AREA])
 
 
 def triangle_normals(triangles: Vectors) -> Vectors:
-    """Return the unit normals (n, 3) of triangles (n, 3, 3) that have an area."""
+    """Return the unit normals (n, 3) of non-degenerate triangles (n, 3, 3)."""
     crosses = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     return np.asarray(crosses / norms(crosses)[:, None])
 
@@ -44,14 +50,17 @@ def triangle_areas(triangles: Vectors) -> NDArray[np.float64]:
 
 
 def flat_patches(
-    triangles: Vectors, *, least_area: float = 0.0, most: int | None = None
+    triangles: Vectors, *, min_area: float = 0.0, max_count: int | None = None
 ) -> list[tuple[NDArray[np.intp], Vectors]]:
-    """Return for the flat patches of triangles (n, 3, 3), the largest first, indices of triangles and sides (k, 2, 3).
+    """Return the flat patches of a triangle mesh, the largest first.
 
     Args:
-        triangles: metres, without any that has no area.
-        least_area: square metres of a patch.
-        most: how many patches; None for all.
+        triangles: (n, 3, 3) corners of non-degenerate triangles [m].
+        min_area: smallest area of a patch [m^2].
+        max_count: largest number of patches. None for all.
+
+    Returns:
+        Indices of the triangles of each patch, and the edges (k, 2, 3) of its outline [m].
     """
     import trimesh
     from scipy.sparse import coo_matrix
@@ -59,17 +68,17 @@ def flat_patches(
 
     corners, faces = np.unique(np.round(triangles.reshape(-1, 3), 9), axis=0, return_inverse=True)
     mesh = trimesh.Trimesh(corners, np.asarray(faces).reshape(-1, 3), process=False, validate=False)
-    pairs = mesh.face_adjacency[mesh.face_adjacency_angles <= _COPLANAR]
-    joined = coo_matrix(
+    pairs = mesh.face_adjacency[mesh.face_adjacency_angles <= _COPLANAR_ANGLE]
+    adjacency = coo_matrix(
         (np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(mesh.faces),) * 2
     )
-    labels = np.asarray(connected_components(joined, directed=False)[1])
+    labels = np.asarray(connected_components(adjacency, directed=False)[1])
     areas = np.bincount(labels, weights=triangle_areas(triangles))
-    largest = np.argsort(-np.round(areas, 12), kind="stable")[:most]
-    found = []
-    for label in largest[areas[largest] >= least_area].tolist():
+    largest = np.argsort(-np.round(areas, 12), kind="stable")[:max_count]
+    patches = []
+    for label in largest[areas[largest] >= min_area].tolist():
         patch = np.flatnonzero(labels == label)
-        sides = np.sort(np.asarray(mesh.faces)[patch][:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
-        outline, counts = np.unique(sides, axis=0, return_counts=True)
-        found.append((patch, corners[outline[counts == 1]]))
-    return found
+        edges = np.sort(np.asarray(mesh.faces)[patch][:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
+        outline, counts = np.unique(edges, axis=0, return_counts=True)
+        patches.append((patch, corners[outline[counts == 1]]))
+    return patches

@@ -1,12 +1,12 @@
-"""Extents of objects: the support function of shapes, and their outlines from above.
+"""Extents of objects: support functions of their shapes, and outlines from above.
 
-For a placement an object is a set of convex solids, one for each collision shape. As the collision
-checker sees it, a mesh is its convex hull unless its level says ``box`` or ``exact`` (whose outline
-from above is that of the hull, too). Each is a hull of points, widened by a radius: a ball is one
-point, a capsule two, a cloud many.
+For a placement, an object is a set of convex solids, one for each collision shape. A mesh counts as
+its convex hull, as in the collision checker. With the level ``box`` it counts as its box. The
+outline of an ``exact`` mesh from above is that of its hull. Each solid is the hull of points,
+enlarged by a radius: a ball has one point, a capsule two, a point cloud many.
 
-Invariants: :func:`reach` is exact for all kinds but height fields, of which it takes the box;
-:func:`outline` holds the true outline, and has circles as polygons of 32 corners around them.
+Invariants: :func:`reach` is exact for all kinds except height fields, which count as their box.
+:func:`outline` contains the true outline, with polygons of 32 corners around circles.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._support.elementary import dot, product
 from tmkit.errors import SceneError, ShapeError
 from tmkit.graph import AttachedShape, SceneGraph, Shape
-from tmkit.motion.regions.polygons import REMEMBERED, ConvexPolygon, circle_around
+from tmkit.motion.regions.polygons import CACHE_SIZE, ConvexPolygon, outer_circle
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
 Solids = tuple[AttachedShape, ...]
-# which bounds a corner has
+
 _UPPER = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=bool)
+"""(8, 3) whether a corner of a box has the upper bound in x, y and z."""
 
 
 def solids_of(scene: SceneGraph, frame: str) -> Solids:
@@ -39,28 +40,30 @@ def solids_under(scene: SceneGraph, frame: str, *, q: ArrayLike | None) -> Solid
     """Return the collision shapes of a frame and its descendants, in the frame's coordinates.
 
     Args:
+        scene: the scene.
+        frame: the frame.
         q: (n_joints,) configuration; needed if the scene has joints.
     """
-    found: list[AttachedShape] = []
-    for below in scene.subtree(frame):
-        here = solids_of(scene, below)
-        if here and below != frame:
-            frame_from_below = scene.pose(below, relative_to=frame, q=q)
-            here = tuple(
-                attached.replace(pose=frame_from_below @ attached.pose) for attached in here
-            )
-        found.extend(here)
-    return tuple(found)
+    solids: list[AttachedShape] = []
+    for descendant in scene.subtree(frame):
+        shapes = solids_of(scene, descendant)
+        if shapes and descendant != frame:
+            pose = scene.pose(descendant, relative_to=frame, q=q)
+            shapes = tuple(attached.replace(pose=pose @ attached.pose) for attached in shapes)
+        solids.extend(shapes)
+    return tuple(solids)
 
 
 def collision_solids(scene: SceneGraph, object: str, q: ArrayLike | None) -> Solids:
-    """Return the collision shapes of an object and what is on it; see :func:`solids_under`.
+    """Return the collision shapes of an object and its load; see :func:`solids_under`.
 
     Args:
+        scene: the scene.
+        object: frame of the object.
         q: (n_joints,) configuration; needed if the scene has joints.
 
     Raises:
-        SceneError: the object has no collision shape, or is a plane.
+        SceneError: if the object has no collision shape, or contains a plane.
     """
     solids = solids_under(scene, object, q=q)
     if not solids_of(scene, object):
@@ -75,16 +78,16 @@ def collision_solids(scene: SceneGraph, object: str, q: ArrayLike | None) -> Sol
 
 
 def reach(solids: Solids, direction: ArrayLike) -> float:
-    """Return the largest coordinate of one or more solids along a unit direction (3,), metres."""
+    """Return the largest coordinate of solids along a unit direction (3,) [m]."""
     return _reach_of(tuple(solids), tuple(plain_numbers(direction, "direction").tolist()))
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHE_SIZE)
 def _reach_of(solids: Solids, direction: tuple[float, ...]) -> float:
-    along = np.array(direction)
+    vector = np.array(direction)
     return max(
-        dot(along, attached.pose.translation)
-        + _reach(attached, attached.pose.inverse().rotate(along))
+        dot(vector, attached.pose.translation)
+        + _reach(attached, attached.pose.inverse().rotate(vector))
         for attached in solids
     )
 
@@ -93,29 +96,29 @@ def outline(solids: Solids, plane_from_frame: Pose) -> ConvexPolygon:
     """Return the convex hull of the solids projected along z.
 
     Args:
-        plane_from_frame: pose of that frame relative to the plane, whose x and y the polygon is in.
+        solids: the solids.
+        plane_from_frame: pose of their frame relative to the plane of the polygon's x and y.
 
     Raises:
-        ShapeError: no solids.
+        ShapeError: if there are no solids.
     """
     if not solids:
         raise ShapeError(
-            "what has no collision shape has no outline, so nothing can rest on it or be put down"
+            "a frame without collision shapes has no outline, so it cannot support or be placed"
         )
     return _outline_of(tuple(solids), plane_from_frame)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHE_SIZE)
 def _outline_of(solids: Solids, plane_from_frame: Pose) -> ConvexPolygon:
-    found = [polygon.vertices for polygon in outlines(solids, plane_from_frame)]
-    return ConvexPolygon.around(found[0] if len(found) == 1 else np.concatenate(found))
+    vertices = [polygon.vertices for polygon in outlines(solids, plane_from_frame)]
+    return ConvexPolygon.around(vertices[0] if len(vertices) == 1 else np.concatenate(vertices))
 
 
 def solid_points(attached: AttachedShape) -> NDArray[np.float64]:
-    """Return points (n, 3) whose hull holds a solid, in the frame that it is attached to.
+    """Return points (n, 3) whose hull contains a solid, in the frame of its parent [m].
 
-    They are its corners; circles count as polygons around them, and round ends as the boxes around
-    them.
+    The points are its corners. Circles count as polygons around them, and round ends as boxes.
     """
     points, radius = _points(attached)
     if radius > 0.0:
@@ -129,7 +132,7 @@ def outlines(solids: Solids, plane_from_frame: Pose) -> Iterator[ConvexPolygon]:
     for attached in solids:
         points, radius = _points(attached)
         flat = ConvexPolygon.around((plane_from_frame @ attached.pose).apply(points)[:, :2])
-        yield flat.widened(circle_around(radius)) if radius > 0.0 else flat
+        yield flat.minkowski_sum(outer_circle(radius)) if radius > 0.0 else flat
 
 
 def _reach(attached: AttachedShape, d: NDArray[np.float64]) -> float:
@@ -148,7 +151,7 @@ def _reach(attached: AttachedShape, d: NDArray[np.float64]) -> float:
 
 
 def _points(attached: AttachedShape) -> tuple[NDArray[np.float64], float]:
-    """Return points (n, 3) of a shape's own frame and the radius by which their hull is to be widened."""
+    """Return points (n, 3) in the shape's frame, and the radius that enlarges their hull [m]."""
     shape = attached.shape
     if _is_box(attached):
         return _box_corners(shape), 0.0
@@ -161,7 +164,7 @@ def _points(attached: AttachedShape) -> tuple[NDArray[np.float64], float]:
     radius, length = shape.dimensions
     if shape.kind == "capsule":
         return np.array([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]]), radius
-    rim = circle_around(radius).vertices
+    rim = outer_circle(radius).vertices
     low = np.column_stack([rim, np.full(len(rim), -length / 2)])
     high = (
         low * [1.0, 1.0, -1.0] if shape.kind == "cylinder" else np.array([[0.0, 0.0, length / 2]])

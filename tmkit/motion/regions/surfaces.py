@@ -1,16 +1,15 @@
-"""Support surfaces: flat, level areas of a scene.
+"""Support surfaces, which are level areas of a scene.
 
-A box gives its upper side, whichever that is, a cylinder its upper cap, a mesh the highest level
-facet of its hull. A mesh whose level is ``exact`` gives its level patches, each cut into convex
-pieces along sides of its triangles. Nothing else is flat.
+A box has its upper side, a cylinder its upper cap, and a mesh the highest level facet of its hull.
+A mesh with the level ``exact`` has its level patches, each divided into convex pieces along edges
+of its triangles. Other shapes have no support surface.
 
-A *region* is part of a surface: a frame (of class ``region``, say) with a flat box. Where the box
-takes part in collisions it is a surface of its own, and is the parent of objects that stand on it.
-Where it is only drawn, surface and parent are that of the frame that it lies on, the nearest one
-above it in the tree that has any.
+A *region* is part of a surface: a frame (of class ``region``, say) with a flat box. A box with
+collisions is a surface of the region, which is the parent of objects on it. A visual box marks part
+of the surface of the nearest ancestor with collision shapes, which is the parent of objects on it.
 
-Invariants: the z axis of a surface points along the root's z at the configuration asked about,
-within a degree; its polygon lies wholly on what supports it.
+Invariants: the z axis of a surface is within a degree of the root's z axis at the given
+configuration. Its polygon lies completely on the supporting shape.
 """
 
 from __future__ import annotations
@@ -26,58 +25,68 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._support.elementary import cos, dot, norm, product
 from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, SceneGraph
-from tmkit.motion.regions.patches import closed_triangles, flat_patches
-from tmkit.motion.regions.polygons import REMEMBERED, ConvexPolygon, circle_within
+from tmkit.motion.regions.patches import flat_patches, outward_triangles
+from tmkit.motion.regions.polygons import CACHE_SIZE, ConvexPolygon, inner_circle
 from tmkit.motion.regions.solids import collision_solids, outline, solids_of
 from tmkit.spatial import Pose
 
-_LEVEL = cos(math.radians(1.0))
-_TOP = 1e-4  # metres below its highest point that a corner of a mesh may be and belong to its top
-_LEAST_PATCH, _MOST_PATCHES = 1e-4, 64  # square metres of a mesh's level patch, and how many count
-_AREA_SLACK = 1e-6  # share by which a convex piece may be larger than its triangles
-_MARKED = 0.02  # metres that a drawn region may lie above or below the surface that it marks
+_LEVEL_COSINE = cos(math.radians(1.0))
+"""Cosine of the largest angle between a level normal and the vertical."""
+
+_TOP_DEPTH = 1e-4
+"""Depth below the highest point of a mesh in which corners belong to its top [m]."""
+
+_MIN_PATCH_AREA = 1e-4
+"""Smallest area of a level patch of a mesh [m^2]."""
+
+_MAX_PATCHES = 64
+"""Largest number of level patches of a mesh."""
+
+_AREA_SLACK = 1e-6
+"""Fraction by which the area of a convex piece may exceed that of its triangles."""
+
+_MARK_DISTANCE = 0.02
+"""Largest height of a visual region above or below the marked surface [m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class SupportSurface:
-    """A level area that objects can rest on.
+    """Level area that can support objects.
 
     Attributes:
-        support: frame that it belongs to, the parent of what rests on it.
-        support_from_surface: pose of the area: z points up, the origin lies on it.
-        polygon: the area, in its own x and y.
+        support: frame of the area, which is the parent of objects on it.
+        support_from_surface: pose of the area, with z up and the origin in its plane.
+        polygon: outline of the area, in its x and y [m].
     """
 
     support: str
     support_from_surface: Pose
     polygon: ConvexPolygon
 
-    def clipped(self, polygon: ConvexPolygon) -> SupportSurface | None:
-        """Return the part of it that lies in a polygon of its own x and y, or None where that is nothing."""
-        common = self.polygon.clipped(polygon)
-        return (
-            None
-            if common is None
-            else SupportSurface(self.support, self.support_from_surface, common)
-        )
+    def intersection(self, polygon: ConvexPolygon) -> SupportSurface | None:
+        """Return the part of the area in a polygon of its x and y, or None if it is empty."""
+        part = self.polygon.intersection(polygon)
+        if part is None:
+            return None
+        return SupportSurface(self.support, self.support_from_surface, part)
 
     def rectangle(self, lower: ArrayLike, upper: ArrayLike) -> SupportSurface:
         """Return a rectangle of this surface.
 
         Args:
-            lower: (2,) corner in its own x and y, metres.
-            upper: (2,) opposite corner.
+            lower: (2,) corner in the surface's x and y [m].
+            upper: (2,) opposite corner [m].
 
         Raises:
-            SceneError: the rectangle reaches beyond the surface.
+            SceneError: if the rectangle exceeds the surface.
         """
-        wanted = ConvexPolygon.rectangle(lower, upper)
-        if not self.polygon.holds(wanted):
+        rectangle = ConvexPolygon.rectangle(lower, upper)
+        if not self.polygon.contains(rectangle):
             raise SceneError(
                 f"the rectangle from {lower!r} to {upper!r} reaches beyond the surface of"
                 f" '{self.support}'"
             )
-        return SupportSurface(self.support, self.support_from_surface, wanted)
+        return SupportSurface(self.support, self.support_from_surface, rectangle)
 
 
 def support_surfaces(
@@ -88,59 +97,60 @@ def support_surfaces(
     Args:
         scene: the scene.
         support: the frame.
-        q: (n_joints,) configuration; None where no joint is between the frame and its root.
+        q: (n_joints,) configuration. None if no joint is between the frame and its root.
     """
     up = scene.pose(support, relative_to=scene.root(support), q=q).inverse().rotate([0.0, 0.0, 1.0])
-    found = [
+    surfaces = [
         surface
         for attached in solids_of(scene, support)
         for surface in _tops(attached, support, up)
     ]
-    return tuple(
-        sorted(found, key=lambda surface: -dot(up, surface.support_from_surface.translation))
-    )
+    surfaces.sort(key=lambda surface: -dot(up, surface.support_from_surface.translation))
+    return tuple(surfaces)
 
 
 def region_surface(scene: SceneGraph, region: str, *, q: ArrayLike | None) -> SupportSurface:
-    """Return the area that a region's frame marks: of several level tops the largest, as the floor of an open box.
+    """Return the area of a region.
+
+    Of several level tops the largest one is returned, such as the floor of an open box.
 
     Args:
         scene: the scene.
         region: frame with a box.
-        q: (n_joints,) configuration; None where no joint is between the region and its root.
+        q: (n_joints,) configuration. None if no joint is between the region and its root.
 
     Raises:
-        SceneError: the frame has no level box, or marks an area where there is no surface.
+        SceneError: if the frame has no level box, or marks an area without a surface.
     """
-    own = support_surfaces(scene, region, q=q)
-    if own:
-        return max(own, key=lambda surface: round(surface.polygon.area, 9))
+    surfaces = support_surfaces(scene, region, q=q)
+    if surfaces:
+        return max(surfaces, key=lambda surface: round(surface.polygon.area, 9))
     up = scene.pose(region, relative_to=scene.root(region), q=q).inverse().rotate([0.0, 0.0, 1.0])
     marks = [mark for attached in scene.shapes(region) for mark in _tops(attached, region, up)]
     if not marks:
         raise SceneError(
             f"region '{region}' has no level box, which would define its size", frame=region
         )
-    below = next((frame for frame in scene.ancestors(region) if solids_of(scene, frame)), None)
-    if below is None:
+    ancestor = next((frame for frame in scene.ancestors(region) if solids_of(scene, frame)), None)
+    if ancestor is None:
         raise SceneError(
             f"region '{region}' has no collision shape and no ancestor with one, so nothing can"
             " rest on it",
             frame=region,
         )
-    for surface in support_surfaces(scene, below, q=q):
+    for surface in support_surfaces(scene, ancestor, q=q):
         surface_from_region = surface.support_from_surface.inverse() @ scene.pose(
-            region, relative_to=below, q=q
+            region, relative_to=ancestor, q=q
         )
         mark = marks[0]
         corners = np.column_stack([mark.polygon.vertices, np.zeros(len(mark.polygon.vertices))])
-        marked = (surface_from_region @ mark.support_from_surface).apply(corners)
-        if np.max(np.abs(marked[:, 2])) <= _MARKED:
-            found = surface.clipped(ConvexPolygon.around(marked[:, :2]))
-            if found is not None:
-                return found
+        outline_points = (surface_from_region @ mark.support_from_surface).apply(corners)
+        if np.max(np.abs(outline_points[:, 2])) <= _MARK_DISTANCE:
+            part = surface.intersection(ConvexPolygon.around(outline_points[:, :2]))
+            if part is not None:
+                return part
     raise SceneError(
-        f"region '{region}' does not lie on a level top of its parent '{below}'", frame=region
+        f"region '{region}' does not lie on a level top of its parent '{ancestor}'", frame=region
     )
 
 
@@ -152,118 +162,116 @@ def lies_in_region(
     q: ArrayLike | None,
     tolerance: float = 0.001,
 ) -> bool:
-    """Return whether an object is a child of what a region belongs to, with its outline in the region.
+    """Return whether an object rests in a region: by its parent frame and by its outline.
 
     Args:
         scene: the scene.
         object: frame of the object.
         region: frame with a flat box, or part of a surface.
-        q: (n_joints,) configuration; None where no joint is between the frames.
-        tolerance: metres that the outline may reach beyond the region.
+        q: (n_joints,) configuration. None if no joint is between the frames.
+        tolerance: largest distance of the outline beyond the region [m].
     """
     surface = region if isinstance(region, SupportSurface) else region_surface(scene, region, q=q)
     if scene.parent(object) != surface.support:
         return False
     surface_from_object = surface.support_from_surface.inverse() @ scene.local_pose(object)
-    return surface.polygon.holds(
-        outline(collision_solids(scene, object, q), surface_from_object), tolerance=tolerance
-    )
+    footprint = outline(collision_solids(scene, object, q), surface_from_object)
+    return surface.polygon.contains(footprint, tolerance=tolerance)
 
 
 def _tops(
     attached: AttachedShape, frame: str, up: NDArray[np.float64]
 ) -> tuple[SupportSurface, ...]:
-    """Return the level areas on top of one shape; ``up`` is expressed in the frame."""
+    """Return the level areas on top of one shape, for the upward direction in the frame."""
     return _tops_of(attached, frame, tuple(up.tolist()))
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHE_SIZE)
 def _tops_of(
     attached: AttachedShape, frame: str, up: tuple[float, ...]
 ) -> tuple[SupportSurface, ...]:
-    return tuple(_found_tops(attached, frame, np.array(up)))
+    return tuple(_generate_tops(attached, frame, np.array(up)))
 
 
-def _found_tops(
+def _generate_tops(
     attached: AttachedShape, frame: str, up: NDArray[np.float64]
 ) -> Iterator[SupportSurface]:
-    shape, own_up = attached.shape, attached.pose.inverse().rotate(up)
+    shape, local_up = attached.shape, attached.pose.inverse().rotate(up)
     if shape.kind == "box" or (shape.kind == "mesh" and attached.level == "box"):
-        along = int(np.argmax(np.abs(own_up)))
-        side = 1 if own_up[along] > 0.0 else 0
+        axis = int(np.argmax(np.abs(local_up)))
+        side = 1 if local_up[axis] > 0.0 else 0
         corners = np.array(np.meshgrid(*np.array(shape.bounds).T)).reshape(3, -1).T
-        top = corners[corners[:, along] == shape.bounds[side][along]]
+        top = corners[corners[:, axis] == shape.bounds[side][axis]]
         normal = np.zeros(3)
-        normal[along] = 1.0 if side else -1.0
-    elif shape.kind == "cylinder" and abs(own_up[2]) >= _LEVEL:
+        normal[axis] = 1.0 if side else -1.0
+    elif shape.kind == "cylinder" and abs(local_up[2]) >= _LEVEL_COSINE:
         radius, length = shape.dimensions
-        normal = np.array([0.0, 0.0, math.copysign(1.0, own_up[2])])
-        rim = circle_within(radius).vertices
+        normal = np.array([0.0, 0.0, math.copysign(1.0, local_up[2])])
+        rim = inner_circle(radius).vertices
         top = np.column_stack([rim, np.full(len(rim), normal[2] * length / 2)])
     elif shape.kind == "mesh" and attached.level == "exact":
-        yield from _patches_of(attached, frame, up)
+        yield from _patch_surfaces(attached, frame, up)
         return
     elif shape.kind == "mesh":
-        heights = product(shape.vertices, own_up)
-        top, normal = shape.vertices[heights >= heights.max() - _TOP], own_up
+        heights = product(shape.vertices, local_up)
+        top, normal = shape.vertices[heights >= heights.max() - _TOP_DEPTH], local_up
     else:
         return
-    if dot(normal, own_up) < _LEVEL:
+    if dot(normal, local_up) < _LEVEL_COSINE:
         return
     normal = attached.pose.rotate(normal)
-    surface_pose = _on(attached.pose.apply(top), normal)
+    surface_pose = _plane_frame(attached.pose.apply(top), normal)
     polygon = ConvexPolygon.around(surface_pose.inverse().apply(attached.pose.apply(top))[:, :2])
     if len(polygon.vertices) > 2:
         yield SupportSurface(frame, surface_pose, polygon)
 
 
-def _patches_of(
+def _patch_surfaces(
     attached: AttachedShape, frame: str, up: NDArray[np.float64]
 ) -> Iterator[SupportSurface]:
-    """Yield the level patches of a mesh that are large enough to matter, in convex pieces."""
-    triangles = closed_triangles(attached.shape)
-    own_up = attached.pose.inverse().rotate(up)
-    for patch, _ in flat_patches(triangles, least_area=_LEAST_PATCH, most=_MOST_PATCHES):
+    """Yield convex pieces of the level patches of a mesh, without small patches."""
+    triangles = outward_triangles(attached.shape)
+    local_up = attached.pose.inverse().rotate(up)
+    for patch, _ in flat_patches(triangles, min_area=_MIN_PATCH_AREA, max_count=_MAX_PATCHES):
         first = triangles[patch[0]]
         normal = np.cross(first[1] - first[0], first[2] - first[0])
         normal /= norm(normal)
-        if dot(normal, own_up) < _LEVEL:
+        if dot(normal, local_up) < _LEVEL_COSINE:
             continue
         corners = attached.pose.apply(triangles[patch].reshape(-1, 3))
-        surface_pose = _on(corners, attached.pose.rotate(normal))
+        surface_pose = _plane_frame(corners, attached.pose.rotate(normal))
         flat = surface_pose.inverse().apply(corners)[:, :2].reshape(-1, 3, 2)
         for piece in _convex_pieces(flat):
             yield SupportSurface(frame, surface_pose, piece)
 
 
 def _convex_pieces(triangles: NDArray[np.float64]) -> Iterator[ConvexPolygon]:
-    """Yield convex polygons that triangles (n, 3, 2) make together: each grows from the largest triangle left."""
+    """Yield convex polygons that cover triangles (n, 3, 2), grown from the largest ones."""
     polygons = [ConvexPolygon.around(corners) for corners in triangles]
     whole = ConvexPolygon.around(triangles)
     if whole.area <= sum(polygon.area for polygon in polygons) * (1.0 + _AREA_SLACK):
         yield whole
         return
-    left = sorted(range(len(polygons)), key=lambda i: -round(polygons[i].area, 12))
-    while left:
-        piece, grows = polygons[left.pop(0)], True
+    remaining = sorted(range(len(polygons)), key=lambda i: -round(polygons[i].area, 12))
+    while remaining:
+        piece, grows = polygons[remaining.pop(0)], True
         while grows:
             grows = False
-            for i in left:
-                joined = ConvexPolygon.around(
-                    np.concatenate([piece.vertices, polygons[i].vertices])
-                )
-                if joined.area <= (piece.area + polygons[i].area) * (1.0 + _AREA_SLACK):
-                    piece, grows = joined, True
-                    left.remove(i)
+            for i in remaining:
+                union = ConvexPolygon.around(np.concatenate([piece.vertices, polygons[i].vertices]))
+                if union.area <= (piece.area + polygons[i].area) * (1.0 + _AREA_SLACK):
+                    piece, grows = union, True
+                    remaining.remove(i)
                     break
-        if piece.area >= _LEAST_PATCH:
+        if piece.area >= _MIN_PATCH_AREA:
             yield piece
 
 
-def _on(points: NDArray[np.float64], normal: NDArray[np.float64]) -> Pose:
-    """Return a frame on the plane through points, its z axis along the normal and x as near to the old x as can be.
+def _plane_frame(points: NDArray[np.float64], normal: NDArray[np.float64]) -> Pose:
+    """Return the pose of a frame in the plane through points.
 
-    Its origin is the old one, moved along the normal.
+    Its z axis is the normal, and its x axis is as near to the previous x axis as possible. Its
+    origin is the previous one, translated along the normal.
     """
     forward = np.array([1.0, 0.0, 0.0]) if abs(normal[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
     x = forward - dot(forward, normal) * normal
