@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tmkit.motion.regions import convex
-from tmkit.motion.regions.polygons import ConvexPolygon, crossings
+from tmkit.motion.regions.polygons import ConvexPolygon, containment_positions, crossings
 
 shapely = pytest.importorskip("shapely")
 

@@ -17,7 +17,7 @@ from support.motion_limits import limit_shares
 
 from tmkit.errors import ConfigurationError
 from tmkit.motion import TimedPath, time_path
-from tmkit.motion.timing import blend_path, restored_path
+from tmkit.motion.timing import blend_path, restore_path
 
 Array = NDArray[np.float64]
 
@@ -119,7 +119,7 @@ def test_a_motion_is_restored_from_its_numbers(
     """Points, widths, speeds and means have all of a motion, bit for bit, after a way through text."""
     path, speeds, accelerations = given_path
     made = blend_path(path, speeds, acceleration_limits=accelerations, deviation=deviation)
-    parts = zip(made.rows, made.parts, strict=True)
+    parts = zip(made.start_rows, made.parts, strict=True)
     text = json.dumps(
         [(row, part.widths.tolist(), part.speed.tolist(), part.mean) for row, part in parts]
     )
@@ -127,7 +127,7 @@ def test_a_motion_is_restored_from_its_numbers(
         (row, np.array(widths), np.array(speed), mean)
         for row, widths, speed, mean in json.loads(text)
     ]
-    again, times = restored_path(path, read), np.linspace(-0.1, made.duration + 0.1, 200)
+    again, times = restore_path(path, read), np.linspace(-0.1, made.duration + 0.1, 200)
     for one, other in zip(made.sample(times), again.sample(times), strict=True):
         assert one.tobytes() == other.tobytes()
 

@@ -276,7 +276,7 @@ def blend_run(run: list[Piece], *, is_checked: bool = True) -> BlendedPath:
     blended = _blend(check, None, is_checked)
     # The object in the hand is the same in all pieces, so one model of the torques suffices.
     torques = TorqueLimits(first.scene, first.arm, first.configurations(first.path[:1])[0])
-    if not np.isfinite(torques.limits).any() or blended.torque_share(torques) <= 1.0:
+    if not np.isfinite(torques.limits).any() or blended.torque_ratio(torques) <= 1.0:
         return blended
     for piece in run:
         if (fault := torques.gravity_fault(piece.path)) is not None:
@@ -602,7 +602,7 @@ def sample_run(plan: Plan, run: list[Piece], *, rate: float) -> list[TimedPath]:
         rate: samples per second [Hz].
     """
     motion = plan_motion(plan, run)
-    timed = motion.blended.timed(rate)
+    timed = motion.blended.sample_at_rate(rate)
     edges = np.ceil(np.array([0.0, *motion.ends]) * rate - 1e-9).astype(int)
     bounds = edges.clip(0, len(timed.positions) - 1)
     return [

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.formats.json.reading import JsonNode
-from tmkit.motion.timing import restored_path
+from tmkit.motion.timing import restore_path
 from tmkit.plans.motion_timing import RunCheck, plan_motions, plan_runs, plan_tracks
 from tmkit.plans.values import Plan, PlannedMotion
 
@@ -50,7 +50,7 @@ def timing_to_list(plan: Plan) -> list[dict[str, Any]]:
                     "speeds": part.speed.tolist(),
                     "mean": part.mean,
                 }
-                for row, part in zip(motion.blended.rows, motion.blended.parts, strict=True)
+                for row, part in zip(motion.blended.start_rows, motion.blended.parts, strict=True)
             ],
             "ends": list(motion.ends),
             "straight": [None if bounds is None else list(bounds) for bounds in motion.straight],
@@ -74,7 +74,7 @@ def read_timing(node: JsonNode, plan: Plan) -> tuple[dict[_Segments, PlannedMoti
             return motions, ["it has other motions from rest to rest than the steps"]
         for run, stored in zip(runs, stored_motions, strict=True):
             segments, parts, ends, straight = stored
-            blended = restored_path(RunCheck(run).path, parts)
+            blended = restore_path(RunCheck(run).path, parts)
             if abs(ends[-1] - blended.duration) > _MAX_END_ERROR:
                 raise ConfigurationError(
                     f"it ends at {ends[-1]} s, its speeds lead to {blended.duration}"
