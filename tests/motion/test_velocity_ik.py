@@ -92,7 +92,7 @@ def test_limits_hold_and_the_direction_is_kept(seed: int) -> None:
     wanted = SemanticTwist(coord, rng.normal(size=6) * 10.0 ** rng.uniform(-3, 1))
     dt = None if rng.random() < 0.5 else 0.1
     found = velocity_ik(scene, wanted, q=q, joints=arm.joints, dt=dt)
-    assert 0.0 <= found.share <= 1.0
+    assert 0.0 <= found.fraction <= 1.0
     others = np.setdiff1d(np.arange(len(q)), columns)
     assert not found.qd[others].any()
     limits = scene.velocity_limits[columns]
@@ -106,10 +106,10 @@ def test_limits_hold_and_the_direction_is_kept(seed: int) -> None:
     vector = np.concatenate(wanted.numbers)
     np.testing.assert_allclose(
         np.concatenate(given_twist.numbers),
-        found.share * vector,
+        found.fraction * vector,
         atol=2e-7 * max(1.0, np.abs(vector).max()),
     )
-    if found.share < 0.999:  # a joint is at a limit, or the arm is singular
+    if found.fraction < 0.999:  # a joint is at a limit, or the arm is singular
         at_limit = np.isclose(np.abs(found.qd[columns]), limits, rtol=1e-5)
         room = (
             np.zeros(7, dtype=bool)
@@ -151,7 +151,7 @@ def test_a_redundant_arm_moves_as_wished() -> None:
     null = np.linalg.svd(jacobian)[2][-1]
     wish = np.zeros(len(q))
     wish[columns] = 0.3 * null
-    found = velocity_ik(scene, still, q=q, joints=arm.joints, near=wish)
+    found = velocity_ik(scene, still, q=q, joints=arm.joints, nominal_qd=wish)
     np.testing.assert_allclose(found.qd[columns], 0.3 * null, atol=1e-6)
     assert found.status is VelocityIkStatus.SOLVED
 

@@ -1,15 +1,14 @@
 """Differential kinematics: joint velocities for a twist, within the limits of the joints.
 
-The twist says what it is of: the point, the body that moves, that relative to which it moves, and
-the axes. So does the Jacobian, and the one cannot be used with the other by mistake.
+The coordinates of the twist define its point, its body, the reference body and the axes. Those of
+the Jacobian are equal, so a twist and a Jacobian in different coordinates cannot be combined.
 
-Limits: of all joint velocities whose motion has the direction of the twist, a linear program finds
-those that are nearest to its magnitude and respect the limits. The direction is kept, so the tool
-slows down on its path rather than leaving it; each limit holds exactly. Where several are left, as
-of a redundant arm, the ones nearest to a given motion are taken, by a bounded least-squares
-problem.
+A linear program maximizes the fraction of the twist over all joint velocities within the limits.
+The direction of the twist is kept, so the tool slows down instead of leaving its path. A redundant
+arm has several solutions. A bounded least-squares problem selects the one nearest to given nominal
+velocities.
 
-Invariants: functions of their arguments.
+Invariants: all results depend only on the arguments.
 """
 
 from __future__ import annotations
@@ -29,18 +28,21 @@ from tmkit.graph.semantic_edges.queries import require_stated_motion
 from tmkit.relations import SemanticTwist, TwistCoord
 from tmkit.spatial.plain import plain_numbers
 
-_NEAREST = 1e-7  # weight of the wanted motion of the joints against that of the tool
-_WHOLE = 1.0 - 1e-7  # share of a twist that counts as all of it
+_NOMINAL_WEIGHT = 1e-7
+"""Weight of the nominal joint velocities relative to the twist."""
+
+_FULL_FRACTION = 1.0 - 1e-7
+"""Fraction of a twist that counts as the full twist."""
 
 
 @dataclass(frozen=True, eq=False)
 class TwistJacobian:
-    """How a twist depends on joint velocities.
+    """Jacobian of a twist by joint velocities.
 
     Attributes:
-        coord: what it is the twist of, relative to what, at which point and in which axes.
+        coord: coordinates of the twist: body, reference body, point and axes.
         joints: names of the joints, by column.
-        matrix: (6, n) m/s and rad/s per unit of joint velocity: linear rows first.
+        matrix: (6, n) linear rows [m/s], then angular rows [rad/s], per unit of joint velocity.
     """
 
     coord: TwistCoord
@@ -48,10 +50,10 @@ class TwistJacobian:
     matrix: NDArray[np.float64]
 
     def twist(self, qd: ArrayLike) -> SemanticTwist:
-        """Return the twist that joint velocities give.
+        """Return the twist of joint velocities.
 
         Args:
-            qd: (n,) velocities of ``joints``, rad/s or m/s.
+            qd: (n,) velocities of ``joints`` [rad/s or m/s].
         """
         return SemanticTwist(self.coord, self.matrix @ plain_numbers(qd, "qd"))
 
@@ -69,14 +71,14 @@ class VelocityIkResult(Result):
     """Joint velocities for a twist.
 
     Attributes:
-        status: whether they give the twist, a share of it, or nothing of it.
-        qd: (n_joints,) velocities of all joints of the scene; of those that may not move, zero.
-        share: of the twist, between 0 and 1.
+        status: whether they achieve the full twist, a fraction of it, or none of it.
+        qd: (n_joints,) velocities of all joints of the scene, 0 for those that must not move.
+        fraction: achieved fraction of the twist, between 0 and 1.
     """
 
     status: VelocityIkStatus
     qd: NDArray[np.float64]
-    share: float
+    fraction: float
 
 
 def twist_jacobian(
@@ -89,40 +91,42 @@ def twist_jacobian(
     axes: str | None = None,
     joints: Sequence[str] | None = None,
 ) -> TwistJacobian:
-    """Return the Jacobian of the twist that :func:`tmkit.graph.twist` gives: that of the joints, not of twist edges.
+    """Return the Jacobian of the twist that :func:`tmkit.graph.twist` returns.
 
-    O(depth + n_joints).
+    Twist edges are ignored. O(depth + n_joints).
 
     Args:
         scene: the scene.
-        frame: a frame of the body that moves.
-        q: (n_joints,) configuration, radians or metres.
-        relative_to: a frame of the body relative to which it moves, such as the hand of another
-            arm; the root of its tree if omitted.
-        at: the frame at whose origin the linear velocity is; ``frame`` if omitted.
-        axes: the frame of expression; ``relative_to`` if omitted.
-        joints: the columns; all joints of the scene if omitted.
+        frame: a frame of the moving body.
+        q: (n_joints,) configuration [rad or m].
+        relative_to: a frame of the reference body, such as the hand of another arm. Defaults to the
+            root of the tree of ``frame``.
+        at: frame whose origin is the point of the linear velocity. Defaults to ``frame``.
+        axes: frame of expression. Defaults to ``relative_to``.
+        joints: joints of the columns. Defaults to all joints of the scene.
 
     Raises:
-        UnknownNameError: no such frame or joint.
-        DisconnectedError: the frames are in different trees.
-        SemanticError: the motion of an edge between the frames is not stated.
+        UnknownNameError: if a frame or joint does not exist.
+        DisconnectedError: if the frames are in different trees.
+        SemanticError: if the motion of an edge between the frames is unknown.
     """
     reference = scene.root(frame) if relative_to is None else relative_to
-    point, turned = frame if at is None else at, reference if axes is None else axes
-    coord = TwistCoord._of(point, scene.body(frame), scene.body(reference), turned)
-    for other in (reference, point):
+    origin, expression = frame if at is None else at, reference if axes is None else axes
+    coord = TwistCoord._of(origin, scene.body(frame), scene.body(reference), expression)
+    for other in (reference, origin):
         if scene.root(other) != scene.root(frame):
             raise DisconnectedError(
                 f"no poses join '{other}' to '{frame}'", frame=frame, relative_to=other
             )
     require_stated_motion(scene, frame, reference, "twist_jacobian")
     state = scene.at(q)
-    rows = [
-        state.jacobian(on, point=state.pose(point, relative_to=on).translation, axes=turned)
-        for on in (frame, reference)
-    ]
-    matrix = np.array(rows[0] - rows[1])
+    frame_matrix, reference_matrix = (
+        state.jacobian(
+            name, point=state.pose(origin, relative_to=name).translation, axes=expression
+        )
+        for name in (frame, reference)
+    )
+    matrix = np.array(frame_matrix - reference_matrix)
     if joints is not None:
         matrix = matrix[:, _columns(scene, joints)]
     return TwistJacobian(coord, scene.joint_names if joints is None else tuple(joints), matrix)
@@ -135,93 +139,110 @@ def velocity_ik(
     q: ArrayLike,
     joints: Sequence[str] | None = None,
     dt: float | None = None,
-    near: ArrayLike | None = None,
+    nominal_qd: ArrayLike | None = None,
 ) -> VelocityIkResult:
     """Return joint velocities that move a body by a twist, within the limits of the joints.
 
-    Velocities respect the velocity limits of the scene and, with ``dt``, bring no joint beyond its
-    range in that time. Where the limits do not allow the whole twist, it is slowed down and keeps
-    its direction. Twist edges of the scene count: what moves by them is made up for.
+    Velocities respect the velocity limits of the scene. With ``dt``, no joint exceeds its range in
+    that time. If the limits do not allow the full twist, it is scaled down. The joints compensate
+    for the motion of twist edges of the scene.
 
     Args:
         scene: the scene.
-        twist: the twist; its names are frames and bodies of the scene, its point is on one of them.
-        q: (n_joints,) configuration, radians or metres.
-        joints: the joints that may move; all if omitted.
-        dt: seconds for which the velocities are held.
-        near: (n_joints,) the motion to be near to where several give the twist, rad/s or m/s; none
-            if omitted.
+        twist: the twist, in coordinates of frames and bodies of the scene.
+        q: (n_joints,) configuration [rad or m].
+        joints: joints that may move. Defaults to all.
+        dt: time for which the velocities are constant [s].
+        nominal_qd: (n_joints,) preferred velocities among several solutions [rad/s or m/s].
+            Defaults to 0.
 
     Raises:
-        UnknownNameError: a frame, body or joint that is not there.
-        DisconnectedError: the bodies have no frames that poses join to the point.
-        SemanticError: the motion of an edge between the bodies is not stated.
-        ConfigurationError: a time that is not positive.
+        UnknownNameError: if a frame, body or joint does not exist.
+        DisconnectedError: if no poses connect the bodies to the point.
+        SemanticError: if the motion of an edge between the bodies is unknown.
+        ConfigurationError: if ``dt`` is not positive.
     """
     if dt is not None and not dt > 0.0:
         raise ConfigurationError(f"velocities are held for a positive time, not {dt} s")
-    c = twist.coord
-    frame, reference = (_frame_on(scene, body, c.point) for body in (c.body, c.ref_body))
+    coord = twist.coord
+    bodies = (coord.body, coord.ref_body)
+    frame, reference = (_frame_of_body(scene, body, coord.point) for body in bodies)
     names = scene.joint_names if joints is None else tuple(joints)
     columns = _columns(scene, names)
-    values, wish = (
-        np.zeros(len(scene.joint_names)) if v is None else scene.configuration({}, base=v)
-        for v in (q, near)
-    )
+    values = scene.configuration({}, base=q)
+    nominal = np.zeros(len(scene.joint_names))
+    if nominal_qd is not None:
+        nominal = scene.configuration({}, base=nominal_qd)
     jacobian = twist_jacobian(
-        scene, frame, q=values, relative_to=reference, at=c.point, axes=c.coord, joints=names
+        scene,
+        frame,
+        q=values,
+        relative_to=reference,
+        at=coord.point,
+        axes=coord.coord,
+        joints=names,
     ).matrix
-    still = twist_of(
+    twist_at_rest = twist_of(
         scene,
         frame,
         relative_to=reference,
-        expression=Expression(c.point, c.coord),
+        expression=Expression(coord.point, coord.coord),
         q=values,
         qd=np.zeros_like(values),
     )
-    wanted = np.concatenate(twist.numbers) - np.concatenate(still.numbers)
+    target = np.concatenate(twist.numbers) - np.concatenate(twist_at_rest.numbers)
     low, high = _bounds(scene, values, columns, dt)
-    share, qd = _scaled(jacobian, wanted, low, high, wish[columns])
-    found = np.zeros(len(values))
-    found[columns] = qd
-    status = VelocityIkStatus.SOLVED if share >= _WHOLE else VelocityIkStatus.SLOWED
-    return VelocityIkResult(
-        status if share > 1.0 - _WHOLE else VelocityIkStatus.STOPPED, found, share
-    )
+    fraction, velocities = _solve(jacobian, target, low, high, nominal[columns])
+    qd = np.zeros(len(values))
+    qd[columns] = velocities
+    status = VelocityIkStatus.SLOWED
+    if fraction >= _FULL_FRACTION:
+        status = VelocityIkStatus.SOLVED
+    if not fraction > 1.0 - _FULL_FRACTION:
+        status = VelocityIkStatus.STOPPED
+    return VelocityIkResult(status, qd, fraction)
 
 
-def _scaled(
+def _solve(
     jacobian: NDArray[np.float64],
-    wanted: NDArray[np.float64],
+    target: NDArray[np.float64],
     low: NDArray[np.float64],
     high: NDArray[np.float64],
-    wish: NDArray[np.float64],
+    nominal: NDArray[np.float64],
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return the largest share of a twist that bounded velocities give, and those of them nearest to a wish."""
+    """Return the largest achievable fraction of a twist, and velocities that achieve it.
+
+    Args:
+        jacobian: (6, n) Jacobian.
+        target: (6,) twist.
+        low: (n,) smallest velocities.
+        high: (n,) largest velocities.
+        nominal: (n,) preferred velocities.
+    """
     from scipy.optimize import linprog, lsq_linear  # slow to import
 
-    count, share = jacobian.shape[1], 1.0
-    if (size := float(np.abs(wanted).max())) > 0.0:
+    count, fraction = jacobian.shape[1], 1.0
+    if (size := float(np.abs(target).max())) > 0.0:
         cost = np.append(np.zeros(count), -1.0)
         bounds = [*zip(low, high, strict=True), (0.0, 1.0)]
-        solved = linprog(
-            cost, A_eq=np.column_stack([jacobian, -wanted]) / size, b_eq=np.zeros(6), bounds=bounds
-        )
-        share = 0.0 if solved.x is None else float(solved.x[-1])
-    stacked = np.vstack([jacobian, _NEAREST * np.eye(count)])
-    target = np.concatenate([share * wanted, _NEAREST * wish])
-    free = high > low
+        equations = np.column_stack([jacobian, -target]) / size
+        solution = linprog(cost, A_eq=equations, b_eq=np.zeros(6), bounds=bounds)
+        fraction = 0.0 if solution.x is None else float(solution.x[-1])
+    rows = np.vstack([jacobian, _NOMINAL_WEIGHT * np.eye(count)])
+    values = np.concatenate([fraction * target, _NOMINAL_WEIGHT * nominal])
+    is_free = high > low
     qd = low.copy()
-    if np.any(free):
-        rest = target - stacked[:, ~free] @ qd[~free]
-        qd[free] = lsq_linear(stacked[:, free], rest, (low[free], high[free]), "bvls", 1e-14).x
-    return share, np.clip(qd, low, high)
+    if np.any(is_free):
+        values = values - rows[:, ~is_free] @ qd[~is_free]
+        limits = (low[is_free], high[is_free])
+        qd[is_free] = lsq_linear(rows[:, is_free], values, limits, "bvls", 1e-14).x
+    return fraction, np.clip(qd, low, high)
 
 
 def _bounds(
     scene: SceneGraph, q: NDArray[np.float64], columns: NDArray[np.intp], dt: float | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the least and largest velocity of each joint: standing still is always among them."""
+    """Return the smallest and largest velocity of each joint; 0 is always allowed."""
     limits = scene.velocity_limits[columns]
     high = np.where(limits > 0.0, limits, np.inf)
     low = -high
@@ -240,14 +261,14 @@ def _columns(scene: SceneGraph, joints: Sequence[str]) -> NDArray[np.intp]:
     return np.array([names.index(joint) for joint in joints], dtype=np.intp)
 
 
-def _frame_on(scene: SceneGraph, body: str, point: str) -> str:
-    """Return a frame of a body in the tree of a point, the point itself if that is one."""
+def _frame_of_body(scene: SceneGraph, body: str, point: str) -> str:
+    """Return a frame of a body in the tree of a point, if possible the point itself."""
     if scene.body(point) == body:
         return point
     tree = scene.root(point)
-    found = next((f for f in scene.frames_of_body(body) if scene.root(f) == tree), None)
-    if found is None:
+    frame = next((name for name in scene.frames_of_body(body) if scene.root(name) == tree), None)
+    if frame is None:
         raise DisconnectedError(
             f"no frame of body '{body}' is joined to '{point}' by poses", frame=point
         )
-    return found
+    return frame
