@@ -1,14 +1,16 @@
-"""The reachable region of an arm: where its tool comes, and from how many sides, found by random configurations.
+"""Reachable region of an arm: positions and directions of its tool, from random configurations.
 
-The joints of the arm are drawn at random within their limits while all others stay as they are when
-ready; what collides is dropped. Of the rest the position of the tool and its z axis are kept.
+The joints of the arm have random values within their limits, and all others their ready values.
+Configurations with collisions are dropped. The others contribute the position of the tool and its z
+axis.
 
-Everything is a function of scene, arm and seed. O(samples * pairs).
+All results depend only on the scene, the arm and the seed. O(samples * pairs).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,22 +24,22 @@ from tmkit.graph import SceneGraph, Shape
 from tmkit.robots.manipulator import Manipulator
 from tmkit.spatial.plain import plain_numbers
 
-_ROUND = 24
-"""Corners by which a circle is drawn."""
+_CIRCLE_CORNERS = 24
+"""Number of corners of polygons that stand for circles."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReachableRegion(Displayed):
-    """Where a tool comes.
+    """Sampled positions and directions of the tool of an arm.
 
     Attributes:
         arm: name of the arm.
-        tool: the frame whose positions these are.
-        frame: the frame in which everything is expressed: the root of the scene.
-        samples: random configurations drawn.
-        positions: (n, 3) metres, one for each configuration without a collision.
-        approaches: (n, 3) unit vectors: the z axis of the tool there.
-        outline: points (m, 3) in metres of each collision shape of the robot when it is ready.
+        tool: frame of the tool.
+        frame: frame of expression of all vectors, which is the root of the tool.
+        samples: number of random configurations.
+        positions: (n, 3) tool positions, one for each configuration without a collision [m].
+        approaches: (n, 3) unit vectors of the tool's z axis at these positions.
+        outline: points (m, 3) of each collision shape of the ready robot [m].
     """
 
     arm: str
@@ -55,34 +57,41 @@ class ReachableRegion(Displayed):
         )
 
     def distance(self, points: ArrayLike) -> NDArray[np.float64]:
-        """Return for each point (..., 3), in the axes of ``positions``, the metres to the nearest position of the tool.
+        """Return the distance of each point to the nearest sampled tool position.
 
-        Random configurations are never everywhere, so a small distance means that the tool comes
-        there, and one larger than the gaps between positions that it hardly does; infinite where no
-        configuration was free.
+        The samples have gaps. A distance below the size of the gaps means that the tool reaches the
+        point. With a larger one, this is unlikely.
+
+        Args:
+            points: (..., 3) points, in the axes of ``positions`` [m].
+
+        Returns:
+            (...) distances [m], infinite if no configuration is free of collisions.
 
         Raises:
-            ConfigurationError: points of another shape.
+            ConfigurationError: if the points have another shape.
         """
         from scipy.spatial import cKDTree
 
-        given = plain_numbers(points, "points")
-        if given.shape[-1:] != (3,):
+        targets = plain_numbers(points, "points")
+        if targets.shape[-1:] != (3,):
             raise ConfigurationError(
-                f"expected points of three numbers, received an array of shape {given.shape}"
+                f"expected points of three numbers, received an array of shape {targets.shape}"
             )
         if not len(self.positions):
-            return np.full(given.shape[:-1], np.inf)
-        return np.asarray(cKDTree(self.positions).query(given)[0], dtype=np.float64)
+            return np.full(targets.shape[:-1], np.inf)
+        return np.asarray(cKDTree(self.positions).query(targets)[0], dtype=np.float64)
 
     def directions_reached(self, cell: float = 0.1) -> NDArray[np.int64]:
-        """Return for each position (n,) how many of six directions, 1 to 6, the tool has in its cube.
+        """Return the number (n,) of tool directions, 1 to 6, in the cube of each position.
+
+        The six directions are those of the coordinate axes.
 
         Args:
-            cell: edge of the cubes, metres.
+            cell: edge length of the cubes [m].
 
         Raises:
-            ConfigurationError: an edge that is not positive.
+            ConfigurationError: if the edge length is not positive.
         """
         if not cell > 0.0:
             raise ConfigurationError(
@@ -94,26 +103,26 @@ class ReachableRegion(Displayed):
         cube = np.unique(cubes, axis=0, return_inverse=True)[1].reshape(-1)
         axis = np.argmax(np.abs(self.approaches), axis=1)
         sign = np.take_along_axis(self.approaches, axis[:, None], axis=1)[:, 0] < 0.0
-        seen = np.zeros((cube.max() + 1, 6), dtype=bool)
-        seen[cube, 2 * axis + sign] = True
-        return np.asarray(seen.sum(axis=1)[cube], dtype=np.int64)
+        has_direction = np.zeros((cube.max() + 1, 6), dtype=bool)
+        has_direction[cube, 2 * axis + sign] = True
+        return np.asarray(has_direction.sum(axis=1)[cube], dtype=np.int64)
 
 
 def reachable_region(
     scene: SceneGraph, manipulator: Manipulator, *, samples: int = 20000, seed: int = 0
 ) -> ReachableRegion:
-    """Find where the tool of an arm comes.
+    """Sample the reachable region of the tool of an arm.
 
     Args:
-        scene: the robot, alone or in its cell, whose obstacles hold.
+        scene: the robot, alone or among obstacles.
         manipulator: the arm.
-        samples: random configurations of the arm, uniform within its limits.
-        seed: makes the answer repeatable.
+        samples: number of random configurations, uniform within the joint limits.
+        seed: seed of the random configurations.
 
     Raises:
-        RobotError: the arm does not fit the scene.
-        ConfigurationError: fewer than one sample.
-        ShapeError: a collision mesh is flat and has no hull.
+        RobotError: if the arm does not match the scene.
+        ConfigurationError: if there is less than one sample.
+        ShapeError: if a collision mesh is flat and has no hull.
     """
     if samples < 1:
         raise ConfigurationError(
@@ -121,15 +130,16 @@ def reachable_region(
         )
     manipulator.check(scene)
     ready = manipulator.ready_configuration(scene)
-    moving = [scene.joint_names.index(joint) for joint in manipulator.joints]
-    drawn = np.tile(ready, (samples, 1))
-    drawn[:, moving] = random_configurations(scene, samples, seed=seed)[:, moving]
-    free = drawn[~CollisionWorld(scene).in_collision_batch(drawn)]
+    columns = [scene.joint_names.index(joint) for joint in manipulator.joints]
+    configurations = np.tile(ready, (samples, 1))
+    configurations[:, columns] = random_configurations(scene, samples, seed=seed)[:, columns]
+    is_colliding = CollisionWorld(scene).in_collision_batch(configurations)
+    free = configurations[~is_colliding]
     root = scene.root(manipulator.tool)
     poses = [scene.pose(manipulator.tool, relative_to=root, q=q) for q in free]
-    at = scene.at(ready)
+    kinematics = scene.at(ready)
     outline = tuple(
-        (at.pose(frame, relative_to=root) @ part.pose).apply(hull_points(part.shape))
+        (kinematics.pose(frame, relative_to=root) @ part.pose).apply(hull_points(part.shape))
         for frame in scene.subtree(manipulator.base)
         for part in scene.shapes(frame)
         if part.collision
@@ -146,35 +156,24 @@ def reachable_region(
 
 
 def hull_points(shape: Shape) -> NDArray[np.float64]:
-    """Return points (n, 3) whose hull is that of a shape, to within a chord of its circles."""
+    """Return points (n, 3) whose hull is that of a shape, with polygons for circles."""
     if shape.kind == "mesh":
         return np.asarray(shape.vertices, dtype=np.float64)
     lower, upper = (np.asarray(corner) for corner in shape.bounds)
-    turn = np.linspace(0.0, 2.0 * np.pi, _ROUND, endpoint=False)
-    rim = np.column_stack([circle(turn), np.zeros(_ROUND)])
+    angles = np.linspace(0.0, 2.0 * np.pi, _CIRCLE_CORNERS, endpoint=False)
+    rim = np.column_stack([circle(angles), np.zeros(_CIRCLE_CORNERS)])
     if shape.kind == "plane":
         return np.zeros((0, 3))
     if shape.kind in ("box", "point_cloud", "height_field"):
-        return np.array(
-            [
-                [x, y, z]
-                for x in (lower[0], upper[0])
-                for y in (lower[1], upper[1])
-                for z in (lower[2], upper[2])
-            ]
-        )
+        return np.array(list(product(*zip(lower, upper, strict=True))))
     radius = upper[0]
     if shape.kind in ("sphere", "capsule"):
-        rise = np.linspace(-0.5 * np.pi, 0.5 * np.pi, _ROUND // 2 + 1)
-        ball = (
-            np.concatenate([rim * cos(angle) + [0.0, 0.0, sin(angle)] for angle in rise]) * radius
-        )
-        rise_of_cap = np.array([0.0, 0.0, upper[2] - radius])
-        return np.concatenate([ball + rise_of_cap, ball - rise_of_cap])
-    low = rim * radius + [0.0, 0.0, lower[2]]
-    top = (
-        np.array([[0.0, 0.0, upper[2]]])
-        if shape.kind == "cone"
-        else rim * radius + [0.0, 0.0, upper[2]]
-    )
-    return np.concatenate([low, top])
+        latitudes = np.linspace(-0.5 * np.pi, 0.5 * np.pi, _CIRCLE_CORNERS // 2 + 1)
+        circles = [rim * cos(angle) + [0.0, 0.0, sin(angle)] for angle in latitudes]
+        ball = np.concatenate(circles) * radius
+        cap_offset = np.array([0.0, 0.0, upper[2] - radius])
+        return np.concatenate([ball + cap_offset, ball - cap_offset])
+    base = rim * radius + [0.0, 0.0, lower[2]]
+    if shape.kind == "cone":
+        return np.concatenate([base, [[0.0, 0.0, upper[2]]]])
+    return np.concatenate([base, rim * radius + [0.0, 0.0, upper[2]]])

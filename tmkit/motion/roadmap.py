@@ -1,12 +1,11 @@
-"""Paths that are kept for later queries, and proved again in changed scenes.
+"""Cache of the paths of an arm, which are proved again in changed scenes.
 
-A path between the same ends is proved again by what has changed since it was proved last, if
-something that has not changed is in the way of the straight motion. Everything else is a search, to
-which paths that lead near are known.
+A stored path between equal ends is proved again only against the changes since its last proof. This
+requires that an unchanged frame still blocks the straight motion. All other queries are searches
+that start from stored paths near the query.
 
-Invariants: every path that is returned is proved free in the version of its query, as
-:func:`~tmkit.motion.search_path` proves its paths. The same queries in the same order give the same
-paths.
+Invariants: every returned path is proved free in the scene of its query, as
+:func:`~tmkit.motion.search_path` proves its paths. Equal sequences of queries return equal paths.
 """
 
 from __future__ import annotations
@@ -32,44 +31,74 @@ from tmkit.errors import ConfigurationError
 from tmkit.spatial.plain import plain_numbers
 
 _Array = NDArray[np.float64]
-_LEAST_NODES = 16
-_MOST_TRIES = 3  # known paths that are tried in a query
-_MOST_DETOUR = 0.5  # of the length of a known path: straight motions from other ends to it
+
+_MIN_NODES = 16
+"""Smallest capacity of a roadmap in configurations."""
+
+_MAX_CANDIDATES = 3
+"""Largest number of stored paths that a query uses."""
+
+_MAX_DETOUR_FRACTION = 0.5
+"""Largest length of straight motions to a stored path, as a fraction of its length."""
 
 
 @dataclass(slots=True)
-class _Way:
-    """A path that is kept, in one of its directions."""
+class _StoredPath:
+    """A stored path in one direction.
 
-    key: bytes  # the same in both
-    rows: _Array  # (k, len(joints))
+    Attributes:
+        key: key of the path, equal in both directions.
+        rows: (k, n) configurations of the moving joints.
+        length: Euclidean length over the moving joints.
+        result: last result with this path; None if it was only found in the other direction.
+        proof_world: collision world of the last proof.
+    """
+
+    key: bytes
+    rows: _Array
     length: float
-    found: PathResult | None = None  # the path, as it was found last; None in the other direction
-    proved_in: CollisionWorld | None = None
+    result: PathResult | None = None
+    proof_world: CollisionWorld | None = None
 
-    def prove(self, found: PathResult, world: CollisionWorld) -> None:
+    def record_proof(self, result: PathResult, world: CollisionWorld) -> None:
         """Record the result of the last proof and its collision world."""
-        self.found, self.proved_in = found, world
+        self.result, self.proof_world = result, world
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PathIndex:
+    """All stored paths, in both directions.
+
+    Attributes:
+        paths: the paths.
+        starts: (m, n) first configurations.
+        ends: (m, n) last configurations.
+        lengths: (m,) lengths.
+    """
+
+    paths: list[_StoredPath]
+    starts: _Array
+    ends: _Array
+    lengths: _Array
 
 
 class Roadmap:
-    """Paths of one arm, kept over queries and versions of a scene; for one thread at a time.
+    """Cache of the paths of one arm over queries and versions of a scene. Not thread-safe.
 
     The arguments other than ``joints`` and ``max_nodes`` are those of
-    :class:`~tmkit.motion.CollisionWorld`. Frames that they name count in the versions that have
-    them.
+    :class:`~tmkit.motion.CollisionWorld`. Their frames need not exist in every version.
 
     Args:
-        joints: names of the joints that move.
+        joints: names of the moving joints.
         movable: names of frames whose edge may be changed later.
-        margin: metres.
-        pair_margins: ``{(frame_a, frame_b): metres}``.
+        margin: distance of all checked pairs [m].
+        pair_margins: distance by pair of frames ``(frame_a, frame_b)`` [m].
         level: "hull", "exact" or "box".
-        max_nodes: configurations to keep, at least 16. Beyond, the paths that were used longest ago
-            are dropped.
+        max_nodes: largest number of stored configurations, at least 16. Beyond it, the least
+            recently used paths are dropped.
 
     Raises:
-        ConfigurationError: ``max_nodes`` below 16.
+        ConfigurationError: if ``max_nodes`` is below 16.
     """
 
     def __init__(
@@ -82,24 +111,24 @@ class Roadmap:
         level: str = "hull",
         max_nodes: int = 500,
     ) -> None:
-        if max_nodes < _LEAST_NODES:
-            raise ConfigurationError(f"max_nodes must be at least {_LEAST_NODES}, got {max_nodes}")
+        if max_nodes < _MIN_NODES:
+            raise ConfigurationError(f"max_nodes must be at least {_MIN_NODES}, got {max_nodes}")
         self.joints = tuple(joints)
         self._movable, self._margin, self._level = tuple(movable), margin, level
         self._pair_margins = dict(pair_margins or {})
         self._max_nodes = max_nodes
-        # to and fro; the one that was used last is last
-        self._paths: dict[bytes, tuple[_Way, _Way]] = {}
-        self._between: dict[bytes, list[_Way]] = {}  # by their ends
-        # see _ways_near(); made when needed
-        self._ways: tuple[list[_Way], _Array, _Array, _Array] | None = None
-        self._world: CollisionWorld | None = None  # of the last query
-        self._names: Sequence[str] = ()  # of its joints
-        self._entries = np.zeros(0, np.intp)  # of those that move, among them
+        # Both directions of each path, the most recently used path last.
+        self._paths: dict[bytes, tuple[_StoredPath, _StoredPath]] = {}
+        self._paths_by_ends: dict[bytes, list[_StoredPath]] = {}
+        self._index: _PathIndex | None = None
+        # Collision world, joint names and indices of the moving joints of the last query.
+        self._world: CollisionWorld | None = None
+        self._names: Sequence[str] = ()
+        self._joint_indices = np.zeros(0, np.intp)
 
     def __len__(self) -> int:
-        """Return the number of configurations that are kept."""
-        return sum(len(way.rows) for way, _ in self._paths.values())
+        """Return the number of stored configurations."""
+        return sum(len(path.rows) for path, _ in self._paths.values())
 
     def search(
         self,
@@ -111,68 +140,62 @@ class Roadmap:
         max_iterations: int = 50000,
         shortcut_iterations: int = 100,
     ) -> PathResult:
-        """Return a path that is free in a version of the scene: straight, one that is known, or from a new search.
+        """Return a free path in a version of the scene: straight, stored, or from a search.
 
         Args:
-            scene: any version, with the joints of this roadmap; not necessarily newer than that of
-                the last query.
+            scene: any version with the joints of this roadmap, in any order of versions.
             start: (n_joints,) full configuration.
-            goals: (n_joints,) or (k, n_joints) full configurations; only the joints that move
-                count.
-            seed: of a new search.
-            max_iterations: of a new search.
-            shortcut_iterations: cuts that are tried on a path that is new, or that was joined to
-                other ends.
+            goals: (n_joints,) or (k, n_joints) full configurations, of which only the moving joints
+                are used.
+            seed: seed of a new search.
+            max_iterations: largest number of iterations of a new search.
+            shortcut_iterations: number of attempts to shorten a path that is new or has new ends.
 
         Returns:
-            The result, as of :func:`~tmkit.motion.search_path`. A path that was known has 0
-            iterations. It may be longer than a new one: where an object has been removed, only a
-            straight motion to the goal replaces the way around it.
+            Result as of :func:`~tmkit.motion.search_path`. A stored path has 0 iterations. It may
+            be longer than a new one: after an object is removed, only a straight motion to the goal
+            replaces a path around it.
 
         Raises:
-            UnknownNameError: the scene does not have a joint of the roadmap, as that of another
-                robot.
-            ConfigurationError: a configuration of the wrong length, a mimic joint.
+            UnknownNameError: if the scene does not have a joint of the roadmap.
+            ConfigurationError: if a configuration has the wrong length, or a joint is a mimic
+                joint.
 
-        Cost: where a path between these ends is free, some 0.07 ms of a Panda among ten objects;
-            O(paths kept).
+        O(stored paths). A stored path with equal ends takes about 0.07 ms for a Panda among ten
+        objects.
         """
         self._world = world = self._world_of(scene)
         q, targets = plain_numbers(start, "start"), np.atleast_2d(plain_numbers(goals, "goals"))
         if (names := scene.joint_names) != self._names:
-            self._names, self._entries = (
-                names,
-                np.array([names.index(j) for j in self.joints if j in names], np.intp),
-            )
-        known: list[_Array] = []
-        # Where there is nothing, or something is wrong, the search says what.
-        if (
-            self._paths
-            and q.shape == (len(names),) == targets.shape[1:]
-            and len(self._entries) == len(self.joints)
-        ):
-            between = self._ways_between(q, targets)
-            if between and len(targets) == 1:
-                again = self._still_free(between[0], world, q)
-                if again is not None:
-                    return again
-            known = [self._full(way, q) for way in between or self._ways_near(scene, q, targets)]
-        found = search_path(
+            indices = [names.index(joint) for joint in self.joints if joint in names]
+            self._names, self._joint_indices = names, np.array(indices, np.intp)
+        known_paths: list[_Array] = []
+        # The search raises the errors of invalid arguments.
+        has_valid_shapes = q.shape == (len(names),) == targets.shape[1:]
+        if self._paths and has_valid_shapes and len(self._joint_indices) == len(self.joints):
+            candidates = self._paths_between(q, targets)
+            if candidates and len(targets) == 1:
+                result = self._prove_again(candidates[0], world, q)
+                if result is not None:
+                    return result
+            candidates = candidates or self._paths_near(scene, q, targets)
+            known_paths = [self._full_path(path, q) for path in candidates]
+        result = search_path(
             world,
             self.joints,
             start=q,
             goals=targets,
-            known=known,
+            known=known_paths,
             settings=PathSettings(
                 seed=seed, max_iterations=max_iterations, shortcut_iterations=shortcut_iterations
             ),
         )
-        if found.status is PathStatus.SOLVED and len(path := found.path) > 2:
-            self._keep(path[:, self._entries], found, world)
-        return found
+        if result.status is PathStatus.SOLVED and len(path := result.path) > 2:
+            self._store(path[:, self._joint_indices], result, world)
+        return result
 
     def _world_of(self, scene: SceneGraph) -> CollisionWorld:
-        """Return the world of a version, moved from that of the last query."""
+        """Return the collision world of a scene, updated from that of the last query."""
         if self._world is not None and not self._pair_margins and not self._movable:
             return self._world.moved_to(scene)
         margins = {
@@ -187,80 +210,87 @@ class Roadmap:
             scene, movable=movable, margin=self._margin, pair_margins=margins, level=self._level
         )
 
-    def _still_free(self, way: _Way, world: CollisionWorld, q: _Array) -> PathResult | None:
-        """Return the path of a way where what has changed neither is in its way nor was in that of a straight one."""
-        found, proved_in = way.found, way.proved_in
-        if found is None or proved_in is None or (blocking := found.straight_pair) is None:
-            return None
-        path, changed = found.path, world.changed_frames(proved_in)
-        if changed is None or not changed.isdisjoint(blocking) or not np.array_equal(path[0], q):
-            return None
-        if not world.is_still_free(path, proved_in=proved_in):
-            return None
-        self._paths[way.key] = self._paths.pop(way.key)
-        if found.iterations:
-            found = PathResult(found.status, path, goal_index=0, straight_pair=blocking)
-        way.prove(found, world)
-        return found
+    def _prove_again(
+        self, path: _StoredPath, world: CollisionWorld, q: _Array
+    ) -> PathResult | None:
+        """Return the result of a stored path if it is still valid, otherwise None.
 
-    def _ways_between(self, q: _Array, targets: _Array) -> list[_Way]:
+        It is invalid if a changed frame collides with it, or blocked the straight motion.
+        """
+        result, proof_world = path.result, path.proof_world
+        if result is None or proof_world is None:
+            return None
+        blocking_pair, rows = result.straight_pair, result.path
+        if blocking_pair is None:
+            return None
+        changed = world.changed_frames(proof_world)
+        if changed is None or not changed.isdisjoint(blocking_pair):
+            return None
+        if not np.array_equal(rows[0], q) or not world.is_still_free(rows, proved_in=proof_world):
+            return None
+        self._paths[path.key] = self._paths.pop(path.key)
+        if result.iterations:
+            result = PathResult(result.status, rows, goal_index=0, straight_pair=blocking_pair)
+        path.record_proof(result, world)
+        return result
+
+    def _paths_between(self, q: _Array, targets: _Array) -> list[_StoredPath]:
         """Return some paths from the start to a goal, the shortest first."""
-        start, goals = q[self._entries].tobytes(), targets[:, self._entries]
-        ways = [way for goal in goals for way in self._between.get(start + goal.tobytes(), ())]
-        return sorted(ways, key=lambda way: way.length)[:_MOST_TRIES]
+        start, goals = q[self._joint_indices].tobytes(), targets[:, self._joint_indices]
+        by_ends = self._paths_by_ends
+        paths = [path for goal in goals for path in by_ends.get(start + goal.tobytes(), ())]
+        return sorted(paths, key=lambda path: path.length)[:_MAX_CANDIDATES]
 
-    def _ways_near(self, scene: SceneGraph, q: _Array, targets: _Array) -> list[_Way]:
-        """Return the paths that lead near to a goal from near the start, the shortest first."""
-        start, goals = q[self._entries], targets[:, self._entries]
-        if self._ways is None:
-            ways = list(chain.from_iterable(self._paths.values()))
-            ends, lengths = (
-                np.array([way.rows[[0, -1]] for way in ways]),
-                np.array([way.length for way in ways]),
-            )
-            self._ways = ways, ends[:, 0], ends[:, 1], lengths
-        ways, first, last, lengths = self._ways
-        turning = np.isinf(scene.joint_limits[self._entries, 0])
+    def _paths_near(self, scene: SceneGraph, q: _Array, targets: _Array) -> list[_StoredPath]:
+        """Return paths from near the start to near a goal, the shortest with detours first."""
+        start, goals = q[self._joint_indices], targets[:, self._joint_indices]
+        if self._index is None:
+            paths = list(chain.from_iterable(self._paths.values()))
+            ends = np.array([path.rows[[0, -1]] for path in paths])
+            lengths = np.array([path.length for path in paths])
+            self._index = _PathIndex(paths, ends[:, 0], ends[:, 1], lengths)
+        index = self._index
+        is_continuous = np.isinf(scene.joint_limits[self._joint_indices, 0])
 
         def distances(a: _Array, b: _Array) -> _Array:
             change = a - b
-            return norms(
-                np.where(turning, change - 2.0 * pi * np.round(change / (2.0 * pi)), change)
-            )
+            shortest = change - 2.0 * pi * np.round(change / (2.0 * pi))
+            return norms(np.where(is_continuous, shortest, change))
 
-        detours = distances(first, start) + np.min(
-            [distances(last, goal) for goal in goals], axis=0
-        )
-        order = np.argsort(lengths + detours, kind="stable")
-        near = order[detours[order] <= _MOST_DETOUR * lengths[order]]
-        return [ways[i] for i in near[:_MOST_TRIES].tolist()]
+        goal_distances = np.min([distances(index.ends, goal) for goal in goals], axis=0)
+        detours = distances(index.starts, start) + goal_distances
+        order = np.argsort(index.lengths + detours, kind="stable")
+        is_near = detours[order] <= _MAX_DETOUR_FRACTION * index.lengths[order]
+        return [index.paths[i] for i in order[is_near][:_MAX_CANDIDATES].tolist()]
 
-    def _full(self, way: _Way, q: _Array) -> _Array:
-        """Return the full configurations of a way."""
-        rows = np.empty((len(way.rows), len(q)))
+    def _full_path(self, path: _StoredPath, q: _Array) -> _Array:
+        """Return the full configurations (k, n_joints) of a path."""
+        rows = np.empty((len(path.rows), len(q)))
         rows[:] = q
-        rows[:, self._entries] = way.rows
+        rows[:, self._joint_indices] = path.rows
         return rows
 
-    def _keep(self, path: _Array, found: PathResult, world: CollisionWorld) -> None:
-        """Keep a path, as the one that was used last."""
-        if len(path) > self._max_nodes:
+    def _store(self, rows: _Array, result: PathResult, world: CollisionWorld) -> None:
+        """Store a path as the most recently used one."""
+        if len(rows) > self._max_nodes:
             return
-        to, back = path.tobytes(), path[::-1].tobytes()
-        key = min(to, back)
-        kept = self._paths.pop(key, None)
-        if kept is not None:
-            self._paths[key] = kept
-            way = kept[kept[0].rows.tobytes() != to]
-            way.prove(found, world)
+        forward, backward = rows.tobytes(), rows[::-1].tobytes()
+        key = min(forward, backward)
+        directions = self._paths.pop(key, None)
+        if directions is not None:
+            self._paths[key] = directions
+            path = directions[directions[0].rows.tobytes() != forward]
+            path.record_proof(result, world)
             return
-        length = float(norms(path[1:] - path[:-1]).sum())
-        self._paths[key] = _Way(key, path, length, found, world), _Way(key, path[::-1], length)
-        self._ways = None
-        added = [self._paths[key]]
+        length = float(norms(rows[1:] - rows[:-1]).sum())
+        path = _StoredPath(key, rows, length, result, world)
+        self._paths[key] = path, _StoredPath(key, rows[::-1], length)
+        self._index = None
+        new_paths = [self._paths[key]]
         if len(self) > self._max_nodes:
             while len(self) > self._max_nodes:
                 del self._paths[next(iter(self._paths))]
-            self._between, added = {}, list(self._paths.values())
-        for way in chain.from_iterable(added):
-            self._between.setdefault(way.rows[0].tobytes() + way.rows[-1].tobytes(), []).append(way)
+            self._paths_by_ends, new_paths = {}, list(self._paths.values())
+        for path in chain.from_iterable(new_paths):
+            ends = path.rows[0].tobytes() + path.rows[-1].tobytes()
+            self._paths_by_ends.setdefault(ends, []).append(path)
