@@ -115,7 +115,7 @@ class ArmController:
             self._contact_pose = hand
 
     def _must_renew_contacts(self, hand: Pose) -> bool:
-        """Whether the hand has rotated since the last renewal of contacts."""
+        """Return whether the hand has rotated since the last renewal of contacts."""
         if self._contact_pose is None:
             return True
         _, angle = self._contact_pose.distance(hand)

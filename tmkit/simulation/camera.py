@@ -51,6 +51,9 @@ _FOCUS_WEIGHT = 2.0
 _MAX_REAR_AZIMUTH = 90.0
 """Largest azimuth of a view that is not from behind the robot [deg]."""
 
+NEAR_PLANE = 0.02
+"""Distance of the near clipping plane of renderers [m]."""
+
 SAMPLES = 0.4 * np.array(
     [[0, 0, 0], *([x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1))], dtype=float
 )

@@ -274,5 +274,5 @@ class SimulatedExecutor(Executor):
 
 
 def objects_in_scene(simulation: Simulation, scene: SceneGraph) -> list[str]:
-    """Return the simulated objects that a scene contains. The scene of a closed loop may lack some."""
+    """Return the simulated objects in a scene. The scene of a closed loop may lack some."""
     return [name for name in simulation.objects if name in scene]

@@ -260,7 +260,7 @@ class PlanMonitor:
         return ObjectError(float(distance), float(angle))
 
     def _is_miss(self, error: ObjectError) -> bool:
-        """Whether a deviation exceeds the tolerances."""
+        """Return whether a deviation exceeds the tolerances."""
         return not (
             error.position <= self._position_tolerance
             and error.rotation <= self._rotation_tolerance

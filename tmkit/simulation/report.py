@@ -144,7 +144,7 @@ class SimulationReport(Result):
 
     @property
     def is_successful(self) -> bool:
-        """Whether every object, drawer and door ended within the tolerances of the plan."""
+        """Return whether every object, drawer and door ended within the tolerances of the plan."""
         return not self.missed
 
     @property
@@ -162,7 +162,7 @@ class SimulationReport(Result):
         return (*objects, *joints)
 
     def _is_within(self, error: JointError) -> bool:
-        """Whether a joint ended within the tolerance of its unit."""
+        """Return whether a joint ended within the tolerance of its unit."""
         tolerance = self.position_tolerance if error.is_prismatic else self.rotation_tolerance
         return error.error <= tolerance
 

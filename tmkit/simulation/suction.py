@@ -5,8 +5,8 @@ newtons. Hence the cup does not collide with the object that it handles. The cup
 every point of the rim is at its surface, within the hand's ``contact_tolerance``.
 
 A rigid constraint joins the two. Its load, smoothed over 10 ms, is compared with the capacity of
-the vacuum (:mod:`tmkit.manipulation.grasps.holding`). A cup that is pushed yields: the constraint is
-made again at the current pose of the object.
+the vacuum (:mod:`tmkit.manipulation.grasps.holding`). A pushed cup yields: the constraint is made
+again at the current pose of the object.
 
 Invariants: the cup holds only sealed objects. A released object is held again only after another
     grasp.
@@ -126,7 +126,7 @@ class SuctionCup:
         )
 
     def _is_pushed(self) -> bool:
-        """Whether the object is pushed hard enough, or eccentrically enough, that a cup yields."""
+        """Return whether the object is pushed so hard or eccentrically that a soft cup yields."""
         push = -float(self._load[:3] @ self._axis())
         if push <= 0.0 or self._overload(np.zeros(3))[0] > 1.0:
             return False

@@ -1,4 +1,4 @@
-"""Graph of a scene's edges: bodies as boxes with frames, poses as solid and twists as dashed arrows.
+"""Graph of a scene's edges: bodies as boxes, poses as solid and twists as dashed arrows.
 
 The style is that of De Laet, Bruyninckx and De Schutter's scene graph of poses and twists (2013).
 Rejected edges can be drawn as well, crossed out, with the reasons in the caption. :func:`try_edge`

@@ -94,7 +94,7 @@ class _VersionSource:
 class LatestScene:
     """Source for programs that push scenes. The last scene is the current one.
 
-    :meth:`put` fits the argument ``on_state`` of :func:`tmkit.simulate`, and any thread may call it.
+    :meth:`put` fits the argument ``on_state`` of :func:`tmkit.simulate`, and is thread-safe.
 
     Args:
         scene: scene at the start.

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tmkit._support.extras import importing, is_installed
 from tmkit.graph import Shape
-from tmkit.simulation.camera import Camera, Posed, surroundings, towards_light
+from tmkit.simulation.camera import NEAR_PLANE, Camera, Posed, surroundings, towards_light
 from tmkit.simulation.engines.pybullet.quiet import quiet_output
 from tmkit.simulation.engines.pybullet.shapes import DEFAULT_COLOR, drawn_triangles
 from tmkit.spatial import Pose
@@ -53,9 +53,6 @@ _BACKDROP_COLOR = (0.75, 0.76, 0.77)
 
 _FLOOR_SIZE = 60.0
 """Side of the floor [m]."""
-
-_NEAR_PLANE = 0.02
-"""Distance of the near clipping plane [m]."""
 
 _FAR_PLANE = 100.0
 """Distance of the far clipping plane [m]."""
@@ -169,7 +166,7 @@ class FilamentStudio:
     def _view(self) -> Any:
         """Return the camera as one of the renderer."""
         camera = self._camera
-        top = _NEAR_PLANE * math.tan(camera.field_of_view / 2.0)
+        top = NEAR_PLANE * math.tan(camera.field_of_view / 2.0)
         forward = np.subtract(camera.target, camera.position, dtype=float)
         return self._api.Camera(
             pos=np.array(camera.position),
@@ -179,7 +176,7 @@ class FilamentStudio:
             frustum_width=top * camera.width / camera.height,
             frustum_bottom=-top,
             frustum_top=top,
-            frustum_near=_NEAR_PLANE,
+            frustum_near=NEAR_PLANE,
             frustum_far=_FAR_PLANE,
         )
 

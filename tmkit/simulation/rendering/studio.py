@@ -1,7 +1,7 @@
 """Pictures of simulations and of scenes at a configuration, rendered without a screen.
 
 Two renderers draw the same scenes: ``filament`` (:mod:`.filament`, the extra ``engines``), and
-``tiny`` (:mod:`.tiny`), which is part of pybullet. ``auto`` selects the first one that is installed.
+``tiny`` (:mod:`.tiny`), which is part of pybullet. ``auto`` selects the first that is installed.
 The choice affects only pixels.
 """
 

@@ -17,12 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.extras import importing
-from tmkit.simulation.camera import Camera, surroundings, towards_light
+from tmkit.simulation.camera import NEAR_PLANE, Camera, surroundings, towards_light
 from tmkit.simulation.engines.pybullet.world import Simulation
 from tmkit.spatial.plain import plain_numbers
-
-_NEAR_PLANE = 0.02
-"""Distance of the near clipping plane [m]."""
 
 _FAR_PLANE = 20.0
 """Distance of the far clipping plane [m]."""
@@ -115,7 +112,7 @@ class TinyStudio:
             projectionMatrix=bullet.computeProjectionMatrixFOV(
                 math.degrees(camera.field_of_view),
                 self._width / self._height,
-                _NEAR_PLANE,
+                NEAR_PLANE,
                 _FAR_PLANE,
             ),
             lightDirection=self._light,

@@ -6,7 +6,7 @@ own friction and that of an object. An object with a friction in the scene has t
 and a finger's friction against all bodies.
 
 The default settings of MuJoCo drop a mug. Elliptic cones, ``impratio`` 100, torsional contacts
-(``condim`` 4) and twenty iterations without slip hold it. With weaker settings, an object held by an
+(``condim`` 4) and twenty iterations without slip hold it. With weaker settings, an object at an
 edge creeps. The contacts of MuJoCo neglect the centripetal acceleration of a rotating hand, so that
 a held object creeps in proportion to the time step. Contacts are therefore stiff, and MuJoCo runs
 two steps for each one of pybullet.
@@ -44,7 +44,7 @@ SPARE_WELDS = 4
 """Number of welds for attached objects, in addition to one for each arm."""
 
 _RELATIVE_TIME_CONSTANT = 2.1 / SUBSTEPS
-"""Time constant of contacts, gears and welds in time steps. MuJoCo needs at least 2 of its steps."""
+"""Time constant of contacts, gears and welds in time steps, at least two steps of MuJoCo."""
 
 _FINGERTIP_ARMATURE = 0.3
 """Inertia of a gripper's motor at the fingertip, which lets it hold thin objects [kg]."""

@@ -138,7 +138,7 @@ class MujocoSimulation(Simulation):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the simulation is closed."""
+        """Return whether the simulation is closed."""
         return self._is_closed
 
     def _require_open(self) -> None:

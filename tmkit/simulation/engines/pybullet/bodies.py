@@ -237,7 +237,7 @@ def _add_masses(scene: SceneGraph, piece: Piece, density: float) -> SceneGraph:
 
 
 def _has_mass(scene: SceneGraph, frame: str) -> bool:
-    """Whether the scene gives the body of a frame a positive mass."""
+    """Return whether the scene gives the body of a frame a positive mass."""
     inertia = scene.inertia(frame)
     return inertia is not None and inertia.mass > 0.0
 

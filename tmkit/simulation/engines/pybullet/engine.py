@@ -68,7 +68,7 @@ class Engine:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the connection is closed."""
+        """Return whether the connection is closed."""
         return self._client is None
 
     def close(self) -> None:

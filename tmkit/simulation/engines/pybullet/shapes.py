@@ -249,7 +249,7 @@ def _require_few(parts: Sequence[PlacedShape], purpose: str) -> None:
 
 
 def _is_hull(placed: PlacedShape, *, is_fixed: bool) -> bool:
-    """Whether a shape collides as the hull of a mesh."""
+    """Return whether a shape collides as the hull of a mesh."""
     shape = placed.attached.shape
     return (
         shape.kind == "mesh"
@@ -259,7 +259,7 @@ def _is_hull(placed: PlacedShape, *, is_fixed: bool) -> bool:
 
 
 def _is_triangles(placed: PlacedShape, *, is_fixed: bool) -> bool:
-    """Whether a shape collides by its triangles, not by its hull."""
+    """Return whether a shape collides by its triangles, not by its hull."""
     kind, level = placed.attached.shape.kind, placed.attached.level
     if not is_fixed or level == "box":
         return False
@@ -308,7 +308,7 @@ def drawn_triangles(
 
 
 def triangles_of(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return vertices (n, 3) and faces (m, 3) of a shape for collisions, with cylinders as prisms."""
+    """Return vertices (n, 3) and faces (m, 3) for collisions, with cylinders as prisms."""
     if shape.kind == "plane":
         half = 0.5 * _DRAWN_PLANE_SIZE
         corners = [[-half, -half, 0.0], [half, -half, 0.0], [half, half, 0.0], [-half, half, 0.0]]
@@ -335,7 +335,7 @@ def triangles_of(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 def _prism(radius: float, length: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return a prism around a cylinder. Its sides touch the mantle at the axes and diagonals.
 
-    A real fingertip is a soft patch, and a simulated one is hard. It would touch a true mantle along
+    A real fingertip is a soft patch, and a simulated one is hard. It would touch a mantle along
     a line, of which the engine keeps one or two points, so that a held object would swing. A side
     of a few millimetres represents the patch.
     """
@@ -383,7 +383,7 @@ def hull(
 
 @lru_cache(maxsize=512)
 def inset_hull(shape: Shape) -> Shape:
-    """Return the hull of a mesh or cylinder reduced by pybullet's margin, or a thin shape itself."""
+    """Return the hull of a shape reduced by pybullet's margin, or a thin shape itself."""
     from scipy.optimize import linprog
     from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 

@@ -183,7 +183,7 @@ class Simulation(BodyWorld, Closing):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the simulation is closed."""
+        """Return whether the simulation is closed."""
         return self._engine.is_closed
 
     @property
