@@ -106,9 +106,9 @@ def write_dataset(
         on_progress: told after each problem.
 
     Raises:
-        MissingFileError: the batch has not ended, or a domain is not built in and was not given.
-        ConfigurationError: an argument that makes no sense, or episodes that move different joints.
-        OutputError: the folder is there already, or nothing can be written.
+        MissingFileError: if the batch has not ended, or a domain is neither built in nor passed.
+        ConfigurationError: if an argument is invalid, or episodes move different joints.
+        OutputError: if the folder exists, or cannot be written.
     """
     options = DatasetOptions() if options is None else options
     rows = open_results(results)

@@ -1,4 +1,4 @@
-"""Results of a batch in a folder: a journal while it runs, a table in Parquet when it has ended, scenes in a store.
+"""Results of a batch in a folder: a journal during the run, then a Parquet table and scenes.
 
 The journal (SQLite) has one row for each problem that has ended: a problem whose row is there is
 not planned again, and no second row of it can come in. The table, ``results.parquet``, has the rows
@@ -190,7 +190,7 @@ def write_results(
 
 @dataclass(frozen=True, eq=False)
 class BatchRow:
-    """What became of one problem."""
+    """Row of the table for one problem."""
 
     values: Mapping[str, Any]  # the row of the table, by column
     _store: Store
@@ -200,7 +200,7 @@ class BatchRow:
 
     @property
     def is_solved(self) -> bool:
-        """Whether there is a plan."""
+        """True if the problem has a plan."""
         return self.values["plan"] is not None
 
     @property

@@ -52,7 +52,7 @@ _ending = threading.Event()  # while the worker on this machine ends, it takes n
 
 @dataclass(frozen=True)
 class BatchProgress(Progress):
-    """How far a batch is; ``step`` and ``steps`` are problems.
+    """Progress of a batch, counted in problems.
 
     Attributes:
         solved: problems with a plan.
@@ -72,7 +72,7 @@ class BatchProgress(Progress):
 
 @dataclass(frozen=True)
 class BatchSummary(Displayed):
-    """What a run of a batch came to.
+    """Summary of a run of a batch.
 
     Attributes:
         problems: how many there are.
@@ -115,10 +115,10 @@ def run_batch(
         on_progress: told after each problem.
 
     Raises:
-        ConfigurationError: ``workers`` is not positive, or a problem cannot be pickled.
-        OutputError: the folder cannot be written, or the disk stays full.
-        WorkerError: the scheduler cannot be reached; what was found is kept.
-        MissingExtraError: the extra ``learning`` is missing.
+        ConfigurationError: if ``workers`` is not positive, or a problem cannot be pickled.
+        OutputError: if the folder cannot be written, or the disk stays full.
+        WorkerError: if the scheduler cannot be reached; existing results are kept.
+        MissingExtraError: if the extra ``learning`` is missing.
     """
     if workers is not None and workers < 1:
         raise ConfigurationError(f"workers must be at least 1, not {workers}")
@@ -208,7 +208,7 @@ class _Run:
 
     @property
     def is_open(self) -> bool:
-        """Whether problems are left."""
+        """True while problems remain."""
         return bool(self.waiting or self.given)
 
     def go(self, client: Any) -> None:
