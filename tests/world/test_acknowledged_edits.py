@@ -1,4 +1,4 @@
-"""What a server acknowledges is there for others and after a kill; what it rejects has no effect."""
+"""Acknowledged edits are visible to others and survive a kill; rejected ones have no effect."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def put_in_file(value: Any, folder: Path) -> Any:
 
 
 def put_in_world(edit: Callable[[Client, Any], object]) -> Callable[[Any, Path], Any]:
-    """Return a function that sets an attribute by a client, and reads it from the log of a killed server."""
+    """Return a function that sets an attribute and reads it from the log of a killed server."""
 
     def put(value: Any, folder: Path) -> Any:
         transport = InProcessTransport()
@@ -230,7 +230,7 @@ def batched(client: Client, value: Any) -> None:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", VALUES)
 def test_values_are_answered_alike(name: str, way: str, tmp_path: Path) -> None:
-    """Every way in accepts the same values, which come out to the bit, and rejects the others for the same reason."""
+    """All methods accept the same values exactly, and reject others for the same reason."""
     value, reason = VALUES[name]
     if reason:
         with pytest.raises(SceneError, match=f"attribute 'k' .*{reason}"):
@@ -249,7 +249,7 @@ def client_text(scene: SceneGraph) -> str:
 
 
 def json_of(value: Any) -> str:
-    """Return a value as another program writes it in JSON; an empty text if JSON has no such value."""
+    """Return a value as JSON of another program, empty if JSON cannot express it."""
     try:
         return json.dumps(value)
     except (TypeError, ValueError, RecursionError):
@@ -269,7 +269,7 @@ FILES = [
 
 @pytest.mark.parametrize("name", FILES)
 def test_files_are_answered_alike(name: str, tmp_path: Path) -> None:
-    """What other programs write into a scene file is accepted or rejected as in Python; the error has its place."""
+    """Foreign scene files are accepted or rejected as in Python; the error has its location."""
     value, reason = VALUES[name]
     if reason:
         with pytest.raises(
@@ -294,7 +294,7 @@ def test_files_are_answered_alike(name: str, tmp_path: Path) -> None:
     ],
 )
 def test_texts_in_files_are_checked(text: str, tmp_path: Path) -> None:
-    """Whatever stands in the place of an attribute of a frame or of a group, the error names the file."""
+    """The error of an invalid attribute of a frame or group names the file."""
     for owner in ("frames", "groups"):
         scene = SceneGraph().set_attribute("world", "k", 0 if owner == "groups" else 7)
         scene = scene.set_group("g", attributes={"k": 0 if owner == "frames" else 7})
@@ -408,7 +408,7 @@ def file_size_limit(size: int) -> Iterator[None]:
 
 
 class AcknowledgedEdits(RuleBasedStateMachine):
-    """A server with a log, two clients, and a model: the attributes of frames and of a group, and places of frames."""
+    """Server with a log, two clients, and a model of attributes and places."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -428,7 +428,7 @@ class AcknowledgedEdits(RuleBasedStateMachine):
         self.edits = 0
 
     def edit(self, change: Callable[[], object], model: Callable[[], None]) -> None:
-        """Make an edit, and change the model if it is acknowledged; it may be rejected by an error of tmkit only."""
+        """Make an edit, and change the model if it is acknowledged."""
         before = self.server.live.scene, self.server.version
         try:
             change()
@@ -558,7 +558,7 @@ class AcknowledgedEdits(RuleBasedStateMachine):
 
     @rule(client=CLIENTS, drawn=ANY_VALUE)
     def edit_with_failing_listeners(self, client: int, drawn: tuple[str, Any]) -> None:
-        """Set an attribute while listeners of others raise, before the server's own and after it."""
+        """Set an attribute while other listeners raise, before the server's own and after it."""
         value = made(drawn)
         known = self.server.live._listeners
         self.server.live._listeners = (lambda _: [][0], *known, lambda _: {}["none"])

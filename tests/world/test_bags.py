@@ -1,4 +1,4 @@
-"""ROS 2 bags: worlds that come back the same, numbers as rosbags reads them itself, and bags that are broken."""
+"""ROS 2 bags: equal worlds after a replay, numbers as read by rosbags, and invalid bags."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def world(seed: int = 0, *, steps: int = 12) -> Buffer:
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_a_world_comes_back_from_its_bag(storage: Any, tmp_path: Path) -> None:
-    """All lookups at all stamps and between, joints, covariances; nothing is refused."""
+    """All lookups at all stamps and between, joints and covariances; nothing is rejected."""
     there = world()
     with BagRecorder(tmp_path / "bag", storage=storage) as recorder:
         recorder.record(there.scene)
@@ -105,7 +105,7 @@ def test_a_world_comes_back_from_its_bag(storage: Any, tmp_path: Path) -> None:
 def test_what_is_recorded_as_it_comes_is_what_is_there(
     tmp_path: Path, seed: int, storage: Any, steps: int
 ) -> None:
-    """A recorder that is told of each version writes what one writes at the end."""
+    """A recorder called for each version writes the same as one for the last version."""
     shutil.rmtree(tmp_path / "bag", ignore_errors=True)
     steady, rng = Buffer(100.0, scene=arm()), np.random.default_rng(seed)
     with BagRecorder(tmp_path / "bag", storage=storage) as recorder:
@@ -167,7 +167,7 @@ def test_rosbags_reads_the_same_numbers(tmp_path: Path) -> None:
 
 
 def written(path: Path, *messages: tuple[str, str, int, Any], storage: str = "MCAP") -> Path:
-    """Write messages (topic, type, nanoseconds, fields or bytes) with rosbags, as another program does."""
+    """Write messages (topic, type, nanoseconds, fields or bytes) with rosbags."""
     writer = rosbag2.Writer(path, version=9, storage_plugin=rosbag2.StoragePlugin[storage])
     with writer:
         connections: dict[str, Any] = {}
@@ -191,7 +191,7 @@ def header(sec: int, frame: str) -> Any:
 
 
 def pose_message(sec: int, x: float) -> Any:
-    """Return a pose in the map, 10 cm uncertain along x of the map, turned by a right angle about z."""
+    """Return a pose in the map with 10 cm along x of the map, rotated by 90 degrees about z."""
     position = message_of("geometry_msgs/msg/Point", x=x, y=0.0, z=0.0)
     half = float(np.sqrt(0.5))
     orientation = message_of("geometry_msgs/msg/Quaternion", x=0.0, y=0.0, z=half, w=half)
@@ -254,7 +254,7 @@ def test_what_a_buffer_refuses_is_counted(tmp_path: Path) -> None:
 # -------------------------------------------------------------------------------------- broken bags
 
 
-def test_wrong_bags_are_refused(tmp_path: Path) -> None:
+def test_wrong_bags_are_rejected(tmp_path: Path) -> None:
     """The error names file and topic, and what was expected."""
     text = ("/chat", _TEXT, 5, message_of(_TEXT, data="hello"))
     bag = written(tmp_path / "chat", text)
@@ -366,7 +366,7 @@ def _flipped(data: bytes, bit: int) -> bytes:
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_any_changed_bit_of_a_bag_is_found(storage: Any, tmp_path: Path) -> None:
-    """Wherever in a recorded bag one bit is other, the bag is refused, and nothing is replayed."""
+    """A bag with any changed bit is rejected, and nothing is replayed."""
     bag = tmp_path / "bag"
     with BagRecorder(bag, storage=storage) as recorder:
         recorder.record(world().scene)
@@ -385,7 +385,7 @@ def test_any_changed_bit_of_a_bag_is_found(storage: Any, tmp_path: Path) -> None
 
 
 def test_any_changed_bit_of_a_file_alone_is_found(tmp_path: Path) -> None:
-    """An MCAP file without its folder has checksums of its own; the summary is checked also where messages are not."""
+    """An MCAP file without its folder has checksums; the summary is always checked."""
     with BagRecorder(tmp_path / "bag") as recorder:
         recorder.record(world(steps=60).scene)
     file = tmp_path / "alone.mcap"
@@ -408,7 +408,7 @@ def test_any_changed_bit_of_a_file_alone_is_found(tmp_path: Path) -> None:
 
 
 def test_checksums_are_those_of_the_format(tmp_path: Path) -> None:
-    """Computed anew from the description of MCAP: of each chunk, of the data section, and of the summary."""
+    """Checksums of chunks, data section and summary equal those of the MCAP specification."""
     with SceneGraph().edit() as edit:
         for number in range(9_000):
             edit.add_frame(f"f{number}", "world", pose=Pose([number, 0, 0]))
@@ -442,7 +442,7 @@ def test_checksums_are_those_of_the_format(tmp_path: Path) -> None:
 
 
 def test_bags_without_checksums_are_read(tmp_path: Path) -> None:
-    """Those that other programs wrote, and those whose metadata another program has written anew."""
+    """Bags of other programs, and bags with metadata rewritten by another program, are read."""
     bag = written(tmp_path / "other", ("/amcl_pose", _POSE, 5, pose_message(1, 0.0)))
     assert play_bag(bag, Buffer(), poses={"/amcl_pose": "base"}).counts == {"/amcl_pose": 1}
     with BagRecorder(tmp_path / "bag") as recorder:

@@ -100,7 +100,7 @@ _edits = st.lists(
 @settings(max_examples=scaled_examples(0.6), deadline=None)
 @given(_edits)
 def test_a_second_execution_changes_nothing(edits: list[tuple[str, float | None]]) -> None:
-    """After any edits: the same version twice, and the output of a block that has never run before."""
+    """After any edits, two executions give the same version and the output of a new block."""
     world, block = LiveScene(things()), Mirror("mirror", "room")
     for name, x in edits:
 
@@ -248,7 +248,7 @@ def test_an_exception_names_the_block_and_leaves_the_world(where: str) -> None:
         ),
     ],
 )
-def test_edits_of_what_a_block_does_not_own_are_refused(edit: Edit, message: str) -> None:
+def test_edits_of_what_a_block_does_not_own_are_rejected(edit: Edit, message: str) -> None:
     """And what is no edit, or not as declared."""
     world = LiveScene(things(cup=0.5))
     before = world.scene
@@ -340,7 +340,7 @@ def test_many_threads_lose_nothing() -> None:
 
 
 def test_a_block_is_executed_again_when_its_inputs_changed_meanwhile() -> None:
-    """Other changes do not matter; one that never gets through is refused."""
+    """Changes of other inputs do not matter; an edit with changing inputs is rejected."""
     world, moves = LiveScene(things(cup=0.5)), iter([1.0, None])
 
     def meanwhile() -> None:
@@ -390,7 +390,7 @@ def chain() -> list[Mirror]:
 
 
 def test_a_chain_runs_in_order() -> None:
-    """Each block sees what those before it made; a hook may be the group that one of them will make."""
+    """Each block uses the output of those before it; a hook may be the group of such a block."""
     world = LiveScene(things(cup=0.0))
     runner = BlockRunner(world, chain())
     scene = runner.run()
@@ -400,7 +400,7 @@ def test_a_chain_runs_in_order() -> None:
     assert runner.run("second") is scene
 
 
-def test_a_chain_that_does_not_fit_is_refused_before_it_runs() -> None:
+def test_a_chain_that_does_not_fit_is_rejected_before_it_runs() -> None:
     """The error names the block, the pattern that is missing and the blocks before."""
     first, second, third, fourth = chain()
     scene = things(cup=0.0)
@@ -620,7 +620,7 @@ def test_following_ends() -> None:
     assert "mirror of cup" in world.scene
 
 
-def test_wrong_triggers_are_refused() -> None:
+def test_wrong_triggers_are_rejected() -> None:
     """Names, periods, two blocks of one name."""
     world, block = LiveScene(things()), Mirror("mirror", "room")
     with pytest.raises(

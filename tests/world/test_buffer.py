@@ -1,4 +1,4 @@
-"""The buffer against the meaning of tf2: the ideas of tf2's own cases, with answers computed by hand.
+"""Buffer against the laws of tf2: the ideas of its test cases, with results computed by hand.
 
 Ideas and expected numbers follow ROS 2's ``geometry2``: ``buffer_core_test.cpp``,
 ``simple_tf2_core.cpp``, ``cache_unittest.cpp``, ``static_cache_test.cpp``, ``velocity_test.cpp``
@@ -75,7 +75,7 @@ def places(
 def test_lookups_between_all_pairs_of_a_tree(
     edges: dict[tuple[str, str], tuple[float, float, float]], stamp: float, spacing: float
 ) -> None:
-    """Straight, forked and branching trees, queried at a stamp, between two and for the latest; as tf2's i, v, y."""
+    """Straight, forked and branching trees (tf2's i, v, y) at, between and after stamps."""
     buffer = Buffer()
     for (parent, child), way in edges.items():
         for when in {max(stamp - spacing / 2, 0.0), stamp + spacing / 2}:
@@ -97,7 +97,7 @@ def test_lookups_between_all_pairs_of_a_tree(
 
 
 def test_a_ring_of_eighths() -> None:
-    """Frames on the unit circle, each turned on by 45 degrees: tf2's ``ring_45``, with inverse transforms."""
+    """Frames on the unit circle, each rotated by 45 degrees: tf2's ``ring_45``, with inverses."""
     buffer, frames = Buffer(), "abcdefghi"
     step = Pose.from_rpy([math.sqrt(0.5) - 1, math.sqrt(0.5), 0], [0, 0, math.pi / 4])
     for one, other in itertools.pairwise(frames):
@@ -137,7 +137,7 @@ def test_a_ring_of_eighths() -> None:
     ],
 )
 def test_what_tf2_ignores_is_ignored_and_noted(broken: object, why: str) -> None:
-    """Self transforms, names that are missing, NaN, quaternions of another norm: nothing changes, and it is noted."""
+    """Self transforms, missing names, NaN and quaternions of another norm change nothing."""
     buffer = Buffer()
     before = buffer.scene
     assert not buffer.set_transform(broken, "someone")
@@ -156,7 +156,7 @@ def test_rejections_are_bounded() -> None:
     assert [text.split(":")[0] for text in buffer.rejections] == [str(i) for i in range(150, 250)]
 
 
-def test_slashes_in_front_are_stripped_from_messages_and_refused_in_lookups() -> None:
+def test_slashes_in_front_are_stripped_from_messages_and_rejected_in_lookups() -> None:
     """As in tf2, of which the old ROS allowed ``/map``."""
     buffer = Buffer()
     assert buffer.set_transform(message("/map", "/base", 1.0))
@@ -171,7 +171,7 @@ def test_slashes_in_front_are_stripped_from_messages_and_refused_in_lookups() ->
 
 
 def test_kinds_of_errors() -> None:
-    """Unknown frames, times before and after, frames that nothing joins; all are transform exceptions."""
+    """Unknown frames, times out of range and unconnected frames raise transform exceptions."""
     buffer = Buffer()
     with pytest.raises(LookupException, match="'b'"):
         buffer.lookup_transform("a", "b", 1.0)
@@ -207,7 +207,7 @@ def test_one_value_is_known_at_its_stamp_alone() -> None:
 
 
 def test_a_frame_is_itself_at_any_time() -> None:
-    """The transform of a frame to itself is the identity, also of a frame that is not there, as in tf2."""
+    """The transform of a frame to itself is the identity, also for unknown frames, as in tf2."""
     buffer = Buffer()
     found = buffer.lookup_transform("nowhere", "nowhere", 5.0)
     assert numbers(found) == [0, 0, 0, 0, 0, 0, 1]
@@ -225,7 +225,7 @@ def test_no_error_from_above_the_common_parent() -> None:
 
 
 def test_latest_common_time() -> None:
-    """The least of the newest stamps on the way; zero where all is static; an error where nothing leads there."""
+    """The latest common time is the minimum of the newest stamps; zero if all is static."""
     buffer = Buffer()
     for stamp in (1.0, 3.0, 2.0):
         buffer.set_transform(message("a", "b", stamp))
@@ -245,7 +245,7 @@ def test_latest_common_time() -> None:
 
 
 def test_stamps_are_found_again() -> None:
-    """The time that a lookup of the latest returns is one at which a lookup succeeds, at times of this century too."""
+    """A lookup at the time of the latest lookup succeeds, also at times of this century."""
     buffer = Buffer()
     for i in range(50):
         stamp = Time(1_790_000_000 + i // 30, (i % 30) * 33_333_333 + i)
@@ -275,7 +275,7 @@ def test_out_of_order_and_reverse_order_are_one() -> None:
 
 
 def test_duplicates() -> None:
-    """The same again changes nothing; another pose of the same stamp is refused, as one of both is wrong."""
+    """A repeated pose changes nothing; another pose of the same stamp is rejected."""
     buffer = Buffer()
     for _ in range(100):
         assert buffer.set_transform(message("a", "b", 1.0, (1, 0, 0)))
@@ -285,8 +285,8 @@ def test_duplicates() -> None:
     assert numbers(buffer.lookup_transform("a", "b", 1.0))[0] == 1
 
 
-def test_too_old_is_refused_and_old_is_forgotten() -> None:
-    """The cache keeps its time behind the newest of a frame: what is older goes, or does not come in."""
+def test_too_old_is_rejected_and_old_is_forgotten() -> None:
+    """Poses older than the cache time before the newest are removed or rejected."""
     # like rclpy.duration.Duration
     buffer = Buffer(cache_time=SimpleNamespace(nanoseconds=10_000_000_000))
     for stamp in range(25):
@@ -304,7 +304,7 @@ def test_too_old_is_refused_and_old_is_forgotten() -> None:
 
 @pytest.mark.parametrize("turn", [0.5, math.pi / 2, 3.0, -2.0])
 def test_interpolation(turn: float) -> None:
-    """Straight lines and even turns between two stamps: tf2's Cartesian and angular interpolation."""
+    """Straight lines and uniform rotations are interpolated exactly, as in tf2."""
     buffer = Buffer()
     buffer.set_transform(message("a", "b", 1.0, (0, -2, 4)))
     buffer.set_transform(message("a", "b", 2.0, (10, 2, 4), turn))
@@ -332,7 +332,7 @@ def test_static_transforms_hold_for_all_time_and_mix_with_moving_ones() -> None:
 
 
 def test_clear_forgets_moving_transforms_and_keeps_static_ones() -> None:
-    """As tf2's ``clear``: the static transform can be looked up, the moving one cannot until it comes again."""
+    """As with tf2's ``clear``, the static transform stays and the moving one is removed."""
     buffer = Buffer()
     buffer.set_transform_static(message("foo", "bar", 0.0))
     buffer.set_transform(message("bar", "baz", 1.0))
@@ -346,8 +346,8 @@ def test_clear_forgets_moving_transforms_and_keeps_static_ones() -> None:
     assert buffer.can_transform("foo", "baz", 0.5)
 
 
-def test_loops_are_refused() -> None:
-    """tf2 takes a loop and fails at each lookup; here the transform that closes it is refused."""
+def test_loops_are_rejected() -> None:
+    """tf2 accepts a loop and fails at each lookup; here the closing transform is rejected."""
     buffer = Buffer()
     buffer.set_transform(message("a", "b", 1.0))
     buffer.set_transform(message("b", "c", 1.0))
@@ -360,7 +360,7 @@ def test_loops_are_refused() -> None:
 
 
 def test_another_parent() -> None:
-    """A frame that gets another parent is there from then on, and its history before is gone; no mixture of both."""
+    """A new parent begins a new history of the frame; histories are not mixed."""
     buffer = Buffer()
     for frame in ("table", "hand"):
         buffer.set_transform_static(
@@ -380,7 +380,7 @@ def test_another_parent() -> None:
 
 
 def test_time_travel_through_a_fixed_frame() -> None:
-    """Where was the ball of a second ago, seen from the robot of now: the world stays, the robot drives."""
+    """The past position of a ball in the present robot frame, with a fixed world."""
     buffer = Buffer()
     for stamp in (0.0, 1.0, 2.0):
         buffer.set_transform(
@@ -406,7 +406,7 @@ def test_time_travel_through_a_fixed_frame() -> None:
 
 
 def test_helicopter() -> None:
-    """A rotor that spins in half a second on a helicopter that climbs and turns: the tip's place, by hand."""
+    """The tip of a rotor on a helicopter that climbs and turns has its analytic position."""
     buffer = Buffer(capacity=4000)
     spin, turn, climb = 4 * math.pi, 0.3, 2.0
     for i in range(401):
@@ -430,7 +430,7 @@ def test_helicopter() -> None:
 
 
 def test_velocity_along_a_square() -> None:
-    """tf2's linear velocities: a frame that goes along the sides of a square, seen from still frames beside it."""
+    """tf2's linear velocities: a frame that moves along a square, observed from fixed frames."""
     buffer = Buffer()
     place = np.array([-0.1, 0, 0])
     sides = [(1, 0, 0), (0, 1, 0), (-1, 0, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1)]
@@ -447,7 +447,7 @@ def test_velocity_along_a_square() -> None:
 
 
 def test_messages_into_another_frame() -> None:
-    """Points, vectors, poses and covariances of stamped messages; the message itself stays as it was."""
+    """Points, vectors, poses and covariances are transformed; the message stays unchanged."""
     buffer = Buffer()
     buffer.set_transform(message("map", "base", 1.0, (1, 2, 3), math.pi / 2))
     header = Header(Time(1), "base")
@@ -537,7 +537,7 @@ def test_a_robot_with_joint_states() -> None:
 
 
 def test_the_scene_is_a_version_for_the_planner() -> None:
-    """What is held stays as it is; edits are put in between two transforms."""
+    """A held version stays unchanged; edits are inserted between two transforms."""
     buffer = Buffer()
     buffer.set_transform(message("map", "table", 1.0, (1, 0, 0)))
     held = buffer.scene
@@ -563,7 +563,7 @@ def test_the_scene_is_a_version_for_the_planner() -> None:
 
 
 # --- clocks
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def stamped(seconds: float, child: str = "b") -> TransformStamped:
@@ -602,7 +602,7 @@ def test_a_clock_that_jumps_back_clears_the_buffer(caplog: pytest.LogCaptureFixt
 
 
 def test_with_a_clock_no_stamp_far_in_the_future_is_taken() -> None:
-    """Transforms, poses and joint states more than the cache time after the clock are noted; static ones are taken."""
+    """Messages more than the cache time after the clock are rejected, except static ones."""
     robot = SceneGraph().add_frame("arm", "world", joint=Continuous([0, 0, 1], name="turn"))
     buffer = Buffer(cache_time=10.0, scene=robot)
     buffer.set_clock(100.0)
@@ -617,8 +617,8 @@ def test_with_a_clock_no_stamp_far_in_the_future_is_taken() -> None:
     assert buffer.set_transform(stamped(101.0))
 
 
-def test_a_joint_that_is_named_twice_is_refused() -> None:
-    """Nothing of the message is taken, and the refusal names the joint; so it is for lists of unequal length."""
+def test_a_joint_that_is_named_twice_is_rejected() -> None:
+    """A rejected joint message changes nothing, and the reason names the joint."""
     robot = SceneGraph().add_frame("arm", "world", joint=Continuous([0, 0, 1], name="turn"))
     buffer = Buffer(scene=robot)
     before = buffer.scene

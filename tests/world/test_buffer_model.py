@@ -41,7 +41,7 @@ def message(child: str, stamp: float, x: float, parent: str | None = None) -> Tr
 
 
 class Model(RuleBasedStateMachine):
-    """Histories as sorted lists of pairs (stamp, x); None for a static frame, whose place is apart."""
+    """Histories as sorted lists of pairs (stamp, x), None for a static frame."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Model(RuleBasedStateMachine):
 
     @rule(child=frames, stamp=stamps, x=places)
     def insert(self, child: str, stamp: float, x: float) -> None:
-        """Insert a transform; the model says whether it is taken."""
+        """Insert a transform; the model predicts whether it is accepted."""
         history = list(self.histories.get(child) or [])
         same = [place for when, place in history if when == stamp]
         newest = max((when for when, _ in history), default=-math.inf)
@@ -148,7 +148,7 @@ TestModel = Model.TestCase
 
 
 def test_readers_see_whole_versions() -> None:
-    """Two frames are moved by one edit, to opposite places; no reader ever sees one of them moved alone."""
+    """No reader observes one of two frames that one edit moves without the other."""
     buffer, count = Buffer(capacity=50), 400
     for child in ("b", "d"):
         buffer.set_transform(message(child, 0.0, 0.0))
@@ -197,7 +197,7 @@ def test_writers_lose_nothing() -> None:
 
 
 def test_waiting_ends_with_the_transform() -> None:
-    """Threads that wait, for one frame and through a fixed one, go on when what they wait for has come."""
+    """Threads that wait for a transform resume when it is available."""
     buffer = Buffer()
     with ThreadPoolExecutor(8) as pool:
         waiting = [
@@ -218,7 +218,7 @@ def test_waiting_ends_with_the_transform() -> None:
 
 
 def test_waiting_ends_in_time() -> None:
-    """A lookup that waited in vain says why, as without waiting; ``wait_for_transform`` that it waited."""
+    """A lookup after a timeout raises the error of a lookup without waiting."""
     buffer = Buffer()
     buffer.set_transform(message("b", 1.0, 0.0))
     with pytest.raises(LookupException, match="'c'"):
@@ -235,7 +235,7 @@ def test_waiting_ends_in_time() -> None:
 
 
 def test_a_waiting_thread_sleeps_until_a_transform_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One look a version, and none between: waiting does not poll."""
+    """A waiting thread looks once at each version, without polling."""
     from tmkit.world import buffer as module
 
     looks, is_waiting = [], threading.Event()

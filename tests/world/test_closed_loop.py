@@ -139,7 +139,7 @@ def test_a_block_that_slipped_is_taken_again() -> None:
 
 
 def test_what_cannot_be_repaired_is_said(tmp_path: Path) -> None:
-    """A block of the goal that is gone, and one that was knocked over, which the domain does not have."""
+    """A missing or overturned block of the goal ends the loop with a failure."""
     result, _ = run(2, lambda sim: sim.set_object_pose("a", Pose([5.0, 5.0, 0.1])))
     assert result.status is ClosedLoopStatus.PRECONDITION
     assert [event.objects for event in result.events] == [("a",), ("a",)]
@@ -190,7 +190,7 @@ def test_a_slip_is_noticed_before_the_place() -> None:
 
 
 # --- pieces
-# -----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def detection(frame: str | None, *at: float) -> Detection:
@@ -214,7 +214,7 @@ def test_detections_without_names_go_to_the_nearest() -> None:
 
 
 def test_two_looks_that_agree_count() -> None:
-    """One against two is a false detection; one alone, or one against one, says nothing."""
+    """One detection against two is false; one alone or one against one is no evidence."""
     near, far = detection("a", 0.1, 0, 0), detection("a", 0.2, 0, 0)
     agreed = largest_agreement([near, far, detection("a", 0.101, 0, 0)])
     assert len(agreed) == 2
@@ -223,7 +223,7 @@ def test_two_looks_that_agree_count() -> None:
 
 
 class Scripted:
-    """A sensor that has all in view, and reports block 'a' where a list has it; the other blocks where they are."""
+    """Sensor with all in view that reports block 'a' at listed poses and others correctly."""
 
     def __init__(self, scene: tk.SceneGraph, places: list[list[float] | None]) -> None:
         self._at = {name: scene.pose(name, q=scene.zero_configuration()) for name in "abc"}
@@ -284,7 +284,7 @@ def test_what_most_looks_agree_on_is_believed(places: list[Any], is_moved: bool)
 
 
 def test_what_was_seen_rests_on_what_is_below_it() -> None:
-    """Noise of the look is taken off: level, on the surface; and where there is none, it stays as seen."""
+    """Noise is removed on a surface; without a surface, the pose stays as detected."""
     scene = tk.load_scene("panda_table", "blocks3")
     q = scene.zero_configuration()
     on_c = scene.pose("c", q=q) @ Pose.from_rpy([0.01, 0, 0.053], [0.05, -0.04, 0.3])
@@ -354,7 +354,7 @@ def test_what_is_gone_is_not_hidden_by_what_fell_to_its_place() -> None:
     assert "b" not in result.events[0].scene
 
 
-def test_bad_input_is_refused() -> None:
+def test_bad_input_is_rejected() -> None:
     """Numbers outside of their ranges, and steps before a plan."""
     scene, robot = tk.load_scene("panda_table", "blocks3"), tk.load_manipulator("panda")
     problem = tk.PlanningProblem(scene, domain="blocks", goal=TOWER, robots="panda")

@@ -37,7 +37,7 @@ def opened(port: int, source: str = "127.0.0.1") -> socket.socket:
 
 @contextmanager
 def silent_connections(port: int, count: int) -> Iterator[None]:
-    """Hold so many connections that say nothing; those that the server closes are opened anew, all the time."""
+    """Keep a number of silent connections open, and reopen those that the server closes."""
     known, is_over = [opened(port) for _ in range(count)], threading.Event()
 
     def renew() -> None:
@@ -68,7 +68,7 @@ def silent_connections(port: int, count: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("address", ["tcp/127.0.0.1", "tcp/0.0.0.0"])
 def test_silent_connections_keep_no_client_out(address: str, tmp_path: Path) -> None:
-    """While 3,000 connections are held that say nothing, new clients are answered."""
+    """While 3,000 silent connections are open, new clients are served."""
     pytest.importorskip("zenoh")
     tokens = tmp_path / "tokens"
     tokens.write_text("write " + "w" * 16)
@@ -102,7 +102,7 @@ def begin_handshake(port: int) -> None:
 def test_failed_handshakes_keep_no_client_out(
     attack: Callable[[int], None], tmp_path: Path
 ) -> None:
-    """After 600 connections whose TLS handshake fails, a client is answered long before 60 s have passed."""
+    """After 600 failed TLS handshakes, a client is served long before 60 s have passed."""
     pytest.importorskip("zenoh")
     files = certificate_of_this_machine(tmp_path)
     port = int(free_address().rpartition(":")[2])
@@ -130,7 +130,7 @@ def test_failed_handshakes_keep_no_client_out(
 
 @pytest.fixture
 def gate() -> Iterator[tuple[int, list[int]]]:
-    """Yield the port of a gate for TLS, and a list that holds the number of connections that its server has had."""
+    """Yield the port of a gate for TLS, and a list with the number of relayed connections."""
     port = int(free_address().rpartition(":")[2])
     gate, count = ConnectionGate("127.0.0.1", port, is_tls=True), [0]
     server = socket.create_server(gate.target)
@@ -159,7 +159,7 @@ def gate() -> Iterator[tuple[int, list[int]]]:
 
 
 def answered(one: socket.socket, data: bytes) -> bool:
-    """Whether bytes come back."""
+    """Return whether bytes come back."""
     one.sendall(data)
     received = b""
     while len(received) < len(data):
@@ -171,7 +171,7 @@ def answered(one: socket.socket, data: bytes) -> bool:
 
 
 def is_closed(one: socket.socket) -> bool:
-    """Wait until the other side closes a connection, or sends something; return whether it was closed."""
+    """Wait until the peer closes a connection or sends bytes; return whether it was closed."""
     try:
         return one.recv(1) == b""
     except ConnectionResetError:
@@ -179,7 +179,7 @@ def is_closed(one: socket.socket) -> bool:
 
 
 def test_a_gate_relays_bytes_both_ways(gate: tuple[int, list[int]]) -> None:
-    """Whatever follows the first message, of any size, arrives whole and in order; an end is relayed."""
+    """Bytes after the first message, of any size, arrive complete and in order."""
     port, count = gate
     with opened(port) as one, opened(port) as other:
         for data in (CLIENT_HELLO, b"a", bytes(range(256)) * 5_000):
@@ -210,7 +210,7 @@ def test_a_gate_opens_nothing_without_a_first_message(
 def test_a_gate_limits_each_address(
     gate: tuple[int, list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An address that opens and waits without end leaves room for others, and for its own newest connection."""
+    """An address with too many waiting connections leaves room for others and its newest."""
     port, count = gate
     monkeypatch.setattr(connection_gate, "OPEN_PER_ADDRESS", 5)
     monkeypatch.setattr(connection_gate, "OPENED_PER_SECOND", 1e-6)
@@ -235,7 +235,7 @@ def test_a_gate_limits_each_address(
 def test_a_gate_delays_addresses_that_connect_again_and_again(
     gate: tuple[int, list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beyond its burst an address waits, and one that closes meanwhile is never opened; others do not wait."""
+    """Beyond its burst an address waits; a connection that closes before is never opened."""
     port, count = gate
     monkeypatch.setattr(connection_gate, "OPENED_PER_SECOND", 1e-6)
     monkeypatch.setattr(connection_gate, "TURN_SECONDS", 1.0)

@@ -12,7 +12,7 @@ from tmkit.world import LiveScene
 
 
 def test_edits_of_several_threads_follow_each_other() -> None:
-    """None is lost, and each is told."""
+    """No version is lost, and all listeners are called."""
     world = LiveScene(SceneGraph())
     seen: list[SceneGraph] = []
     subscription = world.on_change(seen.append)
@@ -59,7 +59,7 @@ def test_an_edit_that_fails_leaves_the_version() -> None:
 
 
 def test_a_listener_that_raises_stops_no_other() -> None:
-    """The version is made, all are told, and the error names who raised."""
+    """The version is made, all listeners are called, and the error names the failing ones."""
     world = LiveScene()
     seen: list[SceneGraph] = []
 

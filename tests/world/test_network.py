@@ -1,4 +1,4 @@
-"""Server and client on two machines: network namespaces that a cable joins (Linux, as root; skipped elsewhere)."""
+"""Server and client in two network namespaces with a link (Linux, as root)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ try:
     with connect(address, token=token, timeout=timeout) as world:
         print("frames", *world.look("frames"), flush=True)
         for k in range(edits):
-            world.update(lambda scene: scene.set_attribute("cup", "done", [*scene.attributes("cup")["done"], k]))
+            def append(scene, k=k):
+                done = [*scene.attributes("cup")["done"], k]
+                return scene.set_attribute("cup", "done", done)
+
+            world.update(append)
             print(k, flush=True)
         print("done", len(world.look("attributes", "cup")["done"]), world.server_status().version)
 except (ServiceError, TimeLimitError) as error:
@@ -44,7 +48,7 @@ def run(*words: str) -> None:
 
 @pytest.fixture
 def machines() -> Iterator[tuple[str, str]]:
-    """Yield the names of two network namespaces, 10.73.0.1 and 10.73.0.2, with a cable between them."""
+    """Yield the names of two network namespaces, 10.73.0.1 and 10.73.0.2, with a link."""
     names = [f"tmkit{os.getpid()}{end}" for end in "ab"]
     try:
         for name in names:

@@ -1,4 +1,4 @@
-"""Planes, segments and tables of point clouds with known answers, and of a simulated depth camera."""
+"""Planes, segments and tables in point clouds, synthetic and of a simulated camera."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 def plane(
     rng: np.random.Generator, count: int, pose: Pose, size: tuple[float, float], noise: float
 ) -> Array:
-    """Return points of a rectangle in the xy plane of a pose, each with a normal error in all directions."""
+    """Return noisy points of a rectangle in the xy plane of a pose."""
     flat = np.column_stack([rng.uniform(-0.5, 0.5, (count, 2)) * size, np.zeros(count)])
     return np.asarray(pose.apply(flat)) + noise * rng.normal(size=(count, 3))
 
@@ -50,7 +50,7 @@ _TILTED = Pose.from_rpy([0.2, -0.1, -1.0], [0.3, -0.2, 0.7])
 
 
 def test_a_plane_with_known_normal_and_noise() -> None:
-    """Its errors over 80 clouds are those of its covariance, with noise that is given and with noise that is found."""
+    """Errors over 80 clouds match the covariance, with given and with estimated noise."""
     for noise, block in (
         (0.002, PlaneSegmentation("p", "camera", noise=0.002, gap=0.2)),
         (0.001, PlaneSegmentation("p", "camera", gap=0.2)),
@@ -229,14 +229,14 @@ def test_several_clouds_and_shapes() -> None:
         ("iterations", 0),
     ],
 )
-def test_wrong_configurations_are_refused(name: str, value: float) -> None:
+def test_wrong_configurations_are_rejected(name: str, value: float) -> None:
     """With the block's name and that of the number."""
     with pytest.raises(SceneError, match=f"function block 'p': {name} is out of range: {value}"):
         PlaneSegmentation("p", "camera", **{name: value})  # type: ignore[arg-type]
 
 
 def test_a_depth_camera_sees_surfaces_where_they_are() -> None:
-    """The points of a box lie on its faces to a tenth of a millimetre; noise is along the optical axis."""
+    """Points of a box are on its faces to 0.1 mm; noise is along the optical axis."""
     scene = SceneGraph().add_frame(
         "floor", "world", pose=Pose([0.0, 0.0, -0.05]), shapes=[Box([4.0, 4.0, 0.1])]
     )

@@ -1,4 +1,4 @@
-"""Ports outside 0 to 65535 are refused before anything starts, by viewer, server, client and commands."""
+"""Ports outside 0 to 65535 are rejected by viewer, server, client and commands."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_viewer_at_a_port_that_there_is_not(port: Any) -> None:
 
 
 def test_a_viewer_at_a_host_that_is_no_name() -> None:
-    """What cannot be an address is an error of tmkit as well."""
+    """An invalid address raises an error of tmkit."""
     pytest.importorskip("viser")
     from tmkit.visualization import Viewer
 
@@ -50,7 +50,7 @@ def test_a_viewer_at_a_host_that_is_no_name() -> None:
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_an_address_without_a_port(address: str) -> None:
-    """A client and a server refuse it at once, and say what is expected."""
+    """A client and a server reject it at once, with the expected format."""
     with pytest.raises(
         ServiceError, match=r"expected PROTOCOL/HOST:PORT, such as .*, with a port from 0 to 65535"
     ):

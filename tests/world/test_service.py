@@ -1,4 +1,4 @@
-"""The service: edits and queries by clients, replicas and filters, access, limits, faults and garbage."""
+"""Service: edits and queries, replicas and filters, access, limits, faults and garbage."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_queries_are_those_of_the_scene(served: tuple[WorldServer, Client]) -> N
 
 
 def test_an_edit_is_whole_or_not_at_all(served: tuple[WorldServer, Client]) -> None:
-    """One operation that is refused refuses all of its edit; the reason is the scene's own."""
+    """One rejected operation rejects all of its edit, with the reason of the scene."""
     server, client = served
     before = server.live.scene
     with pytest.raises(ServiceError, match="already there") as caught, client.edit() as edit:  # noqa: PT012
@@ -182,8 +182,8 @@ def test_an_edit_is_whole_or_not_at_all(served: tuple[WorldServer, Client]) -> N
         client.add_stamped_pose("table", Pose(), stamp=2**70)
 
 
-def test_edits_for_another_version_are_refused(served: tuple[WorldServer, Client]) -> None:
-    """An edit that names its version is refused after any other edit, and one of the same frame by its frames."""
+def test_edits_for_another_version_are_rejected(served: tuple[WorldServer, Client]) -> None:
+    """An edit for an earlier version is rejected; an edit of the same frame conflicts."""
     server, client = served
     scene, seen = client.scene(), client.server_status().version
     other = another(client)
@@ -246,7 +246,7 @@ def test_edits_for_another_version_are_refused(served: tuple[WorldServer, Client
 
 
 def test_shapes_that_a_server_forgot_are_sent_again() -> None:
-    """A client sends a mesh once, and again to a server that has forgotten it; one without room is an error."""
+    """A client sends a mesh once, and again if the server has discarded it."""
     transport = InProcessTransport()
     client = Client(transport)
     with WorldServer(transport) as server:
@@ -281,7 +281,7 @@ def test_a_counter_of_many_threads_loses_no_step(served: tuple[WorldServer, Clie
 
 
 def test_replicas_follow_and_edit(served: tuple[WorldServer, Client]) -> None:
-    """A replica has each last version, whoever made it, is a live scene, and its edits are the server's."""
+    """A replica has each last version, is a live scene, and sends its edits to the server."""
     server, client = served
     with client.replica() as replica, another(client).replica(rate=1000.0) as slow:
         assert isinstance(replica, LiveScene)
@@ -316,7 +316,7 @@ def test_replicas_follow_and_edit(served: tuple[WorldServer, Client]) -> None:
 def test_random_edits_reach_all(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Whatever is done to a scene by a client, server, follower and what a log recovers equal the scene itself."""
+    """Client, server, follower and recovered log equal the scene after any edits."""
     log = tmp_path_factory.mktemp("log") / "log"
     transport, model = InProcessTransport(), SceneModel()
     expected = SceneGraph()
@@ -348,7 +348,7 @@ def test_random_edits_reach_all(
 def test_nobody_sees_a_version_before_it_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While a version is being recorded, clients are told of the one before: what they see is never lost."""
+    """While a version is being recorded, clients receive the one before."""
     transport = InProcessTransport()
     with WorldServer(transport, log=tmp_path / "log") as server:
         client, seen, keep = Client(transport), list[int](), server._transport.append
@@ -364,7 +364,7 @@ def test_nobody_sees_a_version_before_it_is_recorded(
 
 
 def test_a_log_stays_short_and_so_do_its_shapes(tmp_path: Path) -> None:
-    """A world that lives long has a log of the size of the world, with the meshes of now; what is older is gone."""
+    """The log of a long-lived world has the size of the world, without old meshes."""
 
     def tetrahedron(size: int) -> Mesh:
         return Mesh([[0, 0, 0], [size, 0, 0], [0, 1, 0], [0, 0, 1]], TETRAHEDRON.faces)
@@ -394,7 +394,7 @@ def test_a_log_stays_short_and_so_do_its_shapes(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_recorded_is_not_made(tmp_path: Path) -> None:
-    """A local edit with a shape that is too large for the log is rejected with the reason; all others go on."""
+    """A local edit with a shape too large for the log is rejected; others succeed."""
     transport, limits = InProcessTransport(), ServiceLimits(message_bytes=1_000)
     with WorldServer(transport, log=tmp_path / "log", limits=limits) as server:
         client = Client(transport)
@@ -412,7 +412,7 @@ def test_what_cannot_be_recorded_is_not_made(tmp_path: Path) -> None:
 
 
 def test_a_log_without_its_shapes_is_an_error(tmp_path: Path) -> None:
-    """The shape that is missing is named; a log that cannot be used is left as it is, and free for the next."""
+    """A missing shape is named; an unusable log stays unchanged and unlocked."""
     log = tmp_path / "log"
     scene = SceneGraph().add_frame("a", "world", shapes=[TETRAHEDRON])
     WorldServer(InProcessTransport(), scene, log=log).close()
@@ -441,7 +441,7 @@ def test_a_log_without_its_shapes_is_an_error(tmp_path: Path) -> None:
 
 
 # --- following
-# --------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def taken(changes: Iterator[WorldChange], known: dict[str, Any]) -> WorldChange:
@@ -456,7 +456,7 @@ def taken(changes: Iterator[WorldChange], known: dict[str, Any]) -> WorldChange:
 
 
 def test_followers_see_what_their_filters_say(served: tuple[WorldServer, Client]) -> None:
-    """What a follower puts together from the changes is, after each of them, what its filter says of the scene."""
+    """After each change, the frames of a follower equal those of its filter in the scene."""
     server, client = served
     filters: list[dict[str, Any]] = [
         {},
@@ -538,7 +538,7 @@ def test_a_rate_skips_versions_and_tells_the_last(served: tuple[WorldServer, Cli
 
 
 def test_who_begins_anew_is_told(served: tuple[WorldServer, Client]) -> None:
-    """After another server took the place of one, clients get whole scenes, and old versions are refused."""
+    """After a server is replaced, clients get whole scenes, and old versions are rejected."""
     server, client = served
     old, follower = client.scene(), another(client).follow(timeout=60.0)
     next(follower)
@@ -566,12 +566,12 @@ def test_who_begins_anew_is_told(served: tuple[WorldServer, Client]) -> None:
 
 
 def refused(kind: str, match: str) -> Any:
-    """Return a context that expects a refusal."""
+    """Return a context that expects a rejection."""
     return pytest.raises(ServiceError, match=match, check=lambda error: error.data["kind"] == kind)
 
 
 def test_tokens_and_roles(tmp_path: Path) -> None:
-    """Without a token nothing is answered, with one that may read no edit is made, with one that may write it is."""
+    """Without a token nothing is answered; the role read cannot edit, the role write can."""
     file = tmp_path / "tokens"
     file.write_text(f"# ours\nread {READ}\nwrite {WRITE}  # the robot\n\n")
     transport = InProcessTransport()
@@ -610,7 +610,7 @@ def test_tokens_and_roles(tmp_path: Path) -> None:
     ],
 )
 def test_files_of_tokens_are_checked(tmp_path: Path, text: str | bytes, reason: str) -> None:
-    """A line that says something else is named; the token itself is not repeated."""
+    """An invalid line is named; the token itself is not shown."""
     file = tmp_path / "tokens"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(FileFormatError, match=reason) as caught:
@@ -621,7 +621,7 @@ def test_files_of_tokens_are_checked(tmp_path: Path, text: str | bytes, reason: 
 
 
 def test_limits_are_kept() -> None:
-    """Size of messages, operations, frames, uploads, waiting requests and rate are bounded, each with a reason."""
+    """Messages, operations, frames, uploads, waiting requests and rates are bounded."""
     transport = InProcessTransport()
     limits = ServiceLimits(
         message_bytes=5_000,
@@ -668,14 +668,14 @@ def test_limits_are_kept() -> None:
 
 
 def test_followers_of_one_token_leave_room_for_others() -> None:
-    """A token that asks for changes a thousand times is refused beyond its share, and its places end at the news."""
+    """A token with too many waiting requests is rejected; they end with the next change."""
     transport, limits = InProcessTransport(), ServiceLimits(followers=30, followers_per_token=20)
     with WorldServer(
         transport, tokens={READ: "read", OTHER: "read", WRITE: "write"}, limits=limits
     ) as server:
 
         def follow(token: str, count: int) -> tuple[list[str], list[bytes]]:
-            """Send requests that wait as long as they may; return the kinds of refusals, and later answers."""
+            """Send waiting requests; return the kinds of rejections, and later replies."""
             answers: list[bytes] = []
             for number in range(count):
                 body = ["follow", server.world, server.version, 60.0, 60.0]
@@ -788,7 +788,7 @@ def raw(*body: Any, token: str = "", form: Any = 1, number: Any = 0) -> bytes:
         (raw(["fetch", 77]), "gone", "version 77 is not stored"),
     ],
 )
-def test_garbage_is_refused_with_a_reason(
+def test_garbage_is_rejected_with_a_reason(
     served: tuple[WorldServer, Client], message: bytes, kind: str, reason: str
 ) -> None:
     """Whatever comes in is answered by a refusal that says why, counted, and changes nothing."""
@@ -809,7 +809,7 @@ def test_garbage_is_refused_with_a_reason(
     max_examples=scaled_examples(3), suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_any_bytes_are_answered(served: tuple[WorldServer, Client], data: st.DataObject) -> None:
-    """Random bytes, and requests with some bytes changed, are answered, without an error of the server's own."""
+    """Random bytes and damaged requests get replies, without internal errors of the server."""
     server, client = served
     messages = [
         raw(
@@ -837,7 +837,7 @@ def test_any_bytes_are_answered(served: tuple[WorldServer, Client], data: st.Dat
 
 
 def test_garbage_from_a_server_is_an_error() -> None:
-    """A client takes no nonsense either: an answer that is none, or a scene that is none, is a ServiceError."""
+    """An invalid reply or scene raises ServiceError in a client."""
     transport = InProcessTransport()
     client = Client(transport, timeout=0.05, retry=0.01)
     with pytest.raises(TimeLimitError, match=r"the server has not answered for 0.05 s"):
@@ -856,7 +856,7 @@ def test_garbage_from_a_server_is_an_error() -> None:
 
 
 def test_listeners_that_raise_disturb_no_client(served: tuple[WorldServer, Client]) -> None:
-    """An edit is done and acknowledged once; a replica goes on and says what its listener raised."""
+    """An edit is acknowledged once despite a failing listener; a replica reports the error."""
     server, client = served
     server.live._listeners = (lambda _: 1 / 0, *server.live._listeners)  # before the server's own
     with client.replica() as replica:
@@ -869,11 +869,11 @@ def test_listeners_that_raise_disturb_no_client(served: tuple[WorldServer, Clien
 
 
 # --- faults
-# -----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_edits_over_a_bad_network_happen_once(served: tuple[WorldServer, Client]) -> None:
-    """With requests and answers lost, late, twice and out of order, each edit is made once, and replicas converge."""
+    """With lost, late, repeated and reordered messages, each edit is made once."""
     server, client = served
     server.live.update(lambda scene: scene.add_frame("n0", "table").add_frame("n1", "table"))
     faulty = [FaultyTransport(client._transport, seed, rate=0.6) for seed in range(2)]

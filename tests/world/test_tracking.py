@@ -30,7 +30,7 @@ from tmkit.world import (
 
 
 def moving(*, covariance: float = 1e-4) -> SceneGraph:
-    """Return a scene in which 'cup' goes along x at 0.5 m/s and turns about z at 0.2 rad/s, seen at 0, 1 and 2 s."""
+    """Return a scene with 'cup' moving at 0.5 m/s along x and 0.2 rad/s about z, at 3 stamps."""
     scene = SceneGraph().add_frame("table", "world", pose=Pose([1.0, 0.0, 0.7]))
     scene = scene.add_frame("cup", "table", classes=["movable"], shapes=[Sphere(0.04)])
     for stamp in (0.0, 1.0, 2.0):
@@ -53,7 +53,7 @@ def test_a_prediction_goes_on_as_the_frame_moved() -> None:
 
 
 def test_the_covariance_of_a_prediction_is_the_known_one() -> None:
-    """Without rotation: that of the pose, of the twist times dt^2, and of the acceleration, s dt^3 / 3."""
+    """The covariance is the sum of pose, twist (dt^2) and acceleration (s dt^3 / 3) terms."""
     scene = SceneGraph().add_frame(
         "cup", "world", classes=["movable"], pose=GaussianPose(covariance=4e-4 * np.eye(6))
     )
@@ -87,7 +87,7 @@ def test_the_covariance_grows_with_the_horizon(horizons: list[float], has_twist:
 
 
 def test_what_is_not_predicted() -> None:
-    """One pose says nothing of a motion; a horizon is a time."""
+    """A single pose gives no prediction, and the horizon must be a time."""
     scene = (
         SceneGraph()
         .add_frame("cup", "world", classes=["movable"])
@@ -110,7 +110,7 @@ _R = np.diag([1e-4] * 3 + [1e-3] * 3)
 def look(
     scene: SceneGraph, stamp: float, *places: tuple[float, float], kind: str = "cup"
 ) -> SceneGraph:
-    """Return the version in which a camera has detected objects, and nothing of earlier looks is left."""
+    """Return the version after a look of a camera, without earlier detections."""
     for old in scene.frames_of_class("detection"):
         scene = scene.remove_frame(old)
     for k, (x, y) in enumerate(places):
@@ -137,7 +137,7 @@ def tracked(
 
 
 def test_a_standing_object_is_known_better_with_each_look() -> None:
-    """Without drift, the covariance of n looks is that of one, divided by n, and the pose their mean."""
+    """Without drift, n looks have the mean pose and the covariance divided by n."""
     rng = np.random.default_rng(0)
     places = [tuple(0.01 * rng.normal(size=2)) for _ in range(6)]
     looks = [(float(k), [place]) for k, place in enumerate(places)]
@@ -231,7 +231,7 @@ def test_detections_need_a_stamp() -> None:
 
 
 def test_outdated_data_goes() -> None:
-    """Frames with what is below them, observations, stamped poses and attributes; what has no stamp stays."""
+    """Frames, observations, stamped poses and attributes are removed; unstamped data stays."""
     scene = (
         SceneGraph().add_frame("map", "world").add_frame("wall", "map").add_frame("robot", "map")
     )
@@ -268,7 +268,7 @@ def test_outdated_data_goes() -> None:
 
 
 def test_outdated_by_a_clock() -> None:
-    """Where nothing new comes, a clock says what is outdated."""
+    """Without new data, the clock determines which data is outdated."""
     scene = (
         SceneGraph()
         .add_frame("map", "world")

@@ -1,4 +1,4 @@
-"""What every transport does, and what the recording one adds: a log from which nothing acknowledged is missing."""
+"""Laws of all transports, and of the recording one: its log has all acknowledged records."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
 
 
 def test_requests_are_answered(pair: Pair) -> None:
-    """Bytes arrive as they are, empty, of every value and large; each answer belongs to its request."""
+    """Empty, large and arbitrary bytes arrive unchanged; each reply belongs to its request."""
     server, client = pair
     server.serve(lambda message, reply: reply(message[::-1]))
     asking = client()
@@ -121,7 +121,7 @@ def test_answers_may_come_later_in_any_order(pair: Pair) -> None:
 
 
 def test_no_answer_is_none(pair: Pair) -> None:
-    """Where nobody serves or nobody answers, a request is None; a server that comes later is found."""
+    """Without a server or a reply, a request is None; a later server is reached."""
     server, client = pair
     asking = client()
     assert asking.request(b"a", timeout=0.01) is None
@@ -131,7 +131,7 @@ def test_no_answer_is_none(pair: Pair) -> None:
 
 
 def test_a_closed_transport_serves_no_more(pair: Pair) -> None:
-    """After it is closed, requests have no answer."""
+    """After it is closed, requests have no reply."""
     server, client = pair
     server.serve(lambda _, reply: reply(b"ok"))
     asking = client()
@@ -145,7 +145,7 @@ def test_a_closed_transport_serves_no_more(pair: Pair) -> None:
 
 
 def test_transports_are_loaded_by_name() -> None:
-    """The entry points are searched; an unknown name, a bad name of a world or setting is an error."""
+    """Entry points are searched; an unknown name, world or setting is an error."""
     with pytest.raises(UnknownNameError, match="unknown transport 'zeno'; did you mean 'zenoh'"):
         load_transport("zeno", "tcp/127.0.0.1:1", listen=True)
     pytest.importorskip("zenoh")
@@ -175,7 +175,7 @@ def test_transports_are_loaded_by_name() -> None:
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without zenoh the error says which extra to install."""
+    """Without zenoh, the error names the extra to install."""
     monkeypatch.setitem(sys.modules, "zenoh", None)
     with pytest.raises(
         MissingExtraError, match="the transport 'zenoh' needs the extra 'world': pip install"
@@ -184,7 +184,7 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_clients_of_zenoh_cannot_answer_for_the_server() -> None:
-    """A client that declares the queryable of a world is not asked: it sees no tokens."""
+    """A client that declares the queryable of a world receives no queries and no tokens."""
     zenoh = pytest.importorskip("zenoh")
     address = free_address()
     server = ZenohTransport(address, listen=True)
@@ -204,12 +204,12 @@ def test_clients_of_zenoh_cannot_answer_for_the_server() -> None:
 
 
 # --- certificates
-# -----------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with two authorities, ``ours`` and ``other``, and of each a certificate of this machine."""
+    """Return a folder with two authorities, ``ours`` and ``other``, and their certificates."""
     folder = tmp_path_factory.mktemp("tls")
     for name in ("ours", "other"):
         certificate_of_this_machine(folder, name)
@@ -225,7 +225,7 @@ def tls(folder: Path, **files: object) -> dict[str, object]:
 
 
 def test_certificates_are_checked_by_both_sides(certificates: Path) -> None:
-    """The right ones connect; a wrong one is refused at once, by its name, and does not harm others."""
+    """Valid certificates connect; an invalid one is rejected at once without harm to others."""
     key = {"listen_private_key": "ours.key", "listen_certificate": "ours.pem"}
     mine = {
         "connect_private_key": "ours.key",
@@ -290,7 +290,7 @@ def test_a_server_without_tls_is_not_reached_by_it() -> None:
 
 
 # --- the log
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def recorded(path: Path, *records: bytes, restart: int = -1) -> list[bytes]:
@@ -318,7 +318,7 @@ def test_what_is_kept_is_there_again(tmp_path: Path) -> None:
 
 
 def test_a_restart_begins_the_file_anew(tmp_path: Path) -> None:
-    """What came before is gone from the disk, the mode and a link stay, and damage of what is there is still found."""
+    """A restart removes earlier records, keeps mode and link, and damage is detected."""
     path, link, left = tmp_path / "log", tmp_path / "link", tmp_path / "log~tmkr"
     recorded(path, bytes(100_000))
     path.chmod(0o640)
@@ -347,7 +347,7 @@ def test_a_restart_begins_the_file_anew(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_begun_anew_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where there is no room for a second file, the restart is appended, and nothing is lost."""
+    """Without room for a second file, the restart is appended, and nothing is lost."""
     path = tmp_path / "log"
     transport = RecordingTransport(InProcessTransport(), path)
 
@@ -364,7 +364,7 @@ def test_a_file_that_cannot_be_begun_anew_goes_on(
 
 
 def test_answers_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No answer leaves before the records kept before it are synchronised; many share one synchronisation."""
+    """No reply is sent before earlier records are synchronised; many share one."""
     allowed, synchronised = threading.Semaphore(0), list[int]()
     real = os.fdatasync
 
@@ -397,7 +397,7 @@ def test_answers_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_full_disk_rejects_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A record that cannot be written, or only in part, is an error that leaves no trace; later ones go on."""
+    """A record that cannot be fully written raises and leaves no trace."""
     path = tmp_path / "log"
     recorded(path, b"before")
     transport = RecordingTransport(InProcessTransport(), path)
@@ -424,7 +424,7 @@ def test_a_full_disk_rejects_records(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_record_can_be_withdrawn(tmp_path: Path) -> None:
-    """A record that is withdrawn is gone, whether it was on disk already or not; those before and after it stay."""
+    """A truncated record is gone, on disk or not; those before and after it stay."""
     path, inner = tmp_path / "log", InProcessTransport()
     transport = RecordingTransport(inner, path)
     transport.serve(lambda _, reply: reply(b""))
@@ -458,7 +458,7 @@ def test_records_beyond_the_limit_are_rejected(
 def test_a_disk_that_fails_acknowledges_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When the file cannot be synchronised, no answer leaves, the reason is there, and records are rejected."""
+    """After a failed synchronisation no reply is sent, and records are rejected."""
     path = tmp_path / "log"
     recorded(path, b"before")
     inner = InProcessTransport()
@@ -485,7 +485,7 @@ def test_a_disk_that_fails_acknowledges_nothing(
 
 
 def test_a_torn_tail_is_cut_with_a_note(tmp_path: Path) -> None:
-    """Whatever part of the last record is missing or wrong, the others are there, and the next ones follow them."""
+    """If the last record is incomplete or damaged, the others and later ones are valid."""
     path = tmp_path / "log"
     recorded(path, b"one")
     whole = path.read_bytes()
@@ -509,7 +509,7 @@ def test_a_torn_tail_is_cut_with_a_note(tmp_path: Path) -> None:
 
 
 def test_damage_of_what_was_acknowledged_is_an_error(tmp_path: Path) -> None:
-    """Any byte that is wrong in a record before the last is named by the offset of the record; nothing is cut."""
+    """A damaged byte before the last record is named by its offset; nothing is cut."""
     path = tmp_path / "log"
     ends = [0]
     for record in (b"one", b"second", b"third"):
@@ -528,7 +528,7 @@ def test_damage_of_what_was_acknowledged_is_an_error(tmp_path: Path) -> None:
 
 
 def test_records_of_one_batch_may_be_torn_in_any_order(tmp_path: Path) -> None:
-    """After a power cut a later part of a batch may be on disk and an earlier one not: none of it was acknowledged."""
+    """After a power cut, a later part of an unacknowledged batch may be on disk alone."""
     path = tmp_path / "log"
     recorded(path, b"one")
     size = path.stat().st_size
@@ -547,7 +547,7 @@ def test_records_of_one_batch_may_be_torn_in_any_order(tmp_path: Path) -> None:
     max_examples=scaled_examples(0.5), suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_any_bytes_are_a_log_or_an_error(tmp_path: Path, data: st.DataObject) -> None:
-    """A file of random bytes, or a log with some changed, gives records of it or an error that names an offset."""
+    """A random or damaged file gives records of the log or an error with an offset."""
     path = tmp_path / "log"
     path.unlink(missing_ok=True)
     records = data.draw(st.lists(st.binary(max_size=20), max_size=6))
@@ -569,7 +569,7 @@ def test_any_bytes_are_a_log_or_an_error(tmp_path: Path, data: st.DataObject) ->
         assert found == records[: len(found)]
 
 
-def test_files_that_are_no_log_are_refused(tmp_path: Path) -> None:
+def test_files_that_are_no_log_are_rejected(tmp_path: Path) -> None:
     """A folder, a pipe, a missing folder, and a log in use are errors that name it."""
     with pytest.raises(OutputError, match=f"{tmp_path}: Is a directory"):
         RecordingTransport(InProcessTransport(), tmp_path)
@@ -649,7 +649,8 @@ for last in range(1, 1000):
     transport = RecordingTransport(InProcessTransport(), path)
     found = [int(record) for record in transport.read_records()]
     transport.close()
-    assert found == [*range(found[0], found[-1] + 1)] and told <= found[-1] <= told + 1, (last, told, found)
+    assert found == [*range(found[0], found[-1] + 1)], (last, told, found)
+    assert told <= found[-1] <= told + 1, (last, told, found)
     assert found[0] == 1 or found[0] % 3 == 0, (last, found)
     if end == 0:
         print(last)
@@ -658,7 +659,7 @@ for last in range(1, 1000):
 
 
 def test_a_kill_at_any_call_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
-    """A process that begins its log anew every third record is killed at each call that it makes of the system."""
+    """A process that restarts its log often is killed at each of its system calls."""
     job = run_process(
         [sys.executable, "-c", EACH_CALL, str(tmp_path)],
         capture_output=True,
@@ -670,7 +671,7 @@ def test_a_kill_at_any_call_loses_nothing_that_was_acknowledged(tmp_path: Path) 
 
 
 def test_kills_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
-    """A process is killed again and again while it writes: every number that it printed is there, in order."""
+    """A process is killed repeatedly while it writes; all printed numbers are recorded."""
     path, acknowledged = tmp_path / "log", -1
     for count in (1, 7, 40):
         job = Process([sys.executable, "-c", JOB, str(path)], stdout=subprocess.PIPE)

@@ -55,7 +55,7 @@ with importing("msgspec", "world", "a served world needs"):
     import msgspec
 
 _logger = logging.getLogger(__name__)
-_MAX_SESSIONS = 10_000
+_MAX_STORED_SESSIONS = 10_000
 """Number of sessions whose last edit is stored."""
 
 _MAX_RECORDS = 16
@@ -339,7 +339,7 @@ class WorldServer(Closing):
         """Store the reply to a session's last edit for its repetition; the lock is held."""
         self._sessions[session] = request, answer
         self._sessions.move_to_end(session)
-        while len(self._sessions) > _MAX_SESSIONS:
+        while len(self._sessions) > _MAX_STORED_SESSIONS:
             self._sessions.popitem(last=False)
 
     def _apply_edit(self, scene: SceneGraph, body: m.Edit) -> SceneGraph:
