@@ -139,7 +139,7 @@ class RecordingTransport(Transport):
         self._thread.start()
 
     def serve(self, handler: Handler) -> None:
-        """Begin to pass requests to a server. Replies are sent after earlier records are on disk."""
+        """Pass requests to a server; replies are sent after earlier records are on disk."""
         self._transport.serve(
             lambda message, reply: handler(message, lambda answer: self._send_reply(reply, answer))
         )
