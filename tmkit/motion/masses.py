@@ -42,7 +42,7 @@ def ball_inertia(mass: float, radius: float) -> Inertia:
 
 
 def lumped_inertia(scene: SceneGraph, frames: Sequence[str], *, density: float) -> Inertia:
-    """Return the inertia of rigidly connected frames as one body.
+    """Return the total inertia of rigidly connected frames.
 
     The center of mass and the moments about it are in the axes of ``frames[0]``. Collision shapes
     are used only if the scene defines no mass for any of the frames.

@@ -2,7 +2,7 @@
 
 The distance of the tool from the first moving joint of a chain is at most the total length of the
 links, with prismatic joints at their longest. A target beyond this length is out of reach in every
-configuration, whatever the limits of revolute joints. By this proof inverse kinematics returns
+configuration for any limits of revolute joints. By this proof inverse kinematics returns
 ``OUT_OF_REACH``; this module computes the distance.
 
 The height of the tool is bounded in the same way. Prismatic joints, and revolute joints with a

@@ -31,7 +31,7 @@ _CIRCLE_SIDES = 32
 """Sides of polygons for circles: a multiple of 8 has sides across all axes and diagonals."""
 
 _COORDINATE_DECIMALS = 10
-"""Decimals of rounded coordinates in metres. Between nearly equal points, edges are arbitrary."""
+"""Decimals of rounded coordinates [m]. Between nearly equal points, edges are arbitrary."""
 
 _GRID_WIDTH = 1e-10
 """Width of the grid of rounded coordinates [m]."""

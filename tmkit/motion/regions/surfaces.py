@@ -4,7 +4,7 @@ A box has its upper side, a cylinder its upper cap, and a mesh the highest level
 A mesh with the level ``exact`` has its level patches, each divided into convex pieces along edges
 of its triangles. Other shapes have no support surface.
 
-A *region* is part of a surface: a frame (of class ``region``, say) with a flat box. A box with
+A *region* is part of a surface: a frame with a flat box, usually of class ``region``. A box with
 collisions is a surface of the region, which is the parent of objects on it. A visual box marks part
 of the surface of the nearest ancestor with collision shapes, which is the parent of objects on it.
 
