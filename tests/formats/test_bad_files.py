@@ -1,4 +1,4 @@
-"""A corpus of broken files: each is rejected with the one message that its index tells.
+"""A corpus of broken files: each is rejected with the message in its index.
 
 Each folder of ``tests/data/bad`` has an ``index.toml`` of cases. Of a case there are:
 
@@ -9,9 +9,9 @@ Each folder of ``tests/data/bad`` has an ``index.toml`` of cases. Of a case ther
 * ``error``: the class of the error, exactly;
 * ``match``: a regular expression found in the message: file, line, and column where the format has
   it;
-* ``names``: what the message names, where that is another file than the broken one;
+* ``names``: the file in the message, if it is not the broken one;
 * ``shown``: true where ``tmkit scene dump`` makes a note and shows the rest;
-* ``note``: what is wrong.
+* ``note``: the fault.
 
 The PDDL files have tests of their own.
 """

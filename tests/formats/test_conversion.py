@@ -13,10 +13,8 @@ from tmkit.errors import SceneError
 from tmkit.formats import check_scene, convert_scene, load_scene
 from tmkit.graph import AttachedShape, Box, Mesh, Revolute, SceneGraph
 
-CORNERS, FACES = (
-    [[0, 0, 0], [0.1, 0, 0], [0, 0.3, 0], [0, 0, 1 / 3]],
-    [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]],
-)
+CORNERS = [[0, 0, 0], [0.1, 0, 0], [0, 0.3, 0], [0, 0, 1 / 3]]
+FACES = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
 
 
 def plain_scene() -> SceneGraph:

@@ -217,7 +217,7 @@ def test_a_cup_is_held_by_its_wall(cup: tuple[AttachedShape, ...]) -> None:
     scene = scene.add_frame("cup", "table", pose=Pose([0, 0, 0.025]), joint=tk.Free(), shapes=cup)
     grasps = grasps_of(scene, "cup", manipulator=tk.load_manipulator("panda"))
     assert len(grasps) >= 8
-    # flat pads across a round wall, and pieces a little thicker
+    # Flat pads span a round wall, and the pieces are slightly thicker than the wall.
     assert all(grasp.width < 0.008 for grasp in grasps)
     assert all(grasp.name.startswith("between points") for grasp in grasps)
 

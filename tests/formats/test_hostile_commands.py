@@ -1,7 +1,7 @@
-"""Hostile files given to the command: it ends soon, in little memory, with a message and exit code 2.
+"""Hostile files of commands, which end soon, with bounded memory, a message and exit code 2.
 
-Every case runs in a process of its own, forked from one that has imported what the command needs,
-with bounded address space and time.
+Every case runs in a separate process with bounded address space and time. It is forked from a
+process that has imported the modules of the command.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def numbers_of(scene: SceneGraph) -> Iterator[float]:
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("kind", FILES)
 def test_a_huge_number_is_read_or_rejected(tmp_path: Path, kind: str, value: str) -> None:
-    """No warning is raised, an error is one of tmkit that names the file, and no number of a scene is infinite."""
+    """No warning is raised, errors name the file, and every number of a scene is finite."""
     pytest.importorskip(NEEDS.get(kind, "numpy"))
     (tmp_path / "t.obj").write_text(OBJ, encoding="ascii")
     text = FILES[kind]

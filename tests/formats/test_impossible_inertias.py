@@ -224,7 +224,7 @@ def test_a_moment_above_the_sum_of_the_others_is_impossible(
 
 
 def test_what_earlier_versions_stored_is_read_as_it_is(tmp_path: Path) -> None:
-    """A pickle and a store may hold moments that the constructor rejects; negative ones are rejected everywhere."""
+    """A pickle and a store may contain rejected moments, except negative ones."""
     old = tk.Inertia.__new__(tk.Inertia)
     old.__setstate__((1.0, np.zeros(3), np.diag([1.0, 1.0, 5.0])))
     assert pickle.loads(pickle.dumps(old)) == old

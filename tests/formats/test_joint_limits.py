@@ -114,7 +114,7 @@ def mjcf_range(limits: Limits) -> str:
 
 
 def robray(folder: Path, leader: Limits, follower: Follower | None) -> Path:
-    """Write the same as robray, where the axes' lengths are the multiplier and offsets are of poses."""
+    """Write the scene in robray, with multipliers as lengths of axes and offsets in the poses."""
     frame = 'frame "{}" {{ parent "{}"; type revolute; axis [0, 0, {}]; variable "lead";\n{} }}\n'
     text = 'frame "a" { parent "world"; }\n' + frame.format("b", "a", 1, leader.words("%s %r; "))
     if follower is not None:
@@ -277,7 +277,7 @@ WIDE = Limits(-3.0, 3.0)
 def test_a_follower_limits_its_leader(
     robot: Robot, leader: Limits, follower: Follower, expected: tuple[float, float], tmp_path: Path
 ) -> None:
-    """The leader has the values at which both keep their own limits, which stay as they are in the file."""
+    """The leader is limited to values at which both joints keep their own limits."""
     if robot is robray and (follower.offset or follower.multiplier <= 0.0):
         pytest.skip("robray has positive multipliers and no offsets")
     if robot is urdf and leader.lower is None:
@@ -353,7 +353,7 @@ def test_a_continuous_leader_is_limited() -> None:
 
 
 def test_limits_of_a_follower_with_the_sign_of_its_leader(tmp_path: Path) -> None:
-    """As in the gripper of the PR2, whose leader keeps its range; other limits are kept, which forbid a motion."""
+    """As in the gripper of the PR2, the leader keeps its range and other limits stay."""
     joint = (
         '<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{name}"/>'
         '<limit lower="{lower}" upper="{upper}" effort="1" velocity="1"/>{mimic}</joint>'

@@ -118,7 +118,7 @@ def test_shapes_on_the_world_are_united(tmp_path: Path) -> None:
 
 
 def elaborate() -> SceneGraph:
-    """Return a scene with joints, a follower, a body of two frames, an inertia and allowed pairs."""
+    """Return a scene with joints, a mimic, a body of two frames, an inertia and allowed pairs."""
     scene = SceneGraph().add_frame("base", "world", pose=Pose((1, 2, 3)))
     scene = scene.add_frame(
         "lead", "base", joint=Prismatic([1, 0, 0], lower=0, upper=1, name="slide")
@@ -237,7 +237,7 @@ def test_the_same_files_give_the_same_scene_in_every_process() -> None:
 
 
 def test_nothing_of_a_json_scene_is_lost_in_a_merge(tmp_path: Path) -> None:
-    """Groups, attributes, levels and friction of shapes come along, and groups of one name are united."""
+    """Groups, attributes, levels and friction are merged, with groups of one name united."""
     rough = AttachedShape(Box([0.1, 0.1, 0.1]), friction=0.7, visual=False)
     cup = (
         SceneGraph().add_frame("cup", "world", shapes=[rough]).set_attribute("cup", "colour", "red")
@@ -260,7 +260,7 @@ def test_nothing_of_a_json_scene_is_lost_in_a_merge(tmp_path: Path) -> None:
 
 
 def test_groups_of_two_files_are_united_with_their_places_and_attributes(tmp_path: Path) -> None:
-    """Parents and attributes with their stamps come along; of two values of one attribute the first file's counts."""
+    """Parents and stamped attributes are merged; the first file has priority."""
     seen = AttachedShape(Box([0.1, 0.1, 0.1])).replace(stamp=2.0)
     cup = (
         SceneGraph()
@@ -298,7 +298,7 @@ def test_groups_of_two_files_are_united_with_their_places_and_attributes(tmp_pat
 def test_a_scene_may_be_named_by_a_package_uri(
     kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A URI finds the file in a given package, also as a path, which has lost a slash; a missing one is named whole."""
+    """A URI finds a file in a package, also with a lost slash; a missing one is named in full."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "arm").mkdir()
     write(tmp_path / "arm", robot__urdf=ROBOT)

@@ -33,7 +33,7 @@ def _outside(points: np.ndarray, piece: Shape) -> np.ndarray:
 
 
 def _is_inside(points: np.ndarray, whole: trimesh.Trimesh) -> np.ndarray:
-    """Return which points (n,) see a mesh under more than half the full solid angle, in double precision."""
+    """Return a mask of points (n,) that see a mesh under over half the solid angle."""
     a, b, c = (whole.triangles[None, :, k] - points[:, None] for k in range(3))
     la, lb, lc = (np.linalg.norm(corner, axis=2) for corner in (a, b, c))
     ab, bc, ca = (np.sum(one * other, axis=2) for one, other in ((a, b), (b, c), (c, a)))

@@ -1,4 +1,4 @@
-"""A few small files that include each other many times are rejected before the work is done, in every format.
+"""Small files that include each other many times, which every format rejects early.
 
 Each file includes the next ten times, so twelve files describe 10^11 models.
 """
@@ -130,7 +130,7 @@ def test_mujoco_takes_a_file_once(tmp_path: Path) -> None:
 
 
 def test_json_takes_a_file_once(tmp_path: Path) -> None:
-    """Frames have no prefix in JSON scenes, so a second include is rejected before the file is read."""
+    """JSON scenes have no prefixes, so a second include is rejected before it is read."""
     (tmp_path / "arm.urdf").write_text("no XML", encoding="ascii")
     include = '{"file": "arm.urdf", "frames": {}}'
     rest = '"version": 1, "shapes": {}, "allowed": [], "frames": []'

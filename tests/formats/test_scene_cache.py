@@ -109,7 +109,7 @@ def test_a_changed_file_is_read(tmp_path: Path, name: str, text: str) -> None:
 
 
 def test_a_file_that_appears_nearer_is_read(cache: SceneCache, tmp_path: Path) -> None:
-    """A mesh found in a folder above is not taken any more once there is one beside the description."""
+    """The cache of a mesh in a folder above is invalid once the description's folder has one."""
     write(tmp_path / "robot" / "r.urdf", URDF.format(mesh="parts/cube.obj"))
     for folder in (tmp_path / "parts", tmp_path / "robot" / "parts"):
         folder.mkdir()
@@ -127,7 +127,7 @@ def test_a_file_that_appears_nearer_is_read(cache: SceneCache, tmp_path: Path) -
 def test_files_that_changed_just_now_are_not_trusted(
     cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second change within a tick of the file system's clock would not show; a time that is set back is no time."""
+    """Recent or decreasing file times are not trusted, because a second change could be hidden."""
     monkeypatch.setattr(scene_cache, "_SETTLING_TIME", 3_600_000_000_000)
     write(tmp_path / "robot" / "cube.obj", OBJ)
     loaded(tmp_path)
@@ -141,7 +141,7 @@ def test_files_that_changed_just_now_are_not_trusted(
 def test_a_damaged_entry_is_replaced(
     cache: SceneCache, tmp_path: Path, data: st.DataObject
 ) -> None:
-    """Cut anywhere or with any byte changed, it counts as missing, and the next load is kept again."""
+    """A damaged entry counts as missing, and the next load stores it again."""
     first, notes = loaded(tmp_path)
     [(_, size, path)] = cache.entries()
     whole = path.read_bytes()
@@ -202,7 +202,8 @@ def test_a_full_folder_loses_what_was_not_used_longest(cache: SceneCache) -> Non
 def test_two_processes_share_a_folder(cache: SceneCache, tmp_path: Path) -> None:
     """They begin together; both load the same scene, and one entry stays."""
     program = (
-        "import tmkit as tk; from tmkit.formats import scene_cache; scene_cache._SETTLING_TIME = 0; "
+        "import tmkit as tk; from tmkit.formats import scene_cache; "
+        "scene_cache._SETTLING_TIME = 0; "
         f"print(tk.load_scene({str(tmp_path / 'robot' / 'r.urdf')!r}).digest)"
     )
     running = [
@@ -386,7 +387,8 @@ ENTRIES: dict[str, Callable[[Path, bytes], None]] = {
 def loads_in_time(path: Path, cache: SceneCache) -> str:
     """Return the digest that another process loads, which is killed if it waits."""
     program = (
-        "import tmkit as tk; from tmkit.formats import scene_cache; scene_cache._SETTLING_TIME = 0; "
+        "import tmkit as tk; from tmkit.formats import scene_cache; "
+        "scene_cache._SETTLING_TIME = 0; "
         f"print(tk.load_scene({str(path / 'robot' / 'r.urdf')!r}).digest)"
     )
     environment = {**os.environ, "TMKIT_CACHE": str(cache.folder)}

@@ -11,7 +11,7 @@ from tmkit.spatial import Pose
 
 
 def test_every_field() -> None:
-    """Each frame has its name, parent, body, type, pose, joint, classes and geometry, in insertion order."""
+    """Each frame has name, parent, body, type, pose, joint, classes and geometry, in order."""
     arm = Revolute([0, 0, 2], lower=-1, name="shoulder")
     shape = AttachedShape(Cylinder(0.5, 2), Pose((0, 0, 1)))
     scene = SceneGraph().add_frame(

@@ -81,7 +81,7 @@ def test_blocks_touch_the_table_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("name", ["mug", "bowl", "bottle", "box", "lid", "pan"])
 def test_dishes_are_in_exact_convex_pieces(name: str) -> None:
-    """Of each a hand has grasps; what is drawn lies in the pieces, and every corner of a piece on what is drawn."""
+    """Each object has grasps, and its pieces enclose the visual mesh without extra corners."""
     scene = tk.load_scene("panda_table", "dishes")
     assert {"movable", name} <= set(scene.classes(name))
     inertia = scene.inertia(name)

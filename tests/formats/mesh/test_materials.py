@@ -16,7 +16,8 @@ from tmkit.formats.mesh.materials import MAX_COLORS, UNSPECIFIED, pack_color, un
 from tmkit.formats.mesh.meshes import MeshLoader, read_mesh
 from tmkit.formats.spec.parts import MeshSpec
 
-RED, BLUE = (0.8, 0.2, 0.0, 1.0), (0.0, 0.2, 1.0, 1.0)
+RED = (0.8, 0.2, 0.0, 1.0)
+BLUE = (0.0, 0.2, 1.0, 1.0)
 OBJ = (
     "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nusemtl red\nf 1 3 2\nf 1 2 4\nusemtl blue\nf 1 4 3\nf 2"
     " 3 4\n"

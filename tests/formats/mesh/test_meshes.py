@@ -99,7 +99,7 @@ def test_obj_with_several_objects_and_missing_materials(tmp_path: Path) -> None:
 
 
 def test_polygons_become_triangles_and_equal_vertices_one(tmp_path: Path) -> None:
-    """A quadrilateral is two triangles; a repeated, unused or collapsed vertex or face leaves no trace."""
+    """Quadrilaterals become two triangles; repeated, unused or collapsed parts disappear."""
     text = "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 0 0 0\nv 9 9 9\nf 5 2 3 4\nf 1 5 2\n"
     arrays = read_mesh(write(tmp_path / "t.obj", text))
     assert arrays.vertices.shape == (4, 3)
@@ -107,7 +107,7 @@ def test_polygons_become_triangles_and_equal_vertices_one(tmp_path: Path) -> Non
 
 
 def test_stl_is_welded(tmp_path: Path) -> None:
-    """The corners that triangles of an STL file share become one vertex, in the order of first mention."""
+    """Shared corners of STL triangles become one vertex, in the order of first mention."""
     arrays = read_mesh(write(tmp_path / "t.STL", STL))
     assert arrays.vertices.tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]
     assert arrays.faces.tolist() == [[0, 1, 2], [1, 3, 2]]
@@ -120,7 +120,7 @@ def test_ply(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("effects", ["", BROKEN_EFFECT])
 def test_collada_scene_unit_and_axis(effects: str, tmp_path: Path) -> None:
-    """Nodes move their geometry, the unit scales all of it, the up-axis changes nothing; looks do not matter."""
+    """Nodes transform their geometry, the unit scales all of it, and the up-axis has no effect."""
     arrays = read_mesh(write(tmp_path / "t.dae", COLLADA.format(unit="0.1", effects=effects)))
     first = [[0, 0, 0], [0.1, 0, 0], [0, 0.2, 0]]
     second = [[1, 0, 0], [1, 0.1, 0], [0.8, 0, 0]]
@@ -159,7 +159,7 @@ def test_scale_multiplies_and_mirrors_keep_facing_outwards(
 
 
 def test_the_same_mesh_is_one_shape(tmp_path: Path) -> None:
-    """One loader gives the same object for the same file and scale, whatever the path; another scale is another one."""
+    """A loader returns the same object for the same file and scale, whichever the path."""
     path = write(tmp_path / "t.obj", TETRAHEDRON)
     loader = MeshLoader(PACKAGES)
     shape = loader.load(MeshSpec(path))
@@ -169,7 +169,7 @@ def test_the_same_mesh_is_one_shape(tmp_path: Path) -> None:
 
 
 def test_source_is_portable(tmp_path: Path) -> None:
-    """A shape remembers its file by package URI and scale, or by the bare file name, never by an absolute path."""
+    """A shape stores its file by package URI and scale, or by the file name, without a folder."""
     folder = tmp_path / "arm"
     folder.mkdir()
     path = write(folder / "t.obj", TETRAHEDRON)
@@ -210,7 +210,7 @@ def test_broken_meshes_are_rejected(name: str, text: str, reason: str, tmp_path:
 
 
 def test_missing_mesh_names_the_line_that_asks_for_it(tmp_path: Path) -> None:
-    """With a place, the error points at the line that names the mesh and keeps the mesh's name as an attribute."""
+    """With a location, the error has the line that names the mesh, and the mesh as an attribute."""
     place = SourceLocation("robot.urdf", 12, None, "<mesh/>")
     with pytest.raises(MeshError, match=r"robot.urdf:12: .*t.obj: there is no such file") as caught:
         MeshLoader(PACKAGES).load(MeshSpec(tmp_path / "t.obj"), place=place)

@@ -87,7 +87,7 @@ def test_own_data_is_a_package(tmp_path: Path) -> None:
 
 
 def test_folders_upwards_of_the_naming_file_come_last(tmp_path: Path) -> None:
-    """A description that was moved with its meshes still finds them: beside it, or in a folder above."""
+    """A moved description finds its meshes in its own folder or in a folder above."""
     mesh_file = make(tmp_path / "robot" / "meshes" / "collision" / "a.obj")
     above = make(tmp_path / "arm" / "meshes" / "a.obj")
     packages = resolver()
@@ -130,7 +130,7 @@ def test_dots_inside_a_package_are_fine(tmp_path: Path) -> None:
 
 
 def test_missing_package_lists_where_it_was_looked_for(tmp_path: Path) -> None:
-    """An unknown package says where it was looked for and how to say where it is, at the line that names it."""
+    """The error for an unknown package lists the searched folders and the options, at its line."""
     message = (
         r"robot.urdf:7: there is no file 'package://arm/m.obj'; the package 'arm' was not found in"
         r" .*given.*ros.*"

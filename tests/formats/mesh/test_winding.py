@@ -78,7 +78,7 @@ def _turned(mesh: Any, which: np.ndarray) -> tk.Shape:
     st.sampled_from([0.1, 0.3, 0.45, 1.0]),
 )
 def test_turned_triangles_are_turned_back(name: str, seed: int, share: float) -> None:
-    """Of closed parts always; of open and inner ones where fewer than half of a part are turned, or all of a mesh."""
+    """Closed parts are always corrected, other parts if fewer than half of a part is inverted."""
     mesh = _MESHES[name]
     which = np.random.default_rng(seed).random(len(mesh.faces)) < share
     if share < 1.0 and name in ("open box", "shell"):
@@ -88,7 +88,7 @@ def test_turned_triangles_are_turned_back(name: str, seed: int, share: float) ->
         if any(np.mean(which[parts == part]) >= 0.5 for part in set(parts.tolist())):
             return
     if share == 1.0 and name == "shell":
-        return  # an inner part that looks outwards may be a solid of its own
+        return  # an inner part with outward faces may be a separate solid
     shape = _turned(mesh, which)
     np.testing.assert_array_equal(shape.outward_faces, mesh.faces)
     assert shape.faces[which].tolist() == mesh.faces[which, ::-1].tolist()

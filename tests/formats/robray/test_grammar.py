@@ -1,4 +1,4 @@
-"""What may stand where in a robray file."""
+"""Grammar of robray files."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def parse(text: str) -> tuple[Statement, ...]:
 
 
 def test_comments_are_blanks() -> None:
-    """All three kinds of comment are skipped, also one with stars and one that looks like another."""
+    """All three kinds of comments are skipped, also with stars or comment signs inside."""
     text = "// a { \n# b } /* \n/* c \n ** // # \n **/ def a 1; /* d */ def /**/ b 2; // end"
     assert len(parse(text)) == 2
 
 
 def test_names_may_contain_dashes_and_be_quoted() -> None:
-    """A dash inside a name belongs to it; a quoted name may hold anything; keywords only count as whole words."""
+    """A name may contain dashes, a quoted name any character; keywords match whole words only."""
     first, second, allow = parse(
         'frame left-arm_2 {} frame "my frame {" {} allow_collision frame-a "b c";'
     )
@@ -89,7 +89,7 @@ def test_empty_files_blocks_and_optional_semicolon() -> None:
 def test_syntax_errors_show_place_and_expectation(
     text: str, line: int, column: int, reason: str
 ) -> None:
-    """A syntax error has file, line and column, says what was expected, and shows the line with a caret."""
+    """A syntax error has file, line, column, the expected tokens and the line with a caret."""
     with pytest.raises(FileFormatError, match=rf"^x.robray:{line}:{column}: .*{reason}") as caught:
         parse(text)
     assert (caught.value.data["line"], caught.value.data["column"]) == (line, column)
@@ -99,8 +99,8 @@ def test_syntax_errors_show_place_and_expectation(
 
 
 @given(st.text(alphabet='abf {}[]();,"-+*/^.0129\n#π_é§', max_size=40))
-def test_any_text_parses_or_is_refused(text: str) -> None:
-    """Whatever the text is, the answer is statements or a FileFormatError with a place."""
+def test_any_text_parses_or_is_rejected(text: str) -> None:
+    """Any text gives statements or a FileFormatError with a location."""
     problem: FileFormatError | None = None
     try:
         parse(text)
@@ -111,7 +111,7 @@ def test_any_text_parses_or_is_refused(text: str) -> None:
 
 @given(st.binary(max_size=30))
 def test_files_that_are_no_text_are_refused(data: bytes) -> None:
-    """Bytes that are not UTF-8 are refused; a byte order mark and foreign line ends are no matter."""
+    """Bytes that are not UTF-8 are rejected; a byte order mark and other line ends are accepted."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.robray"
         path.write_bytes(b"\xef\xbb\xbf" + data)

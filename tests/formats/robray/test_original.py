@@ -25,7 +25,7 @@ def translation(scene: SceneGraph, name: str) -> list[float]:
 
 
 # --- precedence
-# -------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,9 @@ def translation(scene: SceneGraph, name: str) -> list[float]:
 def test_in_a_frame_its_own_attribute_then_the_first_class_wins(
     body: str, expected: float, load: Loader
 ) -> None:
-    """Own statements beat classes wherever they stand, the last own one first; then classes in order of mention.
+    """Own statements have priority over classes, the last one first; then classes in order.
 
-    A class that inherits has what *its* last class says, unless it says so itself.
+    A class inherits from *its* last class the attributes that it does not set itself.
     """
     classes = (
         "class empty { } class one { translation [1, 0, 0]; } class two { translation [2, 0, 0]; }"
@@ -69,7 +69,7 @@ def test_in_a_frame_its_own_attribute_then_the_first_class_wins(
 def test_in_a_geometry_its_own_attribute_then_the_last_class_wins(
     body: str, expected: tuple[float, ...], load: Loader
 ) -> None:
-    """``isa block; isa red;`` is red, also through classes of classes; what a class does not say, another may."""
+    """Tags and attributes also come from classes of classes; absent attributes from others."""
     classes = (
         f"class empty {{}} class block {{ {BOX} color [0, 1, 0]; alpha 0.5; }} class red {{ color"
         " [1, 0, 0]; }class child { isa block; isa red; } class grandchild { isa child; }"
@@ -90,7 +90,7 @@ def test_every_class_and_every_class_behind_it_is_a_tag(load: Loader) -> None:
 
 
 def test_a_class_knows_only_what_stands_before_it(load: Loader) -> None:
-    """A class is defined before it is used, by a class, a frame or a geometry; twice it is not defined."""
+    """A class must be defined before its use, and only once."""
     for text in (
         "class b { isa a; } class a {}",
         "frame f { isa a; } class a {}",
@@ -137,10 +137,11 @@ def test_inheritance_is_a_search_in_lists(
     frame: list[tuple[str, object]],
     geometry: list[tuple[str, object]],
 ) -> None:
-    """Pose, transparency and tags are those of a plain model: lists of (name, value), of which the first match counts.
+    """Pose, transparency and tags equal those of a model of lists, whose first match counts.
 
-    A class puts each statement before the ones it has, then the lists of its classes behind, the
-    last class first; so does a geometry; a frame takes the lists of its classes in order.
+    A list contains pairs of name and value. A class or geometry prepends each statement, then
+    appends the lists of its classes, the last class first. A frame appends the lists of its classes
+    in order.
     """
     defined: dict[str, list[tuple[str, object]]] = {}
     text = ""
@@ -189,7 +190,7 @@ def test_inheritance_is_a_search_in_lists(
 
 
 # --- what is left alone
-# -----------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_what_does_not_concern_a_fixed_frame_says_nothing(load: Loader) -> None:
@@ -215,11 +216,11 @@ def test_commas_too_many_are_no_matter(load: Loader) -> None:
 
 
 # --- parents and names
-# ------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_root_is_called_world_and_may_be_named_by_an_empty_text(load: Loader) -> None:
-    """The original's root has the empty name; here frames on it have the parent ``world``, first and of parent null."""
+    """Frames on the root of the original, which has an empty name, get the parent ``world``."""
     dump = scene_dump(load('frame a { } frame b { parent ""; } frame c { parent world; }'))[
         "frames"
     ]
@@ -232,7 +233,7 @@ def test_the_root_is_called_world_and_may_be_named_by_an_empty_text(load: Loader
 
 
 def test_a_nested_frame_names_no_parent_but_its_class_may(load: Loader) -> None:
-    """``parent`` inside a frame is an error; a class that names one wins over the frame around it."""
+    """``parent`` in a nested frame is an error; a parent from a class has priority over nesting."""
     with pytest.raises(
         FileFormatError, match=r"main.robray:1:28: a frame inside the frame 'a' is its child"
     ):
@@ -242,7 +243,7 @@ def test_a_nested_frame_names_no_parent_but_its_class_may(load: Loader) -> None:
 
 
 def test_names_in_quotes_are_names(load: Loader) -> None:
-    """A quoted name is the same name as without quotes, and may hold anything; names may hold dashes, several too."""
+    """A quoted name equals the unquoted name, and may contain any character and several dashes."""
     scene = load(
         'frame "a" {} frame "link 1-visual" { parent a; } frame left-arm--2 { parent "link'
         ' 1-visual"; }class "k" {} frame b { parent "left-arm--2"; isa k; } allow_collision "a" b;'
@@ -262,7 +263,7 @@ def test_a_parent_may_stand_later_or_in_another_file(tmp_path: Path) -> None:
 
 
 # --- joints
-# -----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_joints_without_limits_are_unlimited(load: Loader) -> None:
@@ -280,7 +281,7 @@ def test_joints_without_limits_are_unlimited(load: Loader) -> None:
 
 
 def test_the_dump_gives_the_pose_at_joint_value_zero(load: Loader) -> None:
-    """An offset is part of the pose: what is dumped is the pose at joint value 0, and nothing else is needed."""
+    """An offset is part of the pose, which is given at joint value 0."""
     scene = load(
         "frame a { translation [1, 2, 3]; type revolute; axis [0, 0, 1]; offset pi/2; variable q; }"
     )
@@ -293,7 +294,7 @@ def test_the_dump_gives_the_pose_at_joint_value_zero(load: Loader) -> None:
 
 
 def test_frames_of_one_variable_move_together(load: Loader) -> None:
-    """The first frame of a variable has the joint; the others follow it, as far as their axis is longer than its."""
+    """The first frame of a variable has the joint; others mimic it by the ratio of their axes."""
     scene = load(
         "frame left { type prismatic; axis [0, 1, 0]; variable grip; }"
         "frame right { type prismatic; axis [0, -1, 0]; variable grip; offset 0.5; }"
@@ -312,7 +313,7 @@ def test_frames_of_one_variable_move_together(load: Loader) -> None:
 
 
 def test_a_quaternion_of_any_length_is_a_direction(load: Loader) -> None:
-    """Where the original takes a quaternion as it is, one that is not of unit length is brought to it."""
+    """A quaternion is normalised, also if the original uses it unchanged."""
     assert (
         load("frame a { quaternion [0, 0, 3, 4]; }")
         .local_pose("a")
@@ -321,11 +322,11 @@ def test_a_quaternion_of_any_length_is_a_direction(load: Loader) -> None:
 
 
 # --- constants
-# --------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_constant_holds_from_where_it_stands(load: Loader) -> None:
-    """A definition is worked out at once; a later one of the same name holds from there on, also for itself."""
+    """A definition is evaluated at once; a later one of the same name applies from its line on."""
     text = (
         "def x 1; def y 2*x; frame a { translation [x, y, 0]; } def x x + 4; frame b { translation"
         " [x, y, 0]; }"
@@ -336,7 +337,7 @@ def test_a_constant_holds_from_where_it_stands(load: Loader) -> None:
 
 
 def test_a_file_included_again_defines_again(load: Loader) -> None:
-    """Its definitions are worked out again; its classes and frames, which would be there twice, stay as they are."""
+    """A repeated include evaluates the definitions again, but not its classes and frames."""
     scene = load(
         'include "c.robray" frame a { translation [x, 0, 0]; } def x 9; frame b { translation [x,'
         ' 0, 0]; }include "c.robray" frame c { translation [x, 0, 0]; isa k; }',
@@ -346,7 +347,7 @@ def test_a_file_included_again_defines_again(load: Loader) -> None:
 
 
 def test_files_that_include_each_other_without_end_are_refused(load: Loader) -> None:
-    """A few files that each include the next twice would be read millions of times: that is refused."""
+    """Files that each include the next twice are rejected before millions of reads."""
     files = {
         f"f{i}__robray": f'include "f{i + 1}.robray" include "f{i + 1}.robray"' for i in range(40)
     }
@@ -355,7 +356,7 @@ def test_files_that_include_each_other_without_end_are_refused(load: Loader) -> 
 
 
 # --- files
-# ------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_mesh_is_found_beside_its_file_or_beside_the_file_that_includes_that(
@@ -378,7 +379,7 @@ def test_a_mesh_is_found_beside_its_file_or_beside_the_file_that_includes_that(
 
 
 def test_comments_of_three_kinds_stand_anywhere(load: Loader) -> None:
-    """Comments may stand between any two tokens, hold stars, slashes and quotes, and do not nest."""
+    """Comments are allowed between any two tokens, may contain any sign, and do not nest."""
     scene = load(
         '/** x **/ /***/ /* a * b / c ** */ // "\n# /*\nframe /**/ a /*"*/ { // }\n translation #'
         " [\n [1, /* 2, */ 2, // 4\n 3 /****/ ]; } /* /* */ frame b {} // end"
@@ -388,7 +389,7 @@ def test_comments_of_three_kinds_stand_anywhere(load: Loader) -> None:
 
 
 def test_all_attributes_of_a_geometry_are_accepted(load: Loader) -> None:
-    """Whatever the original's language knows may be written, in a geometry and in a class."""
+    """Every attribute of the original is accepted, in a geometry and in a class."""
     common = "color [1, 0, 0]; alpha .5; specular [.1, .2, .3]; visual 1; collision 0; no-shadow 1;"
     shapes = [
         "shape box; dimension [1, 2, 3];",
@@ -421,7 +422,7 @@ ARM = """<robot name="arm">
 
 
 def test_links_answer_to_the_names_that_the_original_gives_them(load: Loader) -> None:
-    """The original calls a link's frame after the joint above it, and its parts after the link: both are understood."""
+    """A parent may be the frame of a link, by its name or by that of the joint above it."""
     scene = load(
         'include "arm.urdf" frame grasp { parent endpoint; translation [0, 0, 1]; } frame box {'
         ' }allow_collision "s0" box; allow_collision "hand-collision" "box"; allow_collision'
@@ -434,8 +435,8 @@ def test_links_answer_to_the_names_that_the_original_gives_them(load: Loader) ->
     )
 
 
-def test_a_frames_own_name_beats_an_alias(load: Loader) -> None:
-    """Where a frame is called as the joint of another, it is meant itself."""
+def test_the_name_of_a_frame_has_priority_over_an_alias(load: Loader) -> None:
+    """The name of a frame has priority over the same name of a joint of another frame."""
     scene = load(
         'include "arm.urdf" frame endpoint {} frame grasp { parent endpoint; }', arm__urdf=ARM
     )

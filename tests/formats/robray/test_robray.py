@@ -1,4 +1,4 @@
-"""What the statements of the robray language mean."""
+"""Semantics of the statements of the robray language."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ BOX = "shape box; dimension [0.1, 0.2, 0.3];"
 
 
 # --- frames
-# -----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
-def test_frame_without_parent_hangs_off_the_world(load: Loader) -> None:
-    """The root is ``world``; a frame with nothing said of it stands on it without moving."""
+def test_frame_without_parent_is_a_child_of_the_world(load: Loader) -> None:
+    """The root is ``world``; a frame without attributes is a fixed child of the root."""
     scene = load("frame a {}")
     assert scene.frame_names == ("world", "a")
     assert scene.parent("a") == "world"
@@ -40,7 +40,7 @@ def test_an_empty_file_is_the_empty_world(load: Loader) -> None:
 
 
 def test_quaternion_is_xyzw_and_rpy_is_fixed_axis(load: Loader) -> None:
-    """The angles are yaw after pitch after roll about fixed axes; a quaternion is xyzw, of any length."""
+    """Angles are roll, pitch, yaw about fixed axes; a quaternion is xyzw, of any length."""
     scene = load(
         "frame a { rpy [0.1, 0.2, 0.3]; translation [1, 2, 3]; } frame b { quaternion [0, 0, 2,"
         " 2]; }"
@@ -75,7 +75,7 @@ def test_parents_may_be_declared_later(load: Loader) -> None:
 
 
 def test_revolute_and_prismatic_joints(load: Loader) -> None:
-    """Type, axis, name and limits make a joint; without limits it is unlimited; the name defaults to the frame's."""
+    """Type, axis, name and limits define a joint, by default unlimited and named as its frame."""
     scene = load(
         "frame a { type revolute; axis [0, 0, 2]; lower -90*deg; upper 1; variable shoulder; }"
         "frame b { parent a; type prismatic; axis [1, 0, 0]; }"
@@ -94,7 +94,7 @@ def test_revolute_and_prismatic_joints(load: Loader) -> None:
 def test_offset_is_added_to_the_joint_value(
     kind: str, expected: tuple[float, ...], load: Loader
 ) -> None:
-    """A frame at joint value v stands where it would stand at v + offset without the offset; limits are of v.
+    """The pose at joint value v is that at v + offset without an offset; limits bound v.
 
     An axis is a direction; the offset, as in the original, is multiplied by its length.
     """
@@ -127,7 +127,7 @@ def test_allow_collision(load: Loader) -> None:
 
 
 # --- geometry
-# ---------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_shapes(
     upper: tuple[float, ...] | None,
     load: Loader,
 ) -> None:
-    """Each shape has its size and its place: a cylinder and a cone stand on their base, the others are centred."""
+    """Each shape has its size and pose; the origin of a cylinder or cone is the base centre."""
     (attached,) = load(f"frame a {{ geometry {{ {geometry} }} }}").shapes("a")
     assert attached.shape.kind == kind
     assert attached.shape.dimensions == dimensions
@@ -196,7 +196,7 @@ def test_shapes(
 
 
 def test_cones_point_where_they_say(load: Loader) -> None:
-    """A cone's wide end is where its larger radius is: our cone has its tip at +z, turned over when it ends wide."""
+    """The wide end of a cone has the larger radius; a cone with its tip at the base is inverted."""
     up, down = (
         load(
             f"frame a {{ geometry {{ shape cone; height 2; start_radius {a}; end_radius {b}; }} }}"
@@ -208,7 +208,7 @@ def test_cones_point_where_they_say(load: Loader) -> None:
 
 
 def test_cones_of_negative_height_point_the_other_way(load: Loader) -> None:
-    """The tip of a cone is at its height, below the base when that is negative; likewise the wider end of a frustum."""
+    """The tip of a cone, or second end of a frustum, is at its height, also if that is negative."""
     tip_down, tip_up = (
         load(
             f"frame a {{ geometry {{ shape cone; height -2; start_radius {a}; end_radius {b}; }} }}"
@@ -225,7 +225,7 @@ def test_cones_of_negative_height_point_the_other_way(load: Loader) -> None:
 
 
 def test_frustum_is_a_closed_mesh_that_faces_outwards(load: Loader) -> None:
-    """The volume of a cone without its tip is that of the polygon prismatoid, a little below the round one."""
+    """The volume of a frustum is that of the polygon prismatoid, just below the round one."""
     (attached,) = load(
         "frame a { geometry { shape cone; start_radius 1; end_radius 2; height 3; } }"
     ).shapes("a")
@@ -236,7 +236,7 @@ def test_frustum_is_a_closed_mesh_that_faces_outwards(load: Loader) -> None:
 
 
 def test_a_geometry_may_have_a_pose_of_its_own(load: Loader) -> None:
-    """It places the shape in the frame, whose base is at the origin before; the pose of a class is for frames."""
+    """A pose in a geometry block moves the shape; the pose of a class applies to frames."""
     scene = load("""class there { translation [9, 9, 9]; shape box; dimension [1, 2, 3]; }
         frame a {
             geometry { isa there; }
@@ -251,7 +251,7 @@ def test_a_geometry_may_have_a_pose_of_its_own(load: Loader) -> None:
 
 
 def test_colors_and_purposes(load: Loader) -> None:
-    """Colour and alpha make four numbers; without either the viewer chooses; purposes are switches."""
+    """Colour and alpha give four numbers, or None without either; purposes are switches."""
     scene = load(
         f"frame a {{ geometry {{ {BOX} color [255/255, 0.5, 0]; alpha .25; visual 0; }}"
         f"geometry {{ {BOX} color [0, 0, 1]; collision false; specular [2, 2, 2]; no-shadow 1; }}"
@@ -265,15 +265,15 @@ def test_colors_and_purposes(load: Loader) -> None:
     assert third.color is None
 
 
-def test_a_grid_is_for_the_eye(load: Loader) -> None:
-    """A grid does not collide unless it is said so."""
+def test_a_grid_is_visual_by_default(load: Loader) -> None:
+    """A grid collides only with ``collision 1``."""
     grid = "shape grid; dimension [1, 1];"
     scene = load(f"frame a {{ geometry {{ {grid} }} geometry {{ {grid} collision 1; }} }}")
     assert [shape.collision for shape in scene.shapes("a")] == [False, True]
 
 
 def test_meshes_are_relative_to_the_file_that_names_them(load: Loader, tmp_path: Path) -> None:
-    """A mesh named by a class in an included file is looked up beside that file, and is one shape."""
+    """A mesh of a class in an included file is searched in the folder of that file."""
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "m.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
     (tmp_path / "parts" / "classes.robray").write_text('class part { mesh "m.obj"; scale 2; }')
@@ -288,7 +288,7 @@ def test_meshes_are_relative_to_the_file_that_names_them(load: Loader, tmp_path:
 
 
 # --- classes
-# ----------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def color_of(scene: SceneGraph) -> tuple[float, ...]:
@@ -317,19 +317,19 @@ CLASSES = (
 def test_in_geometry_the_last_class_wins_and_ones_own_attribute_beats_all(
     geometry: str, expected: tuple[float, ...], load: Loader
 ) -> None:
-    """The order of precedence in a geometry block: own, last own first; then classes, the last first."""
+    """In a geometry block, own attributes have priority, then classes, the last one first."""
     assert color_of(load(f"{CLASSES} frame a {{ geometry {{ {geometry} }} }}")) == expected
 
 
 def test_in_a_class_the_last_class_wins(load: Loader) -> None:
-    """A class inherits like a geometry: the last isa wins, its own attribute beats both, wherever it stands."""
+    """A class inherits like a geometry: own attributes first, then the last ``isa``."""
     text = CLASSES + "class c { isa block; isa red; isa blue; } class d { color [1, 1, 0]; isa c; }"
     assert color_of(load(text + "frame a { geometry { isa c; } }")) == (0, 0, 1)
     assert color_of(load(text + "frame a { geometry { isa d; } }")) == (1, 1, 0)
 
 
 def test_in_a_frame_the_first_class_wins(load: Loader) -> None:
-    """Frame attributes come from the first class that has them; an attribute of the frame's own beats it."""
+    """Frame attributes come from the frame itself, then from the first class that has them."""
     text = (
         "class one { translation [1, 0, 0]; } class two { translation [2, 0, 0]; rpy [0, 0, pi]; }"
     )
@@ -349,7 +349,7 @@ def test_a_quaternion_beats_angles_wherever_it_comes_from(load: Loader) -> None:
 
 
 def test_classes_of_frame_and_geometry_become_tags(load: Loader) -> None:
-    """Every class, and every class behind it, tags the frame once, in order of mention, as it is written."""
+    """Every direct and inherited class tags the frame once, in order of mention."""
     text = (
         f"class thing {{}} class moveable {{ isa thing; }} class block {{ {BOX} isa moveable; }}"
         " class red {}"
@@ -359,7 +359,7 @@ def test_classes_of_frame_and_geometry_become_tags(load: Loader) -> None:
 
 
 def test_a_class_does_not_change_with_later_definitions(load: Loader) -> None:
-    """The numbers of a class are those that held where it stands; a constant may be defined anew."""
+    """A class uses the constants at its own line; a constant may be redefined later."""
     text = (
         "def size 1; class c { shape box; dimension [size, size, size]; } def size 2; frame a {"
         " geometry { isa c; } }"
@@ -368,7 +368,7 @@ def test_a_class_does_not_change_with_later_definitions(load: Loader) -> None:
 
 
 # --- mass
-# -------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_mass_is_spread_evenly(load: Loader) -> None:
@@ -382,7 +382,7 @@ def test_mass_is_spread_evenly(load: Loader) -> None:
 
 
 def test_mass_of_a_class_reaches_the_frame(load: Loader) -> None:
-    """A mass may come from a class, named by the frame, its geometry or both; one's own beats it."""
+    """A mass may come from a class of the frame or its geometry; an own mass has priority."""
     text = f"class block {{ {BOX} mass 2; friction 0.5; }}"
     for frame, mass in [
         ("geometry { isa block; }", 2.0),
@@ -406,11 +406,11 @@ def test_cylinder_with_mass_has_its_centre_above_the_base(load: Loader) -> None:
 
 
 # --- includes
-# ---------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_include_shares_constants_and_classes(load: Loader) -> None:
-    """What an included file defines holds from there on; a file is read once however often it is included."""
+    """Definitions of an included file apply from there on; a file is read once."""
     scene = load(
         'include "one.robray" include "two.robray" frame a { geometry { isa block; } translation'
         " [cm, 0, 0]; }",
@@ -430,7 +430,7 @@ def test_include_is_relative_to_the_including_file(load: Loader, tmp_path: Path)
 
 
 def test_include_takes_any_scene_file(load: Loader) -> None:
-    """A robot description is included by its suffix, from a package or a path, and its links may be parents."""
+    """A robot description is included from a package or a path; its links may be parents."""
     scene = load(
         'include "package://pybullet_data/cube_small.urdf"\ninclude "r.urdf"\nframe tool { parent'
         " hand; }",
@@ -454,7 +454,7 @@ def test_include_of_unknown_format_is_refused(load: Loader) -> None:
 
 
 def test_cyclic_include_names_the_cycle(load: Loader) -> None:
-    """Files that include each other are refused, and the circle is named."""
+    """Files that include each other are rejected, and the message lists the cycle."""
     names = "main.robray -> .*one.robray -> .*two.robray -> .*main.robray"
     match = f"two.robray:1:9: the includes form a cycle: .*{names}"
     with pytest.raises(FileFormatError, match=match):
@@ -610,7 +610,7 @@ def test_error_in_an_included_file_names_that_file(load: Loader) -> None:
 def test_mistakes_are_refused_with_place_and_hint(
     text: str, place: str, reason: str, load: Loader
 ) -> None:
-    """Every mistake names file, line and column, shows the line, and says what was expected."""
+    """Every error has file, line, column, the text of the line and the expected value."""
     with pytest.raises(FileFormatError, match=rf"main.robray:{place}: .*{reason}") as caught:
         load(text)
     line = int(place.split(":")[0])
@@ -631,13 +631,16 @@ def test_long_chains_of_parents_are_fine(load: Loader) -> None:
 
 
 def test_a_scene_in_the_style_of_the_original(load: Loader) -> None:
-    """The idioms of the original's demo scenes work together: units, stacks, class tags, a grasp frame on the robot."""
+    """Demo scenes of the original load: units, stacks, class tags, a grasp frame on a robot."""
     scene = load(
         """
         include "class.robray"
-        frame front { rpy [0, 0, -45*deg]; geometry { isa table; dimension [.75, .75, table_size]; } }
-        frame block_a { parent front; translation [0, 0, table_stack]; geometry { isa block; isa red; } }
-        frame block_b { parent block_a; translation [0, -.25, block_stack]; geometry { isa block; } }
+        frame front { rpy [0, 0, -45*deg];
+            geometry { isa table; dimension [.75, .75, table_size]; } }
+        frame block_a { parent front; translation [0, 0, table_stack];
+            geometry { isa block; isa red; } }
+        frame block_b { parent block_a; translation [0, -.25, block_stack];
+            geometry { isa block; } }
         frame right_endpoint { }
         """,
         class__robray="""
@@ -665,7 +668,7 @@ def test_a_scene_in_the_style_of_the_original(load: Loader) -> None:
 
 
 def test_frames_of_an_included_file_get_a_place_and_say_what_they_are(tmp_path: Path) -> None:
-    """A block of the same name moves a frame of a URDF and gives it classes, mass, friction and level; shapes stay."""
+    """A block of the same name changes pose, classes, mass, friction and level of a URDF frame."""
     urdf = (
         '<robot name="cup"><link name="cup"><inertial><mass value="9"/><inertia ixx="9" iyy="9"'
         ' izz="9" ixy="0" ixz="0" iyz="0"/></inertial><collision><geometry><box size="0.1 0.1'
@@ -703,7 +706,7 @@ def test_frames_of_an_included_file_get_a_place_and_say_what_they_are(tmp_path: 
 
 
 def test_an_included_mesh_is_a_frame_that_is_completed(tmp_path: Path) -> None:
-    """It has the name of its file; a block of that name says where and what it is, its mass, friction and pieces."""
+    """An included mesh is a frame with the name of its file, which a block may change."""
     pytest.importorskip("coacd")
     (tmp_path / "l.obj").write_bytes(obj_text(l_mesh()).encode())
     text = (
@@ -724,7 +727,7 @@ def test_an_included_mesh_is_a_frame_that_is_completed(tmp_path: Path) -> None:
 
 
 def test_levels_of_detail_are_those_of_the_geometry_or_else_of_the_frame(tmp_path: Path) -> None:
-    """Written again they read back; a mesh in pieces is drawn whole and collides in convex parts."""
+    """A written scene reads back; a mesh in pieces is visual as a whole and collides in pieces."""
     pytest.importorskip("coacd")
     (tmp_path / "l.obj").write_bytes(obj_text(l_mesh()).encode())
     file = tmp_path / "scene.robray"

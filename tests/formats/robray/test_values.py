@@ -14,7 +14,7 @@ from tmkit.formats.robray.values import CONSTANTS, evaluate_number
 
 
 def value(expression: str, **constants: float) -> float:
-    """Return what an expression is worth."""
+    """Return the value of an expression."""
     text = f"def x {expression};"
     source = SourceText(Path("x.robray"), tuple(text.split("\n")))
     (statement,) = parse_robray(source, text)
@@ -64,7 +64,7 @@ def value(expression: str, **constants: float) -> float:
     ],
 )
 def test_known_answers(expression: str, expected: float) -> None:
-    """Precedence, associativity, exponents, constants and dashes are those of the language; numbers are 64-bit."""
+    """Precedence, associativity, exponents, constants and dashes follow the language."""
     constants = {"cm": 0.01, "block_size": 0.1, "table-size": 0.3, "size": 4.0, "size-2": 7.0}
     assert value(expression, **constants) == pytest.approx(expected, rel=1e-15)
 
@@ -92,13 +92,13 @@ def test_numbers_are_not_rounded_to_single_precision() -> None:
     ],
 )
 def test_refused_with_place(expression: str, column: int, reason: str) -> None:
-    """What is no finite real number is refused where it arises."""
+    """A result that is not a finite real number is rejected at its expression."""
     with pytest.raises(FileFormatError, match=rf"^x.robray:1:{column}: .*{reason}"):
         value(expression, size=4.0)
 
 
 def test_deep_nesting_is_an_error_and_no_crash() -> None:
-    """An expression nested beyond reason is refused."""
+    """An expression that is nested too deeply is rejected."""
     assert value("(" * 2000 + "1" + ")" * 2000) == 1.0
     with pytest.raises(FileFormatError, match="nested too deeply"):
         value("-" * 100_000 + "1")
@@ -121,7 +121,7 @@ def expressions(draw: st.DrawFn, depth: int = 3) -> tuple[str, str]:
 
 @given(expressions())
 def test_same_as_python(pair: tuple[str, str]) -> None:
-    """With the four operations and parentheses the language computes what Python computes."""
+    """The four operations and parentheses give the same results as in Python."""
     ours, python = pair
     try:
         expected = eval(python)

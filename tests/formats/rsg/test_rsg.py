@@ -1,4 +1,4 @@
-"""Scenes in RSG-DSL: known answers, extensions, and everything that can be wrong."""
+"""Scenes in RSG-DSL: published examples, extensions and errors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def moved(name: str, x: float, *members: str, stamp: str = "") -> str:
 
 
 def test_the_kitchen_table_of_the_paper() -> None:
-    """Poses, sizes and stamps of listing 3; the notes say what is odd in the listings."""
+    """Poses, sizes and stamps of listing 3, with notes about the errors of the listings."""
     notes: list[str] = []
     scene = load_scene(TABLE, on_note=lambda note: notes.append(note.text))
     (plate,) = scene.shapes("plate")
@@ -146,7 +146,7 @@ def test_shipped_scenes_are_converted(tmp_path: Path, names: tuple[str, ...]) ->
 
 
 def test_a_frame_below_several_is_observed(tmp_path: Path) -> None:
-    """The graph of a public test of the robot scene graph: the newest of two ways is an answer of the policy."""
+    """In the graph of a public test, the policy uses the newest of two paths."""
     text = "root r\nGroup r { child tf1 child tf2 }\n"
     text += moved("tf1", 1, "child tf3", stamp="stamp TimeStamp ( 2 ms )")
     text += moved("tf2", 6, "child g4", stamp="stamp TimeStamp ( 3 ms )")
@@ -168,7 +168,7 @@ def test_a_frame_below_several_is_observed(tmp_path: Path) -> None:
 
 
 def test_extensions(tmp_path: Path) -> None:
-    """Templates, levels of detail, covariance, errors of looks, stamped attributes, names with blanks."""
+    """Templates, levels of detail, covariances, observations, stamped attributes, quoted names."""
     text = """
     root world
     Group world { child "left leg" child right child body }
@@ -204,7 +204,7 @@ def test_extensions(tmp_path: Path) -> None:
 
 
 def test_files_import_each_other_and_other_languages(tmp_path: Path) -> None:
-    """Declarations of one language are shared; robots of another are mounted, each with a prefix."""
+    """Imports of RSG-DSL share declarations; robots in other formats are mounted with a prefix."""
     (tmp_path / "parts.rsg").write_text('Sphere ball { radius 1 cm }\nimport "scene.rsg"\n')
     (tmp_path / "arm.urdf").write_text(
         '<robot name="a"><link name="base"/><link name="hand"/><joint name="j"'
@@ -225,7 +225,7 @@ def test_files_import_each_other_and_other_languages(tmp_path: Path) -> None:
 
 
 def test_relations_of_the_geometric_notation(tmp_path: Path) -> None:
-    """A pose joins two trees; a twist says how a body moves."""
+    """A pose joins two trees; a twist defines the motion of a body."""
     text = "root table root cup\nGroup table { }\nGroup cup { }\n"
     text += 'Relation Pose ("{cup}|cup", "{table}|table", "[table]") [1, 2, 3, 0, 0, 0, 1]\n'
     text += 'Relation Twist ("cup|cup", "table", "[table]") [0.5, 0, 0, 0, 0, 0]\n'
