@@ -245,7 +245,7 @@ class SourceText:
         n_bytes_before: int = 0,
         unsaved: Mapping[Path, str] | None = None,
     ) -> tuple[SourceText, str]:
-        """Read a file and return its source text, and the text as one string.
+        """Read a file and return its source text and the whole text.
 
         Args:
             path: path of the file.

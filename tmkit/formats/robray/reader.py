@@ -3,7 +3,7 @@
 This module interprets the statements. :mod:`~tmkit.formats.robray.grammar` contains the syntax, and
 :mod:`~tmkit.formats.robray.values` the rules of the attributes and the shapes.
 
-Statements are executed in order, as one text in which each include is replaced by its file. A
+Statements are executed in order, after each include is replaced by the text of its file. A
 definition or class is valid from its own line on. Frames become specifications, whose parents are
 resolved after all files of a load are read. The original rejects the duplicates of a file that is
 included twice. Here, only its definitions are executed again. Every error has a file, a line, a

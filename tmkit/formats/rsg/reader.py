@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from tmkit._support.source_location import Note, did_you_mean, locate_errors
+from tmkit._support.source_location import Note, SourceLocation, did_you_mean, locate_errors
 from tmkit.formats.json.frames import sources_from_dict
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.mesh.meshes import MeshLoader
@@ -89,30 +89,11 @@ class _Reader(NodeReader):
             place = text.place(statement.offset)
             with self.collect_error():
                 if statement.keyword == "AllowCollision":
-                    first, second, reason = statement.values
-                    first_name, second_name = (
-                        self.scene_name(first.text),
-                        self.scene_name(second.text),
-                    )
-                    second_place = text.place(second.offset)
-                    allowed.append(
-                        AllowedPairSpec(
-                            first_name,
-                            second_name,
-                            reason or "",
-                            text.place(first.offset),
-                            second_place,
-                        )
-                    )
+                    allowed.append(self._allowed_pair(statement, text))
                 elif statement.keyword == "Body":
                     bodies.append(statement.values[0])
                 elif statement.keyword == "Relation":
-                    kind, notation, values = statement.values
-                    count = {"Pose": 7, "Position": 3, "Orientation": 4, "Twist": 6}[kind]
-                    numbers = read_at(
-                        place, partial(JsonNode(values, place.path, kind).numbers, count)
-                    )
-                    facts.append(FactSpec(kind, tuple(notation), tuple(numbers), place))
+                    facts.append(_fact(statement, place))
                 elif statement.keyword == "import":
                     imports.extend(self._import_specifications(statement, text))
         frames: list[FrameSpec] = []
@@ -121,19 +102,11 @@ class _Reader(NodeReader):
             with self.collect_error():
                 if self.is_frame(name):
                     frame = self.frame(name)
-                    frames_above = (
-                        self.frames_above[name] if len(self.frames_above[name]) > 1 else ()
-                    )
-                    observations = [
-                        _observation_of(frame, self.scene_name(observer))
-                        for observer in frames_above
-                    ]
+                    observations = self._observations(frame, self.frames_above[name])
                     frames += [frame, *observations]
                     groups += [
-                        GroupSpec(
-                            observation.name, (frame.name, observation.name), (), observation.place
-                        )
-                        for observation in observations
+                        GroupSpec(item.name, (frame.name, item.name), (), item.place)
+                        for item in observations
                     ]
                 else:
                     groups.append(self.group(name))
@@ -171,6 +144,22 @@ class _Reader(NodeReader):
             ),
             is_whole=bool(self.roots) or not any(map(self.is_frame, self.nodes)),
         )
+
+    def _allowed_pair(self, statement: Member, text: RsgText) -> AllowedPairSpec:
+        first, second, reason = statement.values
+        return AllowedPairSpec(
+            self.scene_name(first.text),
+            self.scene_name(second.text),
+            reason or "",
+            text.place(first.offset),
+            text.place(second.offset),
+        )
+
+    def _observations(self, frame: FrameSpec, frames_above: Sequence[str]) -> list[FrameSpec]:
+        """Return the observations of a frame by the frames above it, if there are several."""
+        if len(frames_above) < 2:
+            return []
+        return [_observation_of(frame, self.scene_name(observer)) for observer in frames_above]
 
     def _import_specifications(
         self, statement: Member, text: RsgText
@@ -314,6 +303,13 @@ class _Reader(NodeReader):
                     f"no stamp is common to all edges: '{earliest.name}' is known until {end:g} s, "
                 )
                 self.note(latest.place, f"{text}'{latest.name}' from {begin:g} s")
+
+
+def _fact(statement: Member, place: SourceLocation) -> FactSpec:
+    kind, notation, values = statement.values
+    count = {"Pose": 7, "Position": 3, "Orientation": 4, "Twist": 6}[kind]
+    numbers = read_at(place, partial(JsonNode(values, place.path, kind).numbers, count))
+    return FactSpec(kind, tuple(notation), tuple(numbers), place)
 
 
 def _observation_of(frame: FrameSpec, observer: str) -> FrameSpec:
