@@ -79,10 +79,10 @@ def test_closed_convex_parts_stay_and_neighbours_are_merged(
     monkeypatch.setenv("PATH", "")  # no program is started
 
     def mesh_of(*boxes: tuple[list[float], list[float]]) -> Shape:
-        made = trimesh.util.concatenate(
+        mesh = trimesh.util.concatenate(
             [trimesh.creation.box(size).apply_translation(offset) for size, offset in boxes]
         )
-        return Mesh(np.asarray(made.vertices), np.asarray(made.faces))
+        return Mesh(np.asarray(mesh.vertices), np.asarray(mesh.faces))
 
     ball = trimesh.creation.icosphere(subdivisions=3, radius=0.03)
     assert len(convex_pieces(Mesh(np.asarray(ball.vertices), np.asarray(ball.faces)))) == 1
@@ -115,11 +115,11 @@ def test_parts_that_overlap_are_cut_one_by_one(
         trimesh.creation.box([0.02, 0.02, z]).apply_translation([x, 0.0, 0.5 * z])
         for x, z in ((0, 0.02), (0.02, 0.0216))
     ]
-    made = trimesh.util.concatenate(step)
+    mesh = trimesh.util.concatenate(step)
     for _ in range(2):  # cut, and remembered
         assert (
             len(
-                convex_pieces(Mesh(np.asarray(made.vertices), np.asarray(made.faces)), max_pieces=1)
+                convex_pieces(Mesh(np.asarray(mesh.vertices), np.asarray(mesh.faces)), max_pieces=1)
             )
             == 1
         )

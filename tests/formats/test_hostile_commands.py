@@ -42,12 +42,14 @@ POSITIONS = '<float_array id="f" count="9">0 0 0 1 0 0 0 1 0</float_array>'
 DAE = f"""<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
 <library_images><image id="i"><init_from>picture.png</init_from></image></library_images>
 <library_geometries><geometry id="g"><mesh><source id="s">{POSITIONS}<technique_common>
-<accessor source="#f" count="3" stride="3"><param name="X" type="float"/><param name="Y" type="float"/>
+<accessor source="#f" count="3" stride="3"><param name="X" type="float"/>
+<param name="Y" type="float"/>
 <param name="Z" type="float"/></accessor></technique_common></source>
 <vertices id="v"><input semantic="POSITION" source="#s"/></vertices>
 <triangles count="1"><input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2</p></triangles>
 </mesh></geometry></library_geometries>
-<library_visual_scenes><visual_scene id="w"><node><instance_geometry url="#g"/></node></visual_scene>
+<library_visual_scenes><visual_scene id="w"><node><instance_geometry url="#g"/></node>
+</visual_scene>
 </library_visual_scenes><scene><instance_visual_scene url="#w"/></scene></COLLADA>"""
 LAUGHS = '<!ENTITY a "ha">' + "".join(
     f'<!ENTITY {new} "{f"&{old};" * 10}">' for old, new in zip("abcdefgh", "bcdefghi", strict=True)

@@ -39,25 +39,34 @@ FILES = {
 <collision><geometry><cylinder radius="0.1" length="0.2"/></geometry></collision>
 <collision><geometry><sphere radius="0.1"/></geometry></collision>
 <collision><geometry><mesh filename="t.obj" scale="1.1 1.2 1.3"/></geometry></collision></link>
-<link name="b"/><link name="c"/><joint name="j" type="revolute"><origin xyz="0.1 0.2 0.3" rpy="0.1 0.2 0.3"/>
+<link name="b"/><link name="c"/><joint name="j" type="revolute">
+<origin xyz="0.1 0.2 0.3" rpy="0.1 0.2 0.3"/>
 <axis xyz="0.1 0.2 0.3"/><parent link="a"/><child link="b"/>
-<limit lower="-1.5" upper="1.5" effort="10.5" velocity="2.5"/><dynamics damping="0.1" friction="0.2"/></joint>
+<limit lower="-1.5" upper="1.5" effort="10.5" velocity="2.5"/>
+<dynamics damping="0.1" friction="0.2"/></joint>
 <joint name="k" type="prismatic"><axis xyz="1 0 0"/><parent link="b"/><child link="c"/>
-<limit lower="-1.5" upper="1.5" effort="10.5" velocity="2.5"/><mimic joint="j" multiplier="1.5" offset="0.5"/></joint>
+<limit lower="-1.5" upper="1.5" effort="10.5" velocity="2.5"/>
+<mimic joint="j" multiplier="1.5" offset="0.5"/></joint>
 </robot>"""
     ),
     "sdf": (
         """<sdf version="1.9"><model name="m"><pose>0.1 0.2 0.3 0.4 0.5 0.6</pose><link name="l">
 <pose>0.1 0.2 0.3 0.4 0.5 0.6</pose><inertial><pose>0.1 0.2 0.3 0.4 0.5 0.6</pose><mass>1.5</mass>
 <inertia><ixx>1.1</ixx><iyy>1.2</iyy><izz>1.3</izz><ixy>0.01</ixy></inertia></inertial>
-<visual name="v"><pose>0.1 0.2 0.3 0 0 0</pose><geometry><box><size>0.1 0.2 0.3</size></box></geometry></visual>
+<visual name="v"><pose>0.1 0.2 0.3 0 0 0</pose><geometry><box><size>0.1 0.2 0.3</size></box>
+</geometry></visual>
 <collision name="c"><geometry><ellipsoid><radii>0.1 0.2 0.3</radii></ellipsoid></geometry>
 <surface><friction><ode><mu>0.5</mu></ode></friction></surface></collision>
-<collision name="d"><geometry><cone><radius>0.1</radius><length>0.2</length></cone></geometry></collision>
-<collision name="p"><geometry><plane><normal>0.1 0.2 0.9</normal><size>1 1</size></plane></geometry></collision></link>
-<link name="n"/><joint name="j" type="screw"><pose>0.1 0.2 0.3 0.4 0.5 0.6</pose><parent>l</parent><child>n</child>
-<screw_thread_pitch>0.5</screw_thread_pitch><axis><xyz>0.1 0.2 0.3</xyz><limit><lower>-1.5</lower><upper>1.5</upper>
-<effort>1.5</effort><velocity>1.5</velocity></limit><dynamics><damping>0.5</damping></dynamics></axis></joint>
+<collision name="d"><geometry><cone><radius>0.1</radius><length>0.2</length></cone></geometry>
+</collision>
+<collision name="p"><geometry><plane><normal>0.1 0.2 0.9</normal><size>1 1</size></plane>
+</geometry></collision></link>
+<link name="n"/><joint name="j" type="screw"><pose>0.1 0.2 0.3 0.4 0.5 0.6</pose>
+<parent>l</parent><child>n</child>
+<screw_thread_pitch>0.5</screw_thread_pitch><axis><xyz>0.1 0.2 0.3</xyz><limit>
+<lower>-1.5</lower><upper>1.5</upper>
+<effort>1.5</effort><velocity>1.5</velocity></limit><dynamics><damping>0.5</damping></dynamics>
+</axis></joint>
 </model></sdf>"""
     ),
     "robray": (
@@ -68,7 +77,8 @@ geometry { shape box; dimension [0.1, 0.2, 0.3]; color [0.1, 0.2, 0.3]; } }"""
     "xml": (
         """<mujoco><worldbody><body name="b" pos="0.1 0.2 0.3" quat="0.5 0.5 0.5 0.6">
 <inertial pos="0.1 0.2 0.3" mass="1.5" diaginertia="1.1 1.2 1.3"/>
-<joint name="j" type="hinge" axis="0.1 0.2 0.3" pos="0.1 0.2 0.3" range="-1.5 1.5" limited="true" damping="0.5"/>
+<joint name="j" type="hinge" axis="0.1 0.2 0.3" pos="0.1 0.2 0.3" range="-1.5 1.5"
+limited="true" damping="0.5"/>
 <geom type="box" size="0.1 0.2 0.3" pos="0.1 0.2 0.3" euler="0.1 0.2 0.3" friction="0.5 0.1 0.1"/>
 <geom type="capsule" size="0.1" fromto="0.1 0.2 0.3 0.4 0.5 0.6"/></body></worldbody></mujoco>"""
     ),
@@ -96,7 +106,8 @@ def Xform "m" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"]) {
 """
     ),
     "gltf": """{"asset": {"version": "2"}, "scene": 0, "scenes": [{"nodes": [0]}], "nodes": [
-{"name": "a", "children": [1], "matrix": [1.1, 0.1, 0.2, 0.0, 0.1, 1.2, 0.3, 0.0, 0.2, 0.3, 1.3, 0.0,
+{"name": "a", "children": [1], "matrix": [1.1, 0.1, 0.2, 0.0, 0.1, 1.2, 0.3, 0.0, 0.2, 0.3, 1.3,
+0.0,
   0.5, 0.6, 0.7, 1]},
 {"name": "b", "children": [2], "translation": [0.1, 0.2, 0.3], "rotation": [0.1, 0.2, 0.3, 0.9],
  "scale": [1.1, 1.2, 1.3]},
@@ -105,7 +116,8 @@ def Xform "m" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"]) {
 "materials": [{"pbrMetallicRoughness": {"baseColorFactor": [0.1, 0.2, 0.3, 0.4]}}],
 "accessors": [{"bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3"},
 {"bufferView": 1, "componentType": 5121, "count": 12, "type": "SCALAR"}],
-"bufferViews": [{"buffer": 0, "byteOffset": 0, "byteLength": 48}, {"buffer": 0, "byteOffset": 48, "byteLength": 12}],
+"bufferViews": [{"buffer": 0, "byteOffset": 0, "byteLength": 48},
+{"buffer": 0, "byteOffset": 48, "byteLength": 12}],
 "buffers": [{"byteLength": 60, "uri": "data:;base64,BUFFER"}]}""".replace("BUFFER", BUFFER),
     "rsg": (
         """root w
@@ -119,9 +131,11 @@ Node c { }
     ),
     "json": (
         """{"allowed": [], "format": "tmkit-scene", "version": 1, "shapes": {}, "frames": [
-{"body": "w", "classes": [], "inertia": null, "joint": {"type": "fixed"}, "name": "w", "parent": null,
+{"body": "w", "classes": [], "inertia": null, "joint": {"type": "fixed"}, "name": "w",
+"parent": null,
  "pose": [0, 0, 0, 0, 0, 0, 1], "shapes": []},
-{"body": "a", "classes": [], "inertia": null, "joint": {"type": "revolute", "axis": [0.1, 0.2, 0.3], "lower": -1.5,
+{"body": "a", "classes": [], "inertia": null, "joint": {"type": "revolute",
+"axis": [0.1, 0.2, 0.3], "lower": -1.5,
  "upper": 1.5, "name": "j", "mimic": null, "damping": 0.0, "effort": null,
  "friction": 0.0, "velocity": null},
  "name": "a", "parent": "w", "pose": [0.1, 0.2, 0.3, 0.5, 0.5, 0.5, 0.5], "shapes": []}]}"""
@@ -133,13 +147,18 @@ Node c { }
         " 0.2 0.3\n0.1 1.5 0.3\n0.1 0.2 1.5\n3 0 2 1\n3 0 1 3\n3 0 3 2\n3 1 2 3\n"
     ),
     "dae": (
-        """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1"><asset><unit meter="0.01"/>
+        """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1"><asset>
+          <unit meter="0.01"/>
 <up_axis>Y_UP</up_axis></asset><library_geometries><geometry id="g"><mesh><source id="s">
-<float_array id="f" count="12">0.1 0.2 0.3 1.5 0.2 0.3 0.1 1.5 0.3 0.1 0.2 1.5</float_array><technique_common>
-<accessor source="#f" count="4" stride="3"><param name="X" type="float"/><param name="Y" type="float"/>
-<param name="Z" type="float"/></accessor></technique_common></source><vertices id="v"><input semantic="POSITION"
+<float_array id="f" count="12">0.1 0.2 0.3 1.5 0.2 0.3 0.1 1.5 0.3 0.1 0.2 1.5</float_array>
+<technique_common>
+<accessor source="#f" count="4" stride="3"><param name="X" type="float"/>
+<param name="Y" type="float"/>
+<param name="Z" type="float"/></accessor></technique_common></source><vertices id="v">
+<input semantic="POSITION"
 source="#s"/></vertices><triangles count="4"><input semantic="VERTEX" source="#v" offset="0"/>
-<p>0 2 1 0 1 3 0 3 2 1 2 3</p></triangles></mesh></geometry></library_geometries><library_visual_scenes>
+<p>0 2 1 0 1 3 0 3 2 1 2 3</p></triangles></mesh></geometry></library_geometries>
+<library_visual_scenes>
 <visual_scene id="w"><node><matrix>1.1 0.1 0.2 0.5 0.1 1.2 0.3 0.6 0.2 0.3 1.3 0.7 0 0 0 1</matrix>
 <instance_geometry url="#g"/></node></visual_scene></library_visual_scenes><scene>
 <instance_visual_scene url="#w"/></scene></COLLADA>"""

@@ -50,7 +50,7 @@ def _urdf(folder: Path, matrix: np.ndarray) -> Path:
     return path
 
 
-def _turned_urdf(folder: Path, matrix: np.ndarray) -> Path:
+def _urdf_with_rotation(folder: Path, matrix: np.ndarray) -> Path:
     path = _urdf(folder, matrix)
     path.write_text(
         path.read_text().replace("<inertial>", '<inertial><origin rpy="0.4 -1 2" xyz="1 2 3"/>')
@@ -117,7 +117,7 @@ def _usd(folder: Path, matrix: np.ndarray) -> Path:
 
 _FILES: dict[str, Callable[[Path, np.ndarray], Path]] = {
     "urdf": _urdf,
-    "turned urdf": _turned_urdf,
+    "turned urdf": _urdf_with_rotation,
     "sdf": _sdf,
     "json": _json,
     "rsg": _rsg,

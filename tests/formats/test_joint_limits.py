@@ -59,7 +59,7 @@ def urdf(folder: Path, leader: Limits, follower: Follower | None) -> Path:
         text += joint.format("follow", "b", "c", follower.limits.words('%s="%r" '), rule)
     else:
         text += '<joint name="still" type="fixed"><parent link="b"/><child link="c"/></joint>'
-    return written(folder / "r.urdf", text + "</robot>")
+    return write_text(folder / "r.urdf", text + "</robot>")
 
 
 def sdf(folder: Path, leader: Limits, follower: Follower | None) -> Path:
@@ -75,7 +75,7 @@ def sdf(folder: Path, leader: Limits, follower: Follower | None) -> Path:
         text += joint.format(
             "follow", "b", "c", sdf_limits(follower.limits), f'<mimic joint="lead">{rule}</mimic>'
         )
-    return written(folder / "r.sdf", text + "</model></sdf>")
+    return write_text(folder / "r.sdf", text + "</model></sdf>")
 
 
 def sdf_limits(limits: Limits) -> str:
@@ -101,7 +101,7 @@ def mjcf(folder: Path, leader: Limits, follower: Follower | None) -> Path:
         rule = (
             f'<equality><joint joint1="follow" joint2="lead" polycoef="{coefficients}"/></equality>'
         )
-    return written(folder / "r.xml", text + f"</body></body></worldbody>{rule}</mujoco>")
+    return write_text(folder / "r.xml", text + f"</body></body></worldbody>{rule}</mujoco>")
 
 
 def mjcf_range(limits: Limits) -> str:
@@ -120,7 +120,7 @@ def robray(folder: Path, leader: Limits, follower: Follower | None) -> Path:
     if follower is not None:
         assert follower.offset == 0.0
         text += frame.format("c", "b", follower.multiplier, follower.limits.words("%s %r; "))
-    return written(folder / "r.robray", text)
+    return write_text(folder / "r.robray", text)
 
 
 def json_scene(folder: Path, leader: Limits, follower: Follower | None) -> Path:
@@ -140,7 +140,7 @@ def json_scene(folder: Path, leader: Limits, follower: Follower | None) -> Path:
     joints["b"] |= {"lower": leader.lower, "upper": leader.upper}
     if follower is not None:
         joints["c"] |= {"lower": follower.limits.lower, "upper": follower.limits.upper}
-    return written(folder / "r.json", json.dumps(document))
+    return write_text(folder / "r.json", json.dumps(document))
 
 
 def usd(folder: Path, leader: Limits, follower: Follower | None) -> Path:
@@ -176,7 +176,7 @@ def usd(folder: Path, leader: Limits, follower: Follower | None) -> Path:
     return stage_path
 
 
-def written(path: Path, text: str) -> Path:
+def write_text(path: Path, text: str) -> Path:
     """Write a file."""
     path.write_text(text, encoding="utf-8")
     return path
@@ -185,7 +185,7 @@ def written(path: Path, text: str) -> Path:
 ROBOTS = (urdf, sdf, mjcf, robray, json_scene, usd)
 
 
-def loaded(path: Path) -> tuple[SceneGraph, list[ImportNote]]:
+def load_with_notes(path: Path) -> tuple[SceneGraph, list[ImportNote]]:
     """Load a file with its notes."""
     notes: list[ImportNote] = []
     return load_scene(path, on_note=notes.append), notes
@@ -212,7 +212,7 @@ def test_a_limit_that_is_missing_is_what_the_format_says(
     """URDF: 0, with a note of the line. All others: unlimited."""
     if robot is mjcf and (limits.lower is None) != (limits.upper is None):
         pytest.skip("a range of MJCF has both limits")
-    scene, notes = loaded(robot(tmp_path, limits, None))
+    scene, notes = load_with_notes(robot(tmp_path, limits, None))
     lowest, highest = (0.0, 0.0) if robot is urdf else FREE
     expected = (
         lowest if limits.lower is None else limits.lower,
@@ -246,10 +246,10 @@ def test_limits_the_wrong_way_round_are_rejected(robot: Robot, tmp_path: Path) -
 def test_urdf_without_limits_does_not_move(kind: str, limit: str, tmp_path: Path) -> None:
     """The element or its attributes may be missing."""
     joint = f'<joint name="j" type="{kind}"><parent link="a"/><child link="b"/>{limit}</joint>'
-    path = written(
+    path = write_text(
         tmp_path / "r.urdf", f'<robot name="r">\n<link name="a"/><link name="b"/>\n{joint}</robot>'
     )
-    scene, (note,) = loaded(path)
+    scene, (note,) = load_with_notes(path)
     assert limits_of_leader(scene) == (0.0, 0.0)
     assert (
         note.text
@@ -283,7 +283,7 @@ def test_a_follower_limits_its_leader(
     if robot is urdf and leader.lower is None:
         leader = Limits(-math.inf, math.inf)
     path = robot(tmp_path, leader, follower)
-    scene, _ = loaded(path)
+    scene, _ = load_with_notes(path)
     assert limits_of_leader(scene) == pytest.approx(expected, abs=1e-6)
     (frame,) = scene.joint_frames
     own = scene.joint(frame)
@@ -330,7 +330,7 @@ def test_a_chain_of_mimics(tmp_path: Path) -> None:
                 f'<joint name="{name}" type="prismatic"><parent link="base"/><child link="{name}"/>'
                 f"<limit {joints[name]}/>{rules[name]}</joint>"
             )
-        scene = load_scene(written(tmp_path / f"{order}.urdf", text + "</robot>"))
+        scene = load_scene(write_text(tmp_path / f"{order}.urdf", text + "</robot>"))
         # b = -2 a in [-5, 5]: a in [-2.5, 2.5]; c = 1 - a in [-1, 2]: a in [-1, 2]
         assert scene.joint_names == ("a",)
         np.testing.assert_allclose(scene.joint_limits, [[-1.0, 2.0]])

@@ -225,14 +225,14 @@ def test_the_same_files_give_the_same_scene_in_every_process() -> None:
             "PYTHONHASHSEED": seed,
             "PYTHONPATH": str(Path(__file__).parents[2]),
         }
-        made = run_process(
+        process = run_process(
             [sys.executable, "-c", program],
             cwd=folder,
             env=environment,
             capture_output=True,
             check=True,
         )
-        texts.append(made.stdout)
+        texts.append(process.stdout)
     assert texts[0] == texts[1]
 
 

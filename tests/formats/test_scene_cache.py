@@ -33,8 +33,10 @@ OBJ = (
     " 2 3 4\n"
 )
 MTL = "newmtl red\nKd {} 0 0\n"
-URDF = """<robot name="r"><link name="base"><visual><geometry><mesh filename="{mesh}"/></geometry></visual></link>
-<link name="hand"/><joint name="j" type="revolute"><parent link="base"/><child link="hand"/><axis xyz="0 0 2"/></joint>
+URDF = """<robot name="r"><link name="base"><visual><geometry><mesh filename="{mesh}"/>
+</geometry></visual></link>
+<link name="hand"/><joint name="j" type="revolute"><parent link="base"/><child link="hand"/>
+<axis xyz="0 0 2"/></joint>
 </robot>"""
 
 
@@ -57,7 +59,7 @@ def write(path: Path, text: str, *, seconds: int = 1_000_000_000) -> None:
     os.utime(path, (seconds, seconds))
 
 
-def loaded(path: Path) -> tuple[SceneGraph, list[ImportNote]]:
+def load_with_notes(path: Path) -> tuple[SceneGraph, list[ImportNote]]:
     """Return a scene and the notes of its load."""
     notes: list[ImportNote] = []
     return load_scene(path / "robot" / "r.urdf", on_note=notes.append), notes
@@ -70,12 +72,12 @@ def test_the_second_load_reads_no_file(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Scene and notes are the same; the notes are logged again."""
-    first, notes = loaded(tmp_path)
+    first, notes = load_with_notes(tmp_path)
     assert len(cache.entries()) == 1
     assert notes
     monkeypatch.setattr(meshes, "read_bytes", lambda *_, **__: pytest.fail("a mesh was read"))
     caplog.clear()
-    second, again = loaded(tmp_path)
+    second, again = load_with_notes(tmp_path)
     assert (second, second.digest, again) == (first, first.digest, notes)
     warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert warnings == [str(note) for note in notes]
@@ -101,11 +103,11 @@ def test_built_in_scenes_come_back_equal(cache: SceneCache) -> None:
 @pytest.mark.usefixtures("cache")
 def test_a_changed_file_is_read(tmp_path: Path, name: str, text: str) -> None:
     """A change of any file is detected, even if the size is the same."""
-    loaded(tmp_path)
+    load_with_notes(tmp_path)
     write(tmp_path / "robot" / name, text, seconds=1_000_000_001)
-    changed, _ = loaded(tmp_path)
+    changed_scene, _ = load_with_notes(tmp_path)
     os.environ["TMKIT_CACHE"] = "off"
-    assert changed == loaded(tmp_path)[0]
+    assert changed_scene == load_with_notes(tmp_path)[0]
 
 
 def test_a_file_that_appears_nearer_is_read(cache: SceneCache, tmp_path: Path) -> None:
@@ -114,9 +116,9 @@ def test_a_file_that_appears_nearer_is_read(cache: SceneCache, tmp_path: Path) -
     for folder in (tmp_path / "parts", tmp_path / "robot" / "parts"):
         folder.mkdir()
     write(tmp_path / "parts" / "cube.obj", OBJ)
-    far_scene, _ = loaded(tmp_path)
+    far_scene, _ = load_with_notes(tmp_path)
     write(tmp_path / "robot" / "parts" / "cube.obj", OBJ.replace("v 1 0 0", "v 3 0 0"))
-    near_scene, _ = loaded(tmp_path)
+    near_scene, _ = load_with_notes(tmp_path)
     assert [scene.shapes("base")[0].shape.vertices.max() for scene in (far_scene, near_scene)] == [
         1.0,
         3.0,
@@ -130,7 +132,7 @@ def test_files_that_changed_just_now_are_not_trusted(
     """Recent or decreasing file times are not trusted, because a second change could be hidden."""
     monkeypatch.setattr(scene_cache, "_SETTLING_TIME", 3_600_000_000_000)
     write(tmp_path / "robot" / "cube.obj", OBJ)
-    loaded(tmp_path)
+    load_with_notes(tmp_path)
     assert cache.entries() == []
 
 
@@ -142,7 +144,7 @@ def test_a_damaged_entry_is_replaced(
     cache: SceneCache, tmp_path: Path, data: st.DataObject
 ) -> None:
     """A damaged entry counts as missing, and the next load stores it again."""
-    first, notes = loaded(tmp_path)
+    first, notes = load_with_notes(tmp_path)
     [(_, size, path)] = cache.entries()
     whole = path.read_bytes()
     at = data.draw(st.integers(0, size - 1))
@@ -152,7 +154,7 @@ def test_a_damaged_entry_is_replaced(
             st.sampled_from([whole[:at], whole[:at] + bytes([whole[at] ^ byte]) + whole[at + 1 :]])
         )
     )
-    assert loaded(tmp_path) == (first, notes)
+    assert load_with_notes(tmp_path) == (first, notes)
     assert path.read_bytes() == whole
 
 
@@ -163,18 +165,18 @@ def test_an_entry_runs_no_code(cache: SceneCache, tmp_path: Path) -> None:
         def __reduce__(self) -> tuple[object, tuple[str]]:
             return os.system, (f"touch {tmp_path / 'harm'}",)
 
-    first, _ = loaded(tmp_path)
+    first, _ = load_with_notes(tmp_path)
     [(_, _, path)] = cache.entries()
     for rest in (pickle.dumps(Harm()), pickle.dumps(({}, [])) + pickle.dumps(Harm())):
         path.write_bytes(hashlib.blake2b(rest, digest_size=32).digest() + rest)
-        assert loaded(tmp_path)[0] == first
+        assert load_with_notes(tmp_path)[0] == first
     assert not (tmp_path / "harm").exists()
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
 def test_entries_of_others_and_links_are_not_taken(cache: SceneCache, tmp_path: Path) -> None:
     """A folder that others may write to holds no scenes of theirs for us."""
-    loaded(tmp_path)
+    load_with_notes(tmp_path)
     [(_, _, path)] = cache.entries()
     key = path.stem
     os.chown(path, 12345, 12345)
@@ -212,7 +214,7 @@ def test_two_processes_share_a_folder(cache: SceneCache, tmp_path: Path) -> None
     ]
     digests = {process.communicate()[0] for process in running}
     assert [process.returncode for process in running] == [0, 0]
-    assert digests == {f"{loaded(tmp_path)[0].digest}\n".encode()}
+    assert digests == {f"{load_with_notes(tmp_path)[0].digest}\n".encode()}
     assert [path.suffix for _, _, path in cache.entries()] == [".scene"]
 
 
@@ -220,15 +222,15 @@ def test_it_can_be_off_cleared_or_impossible(
     cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Then scenes are read; a folder that cannot be made is no error."""
-    first, _ = loaded(tmp_path)
+    first, _ = load_with_notes(tmp_path)
     assert len(cache.entries()) == 1
     cache.clear()
     assert cache.entries() == []
     monkeypatch.setenv("TMKIT_CACHE", "off")
-    assert loaded(tmp_path)[0] == first
+    assert load_with_notes(tmp_path)[0] == first
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TMKIT_CACHE", str(tmp_path / "file" / "cache"))
-    assert loaded(tmp_path)[0] == first
+    assert load_with_notes(tmp_path)[0] == first
     shutil.rmtree(cache.folder)
     assert cache.entries() == []
     monkeypatch.delenv("TMKIT_CACHE")
@@ -260,11 +262,11 @@ def test_a_full_disk_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("tmkit.formats.scene_cache.os.replace", full)
-    first, _ = loaded(tmp_path)
+    first, _ = load_with_notes(tmp_path)
     assert list(cache.folder.iterdir()) == []
     monkeypatch.undo()
     monkeypatch.setenv("TMKIT_CACHE", "off")
-    assert loaded(tmp_path)[0] == first
+    assert load_with_notes(tmp_path)[0] == first
 
 
 # --- every kind of file in place of an entry, its folder, and the folders above
@@ -408,13 +410,13 @@ def test_whatever_stands_for_an_entry_is_not_taken(
     kind: str, cache: SceneCache, tmp_path: Path
 ) -> None:
     """It counts as missing, at once, and only a folder stays where the next entry would be."""
-    first, notes = loaded(tmp_path)
+    first, notes = load_with_notes(tmp_path)
     [(_, _, path)] = cache.entries()
     whole = path.read_bytes()
     path.unlink()
     ENTRIES[kind](path, whole)
     assert cache.get(path.stem) is None
-    assert loaded(tmp_path) == (first, notes)
+    assert load_with_notes(tmp_path) == (first, notes)
     again = cache.get(path.stem)
     assert (again is None) == (kind == "folder")
     assert again is None or again == (first, notes)
@@ -428,12 +430,12 @@ def test_whatever_stands_for_the_folder_is_no_cache(
     kind: str, above: int, cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Scenes are read, and nothing is kept."""
-    first, _ = loaded(tmp_path)
+    first, _ = load_with_notes(tmp_path)
     place = tmp_path / "place"
     ENTRIES[kind](place, b"")
     folder = place.joinpath(*["inner"] * above)
     monkeypatch.setenv("TMKIT_CACHE", str(folder))
-    assert loaded(tmp_path)[0] == first
+    assert load_with_notes(tmp_path)[0] == first
     assert SceneCache(folder).entries() == []
     assert stat.S_IFMT(place.lstat().st_mode) != stat.S_IFDIR
 
@@ -456,18 +458,20 @@ def test_a_folder_that_is_a_link_is_used(
     (tmp_path / "disk").mkdir()
     (tmp_path / "link").symlink_to("disk")
     monkeypatch.setenv("TMKIT_CACHE", str(tmp_path / "link"))
-    first, _ = loaded(tmp_path)
+    first, _ = load_with_notes(tmp_path)
     monkeypatch.setattr(meshes, "read_bytes", lambda *_, **__: pytest.fail("a mesh was read"))
-    assert loaded(tmp_path)[0] == first
+    assert load_with_notes(tmp_path)[0] == first
     assert cache.entries() == []
 
 
 # --- every kind of change of an input
 # ---------------------------------------------------------------------------------
 
-XML = """<mujoco><worldbody><body name="b"><geom type="box" size="{} 1 1"/></body></worldbody></mujoco>"""
+XML = """<mujoco><worldbody><body name="b"><geom type="box" size="{} 1 1"/></body></worldbody>
+</mujoco>"""
 SDF = """<sdf version="1.9"><world name="w"><include><uri>part.sdf</uri></include></world></sdf>"""
-PART = """<sdf version="1.9"><model name="m"><link name="l"><collision name="c"><geometry><box><size>{} 1 1</size></box>
+PART = """<sdf version="1.9"><model name="m"><link name="l"><collision name="c"><geometry><box>
+<size>{} 1 1</size></box>
 </geometry></collision></link></model></sdf>"""
 ROBRAY = "frame part {{ translation [{}, 0, 0]; }}\n"
 USDA = '#usda 1.0\n(\n subLayers = [@./layer.usda@]\n metersPerUnit = 1\n upAxis = "Z"\n)\n'
@@ -496,14 +500,14 @@ def robot_with(mesh: str) -> str:
     return URDF.format(mesh=mesh)
 
 
-def numbered(text: str) -> tuple[bytes, bytes]:
+def two_contents(text: str) -> tuple[bytes, bytes]:
     """Return two contents of one length that differ in a number."""
     return text.format(1).encode(), text.format(2).encode()
 
 
 INPUTS: dict[str, tuple[str, tuple[bytes, bytes], dict[str, str], tuple[str, ...]]] = {
     "mesh": ("cube.obj", (OBJ.encode(), OBJ.replace("v 1 0 0", "v 2 0 0").encode()), {}, ()),
-    "material": ("cube.mtl", numbered(MTL), {}, ()),
+    "material": ("cube.mtl", two_contents(MTL), {}, ()),
     "description": (
         "r.urdf",
         (
@@ -528,15 +532,15 @@ INPUTS: dict[str, tuple[str, tuple[bytes, bytes], dict[str, str], tuple[str, ...
         },
         ("p.urdf",),
     ),
-    "second file": ("b.xml", numbered(XML), {}, ("b.xml",)),
-    "included SDF": ("part.sdf", numbered(PART), {"w.sdf": SDF}, ("w.sdf",)),
+    "second file": ("b.xml", two_contents(XML), {}, ("b.xml",)),
+    "included SDF": ("part.sdf", two_contents(PART), {"w.sdf": SDF}, ("w.sdf",)),
     "included robray": (
         "part.robray",
-        numbered(ROBRAY),
+        two_contents(ROBRAY),
         {"w.robray": 'include "part.robray"\n'},
         ("w.robray",),
     ),
-    "layer of USD": ("layer.usda", numbered(LAYER), {"s.usda": USDA}, ("s.usda",)),
+    "layer of USD": ("layer.usda", two_contents(LAYER), {"s.usda": USDA}, ("s.usda",)),
 }
 """A file that changes, its two contents, other files, and those that are loaded after the robot."""
 
@@ -620,14 +624,14 @@ def test_a_change_while_files_are_read_is_not_kept(
     """A folder that comes in the place of another during a load has files whose times are old."""
     merged, robot = meshes._merge_vertices, tmp_path / "robot"
 
-    def changed(arrays: meshes.MeshArrays) -> meshes.MeshArrays:
+    def replace_folder(arrays: meshes.MeshArrays) -> meshes.MeshArrays:
         if not robot.with_name("old").exists():
             by_folder(robot / "cube.obj", OBJ.replace("v 1 0 0", "v 2 0 0").encode())
         return merged(arrays)
 
-    monkeypatch.setattr(meshes, "_merge_vertices", changed)
-    first, _ = loaded(tmp_path)
-    second, _ = loaded(tmp_path)
+    monkeypatch.setattr(meshes, "_merge_vertices", replace_folder)
+    first, _ = load_with_notes(tmp_path)
+    second, _ = load_with_notes(tmp_path)
     assert [scene.shapes("base")[0].shape.vertices.max() for scene in (first, second)] == [1.0, 2.0]
 
 

@@ -17,7 +17,8 @@ _CUBE = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\
 _URDF = """<robot name="r">
 <link name="base"><collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision></link>
 <link name="gripper"><visual><geometry><box size="0.1 0.1 0.1"/></geometry></visual></link>
-<link name="jaw"><visual><geometry><mesh filename="jaw.obj" scale="0.1 0.1 0.1"/></geometry></visual></link>
+<link name="jaw"><visual><geometry><mesh filename="jaw.obj" scale="0.1 0.1 0.1"/></geometry>
+</visual></link>
 <link name="tool"/>
 <joint name="j1" type="prismatic"><parent link="base"/><child link="gripper"/><axis xyz="0 0 1"/>
 <limit lower="0" upper="1" velocity="1" effort="1"/></joint>
@@ -26,17 +27,23 @@ _URDF = """<robot name="r">
 <joint name="j3" type="fixed"><parent link="jaw"/><child link="tool"/></joint>
 </robot>"""
 _SDF = """<sdf version="1.7"><model name="r">
-<link name="base"><collision name="c"><geometry><box><size>0.1 0.1 0.1</size></box></geometry></collision></link>
-<link name="gripper"><visual name="v"><geometry><box><size>0.1 0.1 0.1</size></box></geometry></visual></link>
-<link name="jaw"><visual name="v"><geometry><mesh><uri>jaw.obj</uri></mesh></geometry></visual></link>
-<joint name="j1" type="prismatic"><parent>base</parent><child>gripper</child><axis><xyz>0 0 1</xyz></axis></joint>
-<joint name="j2" type="prismatic"><parent>gripper</parent><child>jaw</child><axis><xyz>0 0 1</xyz></axis></joint>
+<link name="base"><collision name="c"><geometry><box><size>0.1 0.1 0.1</size></box></geometry>
+</collision></link>
+<link name="gripper"><visual name="v"><geometry><box><size>0.1 0.1 0.1</size></box></geometry>
+</visual></link>
+<link name="jaw"><visual name="v"><geometry><mesh><uri>jaw.obj</uri></mesh></geometry></visual>
+</link>
+<joint name="j1" type="prismatic"><parent>base</parent><child>gripper</child><axis>
+<xyz>0 0 1</xyz></axis></joint>
+<joint name="j2" type="prismatic"><parent>gripper</parent><child>jaw</child><axis>
+<xyz>0 0 1</xyz></axis></joint>
 </model></sdf>"""
 _MJCF = """<mujoco><worldbody><body name="base"><geom type="box" size="0.1 0.1 0.1" mass="1"/>
 <body name="gripper"><joint name="j1" type="slide" axis="0 0 1"/>
 <geom type="box" size="0.1 0.1 0.1" contype="0" conaffinity="0" mass="1"/>
 <body name="jaw"><joint name="j2" type="slide" axis="0 0 1"/>
-<geom type="sphere" size="0.1" contype="0" conaffinity="0" mass="1"/></body></body></body></worldbody></mujoco>"""
+<geom type="sphere" size="0.1" contype="0" conaffinity="0" mass="1"/></body></body></body>
+</worldbody></mujoco>"""
 _FILES = {"r.urdf": _URDF, "r.sdf": _SDF, "r.xml": _MJCF}
 
 

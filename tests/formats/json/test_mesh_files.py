@@ -76,7 +76,7 @@ FILES: dict[str, tuple[dict[str, bytes], MeshSpec]] = {
 """The files of a mesh, and the mesh that is loaded of them."""
 
 
-def packaged(tmp_path: Path, kind: str) -> tuple[SceneGraph, MeshLoader, Path]:
+def package_scene(tmp_path: Path, kind: str) -> tuple[SceneGraph, MeshLoader, Path]:
     """Return a scene with a mesh of a package, an unused loader, and the package's folder."""
     files, mesh = FILES[kind]
     folder = tmp_path / "pack"
@@ -93,7 +93,7 @@ def scene_of(*shapes: Shape) -> SceneGraph:
     return SceneGraph().set_shapes("world", [AttachedShape(shape) for shape in shapes])
 
 
-def saved(scene: SceneGraph, loader: MeshLoader) -> Any:
+def save_scene(scene: SceneGraph, loader: MeshLoader) -> Any:
     """Return a document as it is read from a file."""
     return json.loads(json.dumps(scene_to_dict(scene, loader=loader)))
 
@@ -113,11 +113,13 @@ def test_a_mesh_is_saved_by_its_files_without_reading_it(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The checksums equal those of hashlib; pickled or loaded scenes are saved to equal bytes."""
-    scene, loader, _ = packaged(tmp_path, kind)
+    scene, loader, _ = package_scene(tmp_path, kind)
     with monkeypatch.context() as patched:
         patched.setattr(meshes, "read_mesh", unread)
-        document = saved(scene, loader)
-        assert saved(pickle.loads(pickle.dumps(scene)), MeshLoader(loader.packages)) == document
+        document = save_scene(scene, loader)
+        assert (
+            save_scene(pickle.loads(pickle.dumps(scene)), MeshLoader(loader.packages)) == document
+        )
     (entry,) = entries(document)
     assert entry["sha256"] == {
         name: hashlib.sha256(data).hexdigest() for name, data in FILES[kind][0].items()
@@ -126,7 +128,7 @@ def test_a_mesh_is_saved_by_its_files_without_reading_it(
     assert str(tmp_path) not in json.dumps(document)
     again = scene_from_dict(document, loader=MeshLoader(loader.packages))
     assert again == scene
-    assert saved(again, loader) == document
+    assert save_scene(again, loader) == document
 
 
 @pytest.mark.parametrize(
@@ -134,8 +136,8 @@ def test_a_mesh_is_saved_by_its_files_without_reading_it(
 )
 def test_an_edited_file_is_named_with_both_checksums(kind: str, file: str, tmp_path: Path) -> None:
     """An edited file is rejected even if it is valid; saving again stores the arrays."""
-    scene, loader, folder = packaged(tmp_path, kind)
-    document = saved(scene, loader)
+    scene, loader, folder = package_scene(tmp_path, kind)
+    document = save_scene(scene, loader)
     whole = (folder / file).read_bytes()
     for data in (whole + b"\n", whole[:-1]):
         (folder / file).write_bytes(data)
@@ -143,7 +145,7 @@ def test_an_edited_file_is_named_with_both_checksums(kind: str, file: str, tmp_p
         reason = f"{re.escape(str(folder / file))} has the SHA-256 {received}, expected {expected}"
         with pytest.raises(FileFormatError, match=reason):
             scene_from_dict(document, loader=MeshLoader(loader.packages))
-        now = saved(scene, MeshLoader(loader.packages))
+        now = save_scene(scene, MeshLoader(loader.packages))
         assert "vertices" in entries(now)[0]
         assert scene_from_dict(now) == scene
     (folder / file).write_bytes(whole)
@@ -158,27 +160,27 @@ def test_another_reader_of_meshes_reads_what_was_saved(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next version may order vertices otherwise."""
-    scene, loader, _ = packaged(tmp_path, kind)
-    document, merged = saved(scene, loader), meshes._merge_vertices
+    scene, loader, _ = package_scene(tmp_path, kind)
+    document, merged = save_scene(scene, loader), meshes._merge_vertices
 
-    def turned(arrays: MeshArrays) -> MeshArrays:
+    def reverse_vertices(arrays: MeshArrays) -> MeshArrays:
         made = merged(arrays)
         faces = (len(made.vertices) - 1 - made.faces).astype(np.int32)
         return MeshArrays(made.vertices[::-1].copy(), faces, made.colors)
 
-    monkeypatch.setattr(meshes, "_merge_vertices", turned)
+    monkeypatch.setattr(meshes, "_merge_vertices", reverse_vertices)
     again = scene_from_dict(document, loader=MeshLoader(loader.packages))
     shape, before = again.shapes("world")[0].shape, scene.shapes("world")[0].shape
     assert shape.digest != before.digest
     assert sorted(shape.vertices.tolist()) == sorted(before.vertices.tolist())
-    assert saved(again, MeshLoader(loader.packages)) == document
+    assert save_scene(again, MeshLoader(loader.packages)) == document
 
 
 def test_colours_count_for_parts_only(tmp_path: Path) -> None:
     """An edited material changes the checksums of parts, not of the whole mesh."""
-    _, loader, folder = packaged(tmp_path, "a part by its colour")
+    _, loader, folder = package_scene(tmp_path, "a part by its colour")
     scene = scene_of(loader.load(MeshSpec(folder / "m.obj")))
-    document = saved(scene, MeshLoader(loader.packages))
+    document = save_scene(scene, MeshLoader(loader.packages))
     assert [*entries(document)[0]["sha256"]] == ["m.obj"]
     (folder / "m.mtl").write_text(MTL.replace("1 0 0", "0 1 0"))
     assert scene_from_dict(document, loader=MeshLoader(loader.packages)) == scene
@@ -186,11 +188,11 @@ def test_colours_count_for_parts_only(tmp_path: Path) -> None:
 
 def test_equal_meshes_keep_each_its_file(tmp_path: Path) -> None:
     """The next version may read them to different arrays."""
-    scene, loader, folder = packaged(tmp_path, ".obj")
+    scene, loader, folder = package_scene(tmp_path, ".obj")
     (folder / "copy.obj").write_bytes((folder / "m.obj").read_bytes() + b"\n")
     one, other = scene.shapes("world")[0].shape, loader.load(MeshSpec(folder / "copy.obj"))
     assert one == other
-    document = saved(scene_of(one, other, one), MeshLoader(loader.packages))
+    document = save_scene(scene_of(one, other, one), MeshLoader(loader.packages))
     assert sorted(name for entry in entries(document) for name in entry["sha256"]) == [
         "copy.obj",
         "m.obj",
@@ -200,7 +202,7 @@ def test_equal_meshes_keep_each_its_file(tmp_path: Path) -> None:
     assert sources == [f"package://pack/{name}.obj" for name in ("m", "copy", "m")]
 
 
-def centred(folder: Path, packages: PackageResolver) -> Shape:
+def load_centred_mesh(folder: Path, packages: PackageResolver) -> Shape:
     """Return a mesh that is moved to its middle."""
     return MeshLoader(packages).load(MeshSpec(folder / "m.obj", is_centred=True))
 
@@ -228,12 +230,12 @@ def elsewhere(folder: Path, packages: PackageResolver) -> Shape:
     )
 
 
-def labelled(folder: Path, packages: PackageResolver) -> Shape:
+def load_labelled_mesh(folder: Path, packages: PackageResolver) -> Shape:
     """Return arrays that bear the name of a file of other content."""
     return Mesh([[0, 0, 0], [5, 0, 0], [0, 5, 0]], FACES[:1], source="package://pack/m.obj")
 
 
-def mislabelled(folder: Path, packages: PackageResolver) -> Shape:
+def load_mislabelled_mesh(folder: Path, packages: PackageResolver) -> Shape:
     """Return arrays with labels that are none."""
     return Mesh(
         [[0, 0, 0], [6, 0, 0], [0, 6, 0]],
@@ -243,7 +245,14 @@ def mislabelled(folder: Path, packages: PackageResolver) -> Shape:
     )
 
 
-UNNAMED = [centred, submesh, beyond_the_limits, elsewhere, labelled, mislabelled]
+UNNAMED = [
+    load_centred_mesh,
+    submesh,
+    beyond_the_limits,
+    elsewhere,
+    load_labelled_mesh,
+    load_mislabelled_mesh,
+]
 
 
 @pytest.mark.parametrize("make", UNNAMED)
@@ -251,13 +260,13 @@ def test_what_a_source_does_not_determine_is_saved_with_its_arrays(
     make: Callable[[Path, PackageResolver], Shape], tmp_path: Path
 ) -> None:
     """The key is the digest of the content; a scaled mesh of a trusted file keeps its checksums."""
-    _, loader, folder = packaged(tmp_path, ".obj")
+    _, loader, folder = package_scene(tmp_path, ".obj")
     scene = scene_of(make(folder, loader.packages))
-    document = saved(scene, loader)
+    document = save_scene(scene, loader)
     if make is beyond_the_limits:  # the usual reader reads it to the same arrays
         assert "sha256" in entries(document)[0]
         (folder / "m.obj").write_text(OBJ + "\n")
-        document = saved(
+        document = save_scene(
             scene, MeshLoader(replace(loader.packages, limits=ReadingLimits(mesh_triangles=2)))
         )
     assert [*document["shapes"]] == [scene.shapes("world")[0].shape.digest]
@@ -267,10 +276,12 @@ def test_what_a_source_does_not_determine_is_saved_with_its_arrays(
 
 def test_arrays_that_are_those_of_a_file_are_saved_by_its_name(tmp_path: Path) -> None:
     """Meshes of a store or service have arrays and a source, but no checksums."""
-    scene, loader, _ = packaged(tmp_path, ".obj")
+    scene, loader, _ = package_scene(tmp_path, ".obj")
     shape = scene.shapes("world")[0].shape
     bare = scene_of(Mesh(shape.vertices, shape.faces, source=shape.source))
-    assert saved(bare, MeshLoader(loader.packages)) == saved(scene, MeshLoader(loader.packages))
+    assert save_scene(bare, MeshLoader(loader.packages)) == save_scene(
+        scene, MeshLoader(loader.packages)
+    )
 
 
 @pytest.mark.parametrize("suffix", [".xml", ".usda", ".glb", ".gltf", ".json"])
@@ -295,9 +306,9 @@ def test_meshes_inside_a_scene_file_are_saved_with_their_arrays(
             path,
         )
     scene = load_scene(path)
-    document = saved(scene, MeshLoader())
-    found = {part.shape.digest for name in scene.frame_names for part in scene.shapes(name)}
-    assert {*document["shapes"]} == found
+    document = save_scene(scene, MeshLoader())
+    digests = {part.shape.digest for name in scene.frame_names for part in scene.shapes(name)}
+    assert {*document["shapes"]} == digests
     assert ["vertices" in entry for entry in entries(document)] == [True]
     path.unlink()
     assert scene_from_dict(document) == scene
@@ -319,7 +330,7 @@ def _with_list(entry: dict[str, Any]) -> None:
     entry["sha256"] = ["m.obj"]
 
 
-def _scaled(entry: dict[str, Any]) -> None:
+def _scale_entry(entry: dict[str, Any]) -> None:
     entry["source"] += "#scale=2.0,2.0,2.0"
 
 
@@ -332,7 +343,7 @@ WRONG = [
     (_with_another, r"other\.obj has the SHA-256 none, expected 0{64}"),
     (_with_number, r"sha256\.m\.obj: expected a text, received 3"),
     (_with_list, r"sha256: expected an object, received a list"),
-    (_scaled, "changed by hand: the entry has the digest [0-9a-f]{32}, expected [0-9a-f]{32}"),
+    (_scale_entry, "changed by hand: the entry has the digest [0-9a-f]{32}, expected [0-9a-f]{32}"),
     (_with_vertices, "unknown key 'sha256'"),
 ]
 
@@ -342,8 +353,8 @@ def test_an_entry_that_is_wrong_is_rejected(
     change: Callable[[dict[str, Any]], None], reason: str, tmp_path: Path
 ) -> None:
     """Each with its place in the document."""
-    scene, loader, _ = packaged(tmp_path, ".obj")
-    document = saved(scene, loader)
+    scene, loader, _ = package_scene(tmp_path, ".obj")
+    document = save_scene(scene, loader)
     change(entries(document)[0])
     with pytest.raises(FileFormatError, match=rf"^scene: shapes\.[0-9a-f]{{32}}.*{reason}"):
         scene_from_dict(document, loader=MeshLoader(loader.packages))
@@ -351,9 +362,9 @@ def test_an_entry_that_is_wrong_is_rejected(
 
 def test_a_scene_of_the_first_version_is_checked_by_content(tmp_path: Path) -> None:
     """It has no checksums: the digest is that of the arrays."""
-    scene, loader, folder = packaged(tmp_path, ".obj")
+    scene, loader, folder = package_scene(tmp_path, ".obj")
     digest = scene.shapes("world")[0].shape.digest
-    document = saved(scene, loader)
+    document = save_scene(scene, loader)
     entry = {"kind": "mesh", "source": entries(document)[0]["source"]}
     document |= {"version": 1, "shapes": {digest: entry}}
     document["frames"][0]["shapes"][0]["shape"] = digest

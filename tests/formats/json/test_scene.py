@@ -115,7 +115,7 @@ def test_a_shape_is_written_once() -> None:
     assert there_and_back(scene) == scene
 
 
-def packaged(tmp_path: Path) -> tuple[SceneGraph, MeshLoader]:
+def package_scene(tmp_path: Path) -> tuple[SceneGraph, MeshLoader]:
     """Return a scene with a mesh of a package in a folder, and a loader that finds the package."""
     (tmp_path / "arm").mkdir()
     (tmp_path / "arm" / "m.obj").write_text(OBJ)
@@ -126,7 +126,7 @@ def packaged(tmp_path: Path) -> tuple[SceneGraph, MeshLoader]:
 
 def test_sources_carry_their_scale(tmp_path: Path) -> None:
     """A scaled mesh of a package is stored by URI and scale, and loaded by the package's path."""
-    scene, loader = packaged(tmp_path)
+    scene, loader = package_scene(tmp_path)
     document = scene_to_dict(scene, loader=loader)
     (entry,) = document["shapes"].values()
     checksum = hashlib.sha256(OBJ.encode()).hexdigest()
@@ -142,7 +142,7 @@ def test_sources_carry_their_scale(tmp_path: Path) -> None:
 
 def test_a_mesh_that_changed_is_noticed(tmp_path: Path) -> None:
     """Reading rejects a file with changed content; writing embeds it."""
-    scene, loader = packaged(tmp_path)
+    scene, loader = package_scene(tmp_path)
     document = scene_to_dict(scene, loader=loader)
     (tmp_path / "arm" / "m.obj").write_text(OBJ.replace("v 0 0 1", "v 0 0 2"))
     fresh = MeshLoader(loader.packages)

@@ -57,14 +57,17 @@ COLLADA = """<?xml version="1.0"?>
 <library_geometries><geometry id="g"><mesh>
 <source id="p"><float_array id="pa" count="9">0 0 0 1 0 0 0 2 0</float_array>
 <technique_common><accessor source="#pa" count="3" stride="3">
-<param name="X" type="float"/><param name="Y" type="float"/><param name="Z" type="float"/></accessor></technique_common>
+<param name="X" type="float"/><param name="Y" type="float"/><param name="Z" type="float"/>
+</accessor></technique_common>
 </source>
 <vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
-<triangles count="1" material="m"><input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2</p></triangles>
+<triangles count="1" material="m"><input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2</p>
+</triangles>
 </mesh></geometry></library_geometries>
 <library_visual_scenes><visual_scene id="s">
 <node id="a"><instance_geometry url="#g"/></node>
-<node id="b"><translate>10 0 0</translate><rotate>0 0 1 90</rotate><instance_geometry url="#g"/></node>
+<node id="b"><translate>10 0 0</translate><rotate>0 0 1 90</rotate><instance_geometry url="#g"/>
+</node>
 </visual_scene></library_visual_scenes>
 <scene><instance_visual_scene url="#s"/></scene></COLLADA>
 """

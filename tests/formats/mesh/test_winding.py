@@ -35,7 +35,7 @@ def _open_box() -> trimesh.Trimesh:
     return box
 
 
-def _unmerged() -> trimesh.Trimesh:
+def _duplicate_vertices() -> trimesh.Trimesh:
     """Return a box each of whose triangles has its own corners."""
     box = trimesh.creation.box((0.05, 0.06, 0.07))
     return trimesh.Trimesh(
@@ -60,13 +60,13 @@ _MESHES = {
             trimesh.creation.box((0.02,) * 3).apply_translation([0.02, 0.02, 0]),
         ]
     ),
-    "unmerged": _unmerged(),
+    "unmerged": _duplicate_vertices(),
     "open box": _open_box(),
     "shell": _shell(),
 }
 
 
-def _turned(mesh: Any, which: np.ndarray) -> tk.Shape:
+def _reverse_faces(mesh: Any, which: np.ndarray) -> tk.Shape:
     faces = np.array(mesh.faces)
     faces[which] = faces[which, ::-1]
     return tk.Mesh(np.array(mesh.vertices), faces)
@@ -89,7 +89,7 @@ def test_turned_triangles_are_turned_back(name: str, seed: int, share: float) ->
             return
     if share == 1.0 and name == "shell":
         return  # an inner part with outward faces may be a separate solid
-    shape = _turned(mesh, which)
+    shape = _reverse_faces(mesh, which)
     np.testing.assert_array_equal(shape.outward_faces, mesh.faces)
     assert shape.faces[which].tolist() == mesh.faces[which, ::-1].tolist()
     if mesh.is_watertight:
@@ -111,7 +111,7 @@ def test_grasps_are_the_same(name: str) -> None:
     reference = tk.Mesh(np.array(mesh.vertices), np.array(mesh.faces))
     third, all_of_them = np.arange(len(mesh.faces)) % 3 == 0, np.ones(len(mesh.faces), dtype=bool)
     for which in (third, all_of_them):
-        shape = _turned(mesh, which)
+        shape = _reverse_faces(mesh, which)
         pairs = [
             antipodal_pairs(
                 first, centre=np.zeros(3), widths=(1e-4, 0.08), rng=np.random.default_rng(0)
@@ -147,7 +147,7 @@ def test_contacts_do_not_depend_on_the_direction() -> None:
     mesh = _MESHES["box"]
     worlds = []
     for which in (np.zeros(12, dtype=bool), np.arange(12) % 2 == 0, np.ones(12, dtype=bool)):
-        solid = tk.AttachedShape(_turned(mesh, which), level="exact")
+        solid = tk.AttachedShape(_reverse_faces(mesh, which), level="exact")
         scene = tk.SceneGraph().add_frame("a", "world", shapes=[solid])
         ball = [tk.AttachedShape(tk.Sphere(0.01))]
         scene = scene.add_frame("b", "world", joint=tk.Prismatic([0, 0, 1]), shapes=ball)

@@ -123,10 +123,12 @@ VALUES = {
 }
 
 
-def written(body: list[tuple[str, object]], allowed: set[str]) -> str:
+def format_statements(body: list[tuple[str, object]], allowed: set[str]) -> str:
     """Return statements as text."""
-    kept = [(name, value) for name, value in body if name in allowed]
-    return " ".join(f"{name} {VALUES.get(name, '{0}').format(value)};" for name, value in kept)
+    statements = [(name, value) for name, value in body if name in allowed]
+    return " ".join(
+        f"{name} {VALUES.get(name, '{0}').format(value)};" for name, value in statements
+    )
 
 
 @settings(max_examples=scaled_examples(0.6), deadline=None)
@@ -163,11 +165,11 @@ def test_inheritance_is_a_search_in_lists(
 
     every = {"isa", *VALUES}
     for name, body in zip("pqrs", classes, strict=True):
-        text += f"class {name} {{ {written(known(body), every)} }}\n"
+        text += f"class {name} {{ {format_statements(known(body), every)} }}\n"
         defined[name] = flat(known(body), True, every)
     of_frame, of_geometry = every - {"alpha"}, {"isa", "alpha"}
-    text += f"frame a {{ {written(known(frame), of_frame)} "
-    text += f"geometry {{ {BOX} {written(known(geometry), of_geometry)} }} }}"
+    text += f"frame a {{ {format_statements(known(frame), of_frame)} "
+    text += f"geometry {{ {BOX} {format_statements(known(geometry), of_geometry)} }} }}"
     path = tmp_path_factory.mktemp("model") / "main.robray"
     path.write_text(text)
     scene = load_scene(path)
@@ -415,9 +417,12 @@ def test_all_attributes_of_a_geometry_are_accepted(load: Loader) -> None:
 ARM = """<robot name="arm">
 <link name="base"/>
 <link name="upper"><collision><geometry><sphere radius="0.1"/></geometry></collision></link>
-<link name="hand"><collision><origin xyz="0 0 1"/><geometry><sphere radius="0.1"/></geometry></collision></link>
-<joint name="s0" type="continuous"><parent link="base"/><child link="upper"/><axis xyz="0 0 1"/></joint>
-<joint name="endpoint" type="fixed"><parent link="upper"/><child link="hand"/><origin xyz="1 0 0"/></joint>
+<link name="hand"><collision><origin xyz="0 0 1"/><geometry><sphere radius="0.1"/></geometry>
+</collision></link>
+<joint name="s0" type="continuous"><parent link="base"/><child link="upper"/><axis xyz="0 0 1"/>
+</joint>
+<joint name="endpoint" type="fixed"><parent link="upper"/><child link="hand"/>
+<origin xyz="1 0 0"/></joint>
 </robot>"""
 
 

@@ -43,7 +43,7 @@ def load(tmp_path: Path, text: str) -> SceneGraph:
     return load_scene(path)
 
 
-def moved(name: str, x: float, *members: str, stamp: str = "") -> str:
+def transform_text(name: str, x: float, *members: str, stamp: str = "") -> str:
     """Return a transform along x."""
     rows = f"[1, 0, 0, {x} m], [0, 1, 0, 0 m], [0, 0, 1, 0 m], [0, 0, 0, 1]"
     value = f"value HomogeneousTransformationMatrix ({rows})"
@@ -148,18 +148,18 @@ def test_shipped_scenes_are_converted(tmp_path: Path, names: tuple[str, ...]) ->
 def test_a_frame_below_several_is_observed(tmp_path: Path) -> None:
     """In the graph of a public test, the policy uses the newest of two paths."""
     text = "root r\nGroup r { child tf1 child tf2 }\n"
-    text += moved("tf1", 1, "child tf3", stamp="stamp TimeStamp ( 2 ms )")
-    text += moved("tf2", 6, "child g4", stamp="stamp TimeStamp ( 3 ms )")
-    text += moved("tf3", 7, "child node5", stamp="stamp TimeStamp ( 4 ms )")
+    text += transform_text("tf1", 1, "child tf3", stamp="stamp TimeStamp ( 2 ms )")
+    text += transform_text("tf2", 6, "child g4", stamp="stamp TimeStamp ( 3 ms )")
+    text += transform_text("tf3", 7, "child node5", stamp="stamp TimeStamp ( 4 ms )")
     text += "Group g4 { child node5 }\nNode node5 { }\n"
     scene = load(tmp_path, text)
     assert scene.parent("node5") == "tf3"
     assert scene.pose("node5").translation.tolist() == [8, 0, 0]
-    ways = {
+    positions = {
         seen.relative_to: scene.pose(seen.name).translation.tolist()
         for seen in observations(scene, "node5")
     }
-    assert ways == {"tf3": [8, 0, 0], "tf2": [6, 0, 0]}
+    assert positions == {"tf3": [8, 0, 0], "tf2": [6, 0, 0]}
     assert load(tmp_path, rsg_from_scene(scene)) == scene
     nearest = resolve_observations(
         scene, "node5", policy=Latest("newest"), base="r", probability=None
@@ -184,11 +184,14 @@ def test_extensions(tmp_path: Path) -> None:
     Group world { child "left leg" child right child body }
     Transform "left leg" {
       child foot
-      transforms { RigidTransform t { value Pose ([0, 10, 0 cm], [0, 0, 0, 1]) covariance [1, 1, 1, 2, 2, 2] } }
+      transforms { RigidTransform t {
+        value Pose ([0, 10, 0 cm], [0, 0, 0, 1]) covariance [1, 1, 1, 2, 2, 2] } }
     }
-    GeometricNode foot { Attribute ("size", 42, TimeStamp ( 2 min )) geometry ball { color [1, 0, 0, 1] } }
+    GeometricNode foot { Attribute ("size", 42, TimeStamp ( 2 min ))
+      geometry ball { color [1, 0, 0, 1] } }
     Instance right of "left leg"
-    GeometricNode body { geometry ball { lod 0 } geometry box { lod 1 } geometry middle { lod 0 friction 0.5 } }
+    GeometricNode body { geometry ball { lod 0 } geometry box { lod 1 }
+      geometry middle { lod 0 friction 0.5 } }
     Sphere ball { radius 5 cm }
     Sphere middle { radius 6 cm }
     Box box { sizeX 1 m sizeY 1 m sizeZ 1 m }
@@ -216,8 +219,8 @@ def test_files_import_each_other_and_other_languages(tmp_path: Path) -> None:
     )
     scene = load(
         tmp_path,
-        f"{text}Group w {{ child cart child b }}\n{moved('cart', 2)}GeometricNode b {{ geometry"
-        " ball }",
+        f"{text}Group w {{ child cart child b }}\n{transform_text('cart', 2)}"
+        "GeometricNode b { geometry ball }",
     )
     assert scene.joint_names == ("left/j", "right/j")
     assert scene.pose("right/hand", q=[0, 0]).translation.tolist() == [2, 0, 0]
@@ -330,9 +333,9 @@ def test_what_is_wrong_is_refused_at_its_place(tmp_path: Path, text: str, messag
 
 def test_all_errors_are_told_at_once(tmp_path: Path) -> None:
     """Those of syntax, and else those of names and values; each with its place."""
-    with pytest.raises(FileFormatError) as told:
+    with pytest.raises(FileFormatError) as failure:
         load(tmp_path, "Group a { chidl b }\nNode c { }\nNode d { child }\nNode c { }\n")
-    first, second, third = told.value.data["errors"]
+    first, second, third = failure.value.data["errors"]
     assert ["1:11" in str(first), "3:16" in str(second), "4:6" in str(third)] == [True] * 3
     with pytest.raises(FileFormatError, match=r"(?s)1:17: the child 'b' .*3:6: the root 'x'"):
         load(tmp_path, "Group a { child b }\nGeometricNode c { geometry g }\nroot x\n")
