@@ -165,7 +165,7 @@ def test_a_json_scene_has_a_mesh_in_pieces(tmp_path: Path, monkeypatch: pytest.M
     assert (drawn.collision, len(pieces)) == (False, 2)
     assert {piece.friction for piece in pieces} == {0.4}
     assert np.ptp(drawn.shape.vertices, axis=0) == pytest.approx([0.04, 0.01, 0.05])
-    with pytest.raises(FileFormatError, match="cannot name the file"):
+    with pytest.raises(FileFormatError, match="cannot refer to the file"):
         scene_from_dict(document)
     document["shapes"] = scene_to_dict(scene)["shapes"]
     part["shape"] = next(iter(document["shapes"]))
