@@ -61,7 +61,6 @@ VERBS = {
     "holds": "as of logic and PDDL: a formula or relation holds",
     "accepts": "a pattern's part accepts a frame",
     "shares_with": "takes the other world",
-    "fits": "takes the types wanted",
     "proved": "an option of path search, named as the argument that it was",
     "position_only": "an option of straight lines, named as the argument that it was",
     **dict.fromkeys(
