@@ -56,7 +56,7 @@ _MAX_BOUND_FACTOR = 8
 _MAX_PARTS = 192
 """Largest number of parts before neighbours are merged."""
 
-_MAX_SAMPLES = 200_000
+_MAX_SURFACE_SAMPLES = 200_000
 """Largest number of samples of the mesh among which the nearest is searched."""
 
 _MAX_TRIANGLES = 4000
@@ -477,7 +477,7 @@ class _HullTest:
 
         self.bound = bound
         area = 0.5 * float(np.sum(norms(_double_areas(triangles))))
-        spacing = max(0.5 * bound, math.sqrt(2.0 * area / _MAX_SAMPLES))
+        spacing = max(0.5 * bound, math.sqrt(2.0 * area / _MAX_SURFACE_SAMPLES))
         self._samples = KDTree(_sample_triangles(triangles, spacing), balanced_tree=False)
         # Half the diagonal of a cell is less than the least distance at which a point is tested.
         self._cell = 0.75 * bound
