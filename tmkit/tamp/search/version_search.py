@@ -117,6 +117,8 @@ class VersionSearch:
         self.context, self.log, self.problem = context, log, problem
         self.status, self.iterations = SearchStatus.RUNNING, 0
         self._settings = context.options.search
+        # Counts of this iteration, also of a search that ends at once.
+        self._root_refinements = self._transfer_attempts = 0
         translated_task = task
         if not isinstance(translated_task, TranslatedTask):
             translated_task = FastDownward().prepare(problem, time_limit=log.seconds_left())
@@ -139,8 +141,7 @@ class VersionSearch:
         self._version_keys: set[object] = set()
         self._turn, self._attempts_until_restart = 0, self._settings.restart_after
         self._refinement_attempts = 0
-        # Counts of this iteration.
-        self._root_refinements = self._transfer_attempts = 0
+        # Constraints removed in this iteration.
         self._removed_constraints: set[OperatorConstraint] = set()
         self._is_root_plan_repeated, self._are_failures_proved = False, True
         # Attempts so far, and number of attempts after which the root's plan is refined again.
