@@ -19,7 +19,7 @@ from tmkit.plans.motion_timing import (
 )
 from tmkit.plans.values import Plan, PlannedMotion, SegmentKind
 
-_MAX_SAMPLES = 200_000
+_MAX_MOTION_SAMPLES = 200_000
 """Largest number of samples of a motion, 1 ms apart if that is enough."""
 
 _COLLISION_STRIDE = 20
@@ -55,7 +55,7 @@ def timing_faults(plan: Plan, rules: CollisionRules) -> Iterator[str]:
 
 def _motion_faults(run: list[Piece], motion: PlannedMotion, rules: CollisionRules) -> Iterator[str]:
     blended, check, first = motion.blended, RunCheck(run), run[0]
-    count = int(min(max(np.ceil(blended.duration * 1000.0), 2.0), _MAX_SAMPLES)) + 1
+    count = int(min(max(np.ceil(blended.duration * 1000.0), 2.0), _MAX_MOTION_SAMPLES)) + 1
     times = np.linspace(0.0, blended.duration, count)
     q, v, a, distances = blended.sample(times)
     jerks = np.diff(a, axis=0) / max(times[1], 1e-9)
