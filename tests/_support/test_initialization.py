@@ -24,6 +24,7 @@ PACKAGE = Path(tmkit.__file__).parent
 CONSTRUCTORS = {"__init__", "__post_init__"}
 OTHER_CONSTRUCTORS = {
     "graph/history.py": "_from_entries",
+    "pddl/model.py": "with_source",
     "relations/representation.py": "trusted",
     "spatial/joint_gaussian.py": "_from_valid",
     "spatial/plain.py": "convert_fields",
@@ -103,7 +104,7 @@ def test_fields_that_are_converted_cannot_be_set(value: object) -> None:
 
 def test_states_and_histories_keep_their_contents() -> None:
     """A state refuses to be changed; an undone history leaves the one before as it was."""
-    with pytest.raises(AttributeError, match="a State cannot be changed"):
+    with pytest.raises(AttributeError, match="a State is immutable"):
         State().facts_of = ()  # type: ignore[attr-defined]  # refused
     history = SceneHistory(SceneGraph()).add_frame("a", "world")
     undone = history.undo()
