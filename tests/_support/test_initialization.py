@@ -25,7 +25,7 @@ CONSTRUCTORS = {"__init__", "__post_init__"}
 OTHER_CONSTRUCTORS = {
     "graph/history.py": "_from_entries",
     "pddl/model.py": "with_source",
-    "relations/representation.py": "trusted",
+    "relations/representation.py": "from_arrays",
     "spatial/joint_gaussian.py": "_from_valid",
     "spatial/plain.py": "convert_fields",
 }
