@@ -70,7 +70,7 @@ CALLS = [
     (
         "PIL",
         "pictures",
-        f"from tmkit.simulation.pictures.recording import *\ncaptioned({_PIXELS}, 'a')",
+        f"from tmkit.simulation.pictures.recording import *\nadd_caption({_PIXELS}, 'a')",
     ),
     ("PIL", "pictures", "from tmkit.simulation.pictures.recording import Film\nFilm('a.gif')"),
     ("PIL", "pictures", f"from tmkit.plans.lerobot import png_bytes\npng_bytes({_PIXELS})"),

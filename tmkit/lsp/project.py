@@ -152,7 +152,7 @@ class Project:
         self.frames[real] = frames
 
     def index_of(self, path: Path) -> TextIndex | None:
-        """Return the text of a file in the editor, else on the disk, or None if it is unreadable."""
+        """Return the text in the editor, else on the disk, or None if the file is unreadable."""
         real = real_path(path)
         if real in self.open:
             return self.open[real]

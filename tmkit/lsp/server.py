@@ -45,7 +45,9 @@ _WORD = re.compile(r'"[^"\n]*"?|[\w:?^-]+|.')
 
 
 def language_server(*, pause: float = 0.2) -> LanguageServer:
-    """Return a language server for ``.robray``, ``.rsg`` and ``.pddl`` files; its ``start_io()`` runs it.
+    """Return a language server for ``.robray``, ``.rsg`` and ``.pddl`` files.
+
+    Its method ``start_io()`` runs it.
 
     Args:
         pause: time without a change after which the whole scene is read [s].

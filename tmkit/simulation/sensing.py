@@ -185,7 +185,7 @@ def visible_fractions(world: Posed, camera: Camera) -> dict[str, float]:
     }
     if not objects:
         return {}
-    # The number of the object of each box, or a negative number of its own.
+    # The number of the object of each box, or a distinct negative number.
     box_owners = np.array([objects.get(name, -1 - number) for number, name in enumerate(names)])
     root_from_box, box = np.array(poses), np.array(bounds)
     rotations, origins = root_from_box[:, :3, :3], root_from_box[:, :3, 3]

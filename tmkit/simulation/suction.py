@@ -1,7 +1,7 @@
 """Suction cup under physics: a rigid constraint that exists while the vacuum carries the load.
 
 A real cup is soft, and a simulated one is rigid: 0.1 mm of penetration would cause hundreds of
-newtons. Hence the cup does not collide with the object that it handles. The cup holds an object if
+N. Hence the cup does not collide with the object that it handles. The cup holds an object if
 every point of the rim is at its surface, within the hand's ``contact_tolerance``.
 
 A rigid constraint joins the two. Its load, smoothed over 10 ms, is compared with the capacity of

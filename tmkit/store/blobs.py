@@ -1,7 +1,7 @@
 """Files of meshes, point clouds and height fields, read through a memory map.
 
-The name of a file is the digest of its shape. A file has a header of 64 bytes (magic, kind, counts
-of rows, columns and faces, up to three dimensions), and then the arrays as in memory,
+The name of a file is the digest of its shape. A file begins with a header of 64 bytes: magic, kind,
+counts of rows, columns and faces, up to three dimensions. The arrays follow as in memory,
 little-endian, so reading needs no parser. The shape of these arrays must have the digest of the
 file name. Digests of shapes have 128 bits and are not cryptographic. For this reason an existing
 file is compared byte by byte before a version refers to it.

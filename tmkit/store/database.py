@@ -5,8 +5,9 @@ leaves the state before or after a transaction. A power failure may undo the las
 since the last checkpoint, each as a whole and in order, and damages no older commit. One process
 writes at a time while others wait, and any number of processes read.
 
-A file may come from a stranger. Its schema must equal ours literally, so it has neither triggers nor
-views, and rows have a limit. A file that SQLite finds malformed raises :class:`StoreDamageError`.
+A file may come from a stranger. Its schema must equal ours literally, so it has neither triggers
+nor views, and rows have a limit. A file that SQLite finds malformed raises
+:class:`StoreDamageError`.
 """
 
 from __future__ import annotations

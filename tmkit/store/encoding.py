@@ -1,15 +1,16 @@
 """Encoding of differences between versions as bytes, and merging of scenes.
 
-A record is a MessagePack array of a difference between two versions: the new and changed frames,
-whole and with their ids; the names of the removed frames; the changed pairs, groups and bodies
-without frames. Decoding needs the first version, so a record repeats nothing of it. A whole scene is
-the difference to an empty scene.
+A record is a MessagePack array of a difference between two versions. It has the new and changed
+frames, whole and with their ids, and the names of the removed frames. It also has the changed
+pairs, groups, and bodies without frames. Decoding needs the first version, so a record repeats nothing of it. A whole scene
+is the difference to an empty scene.
 
-A frame is an array of up to thirteen values, in the order of :class:`FrameRecord`, without the empty
-values at the end. A pose has seven numbers, a number eight bytes, and a matrix has little-endian
-bytes by rows. Each shape is listed once: a primitive by its kind and dimensions, others by the
-digest of their blob (:mod:`tmkit.store.blobs`). Noise sources are listed by a key of 16 bytes, their
-identity in the store, so versions that share a source when stored share it when read.
+A frame is an array of up to thirteen values, in the order of :class:`FrameRecord`, without the
+empty values at the end. A pose has seven numbers, a number eight bytes, and a matrix has
+little-endian bytes by rows. Each shape is listed once: a primitive by its kind and dimensions,
+others by the digest of their blob (:mod:`tmkit.store.blobs`). Noise sources are listed by a key of
+16 bytes, their identity in the store, so versions that share a source when stored share it when
+read.
 
 Invariants: decoding runs no code. It checks the form of a record, and the core checks its content.
 

@@ -1,4 +1,4 @@
-"""Offline pages: a scene or plan in three dimensions as one HTML file, without server and requests.
+"""Offline pages: a scene or plan in 3D in a single HTML file, without server and requests.
 
 The page contains viser's client with the meshes, as viser saves them, and tmkit's panel
 (``viewer.js``) with a document of frames, actions, segments and facts. The recordings of viser
@@ -312,7 +312,7 @@ def save_html(
     autoplay: bool = True,
     domain: str | Path | PythonDomain | None = None,
 ) -> Path:
-    """Write a plan or a scene as one HTML file, and return its path.
+    """Write a plan or a scene to a single HTML file, and return its path.
 
     The file opens without a server or a request. A plan has a time line with actions and segments,
     captions, and the facts with the changes of the last action. Facts need a built-in domain, or

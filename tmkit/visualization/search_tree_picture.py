@@ -49,7 +49,7 @@ _EDGE_COLOR = "#b4bac0"
 _ROW_HEIGHT = 0.2
 """Distance of two lines [inch]."""
 
-_INDENT = 0.3
+_VERSION_INDENT = 0.3
 """Indentation of a version relative to its parent [inch]."""
 
 _LETTER_WIDTH = 0.07
@@ -127,7 +127,7 @@ class _Board:
 
     def write(self, depth: int, text: str, color: str, *, meaning: str) -> np.ndarray:
         """Write a line, and return the position (2,) of its mark."""
-        position = np.array([_INDENT * depth, -_ROW_HEIGHT * self.row])
+        position = np.array([_VERSION_INDENT * depth, -_ROW_HEIGHT * self.row])
         line = text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 1]}…"
         self.labels.append(Label(meaning, position + np.array([0.13, 0.0]), line, color))
         self.row += 1

@@ -196,7 +196,7 @@ class Stage:
             self._update_panels()
 
     def send_poses(self, poses: NDArray[np.float64]) -> None:
-        """Send the poses (n, 7) of all frames relative to the root, as one message.
+        """Send the poses (n, 7) of all frames relative to the root, in a single message.
 
         Args:
             poses: rows x, y, z, qx, qy, qz, qw.
@@ -265,7 +265,7 @@ class Stage:
             panel.update()
 
     def _send_update(self, updates: dict[str, Any]) -> None:
-        """Send properties of the node ``/poses``, which the script reads, as one message."""
+        """Send properties of the node ``/poses``, which the script reads, in a single message."""
         from viser import _messages
 
         if self._closed.is_set():

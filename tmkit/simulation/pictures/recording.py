@@ -98,10 +98,12 @@ def add_caption(pixels: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
     image = Image.fromarray(pixels)
     size = max(10, round(0.033 * image.width))
     font, draw = ImageFont.load_default(size), ImageDraw.Draw(image, "RGBA")
-    _, top, width, bottom = draw.textbbox((0, 0), text, font=font)
+    text_box = draw.textbbox((0, 0), text, font=font)
+    top, width = text_box[1], text_box[2]
+    height = text_box[3] - top
     left, pad = size * 0.6, size * 0.35
     low = image.height - size * 0.6
-    box = (left - pad, low - (bottom - top) - 2 * pad, left + width + pad, low)
+    box = (left - pad, low - height - 2 * pad, left + width + pad, low)
     draw.rounded_rectangle(box, radius=pad, fill=(255, 255, 255, 190))
     draw.text((left, box[1] + pad - top), text, fill=(30, 30, 35), font=font)
     return np.asarray(image, dtype=np.uint8)

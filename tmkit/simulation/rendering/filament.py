@@ -164,7 +164,7 @@ class FilamentStudio:
         )
 
     def _view(self) -> Any:
-        """Return the camera as one of the renderer."""
+        """Return the camera of the renderer with the same view."""
         camera = self._camera
         top = NEAR_PLANE * math.tan(camera.field_of_view / 2.0)
         forward = np.subtract(camera.target, camera.position, dtype=float)
