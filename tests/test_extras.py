@@ -122,7 +122,7 @@ CALLS = [
         "engines",
         (
             "from tmkit.simulation.rendering.studio import"
-            " select_renderer\nchosen_renderer('filament')"
+            " select_renderer\nselect_renderer('filament')"
         ),
     ),
     (

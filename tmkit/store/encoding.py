@@ -2,8 +2,8 @@
 
 A record is a MessagePack array of a difference between two versions. It has the new and changed
 frames, whole and with their ids, and the names of the removed frames. It also has the changed
-pairs, groups, and bodies without frames. Decoding needs the first version, so a record repeats nothing of it. A whole scene
-is the difference to an empty scene.
+pairs, groups, and bodies without frames. Decoding needs the first version, so a record repeats
+nothing of it. A whole scene is the difference to an empty scene.
 
 A frame is an array of up to thirteen values, in the order of :class:`FrameRecord`, without the
 empty values at the end. A pose has seven numbers, a number eight bytes, and a matrix has
