@@ -125,7 +125,7 @@ public:
     std::vector<std::string> joint_names() const;
     std::vector<FrameId> joint_frames() const {
         return joints_.keys();
-    }                                               // by entry of the configuration
+    }  // by entry of the configuration
     std::vector<EntryLimits> entry_limits() const;  // likewise; O(joints log n)
     bool has_followers() const { return joint_names_.size() > joints_.size(); }
     std::vector<std::string> body_names()
