@@ -168,8 +168,8 @@ class ObjectTracker(FunctionBlock):
     Raises:
         SceneError: if the gate is not a probability, or the drift is below 0.
 
-    Source: Bar-Shalom, Li and Kirubarajan, *Estimation with applications to tracking and
-        navigation*, 2001.
+    Source: Bar-Shalom, Li and Kirubarajan, "Estimation with applications to tracking and
+    navigation", 2001.
     """
 
     outputs: ClassVar[_Patterns] = {
