@@ -42,7 +42,7 @@ PLACES = {
     "srdf": "tmkit.formats.srdf.files.did_you_mean",
     "toml": "tmkit.robots.manipulator.did_you_mean",
     "json": "tmkit.formats.json.reading.did_you_mean",
-    "pddl": "tmkit.pddl.parsing.source.Source._unbalanced",
+    "pddl": "tmkit.pddl.parsing.source.Source._find_imbalance",
     "plans": "tmkit.formats.json.reading.did_you_mean",
     "meshes": "tmkit.formats.mesh.meshes.logger.debug",
     "arrays": "tmkit.formats.json.shapes._first_line",

@@ -248,7 +248,7 @@ def test_a_depth_camera_sees_surfaces_where_they_are() -> None:
         points = depth_points(simulation, camera)
         noisy = depth_points(simulation, camera, noise=0.01, seed=1)
         assert np.array_equal(noisy, depth_points(simulation, camera, noise=0.01, seed=1))
-        with pytest.raises(SimulationError, match="noise is at least 0, not -1"):
+        with pytest.raises(SimulationError, match="noise must be finite and at least 0, got -1"):
             depth_points(simulation, camera, noise=-1.0)
     rooted = points @ camera.axes().T + np.array(camera.position)
     faces = np.stack([rooted[:, 2], rooted[:, 2] - 0.4, rooted[:, 0] - 0.3, rooted[:, 1] + 0.4])
