@@ -336,7 +336,7 @@ def test_what_is_not_known_is_said() -> None:
         twist(scene, "camera", q=[0.0])
     with pytest.raises(
         SemanticError,
-        match=r"from body 'ball' to body 'cart' \(there is none\); add what is missing",
+        match=r"from body 'ball' to body 'cart' \(there is none\); add the missing twist",
     ):
         twist(scene.remove_twist("cart"), "cart", relative_to="ball")
     with pytest.raises(UnknownNameError, match="did you mean 'camera'"):

@@ -363,7 +363,7 @@ def test_bad_input_is_rejected() -> None:
         with pytest.raises(SimulationError, match=r"begin\(plan\) comes before the first step"):
             executor.finish()
         with pytest.raises(
-            SimulationError, match=r"misses must be at least 0 and below 1, not 1\.5"
+            SimulationError, match=r"misses must be at least 0 and below 1, got 1\.5"
         ):
             SimulatedCamera(
                 simulation, VIEWS[0], noise=SensorNoise(covariance=COVARIANCE, misses=1.5)
