@@ -168,16 +168,22 @@ def test_least_costs_satisfy_constraints(drawn: tuple[dict[str, Any], list[Const
 @settings(max_examples=scaled_examples(1.5), deadline=None)
 @given(constrained_tasks())
 def test_plans_of_the_agenda_are_valid(drawn: tuple[dict[str, Any], list[Constraint]]) -> None:
-    """The agenda proves nothing; its plans, also after improvement, satisfy the constraints."""
+    """The agenda proves nothing; its plans, also after improvement, satisfy the constraints.
+
+    Without a search, only a goal beyond a limit of a constraint is proved unreachable.
+    """
     model = ConstrainedModel(*drawn)
-    plan, is_unsolvable, _, _ = model.search().plan(
+    plan, is_unsolvable, *work = model.search().plan(
         model.start, model.task["goal"], NO_WORK, PLENTY, PLENTY
     )
     if model.holds(model.task["goal"], model.start):
         assert plan == []
         return
-    assert not is_unsolvable
     assert (plan is not None) == model.is_solvable()
+    if is_unsolvable:
+        goal = set(model.task["goal"])
+        assert work == [0, 0]
+        assert any(len(goal.intersection(facts)) > limit for facts, limit, _ in model.constraints)
     if plan is None:
         return
     assert model.reaches_goal(plan)
