@@ -29,8 +29,10 @@ PDDL = """
 (define (domain wash)
   (:requirements :typing)
   (:types block - object)
-  (:predicates (dirty ?b - block) (clean ?b - block) (holding ?b - block) (handempty) (athome) (away))
-  (:action wash :parameters (?b - block) :precondition (dirty ?b) :effect (and (clean ?b) (not (dirty ?b))))
+  (:predicates (dirty ?b - block) (clean ?b - block) (holding ?b - block)
+    (handempty) (athome) (away))
+  (:action wash :parameters (?b - block) :precondition (dirty ?b)
+    :effect (and (clean ?b) (not (dirty ?b))))
   (:action go-home :parameters () :precondition (away) :effect (and (athome) (not (away))))
   (:action pick :parameters (?b - block) :precondition (and (handempty) (athome))
     :effect (and (holding ?b) (not (handempty)) (not (athome)) (away))))
@@ -52,11 +54,15 @@ class Semantics(DomainSemantics):
     def state(self, scene, objects, q):
         arm = self.manipulator
         held = [frame for frame in movable_frames(scene) if scene.parent(frame) == arm.tip]
-        facts = [Fact.of("clean" if "clean" in scene.classes(frame) else "dirty", frame) for frame in objects]
+        facts = [
+            Fact.of("clean" if "clean" in scene.classes(frame) else "dirty", frame)
+            for frame in objects
+        ]
         facts += [Fact.of("holding", frame) for frame in held] or [Fact.of("handempty")]
         names = arm.joint_indices(scene)
-        away = not np.allclose(q[names], [arm.ready[joint] for joint in arm.joints], atol=1e-6, rtol=0.0)
-        return State([*facts, Fact.of("away" if away else "athome")])
+        ready = [arm.ready[joint] for joint in arm.joints]
+        is_away = not np.allclose(q[names], ready, atol=1e-6, rtol=0.0)
+        return State([*facts, Fact.of("away" if is_away else "athome")])
 
     def candidates(self, action, context):
         if action.name == "wash":
@@ -64,8 +70,9 @@ class Semantics(DomainSemantics):
         elif action.name == "go-home":
             yield MoveTo(self.manipulator.ready, "home")
         else:
-            for grasp in grasps_of(context.scene, action.arguments[0], manipulator=self.manipulator):
-                yield Pick(action.arguments[0], grasp)
+            object = action.arguments[0]
+            for grasp in grasps_of(context.scene, object, manipulator=self.manipulator):
+                yield Pick(object, grasp)
 """
 
 GOAL = "(and (clean a) (holding b) (athome))"

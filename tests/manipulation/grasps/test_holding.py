@@ -134,9 +134,9 @@ def heavier(plan: Plan, object: str, mass: float) -> Plan:
 
 
 def test_what_is_too_heavy_is_held_otherwise_or_not_at_all() -> None:
-    """A plan whose grasp cannot bear the weight fails its check; the planner finds another, and says so where none is.
+    """A grasp that cannot bear the weight fails validation; the planner uses another or fails.
 
-    In physics the first plan misses with 2.5 kg, and the second plays.
+    In simulation the first plan fails with 2.5 kg, and the second succeeds.
     """
     scene = tk.load_scene("panda_table", "rearrange_behind")
     light = checked(tk.plan(scene, domain="rearrangement", goal="(at blue_one aside_left)"))

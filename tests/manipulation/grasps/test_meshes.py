@@ -48,7 +48,10 @@ PANDA = load_manipulator("panda")
 PANDA_SCENE = tk.load_scene("panda_table")
 OFFSET = Pose.from_rpy([0.01, -0.02, 0.03], [0.4, -0.5, 0.6])
 BENT_PATCH = 1e-3
-"""Largest angle between triangles of a flat patch, whose middle may therefore lie below its surface [rad]."""
+"""Largest angle between triangles of a flat patch [rad].
+
+The middle of such a patch may lie below its surface.
+"""
 
 
 def mesh_of(made: trimesh.Trimesh) -> Shape:
@@ -229,7 +232,7 @@ def test_grasps_by_formula_pass_the_same_check(shape: Shape) -> None:
 
 
 def test_a_grasp_in_which_the_fingers_would_turn_the_object_is_not_taken() -> None:
-    """Pads that meet opposite edges of a square bar press it flat: only grasps that lie on its faces are left.
+    """Pads on opposite edges of a square bar press it flat, so only grasps on its faces remain.
 
     Turned by ``a``, a square of side ``s`` is ``s (cos a + sin a)`` thick, less by the tangent of
     ``45 degrees - a`` of it a radian; of two edges a moment is asked, of faces none.

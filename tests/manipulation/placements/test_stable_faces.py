@@ -81,10 +81,10 @@ def test_a_tetrahedron_has_four() -> None:
 
 
 def test_an_l_has_five() -> None:
-    """An L rests on both arms' outsides, on its two flat sides, and on the slanted facet of its hull, not on its ends.
+    """An L rests on two outer faces, two flat sides and the slanted facet of its hull.
 
-    Its arms are 0.12 m long and 0.04 m thick, so its centre of mass is at 0.044 m along both,
-    beyond the ends' 0.04 m.
+    Its arms are 0.12 m long and 0.04 m thick, so its centre of mass is at 0.044 m along both.
+    That is beyond the 0.04 m of the ends, on which the L does not rest.
     """
     scene = SceneGraph().add_frame("block", "world", shapes=[AttachedShape(l_mesh())])
     np.testing.assert_allclose(centre_of_mass(scene, "block"), [0.044, 0.02, 0.044], atol=1e-12)

@@ -218,7 +218,7 @@ def test_facts_that_exclude_each_other_are_named(
 
 
 def test_goals_of_which_pairs_say_nothing() -> None:
-    """A goal that is proved impossible without a guilty pair is told in general words."""
+    """A problem that is proved impossible without a pair at fault has a general explanation."""
     result = solve(two(), "(exists (?x - block) (on ?x ?x))")
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert result.diagnosis.conflict is None

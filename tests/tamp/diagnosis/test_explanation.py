@@ -93,7 +93,7 @@ def test_proofs_come_before_everything_else() -> None:
 
 
 def test_causes_that_differ_only_in_who_met_whom_are_one() -> None:
-    """They are added up; the bodies in the way are told once, most often first."""
+    """Failures of one cause are added up; obstacles are listed once, the most frequent first."""
     met = [
         cause("lift", f"it collides, 'h' and '{name}'", 2, summary="it collides") for name in "ab"
     ]

@@ -134,7 +134,7 @@ def test_a_surface_needs_a_shape(domain: PlanningDomain) -> None:
 
 
 def test_facts_of_a_stack(domain: PlanningDomain) -> None:
-    """Parents say what stands on what; the cell of a block's origin is its location."""
+    """Parents define what blocks stand on; the cell of a block's origin is its place."""
     scene = blocks_scene({"a": (1.3, 1), "b": (-1, 0.6), "c": "a"})
     assert facts(domain, scene) == {
         "(ontable a table__1__1)",

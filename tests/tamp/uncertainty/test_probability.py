@@ -35,7 +35,7 @@ def covariance_of(random: np.random.Generator, size: int) -> np.ndarray:
 def share(
     random: np.random.Generator, mean: np.ndarray, covariance: np.ndarray, holds: object
 ) -> float:
-    """Return the share of samples for which something holds; its standard error is 0.0016 at most."""
+    """Return the fraction of samples that satisfy a predicate; its standard error is <= 0.0016."""
     x = random.multivariate_normal(mean, covariance, size=COUNT, method="cholesky")
     return float(np.mean(holds(x)))  # type: ignore[operator]
 
@@ -43,7 +43,7 @@ def share(
 @settings(max_examples=12, deadline=None)
 @given(SEEDS, st.integers(1, 3), st.booleans())
 def test_boxes_are_what_sampling_says(seed: int, size: int, independent: bool) -> None:
-    """A box of one to three axes holds the share of samples, by product, quadrature or samples of its own."""
+    """The probability of a box of one to three axes agrees with the fraction of samples."""
     random = np.random.default_rng(seed)
     covariance = covariance_of(random, size)
     covariance = np.diag(np.diag(covariance)) if independent else covariance
@@ -65,7 +65,7 @@ def test_boxes_are_what_sampling_says(seed: int, size: int, independent: bool) -
 @settings(max_examples=scaled_examples(0.3), deadline=None)
 @given(SEEDS, st.sampled_from([0.0, 0.3, -0.8, 0.99, -0.9999, 0.9999999]))
 def test_two_correlated_numbers_agree_with_scipy(seed: int, rho: float) -> None:
-    """The bivariate rectangle agrees with scipy's to 1e-9 up to correlations of one in ten million."""
+    """The bivariate rectangle agrees with scipy to 1e-9, up to a correlation of 1 - 1e-7."""
     from scipy.stats import multivariate_normal
 
     random = np.random.default_rng(seed)
@@ -81,7 +81,7 @@ def test_two_correlated_numbers_agree_with_scipy(seed: int, rho: float) -> None:
 @settings(max_examples=12, deadline=None)
 @given(SEEDS, st.integers(1, 3), st.sampled_from(["ball", "revolution", "any"]))
 def test_ellipsoids_are_what_sampling_says(seed: int, size: int, kind: str) -> None:
-    """Balls by chi-square, those of revolution by quadrature, others by sampling: all hold the share of samples."""
+    """The probability of an ellipsoid agrees with the fraction of samples, for each method."""
     random = np.random.default_rng(seed)
     turn = np.linalg.qr(random.normal(size=(size, size)))[0]
     lengths = {
@@ -119,7 +119,7 @@ def test_a_centred_ball_is_rayleigh_in_the_plane() -> None:
 @settings(max_examples=12, deadline=None)
 @given(SEEDS)
 def test_half_spaces_factor_where_they_are_independent(seed: int) -> None:
-    """A corner of three half spaces whose normals are independent is a product of three distribution functions."""
+    """The probability of a corner of three independent half spaces is a product of three."""
     random = np.random.default_rng(seed)
     covariance = covariance_of(random, 3)
     normals = np.linalg.inv(np.linalg.cholesky(covariance))
@@ -132,7 +132,7 @@ def test_half_spaces_factor_where_they_are_independent(seed: int) -> None:
 
 
 def test_exact_directions_are_in_or_out() -> None:
-    """Where there is no error a direction decides alone; an error along a line is one-dimensional."""
+    """A direction without error is certainly inside or outside; a line of error is 1-D."""
     flat = np.diag([1.0, 0.0])
     assert inside_box([0, 2], flat, lower=[-1, -1], upper=[1, 1]).value == 0.0
     assert inside_box([0, 0], flat, lower=[-1, -1], upper=[1, 1]).value == pytest.approx(
@@ -158,7 +158,7 @@ def test_tails_keep_their_digits() -> None:
 
 
 def test_angles_and_clearance() -> None:
-    """An angle within two deviations either way, and a clearance of one deviation above its margin."""
+    """An angle and a clearance have the probabilities of their numbers of deviations."""
     assert angle_within(0.01, 0.2).value == pytest.approx(math.erf(2 / math.sqrt(2)))
     assert angle_within(0.0, 0.1, mean=0.2).value == 0.0
     assert clearance_at_least(0.03, 1e-4, margin=0.02).value == pytest.approx(0.841344746068543)
@@ -166,7 +166,7 @@ def test_angles_and_clearance() -> None:
 
 
 def test_samples_are_seeded_and_say_their_error() -> None:
-    """The same seed gives the same answer; the standard error is that of a share, and never nothing."""
+    """Equal seeds give equal results; the standard error is that of a fraction, and positive."""
 
     def sample(seed: int) -> Probability:
         return sampled_probability([0.0], [[1.0]], lambda x: x[:, 0] > 0, seed=seed, count=4000)
@@ -180,7 +180,7 @@ def test_samples_are_seeded_and_say_their_error() -> None:
 
 
 def test_bad_numbers_are_refused() -> None:
-    """What is no covariance, box, ellipsoid or count is named."""
+    """An invalid covariance, box, ellipsoid or count is reported by name."""
     with pytest.raises(
         ConfigurationError, match="not symmetric positive semi-definite; eigenvalues"
     ):

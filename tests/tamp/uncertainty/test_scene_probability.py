@@ -1,4 +1,4 @@
-"""Probabilities of what is said of frames: closed forms against poses sampled from the scene."""
+"""Probabilities of relations of frames: closed forms against poses sampled from the scene."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def table_scene() -> SceneGraph:
 
 
 def test_standing_on_a_block_is_what_samples_say() -> None:
-    """P(on(a, b)) counts the relative error alone, whatever the table's; the samples of the scene agree."""
+    """P(on(a, b)) depends on the relative error alone, and agrees with samples of the scene."""
     scene = table_scene()
     found = stands_on(scene, "a", "b")
     poses = sample_poses(scene, "a", relative_to="b", count=COUNT, seed=1)
@@ -71,7 +71,7 @@ def test_standing_on_a_block_is_what_samples_say() -> None:
 
 
 def test_a_point_in_a_box_of_another_frame() -> None:
-    """A corner of the block, whose error the turn enlarges, lies in a region with the probability of samples."""
+    """The probability that a corner of a block is in a region agrees with samples."""
     scene = table_scene()
     lower, upper, point = [0.1, 0.0, -1.0], [0.15, 0.1, 1.0], [0.025, 0.025, 0.025]
     found = point_inside(scene, "b", relative_to="table", lower=lower, upper=upper, point=point)
@@ -84,7 +84,7 @@ def test_a_point_in_a_box_of_another_frame() -> None:
 
 @pytest.mark.parametrize("turn", [0.0, 0.01])
 def test_footprints_in_regions(turn: float) -> None:
-    """A whole footprint lies in a region: in closed form where its turn is exact, else by samples; both agree."""
+    """The probability that a footprint is in a region agrees with samples, for all methods."""
     covariance = np.diag([1e-4, 1e-4, 0, 0, 0, turn])
     scene = table_scene().set_covariance("b", covariance)
     found = footprint_inside(
@@ -155,7 +155,7 @@ def corridor() -> SceneGraph:
 
 
 def test_clearance_at_a_configuration() -> None:
-    """5 cm of clearance with an error of 2 cm along the normal; an error across it changes nothing."""
+    """The clearance depends on the error along the normal alone."""
     scene = corridor()
     world = CollisionWorld(scene)
     found = clears_at(scene, world, np.array([0.0]), frame_a="slide", frame_b="post", margin=0.01)
@@ -170,7 +170,7 @@ def test_clearance_at_a_configuration() -> None:
 
 
 def test_clearance_along_a_path_meets_one_world() -> None:
-    """The post's error is the same at every step: the whole path is as likely as its nearest configuration."""
+    """The post has one error at every step, so a path is as likely as its nearest configuration."""
     scene = corridor()
     path = np.linspace(-0.4, 0.4, 17)[:, None]
     found = clears_along(
@@ -185,7 +185,7 @@ def test_clearance_along_a_path_meets_one_world() -> None:
 
 
 def test_drawn_worlds_are_exact_and_correlated() -> None:
-    """A drawn world has no errors left; edges of one source move together, and many worlds have the covariance."""
+    """A sampled scene has no errors; edges of one source move together with their covariance."""
     source = NoiseSource(1, "thermal")
     bend = np.array([[0.01, 0, 0, 0, 0, 0]]).T
     scene = (

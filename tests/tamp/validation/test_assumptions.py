@@ -1,4 +1,4 @@
-"""What a plan's validity rests on: differences from the caller's scene and arms, and overlaps that are allowed."""
+"""Assumptions of a valid plan: differences from the caller's scene and arms, allowed overlaps."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("said", CHANGES)
 def test_a_difference_from_ones_own_scene_is_a_problem(plan: Plan, said: str) -> None:
-    """Poses, shapes, limits, frames and allowed pairs are compared; the same scene and arm differ in nothing."""
+    """Poses, shapes, limits, frames and allowed pairs are compared; equal inputs do not differ."""
     assert (
         validate_plan(plan, scene=plan.scene, robot=GANTRY).problems == validate_plan(plan).problems
     )
@@ -60,7 +60,7 @@ def test_a_difference_from_ones_own_scene_is_a_problem(plan: Plan, said: str) ->
 
 
 def test_another_arm_is_a_problem(plan: Plan) -> None:
-    """An arm of the same name with another force is named with what differs; one of another name is missing."""
+    """An arm of the same name with another force is listed with the difference, or as missing."""
     stronger, other = replace(GANTRY, grip_force=99.0), replace(GANTRY, name="other")
     assert any(
         "arm 'gantry' differs from yours: gripper" in text or "grip_force" in text
@@ -70,7 +70,7 @@ def test_another_arm_is_a_problem(plan: Plan) -> None:
 
 
 def test_a_path_through_the_table_that_the_scene_allows_is_told(plan: Plan, tmp_path: Path) -> None:
-    """With all pairs allowed and the hand sent into the table, the check says which pairs overlap, and how far."""
+    """If all pairs are allowed, the report lists the pairs that overlap, with their depth."""
     scene = plan.scene
     for first, second in combinations(scene.frame_names, 2):
         if scene.shapes(first) and scene.shapes(second):

@@ -1,4 +1,4 @@
-"""The checker believes nothing: every way of falsifying a plan must be found, and a good plan must pass."""
+"""Plan validation: every falsification of a plan is rejected, and a correct plan is accepted."""
 
 from __future__ import annotations
 
@@ -58,16 +58,15 @@ def segment(document: Any, kind: str) -> Any:
 
 
 def says(report: ValidationReport, message: str) -> bool:
-    """Tell whether a report is a refusal for a given reason."""
+    """Return whether a report rejects a plan for a given reason."""
     return not report.is_valid and any(message in problem for problem in report.problems)
 
 
 # --- good plans
-# -------------------------------------------------------------------------------------------------------
 
 
 def test_good_plans_pass(plan: Plan, tower: Plan) -> None:
-    """What the planner makes passes, and the report counts what was checked."""
+    """Plans of the planner pass, and the report counts its checks."""
     report = tk.validate_plan(plan)
     assert report.is_valid
     assert (report.actions, report.segments) == (2, 8)
@@ -104,7 +103,7 @@ def test_a_suction_plan_passes() -> None:
 
 @pytest.mark.parametrize(("gap", "ok"), [(1e-4, True), (-1e-4, False)])
 def test_a_path_that_barely_passes_is_a_path(plan: Plan, gap: float, *, ok: bool) -> None:
-    """The checker asks for no margin: a post 0.1 mm beside the hand's way is passed, one within it is not."""
+    """A post 0.1 mm beside the path is accepted, and one inside is rejected: there is no margin."""
     way = np.array(plan.steps[0].segments[0].path)
     is_straight = np.allclose(np.sin(way[:, 3]), 0.0, atol=1e-6)
     assert is_straight or np.allclose(np.cos(way[:, 3]), 0.0, atol=1e-6)
@@ -129,7 +128,7 @@ def test_a_path_that_barely_passes_is_a_path(plan: Plan, gap: float, *, ok: bool
 
 @pytest.mark.parametrize("kind", ["transit", "transfer"])
 def test_a_waypoint_in_a_collision(plan: Plan, kind: str) -> None:
-    """A detour through the table is found."""
+    """A detour through the table is reported."""
 
     def edit(document: Any) -> None:
         path = segment(document, kind)["path"]
@@ -139,7 +138,7 @@ def test_a_waypoint_in_a_collision(plan: Plan, kind: str) -> None:
 
 
 def test_a_collision_between_waypoints(plan: Plan) -> None:
-    """A thin wall that stands between two waypoints is found, however far apart they are."""
+    """A thin wall between two waypoints is reported, however far apart they are."""
     way = plan.steps[1].segments[0].path
     middle = (way[0] + way[-1]) / 2
     scene = with_box(
@@ -156,7 +155,7 @@ def test_a_collision_between_waypoints(plan: Plan) -> None:
 @pytest.mark.parametrize("kind", ["transit", "transfer"])
 @pytest.mark.parametrize(("joint", "value"), [(0, 0.51), (1, -0.6), (3, 3.1)])
 def test_a_waypoint_beyond_a_limit(plan: Plan, kind: str, joint: int, value: float) -> None:
-    """A waypoint outside the joint limits is found."""
+    """A waypoint outside the joint limits is reported."""
 
     def edit(document: Any) -> None:
         path = segment(document, kind)["path"]
@@ -169,14 +168,14 @@ def test_a_waypoint_beyond_a_limit(plan: Plan, kind: str, joint: int, value: flo
 
 @pytest.mark.parametrize("value", [0.05, -0.01])
 def test_fingers_beyond_their_limits(plan: Plan, value: float) -> None:
-    """Finger values outside the limits are found."""
+    """Finger values outside the limits are reported."""
     report = check_edited(plan, lambda d: segment(d, "transit")["gripper"].update(finger=value))
     assert says(report, "joint 'finger' is outside its limits")
 
 
 @pytest.mark.parametrize("kind", KINDS[:-1])
 def test_a_segment_that_is_missing(plan: Plan, kind: str) -> None:
-    """Each segment is needed, but for a last retreat."""
+    """Every segment is needed, except a last retreat."""
 
     def edit(document: Any) -> None:
         segments = document["steps"][KINDS.index(kind) // 4]["segments"]
@@ -188,7 +187,7 @@ def test_a_segment_that_is_missing(plan: Plan, kind: str) -> None:
 @pytest.mark.parametrize("number", range(3))
 @pytest.mark.parametrize("step", [0, 1])
 def test_segments_out_of_order(plan: Plan, step: int, number: int) -> None:
-    """Neighbouring segments cannot change places."""
+    """Adjacent segments cannot be swapped."""
 
     def edit(document: Any) -> None:
         segments = document["steps"][step]["segments"]
@@ -200,7 +199,7 @@ def test_segments_out_of_order(plan: Plan, step: int, number: int) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [1e-6, 1e-3])
 def test_a_jump_between_segments(plan: Plan, kind: str, size: float) -> None:
-    """Each segment begins where the one before ended, to the last micrometre."""
+    """Each segment begins at the end of the previous one, to 1e-6 m."""
 
     def edit(document: Any) -> None:
         for waypoint in segment(document, kind)["path"]:
@@ -220,13 +219,13 @@ def test_a_start_elsewhere(plan: Plan) -> None:
 
 @pytest.mark.parametrize("kind", ["transit", "approach", "lift", "transfer", "lower", "retreat"])
 def test_a_path_backwards(plan: Plan, kind: str) -> None:
-    """A segment run backwards does not fit its neighbours."""
+    """A reversed segment does not fit its neighbours."""
     assert not check_edited(plan, lambda d: segment(d, kind)["path"].reverse()).is_valid
 
 
 @pytest.mark.parametrize("kind", ["approach", "lift", "lower", "retreat"])
 def test_a_straight_segment_that_is_bent(plan: Plan, kind: str) -> None:
-    """Where contact is allowed the tool moves straight, and does not turn."""
+    """Where contact is allowed the tool moves along a line and does not rotate."""
 
     def bend(document: Any, joint: int, size: float) -> None:
         path = segment(document, kind)["path"]
@@ -243,7 +242,7 @@ def test_a_straight_segment_that_is_bent(plan: Plan, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["grasp", "release"])
 def test_an_arm_that_moves_with_the_fingers(plan: Plan, kind: str) -> None:
-    """While the hand closes or opens the arm stands still."""
+    """While the hand closes or opens the arm does not move."""
 
     def edit(document: Any) -> None:
         path = segment(document, kind)["path"]
@@ -260,7 +259,7 @@ def test_an_arm_that_moves_with_the_fingers(plan: Plan, kind: str) -> None:
     ("finger", "message"), [(0.03, "mm away from 'a'"), (0.02, "overlaps with 'a'")]
 )
 def test_a_grasp_of_another_width(plan: Plan, finger: float, message: str) -> None:
-    """Fingers that close too little hold nothing; too much, they are inside the object."""
+    """Too wide a grasp holds nothing; too narrow a grasp penetrates the object."""
 
     def edit(document: Any) -> None:
         for kind in ("grasp", "lift", "transfer", "lower"):
@@ -270,7 +269,7 @@ def test_a_grasp_of_another_width(plan: Plan, finger: float, message: str) -> No
 
 
 def test_an_approach_with_the_hand_closed(plan: Plan) -> None:
-    """Fingers that come through the object are found, although they may touch it."""
+    """Fingers that pass through the object are reported, although they may touch it."""
 
     def edit(document: Any) -> None:
         segment(document, "approach")["gripper"]["finger"] = 0.01
@@ -280,7 +279,7 @@ def test_an_approach_with_the_hand_closed(plan: Plan) -> None:
 
 @pytest.mark.parametrize("kind", ["lift", "transfer", "lower"])
 def test_fingers_that_open_under_way(plan: Plan, kind: str) -> None:
-    """The fingers stay as they are while they hold something."""
+    """The finger values stay constant while they hold something."""
     report = check_edited(plan, lambda d: segment(d, kind)["gripper"].update(finger=0.026))
     assert says(report, "the fingers move while the hand holds 'a'")
 
@@ -290,7 +289,7 @@ def test_fingers_that_open_under_way(plan: Plan, kind: str) -> None:
 )
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_an_object_that_jumps(plan: Plan, kind: str, size: float, axis: int) -> None:
-    """What changes hands stays where it is."""
+    """An object keeps its position when its parent changes."""
 
     def edit(document: Any) -> None:
         segment(document, kind)["reparent"]["pose"][axis] += size
@@ -299,7 +298,7 @@ def test_an_object_that_jumps(plan: Plan, kind: str, size: float, axis: int) -> 
 
 
 def test_an_object_that_turns_in_the_hand(plan: Plan) -> None:
-    """What changes hands does not turn either."""
+    """An object keeps its orientation when its parent changes."""
     for kind in ("grasp", "release"):
 
         def edit(document: Any, kind: str = kind) -> None:
@@ -313,7 +312,7 @@ def test_an_object_that_turns_in_the_hand(plan: Plan) -> None:
 
 
 def test_an_object_let_go_in_the_air(plan: Plan) -> None:
-    """What is released rests on its support."""
+    """A released object rests on its support."""
 
     def edit(document: Any) -> None:
         lower, release, retreat = (
@@ -339,7 +338,7 @@ def test_an_object_let_go_in_the_air(plan: Plan) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("other", KINDS)
 def test_a_segment_of_another_kind(plan: Plan, kind: str, other: str) -> None:
-    """A segment is of the kind that it is, and no other."""
+    """A segment of another kind is rejected."""
     report = check_edited(plan, lambda d: segment(d, kind).update(kind=other))
     assert report.is_valid is (kind == other)
 
@@ -347,7 +346,7 @@ def test_a_segment_of_another_kind(plan: Plan, kind: str, other: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("object", ["b", None])
 def test_another_object_handled(plan: Plan, kind: str, object: str | None) -> None:
-    """A segment handles the object that it handles."""
+    """A segment with another object is rejected."""
     if kind == "transit" and object is None:
         return
     assert not check_edited(plan, lambda d: segment(d, kind).update(held=object)).is_valid
@@ -355,7 +354,7 @@ def test_another_object_handled(plan: Plan, kind: str, object: str | None) -> No
 
 @pytest.mark.parametrize("kind", ["grasp", "release"])
 def test_another_object_reparented(plan: Plan, kind: str) -> None:
-    """What changes its parent is what is handled."""
+    """Only the handled object changes its parent."""
     report = check_edited(
         plan, lambda d: segment(d, kind)["reparent"].update(frame="b", parent="table")
     )
@@ -366,7 +365,7 @@ def test_another_object_reparented(plan: Plan, kind: str) -> None:
     ("kind", "parent"), [("grasp", "tool"), ("grasp", "b"), ("release", "hand"), ("release", "a")]
 )
 def test_another_parent(plan: Plan, kind: str, parent: str) -> None:
-    """A grasp gives to the hand, a release takes from it."""
+    """A grasp attaches to the hand, and a release detaches from it."""
     if parent == "a":
         return
     assert not check_edited(
@@ -376,7 +375,7 @@ def test_another_parent(plan: Plan, kind: str, parent: str) -> None:
 
 @pytest.mark.parametrize("kind", ["grasp", "release"])
 def test_nothing_reparented(plan: Plan, kind: str) -> None:
-    """A grasp without its change is none."""
+    """A grasp without a change of parent is rejected."""
     assert says(
         check_edited(plan, lambda d: segment(d, kind).update(reparent=None)),
         "'a' does not change its parent",
@@ -393,7 +392,7 @@ def test_a_change_where_there_is_none(plan: Plan, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_exemptions_are_those_of_the_rules(plan: Plan, kind: str) -> None:
-    """Contact that the rules do not allow cannot be listed, nor deepened, nor left out."""
+    """Contact that the rules forbid cannot be listed or deepened, and none can be omitted."""
     added = ["a", "table", 0.5, "because"]
     report = check_edited(plan, lambda d: segment(d, kind)["exemptions"].append(added))
     assert says(report, "it lets touch what the rules do not: a and table: up to 500 mm (because)")
@@ -421,7 +420,7 @@ def test_a_step_that_is_missing(tower: Plan, number: int) -> None:
 
 
 def test_a_step_said_twice(tower: Plan) -> None:
-    """No step can be done twice."""
+    """No step can be repeated."""
     assert not check_edited(
         tower, lambda d: d["steps"].insert(1, copy.deepcopy(d["steps"][0]))
     ).is_valid
@@ -432,14 +431,14 @@ def test_a_step_said_twice(tower: Plan) -> None:
     [["pick-up", "b", "table__1__1"], ["pick-up", "a", "table__1__0"], ["fly"], ["pick-up", "a"]],
 )
 def test_another_action(plan: Plan, action: list[str]) -> None:
-    """The motion of an action is that of no other."""
+    """The motion of one action fits no other action."""
     assert says(
         check_edited(plan, lambda d: d["steps"][0].update(action=action)), "by the domain: step"
     )
 
 
 def test_another_goal(plan: Plan) -> None:
-    """The goal must be reached; one that is none is an error."""
+    """The goal must be reached; a malformed goal is an error."""
     assert says(
         check_edited(plan, lambda d: d.update(goal="(on b a)")), "the goal is not reached: (on b a)"
     )
@@ -450,7 +449,7 @@ def test_another_goal(plan: Plan) -> None:
 
 @pytest.mark.parametrize(("key", "value"), [("digest", "0" * 64), ("pddl", "; another text")])
 def test_another_domain(plan: Plan, key: str, value: str) -> None:
-    """A plan belongs to the domain that it was made with, words and meaning."""
+    """A plan is rejected with another domain file or other semantics."""
     report = check_edited(plan, lambda d: d["domain"].update({key: value}))
     assert report.problems == ("domain 'blocks' is not the one that the plan was made with",)
 
@@ -466,7 +465,7 @@ def test_another_domain(plan: Plan, key: str, value: str) -> None:
     ],
 )
 def test_another_arm(plan: Plan, changes: dict[str, Any]) -> None:
-    """A description that would allow more does not fit the plan's own words."""
+    """An arm that allows more contradicts the plan's own arm."""
     if "tip" in changes:
         changes = {**changes, "joints": ["x", "y", "z"]}
 
@@ -481,7 +480,7 @@ def test_another_arm(plan: Plan, changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("size", [0.003, 0.02])
 def test_an_object_elsewhere_at_the_start(plan: Plan, size: float) -> None:
-    """A block that was moved is not where the hand takes it."""
+    """A block that was moved is not at the grasp."""
     for axis in (0, 1):
 
         def edit(document: Any, axis: int = axis) -> None:
@@ -492,7 +491,7 @@ def test_an_object_elsewhere_at_the_start(plan: Plan, size: float) -> None:
 
 
 def test_an_obstacle_that_was_not_there(plan: Plan) -> None:
-    """Something in the way of the motion is found, and something that collides at rest."""
+    """An obstacle in the way of the motion is reported, and a collision at rest."""
     scene = with_box(plan.scene, "lamp", (0.08, 0.08, 0.12), (0.12, 0.12, 0.3))
     assert says(
         tk.validate_plan(plan_from_dict(plan_to_dict(replace(plan, scene=scene)))), "'lamp'"
@@ -503,7 +502,7 @@ def test_an_obstacle_that_was_not_there(plan: Plan) -> None:
 
 
 def test_a_scene_that_is_not_the_result(plan: Plan) -> None:
-    """The scenes that a plan carries are those that its motions lead to."""
+    """The scenes of a plan are the results of its motions."""
     step = replace(
         plan.steps[1], scene=plan.steps[1].scene.set_pose("b", Pose([0.1, 0.1001, 0.075]))
     )
@@ -515,7 +514,7 @@ def test_a_scene_that_is_not_the_result(plan: Plan) -> None:
 
 
 def test_names_that_are_not_there_are_problems(plan: Plan) -> None:
-    """A plan made by hand that speaks of what is not there fails its check; it raises nothing."""
+    """A plan with unknown names fails validation and raises nothing."""
     first, *others = plan.steps[0].segments
     wrong = replace(plan.steps[0], segments=(replace(first, gripper={"thumb": 0.0}), *others))
     assert says(tk.validate_plan(replace(plan, steps=(wrong, plan.steps[1]))), "thumb")

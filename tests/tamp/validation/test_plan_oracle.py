@@ -1,4 +1,4 @@
-"""A whole plan of the Panda, judged by pinocchio: another kinematics, other hulls, another loader."""
+"""A plan of the Panda against pinocchio, an independent kinematics, hull and loader."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plan() -> Plan:
 
 
 def judge(segment: Segment, scene: SceneGraph, q: NDArray[np.float64]) -> int:
-    """Prove that pinocchio finds no collision along a segment; return the number of configurations judged."""
+    """Assert that pinocchio finds no collision along a segment; return its configuration count."""
     boxes = {
         name: (
             scene.shapes(name)[0].shape.dimensions,
@@ -69,7 +69,7 @@ def judge(segment: Segment, scene: SceneGraph, q: NDArray[np.float64]) -> int:
 
 
 def test_pinocchio_finds_no_collision_along_a_plan(plan: Plan) -> None:
-    """Arm, hand, table and blocks, carried and standing, are free of each other all along, but for what may touch."""
+    """Arm, hand, table and blocks collide nowhere on the plan, except where contact is allowed."""
     assert tk.validate_plan(plan).is_valid
     scene, q, count = plan.scene, plan.q, 0
     for step in plan.steps:
@@ -80,7 +80,7 @@ def test_pinocchio_finds_no_collision_along_a_plan(plan: Plan) -> None:
 
 
 def test_pinocchio_finds_the_collision_of_a_falsified_plan(plan: Plan) -> None:
-    """The oracle has eyes: a detour through the table is a collision to it too."""
+    """A detour through the table is a collision for the oracle too."""
     segment = plan.steps[0].segments[0]
     assert segment.kind is SegmentKind.TRANSIT
     arm = np.array(segment.path[0])

@@ -1,4 +1,4 @@
-"""Plans in the original's plan files: written, and read back for a scene."""
+"""Plans in the plan file format of the original library: writing, and reading for a scene."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def plan() -> Plan:
 
 
 def test_what_is_written_reads_back_and_holds(plan: Plan, tmp_path: Path) -> None:
-    """Actions, waypoints, kinds, contacts and changes of parent come back; it holds; written again it is equal."""
+    """A written plan reads back with equal contents, is valid, and is written again as it was."""
     path = tmp_path / "plan.tmp"
     tk.save_plan(plan, path)
     read = load_tmp_plan(path, plan.scene, robot=GANTRY, goal=plan.goal)
@@ -74,7 +74,7 @@ def test_what_is_written_reads_back_and_holds(plan: Plan, tmp_path: Path) -> Non
 def test_names_that_are_not_there_are_refused(
     plan: Plan, tmp_path: Path, old: str, new: str, reason: str
 ) -> None:
-    """Joints, frames, actions and objects are looked up, and the nearest is named with file and line."""
+    """An unknown joint, frame, action or object is reported with file, line and nearest name."""
     path = tmp_path / "plan.tmp"
     tk.save_plan(plan, path)
     text = path.read_text()
@@ -85,7 +85,7 @@ def test_names_that_are_not_there_are_refused(
 
 
 def test_a_plan_that_is_cut_off_anywhere_is_refused(plan: Plan, tmp_path: Path) -> None:
-    """Whatever line a file of tmkit's ends with but its last one, it is refused, and so is an empty one."""
+    """A file without its last lines is rejected, and so is an empty one."""
     path = tmp_path / "plan.tmp"
     tk.save_plan(plan, path)
     lines = path.read_text().splitlines(keepends=True)
@@ -105,14 +105,14 @@ def test_a_plan_that_is_cut_off_anywhere_is_refused(plan: Plan, tmp_path: Path) 
     "text", ["", "\n\n", "# only a comment\n", "m x y z turn finger\np 0 0 0 0 0\n"]
 )
 def test_a_file_without_actions_is_no_plan(plan: Plan, tmp_path: Path, text: str) -> None:
-    """A file of another program that says no action is refused."""
+    """A file of another program without actions is rejected."""
     (tmp_path / "plan.tmp").write_text(text)
     with pytest.raises(PlanFileError, match=r"plan.tmp: has no actions, so it is no plan"):
         load_tmp_plan(tmp_path / "plan.tmp", plan.scene, robot=GANTRY)
 
 
 def test_the_header_of_a_file_names_domain_arm_and_goal(tmp_path: Path) -> None:
-    """A plan of another domain and arm needs nothing but its scene; a path in the header is not used."""
+    """A plan of another domain and arm needs only its scene; a path in the header is ignored."""
     scene = tk.load_scene("iiwa_table", "blocks2")
     result = tk.plan(
         scene,
@@ -133,7 +133,7 @@ def test_the_header_of_a_file_names_domain_arm_and_goal(tmp_path: Path) -> None:
 
 
 def test_observations_are_not_written(tmp_path: Path) -> None:
-    """A plan that looks at something has no form in this format, and nothing is written."""
+    """A plan with observations has no form in this format, and nothing is written."""
     plan = tk.plan(
         unsure_blocks(),
         domain="blocks_uncertain",
