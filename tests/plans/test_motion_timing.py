@@ -200,16 +200,16 @@ def test_straight_intervals_are_at_contacts() -> None:
     [
         (
             lambda motion: _speed_up(motion),
-            r"joint 'panda_joint\d' takes 1\.\d+ of its limit of speed",
+            r"joint 'panda_joint\d' reaches 1\.\d+ times its speed limit",
         ),
         (lambda motion: _scale(motion, "widths", 40.0), "does not fit the plan: it ends at 1"),
         (
             lambda motion: motion["straight"].__setitem__(-1, None),
-            "near a contact at other times than it has",
+            "near a contact at other times than those in the plan",
         ),
         (
             lambda motion: motion["ends"].__setitem__(0, 0.5 * motion["ends"][0]),
-            "do not end where its path has them",
+            "segments end at other points than on its path",
         ),
         (
             lambda motion: motion["ends"].append(9.0),
@@ -283,7 +283,8 @@ def test_a_timing_for_another_load_is_detected() -> None:
     ).problems
     assert len(problems) == 1
     assert re.search(
-        r"step 1, lift, on: joint 'panda_joint2' takes 1\.0\d+ of its limit of effort", problems[0]
+        r"step 1, lift, on: joint 'panda_joint2' reaches 1\.0\d+ times its effort limit",
+        problems[0],
     )
 
 

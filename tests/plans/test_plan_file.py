@@ -437,7 +437,7 @@ def test_files_of_one_arm_are_still_read() -> None:
     assert [
         problem
         for problem in tk.validate_plan(old).problems
-        if "is not the one that the plan was made with" not in problem
+        if "differs from the plan's domain" not in problem
     ] == []
 
 

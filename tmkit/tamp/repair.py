@@ -28,7 +28,7 @@ from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
 from tmkit.tamp.search.refinement import RefinementBudget, RefinementMonitor, refine_skeleton
 from tmkit.tamp.seed_run import planning_context
-from tmkit.tamp.validation.check import step_check
+from tmkit.tamp.validation.check import StepCheck
 from tmkit.tamp.validation.prune_observations import prune_observations
 from tmkit.tamp.version_tree import SceneVersion, VersionTree
 
@@ -111,11 +111,8 @@ class _EarlierMotions:
     ) -> None:
         self._tree, self._seed = tree, context.options.seed
         self._steps = {step.action: step for step in reversed(steps)}
-        self._faults = step_check(
-            context.plan_of(()),
-            context.domain,
-            known=[segment for step in steps for segment in step.segments],
-        )
+        segments = [segment for step in steps for segment in step.segments]
+        self._check = StepCheck(context.plan_of(()), context.domain, valid_segments=segments)
 
     def __call__(self, node: SceneVersion, action: GroundAction) -> ActionMotion | None:
         """Return the earlier motion of an action, if it is valid from a node, or None."""
@@ -130,7 +127,7 @@ class _EarlierMotions:
             scene, q = candidate.end(node.scene, node.q)
         except (TmkitError, PrimitiveFailedError):  # a frame is missing, or there is no path
             return None
-        if self._faults(replace(candidate, scene=scene, q=q), node.scene, node.q):
+        if self._check.faults(replace(candidate, scene=scene, q=q), node.scene, node.q):
             return None
         return ActionMotion(segments, scene, q, step.choice, step.changes)
 

@@ -124,7 +124,7 @@ def test_the_checker_verifies_constraints(free: Plan, upright: Plan) -> None:
     ]
     report = tk.validate_plan(edited(upright, constraints=()))
     assert [problem.split(": ", 1)[1] for problem in report.problems] == [
-        "it leaves out the path constraint that it needs: orientation of 'cup' within 10 degrees"
+        "it lacks the required path constraint: orientation of 'cup' within 10 degrees"
     ]
     line = replace(UPRIGHT, kind="line", tolerance=0.01)
     report = tk.validate_plan(edited(upright, constraints=(UPRIGHT, line)))

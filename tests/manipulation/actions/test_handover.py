@@ -127,10 +127,10 @@ def without(plan: Plan, *dropped: int) -> Plan:
 @pytest.mark.parametrize(
     ("dropped", "problem"),
     [
-        ((4, 5), "grasp: it takes 'a' from the arm 'baxter', which does not let go of it then"),
+        ((4, 5), "grasp: it takes 'a' from the arm 'baxter', which does not release it next"),
         ((3,), "release: 'a' does not change its parent"),
-        ((2,), "grasp: it does not begin where the arm is"),
-        ((5,), "its scene is not the one that its motion leads to"),
+        ((2,), "grasp: it does not start at the configuration of the arm"),
+        ((5,), "its scene differs from the result of its motion"),
     ],
 )
 def test_half_a_handover_is_none(plan: Plan, dropped: tuple[int, ...], problem: str) -> None:

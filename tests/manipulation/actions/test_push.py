@@ -221,20 +221,20 @@ def first_push(plan: Plan) -> tk.plans.Segment:
                     part.reparenting, pose=part.reparenting.pose @ tk.Pose([0.01, 0, 0])
                 )
             },
-            "'box' jumps by 10.00 mm",
+            "'box' moves by 10.00 mm",
         ),
         (
             lambda part: {"reparenting": replace(part.reparenting, parent="rack")},
             "pushes 'box' from 'table' to 'rack'",
         ),
-        (lambda part: {"path": part.path[:-1]}, "'box' jumps by"),
-        (lambda part: {"path": part.path[1:]}, "it does not begin where the arm is"),
+        (lambda part: {"path": part.path[:-1]}, "'box' moves by"),
+        (lambda part: {"path": part.path[1:]}, "it does not start at the configuration of the arm"),
         (
             lambda _: {"kind": SegmentKind.RETREAT},
             "it is not preceded by the release or push of 'box'",
         ),
         (lambda _: {"held": "plate"}, "it handles 'plate' but reparents 'box'"),
-        (lambda _: {"allowed_contacts": ()}, "it leaves unsaid"),
+        (lambda _: {"allowed_contacts": ()}, "it lacks an allowed contact"),
     ],
 )
 def test_a_falsified_push_is_refused(

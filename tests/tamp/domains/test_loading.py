@@ -77,7 +77,7 @@ def test_a_check_needs_the_folder_of_ones_own_domain(tmp_path: Path) -> None:
         tk.validate_plan(plan)
     changed = folder(tmp_path / "spots", semantics=SEMANTICS + "\n# changed\n")
     report = tk.validate_plan(plan, domain=changed)
-    assert report.problems == ("domain 'spots' is not the one that the plan was made with",)
+    assert report.problems == ("domain 'spots' differs from the plan's domain",)
 
 
 DERIVED = "from tmkit.tamp import DomainSemantics\nclass Semantics(DomainSemantics):\n"

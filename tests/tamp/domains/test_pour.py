@@ -126,7 +126,7 @@ def edited(plan: Plan, **changes: Any) -> Plan:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"into": None}, "pour: it names no container"),
+        ({"into": None}, "pour: it has no container"),
         ({"into": "wall"}, "pour: the rim of 'cup' is 250 mm aside"),
         ({"path": lambda path: path[:40]}, "pour: 'cup' is tilted by 110 degrees at its end"),
         (
@@ -135,10 +135,10 @@ def edited(plan: Plan, **changes: Any) -> Plan:
         ),
         (
             {"kind": SegmentKind.TRANSFER, "into": None},
-            "transfer: it leaves out the path constraint that it needs",
+            "transfer: it lacks the required path constraint",
         ),
         ({"kind": SegmentKind.TRANSFER}, "transfer: it is no pour into 'bowl'"),
-        ({"held": "bowl"}, "pour: it is to carry 'bowl', but in the hand is 'cup'"),
+        ({"held": "bowl"}, "pour: it carries 'bowl', but the hand holds 'cup'"),
         (
             {"constraints": (PathConstraint("line", "cup", tolerance=0.005),)},
             "mm off its line of 5 allowed",

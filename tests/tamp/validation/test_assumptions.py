@@ -43,7 +43,7 @@ CHANGES = {
     "differs from yours: joint or its limits": changed_limits,
     "the plan's scene has a frame 'a' that yours lacks": lambda scene: scene.remove_frame("a"),
     "the plan's scene lacks your frame 'more'": lambda scene: scene.add_frame("more", "table"),
-    "your scene lets 'rail' and 'a' overlap (reason 'user'), the plan's does not": lambda scene: (
+    "your scene allows 'rail' and 'a' to overlap (reason 'user'), the plan's does not": lambda scene: (
         scene.allow_collision("a", "rail")
     ),
 }
@@ -66,7 +66,7 @@ def test_another_arm_is_a_problem(plan: Plan) -> None:
         "arm 'gantry' differs from yours: gripper" in text or "grip_force" in text
         for text in validate_plan(plan, robot=stronger).problems
     )
-    assert "the plan's arm 'gantry' is none of yours" in validate_plan(plan, robot=other).problems
+    assert "the plan's arm 'gantry' is not among yours" in validate_plan(plan, robot=other).problems
 
 
 def test_a_path_through_the_table_that_the_scene_allows_is_told(plan: Plan, tmp_path: Path) -> None:

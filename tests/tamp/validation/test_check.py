@@ -205,7 +205,7 @@ def test_a_jump_between_segments(plan: Plan, kind: str, size: float) -> None:
         for waypoint in segment(document, kind)["path"]:
             waypoint[0] += size
 
-    assert says(check_edited(plan, edit), "it does not begin where the arm is")
+    assert says(check_edited(plan, edit), "it does not start at the configuration of the arm")
 
 
 def test_a_start_elsewhere(plan: Plan) -> None:
@@ -214,7 +214,9 @@ def test_a_start_elsewhere(plan: Plan) -> None:
     def edit(document: Any) -> None:
         document["q"][1] += 0.01
 
-    assert says(check_edited(plan, edit), "transit: it does not begin where the arm is")
+    assert says(
+        check_edited(plan, edit), "transit: it does not start at the configuration of the arm"
+    )
 
 
 @pytest.mark.parametrize("kind", ["transit", "approach", "lift", "transfer", "lower", "retreat"])
@@ -235,7 +237,8 @@ def test_a_straight_segment_that_is_bent(plan: Plan, kind: str) -> None:
 
     for joint in (0, 1, 3):
         assert says(
-            check_edited(plan, lambda d, j=joint: bend(d, j, 0.03)), "strays from the straight line"
+            check_edited(plan, lambda d, j=joint: bend(d, j, 0.03)),
+            "deviates from the straight line",
         )
     assert check_edited(plan, lambda d: bend(d, 0, 0.0)).is_valid
 
@@ -294,7 +297,7 @@ def test_an_object_that_jumps(plan: Plan, kind: str, size: float, axis: int) -> 
     def edit(document: Any) -> None:
         segment(document, kind)["reparent"]["pose"][axis] += size
 
-    assert says(check_edited(plan, edit), "'a' jumps by")
+    assert says(check_edited(plan, edit), "'a' moves by")
 
 
 def test_an_object_that_turns_in_the_hand(plan: Plan) -> None:
@@ -308,7 +311,7 @@ def test_an_object_that_turns_in_the_hand(plan: Plan) -> None:
             )
             change["pose"] = [float(number) for number in turned.as_array()]
 
-        assert says(check_edited(plan, edit), "'a' jumps by 0.00 mm and 0.057 degrees")
+        assert says(check_edited(plan, edit), "'a' moves by 0.00 mm and 0.057 degrees")
 
 
 def test_an_object_let_go_in_the_air(plan: Plan) -> None:
@@ -326,7 +329,7 @@ def test_an_object_let_go_in_the_air(plan: Plan) -> None:
         for waypoint in retreat["path"]:
             waypoint[2] -= rise
 
-    assert says(check_edited(plan, edit), "'a' is let go 9.2 mm off 'b'") or says(
+    assert says(check_edited(plan, edit), "'a' is released 9.2 mm off 'b'") or says(
         check_edited(plan, edit), "mm off 'b'"
     )
 
@@ -395,11 +398,14 @@ def test_exemptions_are_those_of_the_rules(plan: Plan, kind: str) -> None:
     """Contact that the rules forbid cannot be listed or deepened, and none can be omitted."""
     added = ["a", "table", 0.5, "because"]
     report = check_edited(plan, lambda d: segment(d, kind)["exemptions"].append(added))
-    assert says(report, "it lets touch what the rules do not: a and table: up to 500 mm (because)")
+    assert says(
+        report,
+        "it allows a contact that the rules do not allow: a and table: up to 500 mm (because)",
+    )
     report = check_edited(plan, lambda d: segment(d, kind)["exemptions"][0].__setitem__(2, None))
-    assert says(report, "it lets touch what the rules do not")
+    assert says(report, "it allows a contact that the rules do not allow")
     report = check_edited(plan, lambda d: segment(d, kind)["exemptions"].pop())
-    assert says(report, "it leaves unsaid")
+    assert says(report, "it lacks an allowed contact")
 
 
 def test_steps_out_of_order(tower: Plan) -> None:
@@ -451,7 +457,7 @@ def test_another_goal(plan: Plan) -> None:
 def test_another_domain(plan: Plan, key: str, value: str) -> None:
     """A plan is rejected with another domain file or other semantics."""
     report = check_edited(plan, lambda d: d["domain"].update({key: value}))
-    assert report.problems == ("domain 'blocks' is not the one that the plan was made with",)
+    assert report.problems == ("domain 'blocks' differs from the plan's domain",)
 
 
 @pytest.mark.parametrize(
@@ -507,10 +513,10 @@ def test_a_scene_that_is_not_the_result(plan: Plan) -> None:
         plan.steps[1], scene=plan.steps[1].scene.set_pose("b", Pose([0.1, 0.1001, 0.075]))
     )
     report = tk.validate_plan(replace(plan, steps=(plan.steps[0], step)))
-    assert says(report, "its scene is not the one that its motion leads to")
+    assert says(report, "its scene differs from the result of its motion")
     step = replace(plan.steps[1], q=plan.steps[1].q + 1e-6)
     report = tk.validate_plan(replace(plan, steps=(plan.steps[0], step)))
-    assert says(report, "its scene is not the one that its motion leads to")
+    assert says(report, "its scene differs from the result of its motion")
 
 
 def test_names_that_are_not_there_are_problems(plan: Plan) -> None:

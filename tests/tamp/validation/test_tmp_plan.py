@@ -95,7 +95,9 @@ def test_a_plan_that_is_cut_off_anywhere_is_refused(plan: Plan, tmp_path: Path) 
             "".join(lines[:count]) + lines[count][: len(lines[count]) // 2],
         ):
             path.write_text(text)
-            with pytest.raises(PlanFileError, match=r"plan.tmp.*(is cut off|has no actions|:\d+:)"):
+            with pytest.raises(
+                PlanFileError, match=r"plan.tmp.*(is truncated|has no actions|:\d+:)"
+            ):
                 load_tmp_plan(path, plan.scene, robot=GANTRY)
     path.write_text("".join(lines))
     assert load_tmp_plan(path, plan.scene, robot=GANTRY).goal == " ".join(plan.goal.split())

@@ -1,11 +1,11 @@
 """Validation of a plan, which recomputes all conditions at finer steps than the planner.
 
 The checker trusts only the first scene, the arms and the goal. It derives the states from the scene
-versions and validates the actions by the domain. It follows every segment from where the last one
-ended, derives again what may touch, and checks limits and collisions without margin at 0.003 rad
-and 1 mm of tool travel. It checks the grasps. :mod:`segment_rules` proves that contact is exempt
-only where it is part of handling an object. The timing of motions is checked where the plan keeps
-it (:mod:`timing_check`).
+versions and validates the actions by the domain. It follows every segment from the end of the
+previous one and derives the allowed contacts again. Limits, grasps and collisions are checked
+without margin, at 0.003 rad and 1 mm of tool travel. :mod:`segment_rules` proves that contact is
+exempt only where it is part of handling an object. Timed motions are checked if the plan stores
+them (:mod:`timing_check`).
 
 A plan is valid *in its scene*. That scene is compared with the caller's only if the caller passes
 one. Pairs that overlap because the scene allows it are listed as assumptions.
@@ -93,9 +93,9 @@ class ValidationReport(Report):
         actions: number of checked actions.
         segments: number of checked segments.
         configurations: number of configurations checked for collisions.
-        assumptions: descriptions of unchecked assumptions: the plan's scene, unless it was
-            compared with the caller's; pairs of frames that overlap because the scene allows it;
-            and timings of the file that are ignored, since they do not fit the paths.
+        assumptions: descriptions of unchecked assumptions. These are the plan's scene, unless it
+            was compared with the caller's, and pairs of frames that overlap because the scene
+            allows it. Timings of the file that do not fit the paths are ignored and listed.
     """
 
     problems: tuple[str, ...]
@@ -137,10 +137,9 @@ def validate_plan(
         SceneError: if the domain's predicates cannot describe the plan's first scene.
     """
     check_argument(plan, Plan, "plan", function="validate_plan", hint=plan_hint(plan))
-    domain_of_plan = load_plan_domain(plan, domain, semantics)
-    check = _Check(
-        plan, domain_of_plan, on_progress, problems=[*_scene_differences(plan, scene, robot)]
-    )
+    differences = [*_scene_differences(plan, scene, robot)]
+    plan_domain = load_plan_domain(plan, domain, semantics)
+    check = _PlanCheck(plan, plan_domain, on_progress, problems=differences)
     check.run()
     return ValidationReport(
         tuple(check.problems),
@@ -151,18 +150,24 @@ def validate_plan(
     )
 
 
-def step_check(
-    plan: Plan, domain: PlanningDomain, known: Collection[Segment] = ()
-) -> Callable[[PlanStep, SceneGraph, Configuration], tuple[str, ...]]:
-    """Return a function that says what is wrong with the motion of a step from a scene and configuration.
+class StepCheck:
+    """Check of the motions of single steps.
 
     Args:
-        plan: a plan with the arms and the start, from which follows what may touch.
-        domain: the domain.
-        known: segments of a valid plan with the same objects: what their motion asks of motors and
-            fingers is known.
+        plan: plan with the arms and the start, from which the allowed contacts follow.
+        domain: domain.
+        valid_segments: segments of a valid plan with the same objects, whose joint torques and
+            payloads are not checked again.
     """
-    return _Check(plan, domain, known=frozenset(known)).step_faults
+
+    def __init__(
+        self, plan: Plan, domain: PlanningDomain, valid_segments: Collection[Segment] = ()
+    ) -> None:
+        self._check = _PlanCheck(plan, domain, valid_segments=frozenset(valid_segments))
+
+    def faults(self, step: PlanStep, scene: SceneGraph, q: Configuration) -> tuple[str, ...]:
+        """Return the faults of a step that starts in a scene and configuration (n_joints,)."""
+        return self._check.step_faults(step, scene, q)
 
 
 def _assumptions(plan: Plan, scene: SceneGraph | None) -> Iterator[str]:
@@ -174,39 +179,48 @@ def _assumptions(plan: Plan, scene: SceneGraph | None) -> Iterator[str]:
         )
     for misfit in plan._misfits:
         yield (
-            f"motions are timed anew, since the timing of the file does not fit the plan: {misfit}"
+            "motions are timed again, because the timing in the file does not fit the plan:"
+            f" {misfit}"
         )
     try:
-        yield from _allowed_overlaps(plan)
+        yield from _describe_overlaps(plan)
     except TmkitError:  # a missing frame or joint, which is a problem already
         return
 
 
 @dataclass
-class _Check:
+class _PlanCheck:
+    """A validation in progress.
+
+    Attributes:
+        plan: plan.
+        domain: domain of the plan.
+        on_progress: called before the check of each action, and at the end.
+        problems: descriptions of all problems so far.
+        segments: number of checked segments.
+        configurations: number of configurations checked for collisions.
+        valid_segments: segments whose joint torques and payloads are not checked.
+    """
+
     plan: Plan
     domain: PlanningDomain
     on_progress: Callable[[ValidationProgress], None] | None = None
     problems: list[str] = field(default_factory=list)
     segments: int = 0
     configurations: int = 0
-    known: frozenset[Segment] = frozenset()
+    valid_segments: frozenset[Segment] = frozenset()
 
     def __post_init__(self) -> None:
-        first, *others = self.plan.robots
+        first, *other_arms = self.plan.robots
         self.rules = CollisionRules.from_start(
-            first, self.plan.scene, q=self.plan.q, other_arms=tuple(others)
+            first, self.plan.scene, q=self.plan.q, other_arms=tuple(other_arms)
         )
-        self.began = time.monotonic()
+        self.start_time = time.monotonic()
 
     def run(self) -> None:
-        if (
-            self.domain.digest != self.plan.domain_digest
-            or self.domain.pddl != self.plan.domain_pddl
-        ):
-            self.problems.append(
-                f"domain '{self.plan.domain}' is not the one that the plan was made with"
-            )
+        is_same_text = self.domain.pddl == self.plan.domain_pddl
+        if self.domain.digest != self.plan.domain_digest or not is_same_text:
+            self.problems.append(f"domain '{self.plan.domain}' differs from the plan's domain")
         problem = derive_problem(
             self.plan.scene,
             self.domain,
@@ -217,15 +231,10 @@ class _Check:
         )
         self._check_task(problem)
         scene, q = self.plan.scene, np.array(self.plan.q)
-        moved = {joint for arm in self.plan.robots for joint in (*arm.joints, *arm.gripper_joints)}
-        for joint, value, (lower, upper) in zip(
-            scene.joint_names, q, scene.joint_limits, strict=True
-        ):
-            if joint in moved and not lower - _JOIN_TOLERANCE <= value <= upper + _JOIN_TOLERANCE:
-                self.problems.append(f"at the start: joint '{joint}' is outside its limits")
+        self._check_start_limits(scene, q)
         self._check_rest(scene, q, "at the start")
         for number, step in enumerate(self.plan.steps, start=1):
-            self._tell(number - 1, str(step.action))
+            self._report_progress(number - 1, str(step.action))
             where = f"step {number} {step.action}"
             try:
                 scene, q = self._check_step(step, scene, q, where)
@@ -242,7 +251,7 @@ class _Check:
             self.configurations += checks
         if not self.problems:
             self.problems += timing_faults(self.plan, self.rules)
-        self._tell(len(self.plan.steps), "")
+        self._report_progress(len(self.plan.steps), "")
 
     def step_faults(self, step: PlanStep, scene: SceneGraph, q: Configuration) -> tuple[str, ...]:
         """Return the faults of a step alone, from a scene and configuration (n_joints,)."""
@@ -253,12 +262,21 @@ class _Check:
             return (str(error),)
         return tuple(self.problems)
 
-    def _tell(self, step: int, action: str) -> None:
+    def _report_progress(self, step: int, action: str) -> None:
         if self.on_progress is not None:
-            seconds = time.monotonic() - self.began
+            seconds = time.monotonic() - self.start_time
             self.on_progress(
                 ValidationProgress("check", step, len(self.plan.steps), seconds, action)
             )
+
+    def _check_start_limits(self, scene: SceneGraph, q: Configuration) -> None:
+        """Check the limits of the joints of all arms and hands."""
+        arms = self.plan.robots
+        joints = {joint for arm in arms for joint in (*arm.joints, *arm.gripper_joints)}
+        rows = zip(scene.joint_names, q, scene.joint_limits, strict=True)
+        for joint, value, (lower, upper) in rows:
+            if joint in joints and not lower - _JOIN_TOLERANCE <= value <= upper + _JOIN_TOLERANCE:
+                self.problems.append(f"at the start: joint '{joint}' is outside its limits")
 
     def _check_task(self, problem: Problem) -> None:
         if self.domain.probabilistic_predicates:
@@ -283,7 +301,7 @@ class _Check:
                 self.problems.append(f"after {step.action} the derived state differs: {difference}")
 
     def _check_probabilistic_task(self, problem: Problem) -> None:
-        """Follow the plan by the domain, taking probabilistic facts from the scenes."""
+        """Check the actions by the domain, with the probabilistic facts of the scenes."""
         types = {name: kinds[0] for name, kinds in problem.objects.items()}
         state = problem.init
         for number, step in enumerate(self.plan.steps, start=1):
@@ -304,37 +322,36 @@ class _Check:
     ) -> tuple[SceneGraph, Configuration]:
         supports = handling_supports(step.segments, scene, [arm.tip for arm in self.plan.robots])
         before: Segment | None = None
-        following: tuple[Segment | None, ...] = (*step.segments[1:], None) if step.segments else ()
-        for segment, after, support in zip(step.segments, following, supports, strict=True):
-            what = f"{where}, {segment.kind.value}"
+        next_segments: list[Segment | None] = [*step.segments[1:], None] if step.segments else []
+        for segment, after, support in zip(step.segments, next_segments, supports, strict=True):
+            place = f"{where}, {segment.kind.value}"
             rules = self.rules.for_arm(segment.arm)
             _require_own_joints(segment, rules.manipulator)
             for fault in segment_faults(segment, scene, q, rules=rules, before=before, after=after):
-                self.problems.append(f"{what}: {fault}")
-            self._check_segment(segment, scene, q, rules=rules, support=support, where=what)
+                self.problems.append(f"{place}: {fault}")
+            self._check_segment(segment, scene, q, rules=rules, support=support, where=place)
             scene, q = segment.end(scene, q)
             before = segment
-        for look in step.observations:
-            if (
-                unseen := CameraModel.of(scene, look.camera).fault(scene, look.frame, q=q)
-            ) is not None:
-                self.problems.append(f"{where}: {unseen}")
-        poured = {
-            frame
-            for part in step.segments
-            if part.into is not None
-            for frame in (part.held, part.into)
-        }
-        for change in step.changes:
-            if poured and isinstance(change, ClassEffect) and change.frame not in poured:
-                self.problems.append(
-                    f"{where}: it pours nothing into '{change.frame}', whose classes change"
-                )
+        for observation in step.observations:
+            camera = CameraModel.of(scene, observation.camera)
+            if (visibility_fault := camera.fault(scene, observation.frame, q=q)) is not None:
+                self.problems.append(f"{where}: {visibility_fault}")
+        self._check_poured_frames(step, where)
         scene = apply_effects(apply_observations(scene, step.observations, q=q), step.changes)
         self._check_rest(scene, q, f"after {where}")
         if step.scene != scene or np.max(np.abs(step.q - q), initial=0.0) > _JOIN_TOLERANCE:
-            self.problems.append(f"{where}: its scene is not the one that its motion leads to")
+            self.problems.append(f"{where}: its scene differs from the result of its motion")
         return scene, q
+
+    def _check_poured_frames(self, step: PlanStep, where: str) -> None:
+        """Check that a pour changes only the classes of the two containers."""
+        pours = [segment for segment in step.segments if segment.into is not None]
+        containers = {frame for segment in pours for frame in (segment.held, segment.into)}
+        for change in step.changes:
+            if pours and isinstance(change, ClassEffect) and change.frame not in containers:
+                self.problems.append(
+                    f"{where}: it pours nothing into '{change.frame}', whose classes change"
+                )
 
     def _check_segment(
         self,
@@ -353,15 +370,15 @@ class _Check:
             self.problems += [f"{where}: {fault}" for fault in faults]
             scene = scene_during_push(scene, path[0], rules.manipulator, object=segment.held)
         allowed_contacts = segment_allowed_contacts(segment, scene, rules=rules, support=support)
-        for exemption in sorted(set(segment.allowed_contacts) ^ set(allowed_contacts)):
-            said = (
-                "it lets touch what the rules do not"
-                if exemption in segment.allowed_contacts
-                else "it leaves unsaid"
-            )
-            self.problems.append(f"{where}: {said}: {exemption}")
+        for contact in sorted(set(segment.allowed_contacts) ^ set(allowed_contacts)):
+            is_excess = contact in segment.allowed_contacts
+            difference = "it allows a contact that the rules do not allow"
+            if not is_excess:
+                difference = "it lacks an allowed contact"
+            self.problems.append(f"{where}: {difference}: {contact}")
         length = _length(path)
-        if not length <= _LONGEST_PATH:  # a file may hold any number, and the time grows with it
+        # A file may contain any number, and the computation time grows with the length.
+        if not length <= _LONGEST_PATH:
             self.problems.append(
                 f"{where}: its path of {length:.3g} rad or m is too long to be checked"
             )
@@ -379,13 +396,13 @@ class _Check:
         elif not result.is_ok:
             self.problems.append(f"{where}: joint '{result.joint}' is outside its limits")
         self._check_constraints(segment, scene, path, rules, where)
-        if segment not in self.known:
+        if segment not in self.valid_segments:
             self._check_forces(segment, scene, path, rules, where)
         if segment.kind is SegmentKind.GRASP and is_at_handle(segment, scene):
             for fault in grasp_contact_faults(
                 scene, path[-1], rules.manipulator, object=str(segment.held)
             ):
-                self.problems.append(f"{where}: {fault} when the hand has closed")
+                self.problems.append(f"{where}: {fault} after the grasp")
         if segment.reparenting is not None:
             self._check_reparenting(
                 segment, segment.reparenting, scene, path[-1], rules.manipulator, where
@@ -399,15 +416,11 @@ class _Check:
         rules: CollisionRules,
         where: str,
     ) -> None:
-        if (weak := torque_fault(scene, path, rules.manipulator)) is not None:
-            self.problems.append(f"{where}: {weak}")
-        if (
-            segment.kind in LOADED
-            and segment.held is not None
-            and segment.held == rules.held_object(scene)
-        ):
-            too_heavy = payload_fault(scene, path, rules.manipulator, object=segment.held)
-            self.problems += [] if too_heavy is None else [f"{where}: {too_heavy}"]
+        faults = [torque_fault(scene, path, rules.manipulator)]
+        object = segment.held
+        if segment.kind in LOADED and object is not None and object == rules.held_object(scene):
+            faults.append(payload_fault(scene, path, rules.manipulator, object=object))
+        self.problems += [f"{where}: {fault}" for fault in faults if fault is not None]
 
     def _check_constraints(
         self,
@@ -424,7 +437,7 @@ class _Check:
         for constraint in () if pours else carrying_constraints(scene, rules.held_object(scene)):
             if constraint not in segment.constraints:
                 self.problems.append(
-                    f"{where}: it leaves out the path constraint that it needs: {constraint}"
+                    f"{where}: it lacks the required path constraint: {constraint}"
                 )
         fault = path_fault(scene, path, segment.constraints, resolution=CHECK_RESOLUTION)
         if fault is not None:
@@ -433,12 +446,12 @@ class _Check:
     def _full_path(
         self, segment: Segment, scene: SceneGraph, q: Configuration, where: str
     ) -> Configuration:
-        """Return the path as full configurations, the fingers moving while the arm stands still."""
+        """Return the path as (k, n_joints) configurations, in which arm and fingers move in turn."""
         arm = np.array(
             [scene.joint_names.index(joint) for joint in segment.joint_names], dtype=np.intp
         )
         if np.max(np.abs(segment.path[0] - q[arm])) > _JOIN_TOLERANCE:
-            self.problems.append(f"{where}: it does not begin where the arm is")
+            self.problems.append(f"{where}: it does not start at the configuration of the arm")
         moves_fingers = segment.kind in (SegmentKind.GRASP, SegmentKind.RELEASE)
         if moves_fingers and len(segment.path) > 1:
             self.problems.append(f"{where}: the arm moves while the hand does")
@@ -447,11 +460,8 @@ class _Check:
         rows = [start]
         if not moves_fingers:
             rows.append(np.array(scene.configuration(dict(segment.gripper), base=start)))
-            holds = segment.kind in LOADED or segment.kind in (
-                SegmentKind.OPERATE,
-                SegmentKind.PUSH,
-            )
-            if np.max(np.abs(rows[1] - start), initial=0.0) > _JOIN_TOLERANCE and holds:
+            has_object = segment.kind in (*LOADED, SegmentKind.OPERATE, SegmentKind.PUSH)
+            if has_object and np.max(np.abs(rows[1] - start), initial=0.0) > _JOIN_TOLERANCE:
                 self.problems.append(
                     f"{where}: the fingers move while the hand holds '{segment.held}'"
                 )
@@ -480,23 +490,21 @@ class _Check:
         )
         limit = _GRASP_TOLERANCE if segment.kind is SegmentKind.GRASP else _RELEASE_TOLERANCE
         if metres > limit or radians > limit:
-            moved = f"{metres * 1000:.2f} mm and {math.degrees(radians):.3f} degrees"
+            motion = f"{metres * 1000:.2f} mm and {math.degrees(radians):.3f} degrees"
             self.problems.append(
-                f"{where}: '{change.frame}' jumps by {moved} when it changes hands"
+                f"{where}: '{change.frame}' moves by {motion} when its parent changes"
             )
         if segment.kind is SegmentKind.GRASP:
             for fault in grasp_contact_faults(scene, q, arm, object=change.frame):
-                self.problems.append(f"{where}: {fault} when the hand has closed")
-        elif (
-            gap := pair_distance(after, q, frame_a=change.frame, frame_b=change.parent)
-        ) > _SUPPORT_TOLERANCE:
-            apart = f"{gap * 1000:.1f} mm off '{change.parent}'"
+                self.problems.append(f"{where}: {fault} after the grasp")
+            return
+        gap = pair_distance(after, q, frame_a=change.frame, frame_b=change.parent)
+        if gap > _SUPPORT_TOLERANCE:
+            place = f"{gap * 1000:.1f} mm off '{change.parent}'"
             if math.isinf(gap):
-                apart = (
-                    f"on '{change.parent}':"
-                    f" {reason_without_distance(after, change.frame, change.parent)}"
-                )
-            self.problems.append(f"{where}: '{change.frame}' is let go {apart}")
+                reason = reason_without_distance(after, change.frame, change.parent)
+                place = f"on '{change.parent}': {reason}"
+            self.problems.append(f"{where}: '{change.frame}' is released {place}")
 
     def _check_rest(self, scene: SceneGraph, q: Configuration, where: str) -> None:
         """Check the whole scene for collisions without margin, and the grasps of held objects."""
@@ -506,26 +514,29 @@ class _Check:
         for contact in world.contacts(q):
             self.problems.append(f"{where}: '{contact.frame_a}' and '{contact.frame_b}' collide")
         for arm in self.plan.robots:
-            held = held_object(scene, arm)
-            for fault in (
-                grasp_contact_faults(scene, q, arm, object=held) if held is not None else ()
-            ):
-                self.problems.append(f"{where}: {fault}, which it holds")
+            object = held_object(scene, arm)
+            if object is not None:
+                for fault in grasp_contact_faults(scene, q, arm, object=object):
+                    self.problems.append(f"{where}: {fault}, which it holds")
 
 
 def _length(path: Configuration) -> float:
-    """Return the length of a path in the largest joint motion of each part [rad or m]."""
+    """Return the sum of the largest joint motions between consecutive rows of a path [rad or m]."""
     return float(np.sum(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0)))
 
 
 def _require_own_joints(segment: Segment, arm: Manipulator) -> None:
-    """Refuse a segment that moves anything but its arm and hand."""
-    # which joint it moves besides, the rules say
+    """Raise an error if a segment moves other joints than those of its arm and hand.
+
+    An operation moves one more joint, which :mod:`segment_rules` checks.
+
+    Raises:
+        ConfigurationError: if a joint does not belong to the arm, or the path has another width.
+    """
+    names = segment.joint_names
     count = len(arm.joints) + (segment.kind is SegmentKind.OPERATE)
-    is_own = (
-        segment.joint_names[: len(arm.joints)] == arm.joints and len(segment.joint_names) == count
-    )
-    if not is_own or segment.path.shape[1:] != (len(segment.joint_names),):
+    is_own = names[: len(arm.joints)] == arm.joints and len(names) == count
+    if not is_own or segment.path.shape[1:] != (len(names),):
         raise ConfigurationError(f"{segment.kind.value}: it moves other joints than the arm's")
     for joint in segment.gripper:
         if joint not in arm.gripper_joints:
@@ -534,8 +545,8 @@ def _require_own_joints(segment: Segment, arm: Manipulator) -> None:
             )
 
 
-# --- what the validity rests on
-# ---------------------------------------------------------------------------------------
+# Assumptions
+# ------------------------------------------------------------------------------------------------
 
 
 def _scene_differences(plan: Plan, scene: SceneGraph | None, robot: Robots | None) -> Iterator[str]:
@@ -544,66 +555,70 @@ def _scene_differences(plan: Plan, scene: SceneGraph | None, robot: Robots | Non
         yield from _frame_differences(plan.scene, with_shapes_of(scene, plan.scene))
     if robot is None:
         return
-    arms = {
+    caller_arms = {
         arm.name: arm for arm in find_manipulators(robot, plan.scene if scene is None else scene)
     }
-    for own in plan.robots:
-        other = arms.pop(own.name, None)
-        if other is None:
-            yield f"the plan's arm '{own.name}' is none of yours"
+    for arm in plan.robots:
+        caller_arm = caller_arms.pop(arm.name, None)
+        if caller_arm is None:
+            yield f"the plan's arm '{arm.name}' is not among yours"
             continue
-        mine, theirs = own.to_dict(), other.to_dict()
-        if keys := [key for key in sorted({*mine, *theirs}) if mine.get(key) != theirs.get(key)]:
-            yield f"the plan's arm '{own.name}' differs from yours: {', '.join(keys)}"
+        values, caller_values = arm.to_dict(), caller_arm.to_dict()
+        all_keys = sorted({*values, *caller_values})
+        if keys := [key for key in all_keys if values.get(key) != caller_values.get(key)]:
+            yield f"the plan's arm '{arm.name}' differs from yours: {', '.join(keys)}"
 
 
-def _frame_differences(plan: SceneGraph, own: SceneGraph) -> Iterator[str]:
-    for name in own.frame_names:
+def _frame_differences(plan: SceneGraph, caller: SceneGraph) -> Iterator[str]:
+    """Yield the differences between the scene of a plan and the scene of the caller."""
+    for name in caller.frame_names:
         if name not in plan:
             yield f"the plan's scene lacks your frame '{name}'"
     for name in plan.frame_names:
-        if name not in own:
+        if name not in caller:
             yield f"the plan's scene has a frame '{name}' that yours lacks"
-        elif parts := _parts(name, plan, own):
+        elif parts := _different_parts(name, plan, caller):
             yield f"the plan's frame '{name}' differs from yours: {parts}"
-    for name, arguments in sorted(set(task_facts(plan)) ^ set(task_facts(own))):
-        yield f"the task fact {Fact(name, arguments)} holds in one of the plan's scene and yours"
-    theirs, yours = (
-        {frozenset(pair[:2]): pair for pair in scene.allowed_pairs} for scene in (plan, own)
-    )
-    for key, (first, second, reason) in theirs.items():
-        if key not in yours:
+    for name, arguments in sorted(set(task_facts(plan)) ^ set(task_facts(caller))):
+        yield (
+            f"the task fact {Fact(name, arguments)} holds in only one of the plan's scene and yours"
+        )
+    plan_pairs = {frozenset(pair[:2]): pair for pair in plan.allowed_pairs}
+    caller_pairs = {frozenset(pair[:2]): pair for pair in caller.allowed_pairs}
+    for key, (first, second, reason) in plan_pairs.items():
+        if key not in caller_pairs:
             yield (
-                f"the plan's scene lets '{first}' and '{second}' overlap (reason '{reason}'), yours"
-                " does not"
+                f"the plan's scene allows '{first}' and '{second}' to overlap (reason '{reason}'),"
+                " yours does not"
             )
-    for key, (first, second, reason) in yours.items():
-        if key not in theirs:
+    for key, (first, second, reason) in caller_pairs.items():
+        if key not in plan_pairs:
             yield (
-                f"your scene lets '{first}' and '{second}' overlap (reason '{reason}'), the plan's"
-                " does not"
+                f"your scene allows '{first}' and '{second}' to overlap (reason '{reason}'), the"
+                " plan's does not"
             )
 
 
-def _parts(name: str, plan: SceneGraph, own: SceneGraph) -> str:
-    """Return which parts of a frame differ."""
-    one, other = plan.specification(name), own.specification(name)
-    metres, radians = one.pose.distance(other.pose)
+def _different_parts(name: str, plan: SceneGraph, caller: SceneGraph) -> str:
+    """Return the names of the parts in which a frame differs."""
+    in_plan, in_caller = plan.specification(name), caller.specification(name)
+    metres, radians = in_plan.pose.distance(in_caller.pose)
+    pose = f"pose (by {metres * 1000:.4g} mm, {math.degrees(radians):.4g} degrees)"
     parts = {
-        f"parent ('{one.parent}', not '{other.parent}')": one.parent != other.parent,
-        f"pose (by {metres * 1000:.4g} mm, {math.degrees(radians):.4g} degrees)": (
-            one.pose != other.pose
+        f"parent ('{in_plan.parent}', not '{in_caller.parent}')": (
+            in_plan.parent != in_caller.parent
         ),
-        "joint or its limits": one.joint != other.joint,
-        "shapes": one.shapes != other.shapes,
-        "classes": tuple(one.classes) != tuple(other.classes),
-        "mass": one.inertia != other.inertia,
+        pose: in_plan.pose != in_caller.pose,
+        "joint or its limits": in_plan.joint != in_caller.joint,
+        "shapes": in_plan.shapes != in_caller.shapes,
+        "classes": tuple(in_plan.classes) != tuple(in_caller.classes),
+        "mass": in_plan.inertia != in_caller.inertia,
     }
     return ", ".join(part for part, differs in parts.items() if differs)
 
 
-def _allowed_overlaps(plan: Plan) -> Iterator[str]:
-    """Yield the allowed pairs that overlap at the start or along the paths.
+def _describe_overlaps(plan: Plan) -> Iterator[str]:
+    """Yield descriptions of the allowed pairs that overlap at the start or along the paths.
 
     Pairs of adjacent links are omitted. The paths are sampled every :data:`_OVERLAP_STEP`.
     """
@@ -620,26 +635,29 @@ def _allowed_overlaps(plan: Plan) -> Iterator[str]:
         edit = scene.edit()
         for first, second in pairs:
             edit.forbid_collision(first, second)
-        strict = edit.finish()
-        world = CollisionWorld(strict, movable=movable_frames(strict), margin=-TOUCH_TOLERANCE)
+        checked_scene = edit.finish()
+        movable = movable_frames(checked_scene)
+        world = CollisionWorld(checked_scene, movable=movable, margin=-TOUCH_TOLERANCE)
         for contacts in world.contacts_batch(rows):
             for contact in contacts:
                 pair = (contact.frame_a, contact.frame_b)
                 pair = pair if pair in pairs else pair[::-1]
                 if pair in pairs and contact.distance < deepest.get(pair, (0.0, ""))[0]:
                     deepest[pair] = (contact.distance, where)
-    own = [pair for pair in deepest if _are_of_one_arm(plan, *pair)]
-    for first, second in (pair for pair in deepest if pair not in own):
-        depth, where = deepest[first, second]
+    link_pairs = [pair for pair in deepest if _are_of_one_arm(plan, *pair)]
+    for first, second in (pair for pair in deepest if pair not in link_pairs):
+        distance, where = deepest[first, second]
         reason = pairs[first, second]
         yield (
-            f"'{first}' and '{second}' overlap by {-depth * 1000:.3g} mm {where}: allowed (reason"
-            f" '{reason}')"
+            f"'{first}' and '{second}' overlap by {-distance * 1000:.3g} mm {where}: allowed"
+            f" (reason '{reason}')"
         )
-    if own:
-        shown = ", ".join(f"'{first}' and '{second}'" for first, second in own[:_SHOWN_PAIRS])
-        more = ", ..." if own[_SHOWN_PAIRS:] else ""
-        yield f"{len(own)} pairs of an arm's own links overlap, which is allowed: {shown}{more}"
+    if link_pairs:
+        examples = [f"'{first}' and '{second}'" for first, second in link_pairs[:_SHOWN_PAIRS]]
+        if len(link_pairs) > _SHOWN_PAIRS:
+            examples.append("...")
+        names = ", ".join(examples)
+        yield f"{len(link_pairs)} pairs of an arm's own links overlap, which is allowed: {names}"
 
 
 def _motions(plan: Plan) -> Iterator[tuple[str, SceneGraph, Configuration]]:
@@ -649,7 +667,7 @@ def _motions(plan: Plan) -> Iterator[tuple[str, SceneGraph, Configuration]]:
     for number, step in enumerate(plan.steps, start=1):
         for segment in step.segments:
             columns = [scene.joint_names.index(joint) for joint in segment.joint_names]
-            is_short = _length(segment.path) <= _LONGEST_PATH  # the check refuses longer ones
+            is_short = _length(segment.path) <= _LONGEST_PATH  # longer paths are a problem already
             path = interpolate_path(segment.path, _OVERLAP_STEP) if is_short else segment.path[:1]
             rows = np.repeat(np.array(q)[None], len(path), axis=0)
             rows[:, columns] = path

@@ -2,10 +2,10 @@
 
 The task planner uses only the effects of actions; probabilities follow from the scenes, once
 motions exist. An expected observation does not change the mean of a pose, so its removal leaves
-motions unchanged. Each step without a motion is removed on trial, and the scenes are recomputed. The
-step is superfluous if the preconditions and effects of all other actions, and the goal, still hold.
-This is the action elimination of Nakhost and Mueller ("Action elimination and plan neighborhood
-graph search", 2010) on scenes instead of facts.
+motions unchanged. Each step without a motion is removed on trial. Then the scenes are recomputed.
+The step is superfluous if the preconditions and effects of all other actions, and the goal, still
+hold. This is the action elimination of Nakhost and Mueller ("Action elimination and plan
+neighborhood graph search", 2010) on scenes instead of facts.
 
 Invariants: motions do not change; the result passes the same validation as the argument. An
 observation with arm motion stays, because the next motion starts at its end. Quadratic in the

@@ -54,7 +54,7 @@ def schedule_faults(plan: Plan, domain: Domain) -> tuple[list[str], int]:
         scene = schedule.apply_change(scene, *change[1:])
     end_q = schedule.q(np.array([math.inf]))[0]
     if scene != plan.final_scene or np.max(np.abs(end_q - plan.final_q)) > _END_TOLERANCE:
-        faults.append("it does not lead to the end of the plan")
+        faults.append("its end differs from the end of the plan")
     if not faults:
         results = (worlds.fault(schedule, moment) for moment in schedule.moments())
         collisions = (fault for fault in results if fault is not None)
@@ -80,7 +80,7 @@ class ScheduleWorlds:
         self.checks = 0
 
     def hits(self, moment: Moment, q: Configuration, clearance: float) -> bool:
-        """Return whether (m, n_joints) configurations collide, or violate the clearance of arms."""
+        """Return whether (m, n_joints) configurations collide or violate the clearance of arms."""
         return any(self._world(moment, clearance, q[0]).contacts_batch(q))
 
     def fault(self, schedule: Schedule, moment: Moment) -> str | None:
@@ -106,6 +106,7 @@ class ScheduleWorlds:
         return None
 
     def _world(self, moment: Moment, clearance: float, q: Configuration) -> CollisionWorld:
+        """Return the collision world of a moment, in which a pushed object moves with the hand."""
         scene, phases = moment.scene, moment.phases
         key = (scene.fingerprint, clearance, *((p.step, p.index) for p in phases))
         if key in self._worlds:
@@ -117,11 +118,10 @@ class ScheduleWorlds:
                 )
         margins: dict[tuple[str, str], float] = {}
         if clearance > 0.0:
-            margins = {
-                pair: clearance for a, b in self._apart(moment) for pair in _pairs(scene, a, b)
-            }
-        for exemption in self._allowed_contacts(moment, scene):
-            margins[exemption.frame_a, exemption.frame_b] = -exemption.penetration
+            for first, second in self._independent_arms(moment):
+                margins |= dict.fromkeys(_frame_pairs(scene, first, second), clearance)
+        for contact in self._find_allowed_contacts(moment, scene):
+            margins[contact.frame_a, contact.frame_b] = -contact.penetration
         movable = movable_frames(scene)
         if self._source is None:
             self._source = CollisionWorld(
@@ -133,13 +133,14 @@ class ScheduleWorlds:
         self._worlds[key] = world
         return world
 
-    def _apart(self, moment: Moment) -> Iterator[tuple[Manipulator, Manipulator]]:
-        """Yield the pairs of arms that keep a clearance, which do not act in the same step."""
+    def _independent_arms(self, moment: Moment) -> Iterator[tuple[Manipulator, Manipulator]]:
+        """Yield the pairs of arms that keep a clearance, which act in different steps."""
         for first, second in itertools.combinations(self.plan.robots, 2):
             if not any({first.name, second.name} <= track.arms for track in moment.tracks):
                 yield first, second
 
-    def _allowed_contacts(self, moment: Moment, scene: SceneGraph) -> set[AllowedContact]:
+    def _find_allowed_contacts(self, moment: Moment, scene: SceneGraph) -> set[AllowedContact]:
+        """Return the contacts that the rules allow in any phase of a moment."""
         tips = [arm.tip for arm in self.plan.robots]
         contacts = set(
             self.rules.allowed_contacts(scene, contact_object=self.rules.held_object(scene))
@@ -154,8 +155,10 @@ class ScheduleWorlds:
         return contacts
 
 
-def _pairs(scene: SceneGraph, first: Manipulator, second: Manipulator) -> Iterator[tuple[str, str]]:
-    frames_a, frames_b = (
-        {f for f in moved_frames(scene, arm) if scene.shapes(f)} for arm in (first, second)
-    )
+def _frame_pairs(
+    scene: SceneGraph, first: Manipulator, second: Manipulator
+) -> Iterator[tuple[str, str]]:
+    """Yield the sorted pairs of a frame of one arm and a frame of another, both with shapes."""
+    frames_a = {frame for frame in moved_frames(scene, first) if scene.shapes(frame)}
+    frames_b = {frame for frame in moved_frames(scene, second) if scene.shapes(frame)}
     yield from ((min(a, b), max(a, b)) for a in sorted(frames_a) for b in sorted(frames_b))

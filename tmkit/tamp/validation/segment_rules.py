@@ -14,7 +14,7 @@ allowed only in these segments. During the operation, the tool stays at its pose
 handle, within 0.1 mm and 1 mrad, at the fine steps of the validation.
 
 Invariants: faults depend only on the segment, its neighbours in the step, the scene version and the
-    arms.
+arms.
 """
 
 from __future__ import annotations
@@ -103,21 +103,18 @@ def segment_faults(
         return
     kind, in_hand = segment.kind, rules.held_object(scene)
     if kind is SegmentKind.OPERATE:
-        yield "it names no handle that it moves"
+        yield "it has no handle"
     is_handover_release = _is_handover_release(segment, before)
     if kind is SegmentKind.TRANSIT and segment.held is not None:
-        yield f"it handles '{segment.held}', which a transit does not"
+        yield f"it handles '{segment.held}', but a transit handles no object"
     if kind is not SegmentKind.TRANSIT and segment.held is None:
-        yield "it names no object that it handles"
+        yield "it has no object"
     if (kind is SegmentKind.POUR) != (segment.into is not None):
-        yield (
-            "it names no container"
-            if segment.into is None
-            else f"it is no pour into '{segment.into}'"
-        )
+        is_pour = kind is SegmentKind.POUR
+        yield "it has no container" if is_pour else f"it is no pour into '{segment.into}'"
     if kind in LOADED and in_hand != segment.held and not is_handover_release:
         content = "nothing" if in_hand is None else f"'{in_hand}'"
-        yield f"it is to carry '{segment.held}', but in the hand is {content}"
+        yield f"it carries '{segment.held}', but the hand holds {content}"
     if (kind not in LOADED or is_handover_release) and in_hand is not None:
         yield f"the hand is not empty, it holds '{in_hand}'"
     if not is_handover_release:
@@ -167,7 +164,7 @@ def _handle_faults(
         yield f"'{handle}' is neither a movable object nor a handle"
         return
     if kind not in (*_NEXT_AT_HANDLE, *_PREVIOUS_AT_HANDLE):
-        yield f"a handle is not what a {kind.value} handles"
+        yield f"a {kind.value} cannot handle the handle '{handle}'"
     in_hand = rules.held_object(scene)
     if in_hand is not None:
         yield f"the hand is not empty, it holds '{in_hand}'"
@@ -187,13 +184,13 @@ def _operation_faults(
     if segment.joint_names != (*rules.manipulator.joints, joint):
         yield f"it moves other joints than the arm's and '{joint}', which is the handle's"
         return
-    moved = {*scene.subtree(scene.joint_frame(joint))}
-    for parked in rules.start_overlaps:
-        if {parked.frame_a, parked.frame_b} & moved:
-            yield f"it moves what overlaps at the start: {parked}"
-    entries = [scene.joint_names.index(name) for name in segment.joint_names]
+    operated_frames = {*scene.subtree(scene.joint_frame(joint))}
+    for overlap in rules.start_overlaps:
+        if {overlap.frame_a, overlap.frame_b} & operated_frames:
+            yield f"it moves a frame that overlaps at the start: {overlap}"
+    columns = [scene.joint_names.index(name) for name in segment.joint_names]
     path = np.repeat(np.array(q)[None], len(segment.path), axis=0)
-    path[:, entries] = segment.path
+    path[:, columns] = segment.path
     longest = float(np.max(np.abs(np.diff(path, axis=0)), initial=0.0))
     # No joint moves by more than the resolution in a step.
     steps = max(2, math.ceil(longest / min(CHECK_RESOLUTION, CHECK_TRAVEL)))
@@ -202,7 +199,7 @@ def _operation_faults(
     )
     if distance > CLOSURE_DISTANCE or angle > CLOSURE_ANGLE:
         error = f"{distance * 1000:.2f} mm and {math.degrees(angle):.3f} degrees"
-        yield f"the tool strays by {error} from where it took the handle"
+        yield f"the tool moves by {error} relative to the handle"
 
 
 def is_at_handle(segment: Segment, scene: SceneGraph) -> bool:
@@ -211,7 +208,7 @@ def is_at_handle(segment: Segment, scene: SceneGraph) -> bool:
 
 
 def _is_handover_release(segment: Segment, before: Segment | None) -> bool:
-    """Return whether a segment releases an object that another hand has just grasped."""
+    """Return whether a segment releases an object after another hand has grasped it."""
     return (
         segment.kind is SegmentKind.RELEASE
         and segment.reparenting is None
@@ -289,12 +286,16 @@ def _change_faults(
         giver = next(
             (arm for arm in rules.other_arms if scene.parent(change.frame) == arm.tip), None
         )
-        if giver is not None and not (
-            after is not None and after.arm == giver.name and _is_handover_release(after, segment)
-        ):
+        is_released = (
+            giver is not None
+            and after is not None
+            and after.arm == giver.name
+            and _is_handover_release(after, segment)
+        )
+        if giver is not None and not is_released:
             yield (
-                f"it takes '{change.frame}' from the arm '{giver.name}', which does not let go of"
-                " it then"
+                f"it takes '{change.frame}' from the arm '{giver.name}', which does not release it"
+                " next"
             )
 
 
@@ -320,5 +321,7 @@ def line_faults(
         deviation = norm(offset - projection * direction)
         # The negation rejects NaN.
         if not (deviation <= _LINE_TOLERANCE and first.distance(pose)[1] <= _TURN_TOLERANCE):
-            return [f"the tool strays from the straight line by {deviation * 1000:.1f} mm or turns"]
+            return [
+                f"the tool deviates from the straight line by {deviation * 1000:.1f} mm or rotates"
+            ]
     return []

@@ -54,6 +54,7 @@ def timing_faults(plan: Plan, rules: CollisionRules) -> Iterator[str]:
 
 
 def _motion_faults(run: list[Piece], motion: PlannedMotion, rules: CollisionRules) -> Iterator[str]:
+    """Yield the faults of a timed motion: limits, path, times of its segments, and collisions."""
     blended, check, first = motion.blended, RunCheck(run), run[0]
     count = int(min(max(np.ceil(blended.duration * 1000.0), 2.0), _MAX_MOTION_SAMPLES)) + 1
     times = np.linspace(0.0, blended.duration, count)
@@ -68,18 +69,18 @@ def _motion_faults(run: list[Piece], motion: PlannedMotion, rules: CollisionRule
         ("jerk", jerks, first.accelerations / JERK_TIME),
         ("effort", efforts, torques.limits),
     ):
-        shares = np.max(np.abs(rows), axis=0) / limits
-        if not np.max(shares) <= _LIMIT_FACTOR:
-            joint = first.joint_names[int(np.argmax(shares))]
-            yield f"joint '{joint}' takes {np.max(shares):.4g} of its limit of {name}"
+        fractions = np.max(np.abs(rows), axis=0) / limits
+        if not np.max(fractions) <= _LIMIT_FACTOR:
+            joint = first.joint_names[int(np.argmax(fractions))]
+            yield f"joint '{joint}' reaches {np.max(fractions):.4g} times its {name} limit"
     line = np.stack(
         [np.interp(distances, blended.distances, column) for column in blended.polyline.T], axis=1
     )
     if not np.max(np.sqrt(np.sum(np.square(q - line), axis=1))) <= _LIMIT_FACTOR * DEVIATION:
-        yield "it leaves its path"
+        yield "it deviates from its path"
     ends = np.interp(motion.ends, times, distances)
     if not np.max(np.abs(ends - check.ends[1:])) <= _END_TOLERANCE:
-        yield "segments do not end where its path has them"
+        yield "segments end at other points than on its path"
     for piece, begin, end, stored_interval, interval in zip(
         run,
         (0.0, *motion.ends),
@@ -92,23 +93,24 @@ def _motion_faults(run: list[Piece], motion: PlannedMotion, rules: CollisionRule
         if (stored_interval is None) != (interval is None) or error > _TIME_TOLERANCE:
             yield (
                 f"during {piece.segment.kind.value}, the tool is near a contact at other times than"
-                " it has"
+                " those in the plan"
             )
         rows = piece.configurations(q[(times >= begin) & (times <= end)][::_COLLISION_STRIDE])
         yield from (
             f"during {piece.segment.kind.value}, {fault}"
-            for fault in _faults(piece, rows, check, rules)
+            for fault in _sample_faults(piece, rows, check, rules)
         )
 
 
-def _faults(
+def _sample_faults(
     piece: Piece, rows: np.ndarray, check: RunCheck, rules: CollisionRules
 ) -> Iterator[str]:
+    """Yield the faults of sampled configurations (m, n_joints) of a segment."""
     scene, segment = piece.scene, piece.segment
     if not len(rows):
         return
     if np.any(check.is_off_line(piece, rows)):
-        yield "the tool leaves its straight line near a contact"
+        yield "the tool deviates from its straight line near a contact"
     for constraint in segment.constraints:
         if np.max(constraint.values(scene, rows)) > constraint.tolerance:
             yield f"it violates a path constraint: {constraint}"

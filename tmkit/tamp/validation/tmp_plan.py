@@ -1,17 +1,20 @@
-"""Plans out of the original's plan files, ``.tmp`` (docs/reference/plan_files.md).
+"""Reader of plan files of the original TMKit, ``.tmp`` (docs/reference/plan_files.md).
 
-Such a file is read *for* a scene, a domain and an arm, and what it does not say is computed. The
-kind of a motion follows from its position in the plan. Before an object changes hands, the last
-motion is the straight approach or lowering. After it the first is the straight lift or retreat. All
-others are transits and transfers. What may touch follows from the rules of contact, and what an
-action changes that moves nothing (:class:`tmkit.manipulation.ApplyEffects`) from the domain's
-semantics.
+Such a file has actions, waypoints and changes of parents. The rest of a plan is computed from a
+scene, a domain and an arm:
 
-Invariants: reading proves form and names, with file, line and column, not that the motions hold;
-that is for the checker. The plan that is read has the actions, waypoints (bit for bit) and changes
-of parent of the one that was written. An object that is released lies where the hand leaves it,
-which is within the tolerance of inverse kinematics of where the planner wanted it. Writing what was
-read gives the same bytes.
+- The kind of a motion follows from its position in the plan. Before a change of parent, the last
+  motion is the approach or lowering if it is straight. After a change, the first motion is the lift
+  or retreat if it is straight. All others are transits and transfers.
+- The allowed contacts follow from the rules of contact.
+- The effects of an action without motion (:class:`tmkit.manipulation.ApplyEffects`) follow from the
+  semantics of the domain.
+
+The reader checks form and names, with file, line and column. The plan validator checks the motions.
+
+Invariants: the plan has the actions, waypoints (bit for bit) and changes of parents of the file. A
+released object has the pose at which the hand opens, which is the planned pose within the tolerance
+of inverse kinematics. Writing the plan to a file gives the same bytes.
 """
 
 from __future__ import annotations
@@ -57,9 +60,14 @@ from tmkit.tamp.validation.segment_rules import (
     segment_allowed_contacts,
 )
 
-_STANDING = 1e-9  # radians or metres: joints that change by less stand still
-_BEFORE = {SegmentKind.GRASP: SegmentKind.APPROACH, SegmentKind.RELEASE: SegmentKind.LOWER}
-_AFTER = {SegmentKind.GRASP: SegmentKind.LIFT, SegmentKind.RELEASE: SegmentKind.RETREAT}
+_MOTION_TOLERANCE = 1e-9
+"""Largest change of a joint at rest [rad or m]."""
+
+_KIND_BEFORE = {SegmentKind.GRASP: SegmentKind.APPROACH, SegmentKind.RELEASE: SegmentKind.LOWER}
+"""Kind of a straight segment before a grasp or release."""
+
+_KIND_AFTER = {SegmentKind.GRASP: SegmentKind.LIFT, SegmentKind.RELEASE: SegmentKind.RETREAT}
+"""Kind of a straight segment after a grasp or release."""
 
 
 def load_tmp_plan(
@@ -72,53 +80,56 @@ def load_tmp_plan(
     robot: Robots | None = None,
     goal: str | None = None,
 ) -> Plan:
-    """Read a plan in the format of the original TMKit, which contains no scene, robot or domain, without checking it.
+    """Read a plan in the format of the original TMKit, without validation.
+
+    The format contains no scene, robot or domain. The header of a file written by tmkit contains
+    the names of a built-in domain and arms, and the goal.
 
     Args:
-        path: the file.
-        scene: the scene at the start.
-        q: (n_joints,) start values of the joints that the file does not name, radians or metres; by
-            default the ready configuration of the arm.
-        domain: as for :func:`tmkit.plan`; by default the built-in domain named in the header of a
-            file that tmkit has written, else ``blocks``.
+        path: plan file.
+        scene: scene at the start.
+        q: (n_joints,) start configuration, for joints without a value in the file [rad or m].
+            Defaults to the home configuration of the arm.
+        domain: as for :func:`tmkit.plan`. Defaults to the domain in the header, or ``blocks``.
         semantics: as for :func:`tmkit.plan`.
-        robot: as for :func:`tmkit.plan`; by default the built-in arms named in such a header, else
-            ``panda``.
-        goal: the goal in PDDL, for validation; by default the one in such a header, else none.
+        robot: as for :func:`tmkit.plan`. Defaults to the arms in the header, or ``panda``.
+        goal: goal in PDDL, for validation. Defaults to the goal in the header, or no condition.
 
     Raises:
-        MissingFileError: no such file, domain or robot.
-        PlanFileError: the file is broken, or names joints, frames, actions or objects that do not
-            exist; the message gives the line and the nearest valid name.
-        TaskError: the goal is not valid in the domain.
-        RobotError: the arm does not fit the scene.
+        MissingFileError: if there is no such file, domain or robot.
+        PlanFileError: if the file is invalid, or has an unknown joint, frame, action or object; the
+            message has the line and the nearest name.
+        TaskError: if the goal is not valid in the domain.
+        RobotError: if the arm does not fit the scene.
     """
     try:
         all_entries = read_tmp(path).entries
         header = _header(all_entries, path)
         manipulators = find_manipulators(header.robots if robot is None else robot, scene)
-        words = load_planning_domain(
+        planning_domain = load_planning_domain(
             domain or header.domain, manipulator=manipulators, semantics=semantics
         )
-        objects = words.semantics.objects(scene)
-        names = (*objects, *(constant.name for constant in words.domain.constants))
+        pddl_domain = planning_domain.domain
+        objects = planning_domain.semantics.objects(scene)
+        names = (*objects, *(constant.name for constant in pddl_domain.constants))
         base = np.array(
             home_configuration(manipulators, scene) if q is None else plain_numbers(q, "q")
         )
         scene.at(base)
         if goal is not None:
-            parse_goal(goal, words.domain, objects=objects)
+            parse_goal(goal, pddl_domain, objects=objects)
         entries = [entry for entry in all_entries if not isinstance(entry, TmpComment)]
-        reader = _PlanReader(scene, base, manipulators, words, names)
-        read = reader.read(entries, goal=header.goal if goal is None else goal)
+        reader = _PlanReader(scene, base, manipulators, planning_domain, names)
+        plan = reader.read(entries, goal=header.goal if goal is None else goal)
         if goal is None:
-            try:  # the goal in the header may be none in the domain's predicates
-                parse_goal(header.goal, words.domain, objects=objects)
+            # The goal in the header may have predicates of another domain.
+            try:
+                parse_goal(header.goal, pddl_domain, objects=objects)
             except TaskError as error:
                 raise PlanFileError.at(
-                    path, f"its header's goal is none here: {error.data['reason']}"
+                    path, f"the goal in its header is invalid here: {error.data['reason']}"
                 ) from error
-        return read
+        return plan
     except (PlanFileError, RobotError, TaskError):
         raise
     except FileFormatError as error:
@@ -127,7 +138,13 @@ def load_tmp_plan(
 
 @dataclass(frozen=True)
 class TmpHeader:
-    """What the header of a plan file says that tmkit has written; the defaults for other files."""
+    """Values in the header of a plan file, with the defaults for files without a header.
+
+    Attributes:
+        domain: name of the domain.
+        robots: names of the arms.
+        goal: goal in PDDL.
+    """
 
     domain: str = "blocks"
     robots: tuple[str, ...] = ("panda",)
@@ -138,8 +155,8 @@ def read_tmp_header(path: str | Path) -> TmpHeader:
     """Return the header of a plan file.
 
     Raises:
-        MissingFileError: no such file.
-        PlanFileError: the file is broken, cut off, or has no action.
+        MissingFileError: if there is no such file.
+        PlanFileError: if the file is invalid, truncated, or has no action.
     """
     try:
         return _header(read_tmp(path).entries, path)
@@ -150,7 +167,7 @@ def read_tmp_header(path: str | Path) -> TmpHeader:
 
 
 def _header(entries: Sequence[TmpEntry], path: str | Path) -> TmpHeader:
-    """Return what the header of a file says; of domains and arms only built-in names count, as in every plan file."""
+    """Return the header of a file, with the defaults in place of names that are not built in."""
     actions = sum(isinstance(entry, TmpAction) for entry in entries)
     comments = [entry.text for entry in entries if isinstance(entry, TmpComment)]
     if not entries or entries[0] != TmpComment(TMP_HEADER):
@@ -161,23 +178,31 @@ def _header(entries: Sequence[TmpEntry], path: str | Path) -> TmpHeader:
         return TmpHeader()
     if entries[-1] != TmpComment(tmp_footer(actions)):
         raise PlanFileError.at(
-            path, f"is cut off: expected '# {tmp_footer(actions)}' as its last line"
+            path, f"is truncated: expected '# {tmp_footer(actions)}' as its last line"
         )
-    said = dict(text.split(": ", 1) for text in reversed(comments) if ": " in text)
-    domain, robots = said.get("Task Domain", ""), tuple(said.get("Robot", "").split())
+    values = dict(text.split(": ", 1) for text in reversed(comments) if ": " in text)
+    domain, robots = values.get("Task Domain", ""), tuple(values.get("Robot", "").split())
     are_built_in = bool(robots) and all(
         is_built_in(name, "scenes/robots", suffix=".toml") for name in robots
     )
     return TmpHeader(
         domain if is_built_in(domain, "domains") else TmpHeader.domain,
         robots if are_built_in else TmpHeader.robots,
-        said.get("Goal", TmpHeader.goal),
+        values.get("Goal", TmpHeader.goal),
     )
 
 
 @dataclass(slots=True)
 class _PlanReader:
-    """Where the plan has got to: the version of the scene and the configuration."""
+    """Reader of the entries of a file, at one position in the plan.
+
+    Attributes:
+        scene: scene version at the position.
+        q: (n_joints,) configuration at the position.
+        robots: arms that act.
+        domain: domain of the actions.
+        objects: names that arguments of actions may have.
+    """
 
     scene: SceneGraph
     q: NDArray[np.float64]
@@ -186,9 +211,9 @@ class _PlanReader:
     objects: tuple[str, ...]
 
     def read(self, entries: Sequence[TmpEntry], *, goal: str) -> Plan:
-        """Return the plan that the entries tell."""
+        """Return the plan with the actions, motions and changes of parents of entries."""
         steps: list[tuple[TmpAction, list[TmpMotion | TmpReparent]]] = []
-        begun = False
+        has_start = False
         for entry in entries:
             if isinstance(entry, TmpAction):
                 steps.append((entry, []))
@@ -196,15 +221,13 @@ class _PlanReader:
                 continue
             elif steps:
                 steps[-1][1].append(entry)
-            elif isinstance(entry, TmpMotion) and len(entry.waypoints) == 1 and not begun:
+            elif isinstance(entry, TmpMotion) and len(entry.waypoints) == 1 and not has_start:
                 self.q = self.configuration(entry, entry.waypoints[0])
-                begun = True
+                has_start = True
             else:
-                place = (
-                    entry.waypoints[-1].place
-                    if isinstance(entry, TmpMotion) and not begun
-                    else entry.place
-                )
+                place = entry.place
+                if isinstance(entry, TmpMotion) and not has_start:
+                    place = entry.waypoints[-1].place
                 raise _error(
                     place,
                     "expected the configuration at the start before the first action: one 'm',"
@@ -225,7 +248,7 @@ class _PlanReader:
         )
 
     def configuration(self, motion: TmpMotion, waypoint: Waypoint) -> NDArray[np.float64]:
-        """Return the configuration (n_joints,) of a waypoint; joints that are not named stay."""
+        """Return the configuration (n_joints,) of a waypoint; joints without a value stay."""
         names = self.scene.joint_names
         for joint, place in zip(motion.joints, motion.joint_places, strict=True):
             if joint not in names:
@@ -237,36 +260,40 @@ class _PlanReader:
             dtype=float,
         )
 
-    def step(self, named: TmpAction, entries: Sequence[TmpMotion | TmpReparent]) -> PlanStep:
-        """Carry out an action with the entries that follow it, and return it."""
-        action = self.action(named)
-        before, q = self.scene, np.array(self.q)
+    def step(self, entry: TmpAction, entries: Sequence[TmpMotion | TmpReparent]) -> PlanStep:
+        """Return the plan step of an action and of the entries that follow it."""
+        action = self.action(entry)
+        start_scene, start_q = self.scene, np.array(self.q)
         segments: list[Segment] = []
         motions: list[TmpMotion] = []
-        changed: Segment | None = None
-        for entry in entries:
-            if isinstance(entry, TmpMotion):
-                motions.append(entry)
+        last_change: Segment | None = None
+        for motion_or_change in entries:
+            if isinstance(motion_or_change, TmpMotion):
+                motions.append(motion_or_change)
                 continue
-            segments += self.handling(motions, entry, changed)
-            changed, motions = segments[-1], []
-        segments += self.moves(motions, changed, None)
-        segments = self.with_allowed_contacts(segments, before)
-        made = self.changes(action, before, q, has_motion=bool(entries))
-        self.scene = apply_effects(self.scene, made)
-        return PlanStep(action, tuple(segments), self.scene, read_only(self.q), changes=made)
+            segments += self.handling_segments(motions, motion_or_change, last_change)
+            last_change, motions = segments[-1], []
+        segments += self.motion_segments(motions, last_change, None)
+        segments = self.add_allowed_contacts(segments, start_scene)
+        effects = self.effects(action, start_scene, start_q, has_motion=bool(entries))
+        self.scene = apply_effects(self.scene, effects)
+        return PlanStep(action, tuple(segments), self.scene, read_only(self.q), changes=effects)
 
-    def changes(
+    def effects(
         self, action: GroundAction, scene: SceneGraph, q: Configuration, *, has_motion: bool
     ) -> tuple[ClassEffect | FactEffect, ...]:
-        """Return the changes of an action: of classes where nothing moves, by the semantics, and of facts, by PDDL."""
+        """Return the changes of classes and of task facts by an action.
+
+        Classes change only in actions without motion, by the semantics. Task facts follow from the
+        PDDL effects.
+        """
         if has_motion and not self.domain.stored_predicates:
             return ()
         try:
             problem = derive_problem(scene, self.domain, q=q, goal="(and)")
             facts = self.domain.fact_changes(scene, problem.apply(problem.init, action))
         except TmkitError:
-            return ()  # the checker will say so
+            return ()  # the plan validator raises the error again
         context = ActionContext(
             scene, q, np.random.default_rng(0), SeededSamplers(Samplers(), self.robots[0])
         )
@@ -274,9 +301,9 @@ class _PlanReader:
         return (*first.changes, *facts) if isinstance(first, ApplyEffects) else facts
 
     def action(self, entry: TmpAction) -> GroundAction:
-        """Return the action that a line names; letters may be large where the domain's are small."""
+        """Return the action of a line, in which capital letters may stand for small ones."""
         schemas = {schema.name: schema for schema in self.domain.domain.actions}
-        name = _known(entry.words[0], schemas)
+        name = _match_name(entry.words[0], schemas)
         if name is None:
             raise _error(
                 entry.place,
@@ -284,50 +311,51 @@ class _PlanReader:
             )
         arguments = []
         for word in entry.words[1:]:
-            found = _known(word, self.objects)
-            if found is None:
+            object = _match_name(word, self.objects)
+            if object is None:
                 raise _error(
                     entry.place,
                     f"the scene has no object '{word}'{did_you_mean(word, self.objects)}",
                 )
-            arguments.append(found)
-        wanted = len(schemas[name].parameters)
-        if len(arguments) != wanted:
+            arguments.append(object)
+        count = len(schemas[name].parameters)
+        if len(arguments) != count:
             raise _error(
-                entry.place,
-                f"the action '{name}' takes {wanted} objects, received {len(arguments)}",
+                entry.place, f"the action '{name}' takes {count} objects, received {len(arguments)}"
             )
         return GroundAction(name, tuple(arguments))
 
-    def change(self, entry: TmpReparent) -> tuple[str, str]:
-        """Return object and new parent of a change, proved to be there; what is a child of the hand is the hand."""
+    def object_and_parent(self, entry: TmpReparent) -> tuple[str, str]:
+        """Return the object and the new parent of a change, where a frame of a hand is its tip.
+
+        Raises:
+            FileFormatError: if the object is not movable, or a frame is missing.
+        """
         movable = movable_frames(self.scene)
         if entry.frame not in movable:
-            what = (
-                "is no movable frame of the scene"
-                if entry.frame in self.scene
-                else "is no frame of the scene"
-            )
-            raise _error(entry.place, f"'{entry.frame}' {what}{did_you_mean(entry.frame, movable)}")
+            kind = "movable frame" if entry.frame in self.scene else "frame"
+            hint = did_you_mean(entry.frame, movable)
+            raise _error(entry.place, f"'{entry.frame}' is no {kind} of the scene{hint}")
         if entry.parent not in self.scene:
-            near = did_you_mean(entry.parent, self.scene.frame_names)
-            raise _error(entry.parent_place, f"'{entry.parent}' is no frame of the scene{near}")
+            hint = did_you_mean(entry.parent, self.scene.frame_names)
+            raise _error(entry.parent_place, f"'{entry.parent}' is no frame of the scene{hint}")
         for arm in self.robots:
             if entry.parent not in movable and arm.tip in self.scene.ancestors(entry.parent):
                 return entry.frame, arm.tip
         return entry.frame, entry.parent
 
     def arm_of(self, motion: TmpMotion) -> Manipulator:
-        """Return the arm that a motion is of: whose joints it moves, or names when nothing moves; else the first."""
+        """Return the arm that a motion moves.
+
+        If no arm moves, it is the first arm with a joint in the motion, or the first of all arms.
+        """
         rows = self.rows(motion)
         names = self.scene.joint_names
-        moving = {
-            names[column]
-            for column in np.flatnonzero(np.max(np.abs(rows - self.q), axis=0) > _STANDING)
-        }
-        for named in (moving, set(motion.joints)):
+        changes = np.max(np.abs(rows - self.q), axis=0)
+        moving_joints = {names[column] for column in np.flatnonzero(changes > _MOTION_TOLERANCE)}
+        for joints in (moving_joints, set(motion.joints)):
             for arm in self.robots:
-                if named & {*arm.joints, *arm.gripper_joints}:
+                if joints & {*arm.joints, *arm.gripper_joints}:
                     return arm
         return self.robots[0]
 
@@ -335,71 +363,82 @@ class _PlanReader:
         """Return the configurations (k, n_joints) of a motion's waypoints."""
         return np.array([self.configuration(motion, waypoint) for waypoint in motion.waypoints])
 
-    def handling(
-        self, motions: list[TmpMotion], entry: TmpReparent, before: Segment | None
+    def handling_segments(
+        self, motions: list[TmpMotion], entry: TmpReparent, last_change: Segment | None
     ) -> list[Segment]:
-        """Return the segments up to a change of parent, the last of which is the hand that closes or opens."""
-        object, parent = self.change(entry)
-        taker = next((arm for arm in self.robots if arm.tip == parent), None)
-        giver = next(
-            (arm for arm in self.robots if arm.tip == self.scene.parent(object)), self.robots[0]
-        )
-        kind, arm = (
-            (SegmentKind.GRASP, taker) if taker is not None else (SegmentKind.RELEASE, giver)
-        )
-        hand = motions[-1] if motions and self.is_hand(motions[-1], arm) else None
-        segments = self.moves(motions[:-1] if hand is not None else motions, before, (kind, object))
-        if hand is not None:
-            path, gripper = self.path(hand, arm)
+        """Return the segments up to a change of parent, of which the last is the grasp or release.
+
+        Args:
+            motions: motions since the last change of the action.
+            entry: change of parent.
+            last_change: segment with the last change of the action, if any.
+        """
+        object, parent = self.object_and_parent(entry)
+        kind, arm = SegmentKind.GRASP, self._arm_at(parent)
+        if arm is None:
+            kind, arm = SegmentKind.RELEASE, self._arm_at(self.scene.parent(object))
+            arm = self.robots[0] if arm is None else arm
+        if motions and self.is_hand_motion(motions[-1], arm):
+            segments = self.motion_segments(motions[:-1], last_change, (kind, object))
+            path, gripper = self.path(motions[-1], arm)
         else:
+            segments = self.motion_segments(motions, last_change, (kind, object))
             path, gripper = self.q[arm.joint_indices(self.scene)][None], self.fingers(self.q, arm)
         joints = dict(zip(arm.joints, map(float, path[-1]), strict=True))
         try:
             q = self.scene.configuration({**joints, **gripper}, base=self.q)
             change = Attachment(object, parent, self.scene.pose(object, relative_to=parent, q=q))
-            segments.append(self.segment(kind, arm, path[-1:], gripper, object, change))
+            segments.append(self.append_segment(kind, arm, path[-1:], gripper, object, change))
         except TmkitError as error:
             raise _error(entry.place, str(error)) from error
         return segments
 
-    def moves(
+    def _arm_at(self, frame: str | None) -> Manipulator | None:
+        """Return the arm whose tip is a frame, or None."""
+        return next((arm for arm in self.robots if arm.tip == frame), None)
+
+    def motion_segments(
         self,
         motions: Sequence[TmpMotion],
-        before: Segment | None,
-        coming: tuple[SegmentKind, str] | None,
+        last_change: Segment | None,
+        next_change: tuple[SegmentKind, str] | None,
     ) -> list[Segment]:
-        """Return motions of the arms between two changes of parent of an action, if there are any, as segments."""
+        """Return the segments of the motions between two changes of parent.
+
+        Args:
+            motions: motions of the arms.
+            last_change: segment with the previous change of the action, if any.
+            next_change: kind and object of the next grasp or release of the action, if any.
+        """
         segments: list[Segment] = []
         for index, motion in enumerate(motions):
             arm = self.arm_of(motion)
             path, gripper = self.path(motion, arm)
             held = held_object(self.scene, arm)
             kind, object = SegmentKind.TRANSIT if held is None else SegmentKind.TRANSFER, held
-            last, first = (
-                coming is not None and index == len(motions) - 1,
-                before is not None and index == 0,
-            )
-            if first and before is not None and before.arm != arm.name:
-                first = False
-                # of the hand that gives
-                if before.kind is SegmentKind.GRASP and self.is_hand(motion, arm):
+            is_last = next_change is not None and index == len(motions) - 1
+            is_first = last_change is not None and index == 0
+            if is_first and last_change is not None and last_change.arm != arm.name:
+                is_first = False
+                # In a handover, the giving hand opens after the grasp of the receiving hand.
+                is_grasp = last_change.kind is SegmentKind.GRASP
+                if is_grasp and self.is_hand_motion(motion, arm):
+                    object, kind = last_change.held, SegmentKind.RELEASE
                     segments.append(
-                        self.segment(
-                            SegmentKind.RELEASE, arm, path[-1:], gripper, before.held, None
-                        )
+                        self.append_segment(kind, arm, path[-1:], gripper, object, None)
                     )
                     continue
             if index == 1 and segments[0].kind is SegmentKind.RELEASE:
-                first, before = True, segments[0]
-            if (last or first) and not line_faults(path, self.scene, self.q, arm):
-                if last and coming is not None:
-                    kind, object = _BEFORE[coming[0]], coming[1]
-                elif before is not None:
-                    kind, object = _AFTER[before.kind], before.held
-            segments.append(self.segment(kind, arm, path, gripper, object, None))
+                is_first, last_change = True, segments[0]
+            if (is_last or is_first) and not line_faults(path, self.scene, self.q, arm):
+                if is_last and next_change is not None:
+                    kind, object = _KIND_BEFORE[next_change[0]], next_change[1]
+                elif last_change is not None:
+                    kind, object = _KIND_AFTER[last_change.kind], last_change.held
+            segments.append(self.append_segment(kind, arm, path, gripper, object, None))
         return segments
 
-    def segment(
+    def append_segment(
         self,
         kind: SegmentKind,
         arm: Manipulator,
@@ -408,73 +447,74 @@ class _PlanReader:
         object: str | None,
         change: Attachment | None,
     ) -> Segment:
-        """Return a segment, without what the rules let touch in it, and go to its end."""
+        """Return a segment without allowed contacts, and advance the scene and ``q`` to its end."""
         path = read_only(np.array(path))
         segment = Segment(kind, arm.name, arm.joints, path, gripper, object, (), change)
         scene, q = segment.end(self.scene, self.q)
         self.scene, self.q = scene, np.array(q, dtype=float)
         return segment
 
-    def with_allowed_contacts(
-        self, segments: Sequence[Segment], scene: SceneGraph
-    ) -> list[Segment]:
-        """Return the segments of a step that begins in a version of the scene with what the rules let touch in them."""
-        first, *others = self.robots
-        rules = CollisionRules(first, other_arms=tuple(others))
+    def add_allowed_contacts(self, segments: Sequence[Segment], scene: SceneGraph) -> list[Segment]:
+        """Return segments with the allowed contacts and path constraints of their kinds.
+
+        Args:
+            segments: segments of one step.
+            scene: scene before the step.
+        """
+        first, *other_arms = self.robots
+        rules = CollisionRules(first, other_arms=tuple(other_arms))
         supports = handling_supports(segments, scene, [arm.tip for arm in self.robots])
-        made: list[Segment] = []
+        complete_segments: list[Segment] = []
         for segment, support in zip(segments, supports, strict=True):
-            own = rules.for_arm(segment.arm)
-            allowed_contacts = segment_allowed_contacts(segment, scene, rules=own, support=support)
-            constraints = carrying_constraints(scene, own.held_object(scene))
-            made.append(
-                replace(segment, allowed_contacts=allowed_contacts, constraints=constraints)
+            arm_rules = rules.for_arm(segment.arm)
+            contacts = segment_allowed_contacts(segment, scene, rules=arm_rules, support=support)
+            constraints = carrying_constraints(scene, arm_rules.held_object(scene))
+            complete_segments.append(
+                replace(segment, allowed_contacts=contacts, constraints=constraints)
             )
             change = segment.reparenting
-            scene = (
-                scene
-                if change is None
-                else scene.reparent(change.frame, change.parent, pose=change.pose)
-            )
-        return made
+            if change is not None:
+                scene = scene.reparent(change.frame, change.parent, pose=change.pose)
+        return complete_segments
 
-    def is_hand(self, motion: TmpMotion, arm: Manipulator) -> bool:
-        """Whether a motion is of this arm and in it only fingers move, or nothing does."""
+    def is_hand_motion(self, motion: TmpMotion, arm: Manipulator) -> bool:
+        """Return whether a motion moves only the fingers of an arm, or nothing."""
         values = self.rows(motion)[:, arm.joint_indices(self.scene)]
-        return self.arm_of(motion) is arm and bool(
-            np.max(np.abs(values - values[0]), initial=0.0) <= _STANDING
-        )
+        largest_change = np.max(np.abs(values - values[0]), initial=0.0)
+        return self.arm_of(motion) is arm and bool(largest_change <= _MOTION_TOLERANCE)
 
     def path(
         self, motion: TmpMotion, robot: Manipulator
     ) -> tuple[NDArray[np.float64], dict[str, float]]:
-        """Return the path (k, n_arm) of an arm in a motion, and the fingers at its end.
+        """Return the (k, n_arm) path of an arm in a motion, and the finger values at its end.
 
-        Fingers may move while the arm stands at the beginning; other joints than those of arm and
-        hand do not move.
+        Raises:
+            FileFormatError: if a joint of another mechanism moves, or fingers move after the arm
+                has started.
         """
         rows = self.rows(motion)
         names = self.scene.joint_names
-        own = {*robot.joints, *robot.gripper_joints}
+        robot_joints = {*robot.joints, *robot.gripper_joints}
         for joint, place in zip(motion.joints, motion.joint_places, strict=True):
             column = names.index(joint)
-            if joint not in own and np.max(np.abs(rows[:, column] - self.q[column])) > _STANDING:
+            change = np.max(np.abs(rows[:, column] - self.q[column]))
+            if joint not in robot_joints and change > _MOTION_TOLERANCE:
                 raise _error(
-                    place, f"the joint '{joint}' moves, which is none of the arm '{robot.name}'"
+                    place, f"the joint '{joint}' moves, which is no joint of the arm '{robot.name}'"
                 )
         arm = np.array(rows[:, robot.joint_indices(self.scene)])
         hand = rows[:, [names.index(joint) for joint in robot.gripper_joints]]
-        still = 0  # the first row from which on the fingers stand
+        first_row = 0  # first row after the motion of the fingers
         for row in range(1, len(rows)):
             if np.max(np.abs(hand[row] - hand[row - 1]), initial=0.0) > 0.0:
-                still = row
-                if np.max(np.abs(arm[row] - arm[0])) > _STANDING:
+                first_row = row
+                if np.max(np.abs(arm[row] - arm[0])) > _MOTION_TOLERANCE:
                     reason = (
-                        "the fingers move while the arm does; let them move first, or in a motion"
-                        " of their own"
+                        "the fingers move while the arm moves; move them first, or in a separate"
+                        " motion"
                     )
                     raise _error(motion.waypoints[row].place, reason)
-        return arm[still:], self.fingers(rows[-1], robot)
+        return arm[first_row:], self.fingers(rows[-1], robot)
 
     def fingers(self, q: Configuration, arm: Manipulator) -> dict[str, float]:
         """Return the finger joint values of an arm in a configuration."""
@@ -482,9 +522,9 @@ class _PlanReader:
         return {joint: float(q[names.index(joint)]) for joint in arm.gripper_joints}
 
 
-def _known(word: str, names: Collection[str]) -> str | None:
-    """Return the name that a word means, in small letters if not as it is."""
-    return next((found for found in (word, word.lower()) if found in names), None)
+def _match_name(word: str, names: Collection[str]) -> str | None:
+    """Return a word, or the word in small letters, if it is one of some names; else None."""
+    return next((name for name in (word, word.lower()) if name in names), None)
 
 
 def _error(place: SourceLocation | None, reason: str) -> FileFormatError:
