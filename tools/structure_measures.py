@@ -40,7 +40,6 @@ _FORMATTER_OFF = re.compile(r"#\s*fmt:\s*(?:skip|off)\b")
 
 
 # Names and libraries
-# --------------------------------------------------------------------------------------------------
 
 
 def find_exports(checkout: Checkout) -> Iterator[Place]:
@@ -97,7 +96,6 @@ def find_extras(checkout: Checkout) -> Iterator[Place]:
 
 
 # Functions
-# ------------------------------------------------------------------------------------------------------------
 
 
 def find_parameters(checkout: Checkout) -> Iterator[Place]:
@@ -167,7 +165,6 @@ def find_patched(checkout: Checkout) -> Iterator[Place]:
 
 
 # Numbers
-# --------------------------------------------------------------------------------------------------------------
 
 
 def constants_of(module: Module) -> Iterator[Place]:
@@ -248,7 +245,6 @@ def find_search_settings(checkout: Checkout) -> Iterator[Place]:
 
 
 # Layout and state
-# -----------------------------------------------------------------------------------------------------
 
 
 def find_formatter_off(checkout: Checkout) -> Iterator[Place]:

@@ -63,7 +63,6 @@ _PROPERTY_DECORATORS = frozenset(("property", "cached_property", "setter"))
 
 
 # Docstrings
-# --------------------------------------------------------------------------------------------------
 
 
 def find_question_headlines(checkout: Checkout) -> Iterator[Place]:
@@ -99,7 +98,6 @@ def _excerpt(prose: Prose, match: re.Match[str]) -> str:
 
 
 # Names
-# --------------------------------------------------------------------------------------------------
 
 
 def find_participle_functions(checkout: Checkout) -> Iterator[Place]:
@@ -157,7 +155,6 @@ def _is_number(node: ast.expr) -> bool:
 
 
 # Structure
-# --------------------------------------------------------------------------------------------------
 
 
 def find_function_factories(checkout: Checkout) -> Iterator[Place]:

@@ -126,7 +126,6 @@ def test_an_ignored_interrupt_stays_ignored() -> None:
 
 
 # --- temporary folders
-# ------------------------------------------------------------------------------------------------
 
 HOLDER = """
 import sys

@@ -127,7 +127,6 @@ def test_pickle(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
 
 
 # --- the same in plain Python
-# ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -289,7 +289,6 @@ def goal_holds(result: Any, simulation: Simulation, task: tk.PlanningProblem) ->
 
 
 # --- how long a decision takes
-# ----------------------------------------------------------------------------------------
 
 
 class Stopwatch(SimulatedExecutor):

@@ -402,7 +402,6 @@ def wrapped(text: str) -> str:
 
 
 # --- as benchmarks of pytest
-# ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("operation", operations(), ids=lambda operation: operation.name)

@@ -135,7 +135,6 @@ def joints_scene(joints: int, frames: int = 128) -> SceneGraph:
 
 
 # --- rows
-# ---------------------------------------------------------------------------------------------------------
 
 
 def edits(clock: Clock) -> Callable[[], list[Row]]:
@@ -322,7 +321,6 @@ def sweeps(clock: Clock) -> Callable[[], list[Row]]:
 
 
 # --- memory
-# -------------------------------------------------------------------------------------------------------
 
 
 def memory(count: int) -> list[Row]:
@@ -418,7 +416,6 @@ def held_and_dropped(count: int) -> tuple[float, float, float]:
 
 
 # --- the table
-# ----------------------------------------------------------------------------------------------------
 
 
 def table(rows: list[Row]) -> str:

@@ -57,7 +57,6 @@ REPEAT = 200  # how often one call into the core does its work
 
 
 # --- scenes
-# ----------------------------------------------------------------------------------------------------------
 
 
 _CORE_SOURCES = (
@@ -123,7 +122,6 @@ def long_path(frames: int = 128) -> SceneGraph:
 
 
 # --- rows: poses by themselves
-# ---------------------------------------------------------------------------------------
 
 
 def algebra(clock: Clock) -> Rows:
@@ -329,7 +327,6 @@ def solved(graph: Any, values: Any) -> Any:
 
 
 # --- rows: in the scene graph
-# ----------------------------------------------------------------------------------------
 
 
 def scenes(clock: Clock) -> Rows:
@@ -445,7 +442,6 @@ def joined(*parts: str) -> str:
 
 
 # --- the evaluation
-# --------------------------------------------------------------------------------------------------
 
 
 def evaluation(queries: int) -> tuple[dict[str, Array], dict[int, float]]:
@@ -581,7 +577,6 @@ def evaluated(times: dict[str, Array], off: dict[int, float]) -> str:
 
 
 # --- the page
-# --------------------------------------------------------------------------------------------------------
 
 PAGE = """# Speed of uncertain poses
 

@@ -77,7 +77,6 @@ PLAN = ("plan", "panda_table", "blocks2")
 
 
 # --- what is done
-# --------------------------------------------------------------------------------------------------
 
 
 def test_version(run: Run) -> None:
@@ -186,7 +185,6 @@ def test_simulate_reports(run: Run, plan_file: Path, tmp_path: Path) -> None:
 
 
 # --- the answer is no
-# --------------------------------------------------------------------------------------------------
 
 
 def test_no_plan_is_exit_code_1(run: Run, tmp_path: Path) -> None:
@@ -256,7 +254,6 @@ def test_an_invalid_plan_is_exit_code_1(run: Run, plan_file: Path, tmp_path: Pat
 
 
 # --- bad usage
-# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -299,7 +296,6 @@ def test_a_command_is_needed(run: Run, arguments: tuple[str, ...]) -> None:
 
 
 # --- bad scenes
-# --------------------------------------------------------------------------------------------------
 
 JOINT = (
     '<joint name="j" type="{type}"><parent link="{parent}"/><child link="b"/><axis xyz="0 0'
@@ -415,7 +411,6 @@ def test_a_missing_scene_is_rejected(run: Run, tmp_path: Path) -> None:
 
 
 # --- bad goals, problems and domains
-# ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -500,7 +495,6 @@ def test_an_invalid_domain_or_robot_is_rejected(run: Run, tmp_path: Path) -> Non
 
 
 # --- bad starts
-# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -551,7 +545,6 @@ def test_an_invalid_start_is_rejected(
 
 
 # --- bad plan files and outputs
-# ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("command", ["check", "simulate"])
@@ -629,7 +622,6 @@ def test_a_demo_needs_a_folder(run: Run, tmp_path: Path) -> None:
 
 
 # --- processes
-# --------------------------------------------------------------------------------------------------
 
 
 def test_exit_codes_of_the_process(tmp_path: Path, plan_file: Path) -> None:

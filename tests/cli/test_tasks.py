@@ -99,7 +99,6 @@ def test_invalid_input_is_rejected(run: Run, tmp_path: Path) -> None:
 
 
 # --- problems and goals beside a scene
-# --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("objects", ["", "(:objects)", "(:objects a - block)"])

@@ -126,7 +126,6 @@ def require_rejection(outcome: tuple[int, str], *parts: str) -> None:
 
 
 # --- size
-# ------------------------------------------------------------------------------------------------
 
 
 def test_too_many_frames_are_rejected_before_they_are_made(folder: Path) -> None:
@@ -244,7 +243,6 @@ def test_a_robot_all_of_whose_links_collide(folder: Path) -> None:
 
 
 # --- meshes
-# ------------------------------------------------------------------------------------------------
 
 
 def mesh(name: str, data: bytes | str) -> tuple[int, str]:
@@ -313,7 +311,6 @@ def test_meshes_beyond_the_limits(folder: Path) -> None:
 
 
 # --- depth
-# ------------------------------------------------------------------------------------------------
 
 
 def test_deep_nesting(folder: Path) -> None:
@@ -343,7 +340,6 @@ def test_deep_nesting(folder: Path) -> None:
 
 
 # --- what is no file
-# ------------------------------------------------------------------------------------------------
 
 
 def commands(name: str) -> Iterator[tuple[str, ...]]:

@@ -465,7 +465,6 @@ def test_a_folder_that_is_a_link_is_used(
 
 
 # --- every kind of change of an input
-# ---------------------------------------------------------------------------------
 
 XML = """<mujoco><worldbody><body name="b"><geom type="box" size="{} 1 1"/></body></worldbody>
 </mujoco>"""

@@ -374,7 +374,6 @@ def test_scripts_as_differences_and_files(calls: list[Call]) -> None:
 
 
 # --- what is rejected at once
-# ------------------------------------------------------------------------------------------
 
 
 def moving_cups() -> SceneGraph:

@@ -71,7 +71,6 @@ def scattered(bodies: dict[str, str]) -> SceneGraph:
 
 
 # --- poses
-# --------------------------------------------------------------------------------------------------
 
 
 def test_all_orders_of_two_robots() -> None:
@@ -269,7 +268,6 @@ def test_a_plain_pose_is_a_fact_of_two_frames() -> None:
 
 
 # --- positions and orientations
-# ---------------------------------------------------------------------------------------
 
 
 def position_fact(
@@ -447,7 +445,6 @@ def test_facts_that_are_none() -> None:
 
 
 # --- another root
-# --------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=scaled_examples(0.5))
@@ -505,7 +502,6 @@ def test_another_root_moves_nothing(seed: int) -> None:
 
 
 # --- twists
-# --------------------------------------------------------------------------------------------------
 
 
 def two_trees() -> tuple[SceneGraph, dict[str, str]]:
@@ -604,7 +600,6 @@ def test_twists_are_facts_too() -> None:
 
 
 # --- trees that share bodies
-# ------------------------------------------------------------------------------------------
 
 
 def two_carts(joint: Joint | None = None) -> tuple[SceneGraph, dict[str, str], dict[str, Pose]]:

@@ -142,7 +142,6 @@ def test_a_contradiction_rejects_the_joint_that_joins_as_well() -> None:
 
 
 # --- twists that wait
-# -------------------------------------------------------------------------------------------------
 
 
 def waiting() -> SceneGraph:
@@ -205,7 +204,6 @@ def test_a_regrasp_ends_twists_to_other_trees_from_both_sides(moving: str) -> No
 
 
 # --- bodies in two trees
-# ----------------------------------------------------------------------------------------------
 
 
 def test_a_body_with_frames_in_two_trees_is_a_way_between_them() -> None:

@@ -204,7 +204,6 @@ def test_too_many_paths_and_wrong_nodes_are_rejected() -> None:
 
 
 # --- attributes
-# --------------------------------------------------------------------------------------------------
 
 
 @given(
@@ -384,7 +383,6 @@ def test_scenes_without_new_primitives_have_the_digest_that_they_had() -> None:
 
 
 # --- whole scenes
-# --------------------------------------------------------------------------------------------------
 
 
 def test_merged_mounted_extracted_and_folded_groups_keep_their_places() -> None:
@@ -433,7 +431,6 @@ def test_differences_of_groups_apply(a: SceneGraph, b: SceneGraph, data: st.Data
 
 
 # --- names
-# --------------------------------------------------------------------------------------------------
 
 
 def test_uuids_are_derived_from_names() -> None:

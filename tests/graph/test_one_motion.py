@@ -37,7 +37,6 @@ KINDS = ("fixed", "fixed", "free", "revolute", "prismatic", "unstated")
 
 
 # --- a dense model
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -278,7 +277,6 @@ def test_arrays_answer_with_the_same_bits(seed: int) -> None:
 
 
 # --- known answers
-# --------------------------------------------------------------------------------------------------
 
 
 def test_arrays_reject_unknown_motions() -> None:

@@ -89,7 +89,6 @@ def test_a_plate_with_four_legs_is_a_table() -> None:
 
 
 # --- against trying everything
-# ------------------------------------------------------------------------------------
 
 
 def symmetries(pattern: Pattern) -> list[tuple[int, ...]]:
@@ -239,7 +238,6 @@ def test_the_order_of_insertion_changes_no_match(
 
 
 # --- symmetries
-# --------------------------------------------------------------------------------------------------
 
 
 def test_a_ring_is_one_match() -> None:
@@ -282,7 +280,6 @@ def test_roles_that_a_relation_tells_apart_are_two_matches() -> None:
 
 
 # --- relations
-# --------------------------------------------------------------------------------------------------
 
 
 def holds(
@@ -372,7 +369,6 @@ def test_a_scene_with_joints_needs_a_configuration_where_places_count() -> None:
 
 
 # --- values
-# --------------------------------------------------------------------------------------------------
 
 
 def test_patterns_are_values() -> None:

@@ -257,7 +257,6 @@ def test_invalid_arguments_raise_errors() -> None:
 
 
 # --- pinocchio
-# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -322,7 +321,6 @@ def test_moved_tools_agree_with_pinocchio(
 
 
 # --- threads
-# --------------------------------------------------------------------------------------------------
 
 
 def large(things: int) -> SceneGraph:

@@ -62,7 +62,6 @@ def kitchen() -> SceneGraph:
 
 
 # --- rejections
-# --------------------------------------------------------------------------------------------------
 
 _REFUSALS: list[tuple[Callable[[SceneGraph], object], type[TmkitError], str]] = [
     (
@@ -362,7 +361,6 @@ def test_arguments_after_the_second_are_named() -> None:
 
 
 # --- what edits do
-# -----------------------------------------------------------------------------------------------
 
 
 def test_a_new_scene_has_the_root_world() -> None:
@@ -547,7 +545,6 @@ def test_contents_of_frames() -> None:
 
 
 # --- inertia
-# --------------------------------------------------------------------------------------------------
 
 
 def test_inertia_is_of_the_body_in_the_axes_of_the_frame() -> None:
@@ -580,7 +577,6 @@ def test_inertia_stays_with_the_body() -> None:
 
 
 # --- a value
-# --------------------------------------------------------------------------------------------------
 
 
 def test_equality_of_versions_looks_at_what_names_mean() -> None:
@@ -717,7 +713,6 @@ def test_a_scene_cannot_be_changed() -> None:
 
 
 # --- many edits at once
-# ------------------------------------------------------------------------------------------
 
 
 def test_a_builder_makes_one_new_version() -> None:
@@ -759,7 +754,6 @@ def test_an_exception_discards_all_edits() -> None:
 
 
 # --- all frames at once
-# ------------------------------------------------------------------------------------------
 
 
 def test_frames_may_be_given_in_any_order() -> None:

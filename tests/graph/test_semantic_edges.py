@@ -79,7 +79,6 @@ def test_spray_painting() -> None:
 
 
 # --- random scenes against plain matrices
-# -----------------------------------------------------------------------------
 
 NUMBERS = st.integers(-2_000_000, 2_000_000).map(lambda number: number / 1e6)
 POSES = st.tuples(*[NUMBERS] * 6).map(lambda xi: Pose.exp(list(xi)))
@@ -261,7 +260,6 @@ def test_rules_of_edges_against_their_words(operations: list[tuple[str, int, int
 
 
 # --- conversions and rejections
-# -----------------------------------------------------------------------------------------
 
 
 def arm_and_cup() -> SceneGraph:

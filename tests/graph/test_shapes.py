@@ -474,7 +474,6 @@ def test_rejections(call: Callable[[], object], error: type[TmkitError], message
 
 
 # --- attached shapes
-# ---------------------------------------------------------------------------------------------
 
 
 def test_attached_shapes() -> None:
@@ -518,7 +517,6 @@ def test_attached_shapes_are_equal_by_content() -> None:
 
 
 # --- inertia
-# --------------------------------------------------------------------------------------------------
 
 
 def test_inertia() -> None:
@@ -542,7 +540,6 @@ def test_inertia() -> None:
 
 
 # --- joints
-# --------------------------------------------------------------------------------------------------
 
 _FIELDS: dict[str, Any] = {
     "lower": -1.0,

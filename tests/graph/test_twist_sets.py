@@ -72,7 +72,6 @@ def added(scene: SceneGraph, edge: Edge) -> SceneGraph:
 
 
 # --- the rules, of all edges at once
-# ----------------------------------------------------------------------------------
 
 
 def acceptable(edges: Iterable[Edge]) -> bool:
@@ -99,7 +98,6 @@ def acceptable(edges: Iterable[Edge]) -> bool:
 
 
 # --- what must hold of every scene
-# ------------------------------------------------------------------------------------
 
 
 def answers(scene: SceneGraph, axes: str) -> dict[tuple[str, str], np.ndarray]:
@@ -166,7 +164,6 @@ def check_copies(scene: SceneGraph) -> None:
 
 
 # --- orders
-# --------------------------------------------------------------------------------------------------
 
 _frames = st.sampled_from(FRAMES)
 EDGES = st.lists(
@@ -252,7 +249,6 @@ def test_the_error_of_a_second_path_names_the_repair() -> None:
 
 
 # --- every scene in every form
-# ----------------------------------------------------------------------------------------
 
 
 class TwistScenes(RuleBasedStateMachine):

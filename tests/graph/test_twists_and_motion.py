@@ -26,7 +26,6 @@ def tracked_ball() -> SceneGraph:
 
 
 # --- joints
-# --------------------------------------------------------------------------------------------------
 
 # the camera at (0.1, 0), the ball at (1, 0)
 VELOCITIES: list[tuple[Callable[[SceneGraph], Any], list[float]]] = [
@@ -132,7 +131,6 @@ def test_stamped_poses_do_not_leave_a_twist_out() -> None:
 
 
 # --- grasps
-# --------------------------------------------------------------------------------------------------
 
 
 def belt() -> SceneGraph:
@@ -215,7 +213,6 @@ def test_a_difference_keeps_what_was_said_again() -> None:
 
 
 # --- stamps and poses
-# -------------------------------------------------------------------------------------------------
 
 
 def test_the_pose_now_and_the_poses_then() -> None:
@@ -241,7 +238,6 @@ def test_the_pose_now_and_the_poses_then() -> None:
 
 
 # --- bodies
-# --------------------------------------------------------------------------------------------------
 
 
 def test_a_misspelt_body_is_rejected() -> None:

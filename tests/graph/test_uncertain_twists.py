@@ -53,7 +53,6 @@ def close(found: Any, expected: Any, *, tolerance: float) -> bool:
 
 
 # --- asked
-# --------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=scaled_examples(0.3))
@@ -152,7 +151,6 @@ def test_a_covariance_is_kept_to_the_bit() -> None:
 
 
 # --- in time
-# --------------------------------------------------------------------------------------------------
 
 
 def edge_errors(before: SceneGraph, dt: float) -> Any:
@@ -274,7 +272,6 @@ def test_differences_of_poses_are_as_sure_as_the_poses() -> None:
 
 
 # --- learned
-# --------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=scaled_examples(0.3))
@@ -334,7 +331,6 @@ def test_what_was_not_moved_by_a_twist_says_nothing_of_it() -> None:
 
 
 # --- kept
-# --------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=scaled_examples(0.3))
@@ -480,7 +476,6 @@ def test_arrays_hold_errors_of_twists() -> None:
 
 
 # --- rejected
-# --------------------------------------------------------------------------------------------------
 
 
 def test_bad_covariances_are_rejected_by_name() -> None:

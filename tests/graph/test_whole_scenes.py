@@ -212,7 +212,6 @@ def _follows_outside(scene: SceneGraph, frame: str) -> bool:
 
 
 # --- folding
-# --------------------------------------------------------------------------------------------------
 
 
 def robot() -> SceneGraph:
@@ -341,7 +340,6 @@ def _mass(scene: SceneGraph) -> float:
 
 
 # --- what moved, and the difference in words
-# -------------------------------------------------------------------
 
 
 def test_what_moved() -> None:

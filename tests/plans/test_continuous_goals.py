@@ -56,7 +56,6 @@ def solve(scene: SceneGraph, *goals: str | ContinuousGoal, **options: Any) -> Pl
 
 
 # --- poses
-# --------------------------------------------------------------------------------------------------
 
 
 def test_an_object_is_put_at_a_pose() -> None:
@@ -132,7 +131,6 @@ def test_an_occupied_place_is_cleared() -> None:
 
 
 # --- regions
-# --------------------------------------------------------------------------------------------------
 
 
 def with_pad(scene: SceneGraph, x: float, y: float) -> SceneGraph:
@@ -162,7 +160,6 @@ def test_regions_of_the_kitchen() -> None:
 
 
 # --- configurations
-# --------------------------------------------------------------------------------------------------
 
 
 def test_the_arm_ends_at_a_configuration() -> None:
@@ -189,7 +186,6 @@ def test_the_arm_needs_an_action_to_move() -> None:
 
 
 # --- files and the checker
-# --------------------------------------------------------------------------------------------------
 
 
 def test_plan_files_contain_the_goals(tmp_path: Path) -> None:
@@ -264,7 +260,6 @@ def test_an_invalid_goal_in_a_file_is_rejected() -> None:
 
 
 # --- what is refused
-# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,6 @@ def document(plan: Plan) -> Any:
 
 
 # --- there and back
-# --------------------------------------------------------------------------------------------------
 
 
 def test_a_loaded_plan_equals_the_saved_one(plan: Plan, tmp_path: Path) -> None:
@@ -191,7 +190,6 @@ def test_bytes_do_not_depend_on_process_folder_or_hash_seed(tmp_path: Path) -> N
 
 
 # --- writing
-# --------------------------------------------------------------------------------------------------
 
 
 def test_an_output_that_cannot_be_written_leaves_nothing(plan: Plan, tmp_path: Path) -> None:
@@ -222,7 +220,6 @@ def test_an_interruption_leaves_the_old_file(
 
 
 # --- reading what is broken
-# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -270,7 +270,6 @@ def test_axes_and_orders_of_six_vectors(six: Matrix) -> None:
 
 
 # --- one wrong name
-# ------------------------------------------------------------------------------
 
 GOOD: list[tuple[str, list[Coord]]] = [
     ("compose", [PositionCoord("e|C", "g|E", "[r]"), PositionCoord("g|E", "f|D", "[r]")]),

@@ -56,7 +56,6 @@ def unit_defect(pose: Pose) -> float:
 
 
 # --- the group
-# ------------------------------------------------------------------------------
 
 
 @given(_poses, _poses, _poses)
@@ -118,7 +117,6 @@ def test_long_products_do_not_drift(seed: int) -> None:
 
 
 # --- exponential and logarithm
-# --------------------------------------------------------------------------------------
 
 
 @given(_twists)
@@ -171,7 +169,6 @@ def test_log_of_half_a_turn(axis: tuple[float, float, float]) -> None:
 
 
 # --- conversions
-# ------------------------------------------------------------------------------
 
 
 @given(_poses)
@@ -226,7 +223,6 @@ def test_orders_of_the_quaternion() -> None:
 
 
 # --- distance and interpolation
-# -------------------------------------------------------------------------------------
 
 
 @given(_poses, _poses)
@@ -281,7 +277,6 @@ def test_interpolation_takes_the_shorter_arc() -> None:
 
 
 # --- a value
-# ------------------------------------------------------------------------------
 
 
 @given(_poses, _poses)
@@ -359,7 +354,6 @@ def test_any_array_of_real_numbers_is_taken(numbers: Any) -> None:
 
 
 # --- refusals
-# ------------------------------------------------------------------------------
 
 _REFUSALS: list[tuple[Callable[[], object], str]] = [
     (lambda: Pose([1, 2]), r"translation must hold 3 numbers, but has shape \(2,\)"),

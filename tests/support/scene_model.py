@@ -216,7 +216,6 @@ class SceneModel:
     groups: dict[str, GroupModel] = field(default_factory=dict)
 
     # --- queries
-    # ----------------------------------------------------------------------------------------------------
 
     def same_content(self, other: SceneModel) -> bool:
         """Tell whether two models say the same, in the same order."""
@@ -314,7 +313,6 @@ class SceneModel:
         )
 
     # --- rules
-    # ------------------------------------------------------------------------------------------------------
 
     def violations(self) -> Iterator[type[Exception]]:
         """Yield the error of every rule that this model breaks, each checked over the whole scene."""
@@ -421,7 +419,6 @@ class SceneModel:
         return SceneModel({**self.frames, name: frame}, self.inertias, self.allowed, self.groups)
 
     # --- edits
-    # ------------------------------------------------------------------------------------------------------
 
     def add_root(self, name: str) -> SceneModel:
         """Add a root on a body of its own name."""
@@ -677,7 +674,6 @@ class SceneModel:
         return self._with_frame(name, _with_attribute(self.frames[name], key, value))
 
     # --- groups
-    # -----------------------------------------------------------------------------------------------------
 
     def nested(self, group: str) -> set[str]:
         """Return a group and all groups in it."""

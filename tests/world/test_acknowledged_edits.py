@@ -115,7 +115,6 @@ def bits(value: Any) -> str:
 
 
 # --- each value, each way in
-# ------------------------------------------------------------------------------------------
 
 
 def put_in_store(value: Any, folder: Path) -> Any:
@@ -375,7 +374,6 @@ def test_keys_are_checked(key: str, tmp_path: Path) -> None:
 
 
 # --- any edits, by two clients
-# ----------------------------------------------------------------------------------------
 
 TETRAHEDRON = [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
 JSON_VALUES = st.recursive(

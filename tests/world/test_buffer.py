@@ -563,7 +563,6 @@ def test_the_scene_is_a_version_for_the_planner() -> None:
 
 
 # --- clocks
-# --------------------------------------------------------------------------------------------------
 
 
 def stamped(seconds: float, child: str = "b") -> TransformStamped:

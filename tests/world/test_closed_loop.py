@@ -190,7 +190,6 @@ def test_a_slip_is_noticed_before_the_place() -> None:
 
 
 # --- pieces
-# --------------------------------------------------------------------------------------------------
 
 
 def detection(frame: str | None, *at: float) -> Detection:

@@ -441,7 +441,6 @@ def test_a_log_without_its_shapes_is_an_error(tmp_path: Path) -> None:
 
 
 # --- following
-# --------------------------------------------------------------------------------------------------
 
 
 def taken(changes: Iterator[WorldChange], known: dict[str, Any]) -> WorldChange:
@@ -562,7 +561,6 @@ def test_who_begins_anew_is_told(served: tuple[WorldServer, Client]) -> None:
 
 
 # --- access, limits, garbage
-# ------------------------------------------------------------------------------------------
 
 
 def refused(kind: str, match: str) -> Any:
@@ -869,7 +867,6 @@ def test_listeners_that_raise_disturb_no_client(served: tuple[WorldServer, Clien
 
 
 # --- faults
-# --------------------------------------------------------------------------------------------------
 
 
 def test_edits_over_a_bad_network_happen_once(served: tuple[WorldServer, Client]) -> None:

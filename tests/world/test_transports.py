@@ -204,7 +204,6 @@ def test_clients_of_zenoh_cannot_answer_for_the_server() -> None:
 
 
 # --- certificates
-# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -290,7 +289,6 @@ def test_a_server_without_tls_is_not_reached_by_it() -> None:
 
 
 # --- the log
-# --------------------------------------------------------------------------------------------------
 
 
 def recorded(path: Path, *records: bytes, restart: int = -1) -> list[bytes]:

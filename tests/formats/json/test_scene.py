@@ -157,7 +157,6 @@ def test_a_mesh_that_changed_is_noticed(tmp_path: Path) -> None:
 
 
 # --- what is rejected
-# --------------------------------------------------------------------------------------------------
 
 
 def small() -> SceneGraph:

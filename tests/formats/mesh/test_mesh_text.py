@@ -111,7 +111,6 @@ def test_unequal_notations_and_indented_lines_lose_no_face(text: str, tmp_path: 
 
 
 # --- STL
-# ------------------------------------------------------------------------------------------------
 
 _TRIANGLES = np.array([[[0, 0, 0], [1, 0, 0], [0, 1, k]] for k in range(3)], dtype="<f4")
 

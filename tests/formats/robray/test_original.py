@@ -25,7 +25,6 @@ def translation(scene: SceneGraph, name: str) -> list[float]:
 
 
 # --- precedence
-# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -192,7 +191,6 @@ def test_inheritance_is_a_search_in_lists(
 
 
 # --- what is left alone
-# --------------------------------------------------------------------------------------------------
 
 
 def test_what_does_not_concern_a_fixed_frame_says_nothing(load: Loader) -> None:
@@ -218,7 +216,6 @@ def test_commas_too_many_are_no_matter(load: Loader) -> None:
 
 
 # --- parents and names
-# --------------------------------------------------------------------------------------------------
 
 
 def test_the_root_is_called_world_and_may_be_named_by_an_empty_text(load: Loader) -> None:
@@ -265,7 +262,6 @@ def test_a_parent_may_stand_later_or_in_another_file(tmp_path: Path) -> None:
 
 
 # --- joints
-# --------------------------------------------------------------------------------------------------
 
 
 def test_joints_without_limits_are_unlimited(load: Loader) -> None:
@@ -324,7 +320,6 @@ def test_a_quaternion_of_any_length_is_a_direction(load: Loader) -> None:
 
 
 # --- constants
-# --------------------------------------------------------------------------------------------------
 
 
 def test_a_constant_holds_from_where_it_stands(load: Loader) -> None:
@@ -358,7 +353,6 @@ def test_files_that_include_each_other_without_end_are_refused(load: Loader) -> 
 
 
 # --- files
-# --------------------------------------------------------------------------------------------------
 
 
 def test_a_mesh_is_found_beside_its_file_or_beside_the_file_that_includes_that(
@@ -412,7 +406,6 @@ def test_all_attributes_of_a_geometry_are_accepted(load: Loader) -> None:
 
 
 # --- names of the original's robots
-# -----------------------------------------------------------------------------------
 
 ARM = """<robot name="arm">
 <link name="base"/>

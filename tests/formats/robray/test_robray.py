@@ -21,7 +21,6 @@ BOX = "shape box; dimension [0.1, 0.2, 0.3];"
 
 
 # --- frames
-# --------------------------------------------------------------------------------------------------
 
 
 def test_frame_without_parent_is_a_child_of_the_world(load: Loader) -> None:
@@ -127,7 +126,6 @@ def test_allow_collision(load: Loader) -> None:
 
 
 # --- geometry
-# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -288,7 +286,6 @@ def test_meshes_are_relative_to_the_file_that_names_them(load: Loader, tmp_path:
 
 
 # --- classes
-# --------------------------------------------------------------------------------------------------
 
 
 def color_of(scene: SceneGraph) -> tuple[float, ...]:
@@ -368,7 +365,6 @@ def test_a_class_does_not_change_with_later_definitions(load: Loader) -> None:
 
 
 # --- mass
-# --------------------------------------------------------------------------------------------------
 
 
 def test_mass_is_spread_evenly(load: Loader) -> None:
@@ -406,7 +402,6 @@ def test_cylinder_with_mass_has_its_centre_above_the_base(load: Loader) -> None:
 
 
 # --- includes
-# --------------------------------------------------------------------------------------------------
 
 
 def test_include_shares_constants_and_classes(load: Loader) -> None:
@@ -472,7 +467,6 @@ def test_error_in_an_included_file_names_that_file(load: Loader) -> None:
 
 
 # --- what is refused
-# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,6 @@ from tmkit.spatial import Pose
 pytest.importorskip("pxr")
 
 # --- written and read again
-# -------------------------------------------------------------------------------------------
 
 _numbers = st.floats(-3, 3)
 _triples = st.tuples(_numbers, _numbers, _numbers)
@@ -184,7 +183,6 @@ def test_what_usd_cannot_hold(tmp_path: Path, scene: SceneGraph, message: str) -
 
 
 # --- files of other programs
-# ------------------------------------------------------------------------------------------
 
 HEAD = '#usda 1.0\n(\n    upAxis = "Y"\n    metersPerUnit = 0.01\n    kilogramsPerUnit = 1\n)\n'
 RIGID = 'prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"]'
@@ -320,7 +318,6 @@ def test_loops_and_other_joints_are_left_out(tmp_path: Path) -> None:
 
 
 # --- layers and bad files
-# ---------------------------------------------------------------------------------------------
 
 
 def test_layers_are_read_where_a_scene_may_read(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -162,7 +162,6 @@ def test_causes_are_in_the_diagnosis() -> None:
 
 
 # --- gaps narrower than a finger
-# --------------------------------------------------------------------------------------
 
 
 def gap_cause(scene: SceneGraph, object: str = "target", robot: str = "panda") -> str | None:

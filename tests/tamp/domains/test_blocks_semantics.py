@@ -50,7 +50,6 @@ def candidates(domain: PlanningDomain, scene: SceneGraph, *words: str, seed: int
 
 
 # --- objects
-# --------------------------------------------------------------------------------------------------
 
 
 def test_blocks_and_the_cells_of_surfaces_are_the_objects(domain: PlanningDomain) -> None:
@@ -130,7 +129,6 @@ def test_a_surface_needs_a_shape(domain: PlanningDomain) -> None:
 
 
 # --- state
-# --------------------------------------------------------------------------------------------------
 
 
 def test_facts_of_a_stack(domain: PlanningDomain) -> None:
@@ -256,7 +254,6 @@ def test_two_blocks_in_the_hand_are_named(domain: PlanningDomain) -> None:
 
 
 # --- candidates
-# --------------------------------------------------------------------------------------------------
 
 
 def test_grasps_come_from_above_first(domain: PlanningDomain) -> None:
@@ -359,7 +356,6 @@ def test_suction_blocks_are_candidates_too() -> None:
 
 
 # --- goals
-# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -316,7 +316,6 @@ def test_refuted_goals_name_only_what_contradicts(boxes: int) -> None:
 
 
 # --- height
-# --------------------------------------------------------------------------------------------------
 
 
 def towers(height: float) -> SceneGraph:
@@ -355,7 +354,6 @@ def test_a_tower_that_stands_already_is_no_proof() -> None:
 
 
 # --- what is no proof
-# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

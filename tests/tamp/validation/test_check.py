@@ -123,7 +123,6 @@ def test_a_path_that_barely_passes_is_a_path(plan: Plan, gap: float, *, ok: bool
 
 
 # --- falsified motions
-# ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["transit", "transfer"])
@@ -255,7 +254,6 @@ def test_an_arm_that_moves_with_the_fingers(plan: Plan, kind: str) -> None:
 
 
 # --- falsified grasps
-# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -335,7 +333,6 @@ def test_an_object_let_go_in_the_air(plan: Plan) -> None:
 
 
 # --- falsified words
-# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
