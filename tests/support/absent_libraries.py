@@ -1,4 +1,4 @@
-"""Libraries of the extras, and how a new interpreter hides some of them, as if they were not installed.
+"""Libraries of the extras, and a finder that hides some of them in a new interpreter.
 
 A library is hidden from every finder of modules, so that looking for it, as trimesh does, finds
 nothing either.
@@ -38,7 +38,9 @@ class Hiding:
         self.finder = finder
 
     def find_spec(self, name, path=None, target=None):
-        return None if name.partition(".")[0] in _HIDDEN else self.finder.find_spec(name, path, target)
+        if name.partition(".")[0] in _HIDDEN:
+            return None
+        return self.finder.find_spec(name, path, target)
 
     def __getattr__(self, name):
         return getattr(self.finder, name)
@@ -61,7 +63,7 @@ EXTRAS = {
 
 @cache
 def optional_modules() -> tuple[str, ...]:
-    """Return the names of the installed modules that are not of tmkit, nor of what it requires, directly or not."""
+    """Return the installed modules that neither belong to tmkit nor to its requirements."""
     required: set[str] = set()
     pending = [Requirement(text) for text in _PROJECT["dependencies"]]
     while pending:

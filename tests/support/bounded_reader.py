@@ -1,4 +1,6 @@
-"""Read scene files under limits of processor time and memory: ``python bounded_reader.py SECONDS MEGABYTES FILE...``.
+"""Reader of scene files under limits of processor time and memory.
+
+Usage: ``python bounded_reader.py SECONDS MEGABYTES FILE...``.
 
 The limits are the system's, of this process: a reader that exceeds one is killed or out of memory,
 whatever it does. Before each file its name is written, after it ``value`` or ``error``, so that the

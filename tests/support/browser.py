@@ -1,4 +1,4 @@
-"""A real browser for tests of pages: Debian's chromium, driven by playwright; tests are skipped where one is absent."""
+"""Chromium of Debian, controlled by playwright, for tests of pages; skipped where it is absent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TWO_FRAMES = (
 
 @contextmanager
 def short_temporary_folder() -> Iterator[None]:
-    """Let programs that are started make their sockets below /tmp, since a socket's path has at most 107 bytes."""
+    """Create sockets below /tmp, since the path of a socket has at most 107 bytes."""
     before = os.environ.get("TMPDIR")
     with tempfile.TemporaryDirectory(prefix="browser-", dir="/tmp") as folder:
         os.environ["TMPDIR"] = folder
@@ -64,7 +64,7 @@ def open_browser() -> Iterator[Any]:
 def open_page(
     browser: Any, url: str, *, width: int = 640, height: int = 400
 ) -> Iterator[tuple[Any, list[str], list[str]]]:
-    """Open a page that shows a scene, in a session of its own; yield it with lists of its errors and requests."""
+    """Open a page of a scene in a new session; yield it with lists of its errors and requests."""
     page = browser.new_page(viewport={"width": width, "height": height})
     try:
         page.set_default_timeout(_TIMEOUT)
@@ -91,7 +91,7 @@ def drawn_poses(page: Any, frames: Iterable[str]) -> dict[str, NDArray[np.float6
 
 
 def distance(drawn: NDArray[np.float64], pose: Any) -> float:
-    """Return how far a drawn pose (7,) is from a pose: the largest difference of metres and components."""
+    """Return the largest difference between a drawn pose (7,) and a pose, over all components."""
     sign = np.copysign(1.0, drawn[3:] @ pose.quat_xyzw)  # q and -q are one rotation
     return float(
         np.max(

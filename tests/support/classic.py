@@ -1,4 +1,4 @@
-"""The classic problems: towers of Hanoi, sorting and rearrangement, by the names of their scenes and problem files."""
+"""Classic problems: towers of Hanoi, sorting and rearrangement, by scene and problem file."""
 
 from __future__ import annotations
 

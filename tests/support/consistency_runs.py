@@ -1,4 +1,4 @@
-"""Runs of repeated measurements of one frame, and the errors and covariances that they leave: data for NEES and NIS.
+"""Repeated measurements of one frame with errors and covariances: data for NEES and NIS.
 
 The truth is drawn from the prior. A pose is measured as sensors and ROS messages have it: the
 orientation is the true one turned by noise, the translation the true one moved by noise along the

@@ -1,4 +1,4 @@
-"""The public functions of a module that do not document each of their arguments, from its source or its stub.
+"""Public functions of a module with undocumented arguments, from its source or its stub.
 
 Run as a script, it lists them for files or folders: ``python tests/support/documented.py
 tmkit/graph``.
@@ -17,7 +17,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def public_functions(source: str) -> Iterator[tuple[str, list[Function], str]]:
-    """Yield the qualified name, the overloads and the documentation of each public function, method and constructor.
+    """Yield name, overloads and documentation of each public function, method and constructor.
 
     The documentation of a constructor is that of its class as well.
     """
@@ -53,7 +53,7 @@ def option_types(source: str) -> set[str]:
 
 
 def undocumented_arguments(source: str, options: Collection[str] = ()) -> list[str]:
-    """Return ``function: argument, ...`` for each public function of two or more arguments that does not document all.
+    """Return ``function: argument, ...`` for each public function with undocumented arguments.
 
     An argument is documented by a line ``name: ...`` under ``Args:``, also of several: ``lower,
     upper: ...``; an option or argument of a command by its help. Hooks of parts of domains have

@@ -18,7 +18,7 @@ _FEWEST = 5
 
 
 def scaled_examples(factor: float) -> int:
-    """Return the number of examples of the loaded profile times ``factor``, at least 1 and as a rule 5."""
+    """Return ``factor`` times the examples of the loaded profile, at least 1 and usually 5."""
     fewest = min(_FEWEST, round(_DEFAULT * factor))
     return max(1, fewest, round(settings().max_examples * factor))
 

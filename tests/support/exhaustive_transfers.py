@@ -1,4 +1,4 @@
-"""An exhaustive search over discretised grasps and places, as an oracle for the planner, over the public API.
+"""Exhaustive search over discretised grasps and places, an oracle for the planner.
 
 Its nodes are assignments of objects to places, its edges transfers: pick an object with some grasp
 and put it on some place. Breadth first, every grasp is tried with every way of coming and leaving;
@@ -179,7 +179,7 @@ def _pose(scene: SceneGraph, name: str, spot: Spot) -> Pose:
 
 
 def _motions(grasp: Grasp) -> Iterator[PickPlaceOptions]:
-    """Yield ways of coming and leaving: usual or short, long and straight, with the fingers hardly open."""
+    """Yield approaches and retreats: usual, short, long, straight, or with a small opening."""
     yield PickPlaceOptions(min_fraction=0.2)
     yield PickPlaceOptions(
         approach_distance=0.2, lift_distance=0.02, post_grasp_retreat=0.2, min_fraction=0.5

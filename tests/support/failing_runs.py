@@ -1,4 +1,4 @@
-"""Commands whose file operations fail, each in a process forked from one that has imported everything.
+"""Commands with failing file operations, each in a process forked after all imports.
 
 Run as a program with the library of ``failing_io.c`` preloaded, it reads one job a line from the
 standard input: the arguments of the command and environment variables, in JSON. It answers with

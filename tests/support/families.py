@@ -38,7 +38,7 @@ _RETREAT = 0.08
 """Straight distance from a grasp that has to be free, backwards along the tool [m]."""
 
 _CLEARANCE = 0.004
-"""Smallest distance at the start between an object and everything but its parent and its children [m]."""
+"""Smallest distance at the start from an object to all but its parent and its children [m]."""
 
 _SHALLOWER = 0.012
 """Distance by which the tool is further out in a shallow grasp [m]."""
@@ -142,7 +142,7 @@ class Family:
 
 
 def are_objects_apart(draft: Draft) -> bool:
-    """Return whether each object at the start is clear of everything but its parent and its children."""
+    """Return whether each object at the start is clear of all but its parent and its children."""
     scene = draft.scene
     robots = draft.robot if isinstance(draft.robot, tuple) else (draft.robot,)
     arms = [tk.load_manipulator(robot) if isinstance(robot, str) else robot for robot in robots]
@@ -244,7 +244,7 @@ class Reach:
     def find_transfer(
         self, object: str, goals: Iterable[Pose], *, absent: Collection[str] = ()
     ) -> Pose | None:
-        """Return the first pose to which one grasp carries an object from where it is; None if there is none.
+        """Return the first pose that one grasp reaches from the object's pose, or None.
 
         Args:
             object: frame of the object.
@@ -328,7 +328,7 @@ def count_displaced(wanted: Mapping[str, str], below: Mapping[str, str]) -> int:
 
 
 def draw_towers(rng: np.random.Generator, size: int) -> Draft:
-    """Draw blocks in piles of one to three, some of which are wanted in a tower of three to five."""
+    """Draw blocks in piles of one to three, some of which form a tower of three to five."""
     scene = draw_table(rng)
     cells = [(0.3 + 0.1 * i, 0.1 * j) for i in range(5) for j in range(-5, 6)]
     cells = [cell for cell in cells if 0.33 < math.hypot(*cell) < 0.7]
@@ -472,7 +472,7 @@ def draw_fetch(rng: np.random.Generator, size: int) -> Draft:
 
 
 def count_fetch(reach: Reach, target: str, names: Sequence[str]) -> int:
-    """Return the steps to fetch an object of a cluttered place, by taking out as few others as found.
+    """Return the steps to fetch an object of a cluttered place by removing as few as possible.
 
     Raises:
         RejectedError: if no order of taking objects out frees the target.
@@ -510,7 +510,9 @@ def distance_between(scene: SceneGraph, first: str, second: str) -> float:
 
 
 def draw_shelf(rng: np.random.Generator, size: int) -> Draft:
-    """Draw a shelf and objects before it, half of which are wanted at poses in the shelf and the others anywhere in it.
+    """Draw a shelf and objects before it, half of which have goals at poses in the shelf.
+
+    The goal of the others is anywhere in the shelf.
 
     The poses are drawn first, from the back to the front; each is reached with the deeper ones in
     place.
@@ -550,7 +552,9 @@ def put_before(
     sizes: Sequence[tuple[float, float, float]],
     goals: Sequence[Sequence[Pose]],
 ) -> tuple[SceneGraph, list[Pose]]:
-    """Add boxes, turned so that one grasp carries each to a goal of it while the ones before are at theirs.
+    """Add boxes at starts from which one grasp carries each to a goal.
+
+    The boxes added earlier are then at their goals.
 
     Args:
         rng: source of random numbers.
@@ -589,7 +593,7 @@ def put_before(
 
 
 def draw_narrow(rng: np.random.Generator, size: int) -> Draft:
-    """Draw a shelf one object wide and objects before it, wanted in a row from its back to its front."""
+    """Draw a shelf one object wide and objects before it; the goal is a row in the shelf."""
     scene = draw_table(rng)
     side = int(rng.choice((-1, 1)))
     deep, wide = 0.1 * size + float(rng.uniform(0.0, 0.03)), float(rng.uniform(0.25, 0.29))
@@ -619,7 +623,7 @@ def draw_sizes(
 
 
 def draw_behind(rng: np.random.Generator, size: int) -> Draft:
-    """Draw a narrow shelf with an object that is wanted on a mat, and others that block the only approach to it."""
+    """Draw a narrow shelf with an object to be put on a mat, and others in the only approach."""
     scene = draw_table(rng)
     side = int(rng.choice((-1, 1)))
     deep, wide = 0.1 * (size + 1) + 0.02, float(rng.uniform(0.25, 0.29))
@@ -827,7 +831,7 @@ def draw_handover(rng: np.random.Generator, size: int) -> Draft:
 
 
 def draw_regrasp(rng: np.random.Generator, size: int) -> Draft:
-    """Draw a box in a well, which only a hand from above reaches, wanted under a roof, reached from the side."""
+    """Draw a box in a well, reached from above, with a goal under a roof, reached from the side."""
     del size
     scene = draw_table(rng, turn=0.25)
     side = int(rng.choice((-1, 1)))
@@ -914,7 +918,7 @@ def draw_drawer(rng: np.random.Generator, size: int) -> Draft:
 
 
 def draw_two_arms(rng: np.random.Generator, size: int) -> Draft:
-    """Draw two Pandas that face each other over a table, and objects wanted on a tray before either of them."""
+    """Draw two Pandas that face each other over a table, and objects for the tray of each."""
     other = tk.load_manipulator("panda").with_prefix("far_")
     away = float(rng.uniform(1.15, 1.25))
     scene = draw_table(rng).mount(
@@ -953,7 +957,7 @@ def draw_two_arms(rng: np.random.Generator, size: int) -> Draft:
 
 
 def is_on_table(scene: SceneGraph, object: str, pose: Pose) -> bool:
-    """Return whether the box around an object at world_from_object does not reach beyond the edge of the table."""
+    """Return whether the box around an object at world_from_object lies within the table's edge."""
     low, high = scene.shapes(object)[0].shape.bounds
     corners = [[x, y, low[2]] for x in (low[0], high[0]) for y in (low[1], high[1])]
     table = scene.pose("table", relative_to="world", q=scene.zero_configuration())
@@ -963,7 +967,7 @@ def is_on_table(scene: SceneGraph, object: str, pose: Pose) -> bool:
 
 
 def draw_shapes(rng: np.random.Generator, size: int) -> Draft:
-    """Draw tall, flat, heavy, light and round objects on a table, each wanted at another free place."""
+    """Draw tall, flat, heavy, light and round objects on a table, each with a free goal place."""
     scene = draw_table(rng)
     kinds = {"tall": (0.035, 0.035, 0.17), "flat": (0.11, 0.05, 0.02), "heavy": (0.06, 0.06, 0.06)}
     masses = {"tall": 0.3, "flat": 0.15, "heavy": 1.8, "light": 0.02, "round": 0.2}
@@ -1001,7 +1005,7 @@ def draw_shapes(rng: np.random.Generator, size: int) -> Draft:
 
 
 def draw_packing(rng: np.random.Generator, size: int) -> Draft:
-    """Draw boxes before a mat that has room for all of them in one row, with 4 to 7 mm between them."""
+    """Draw boxes before a mat with room for all of them in one row, with 4 to 7 mm between them."""
     scene = draw_table(rng)
     side = int(rng.choice((-1, 1)))
     sizes = draw_sizes(rng, size, [0.03, 0.04, 0.05], [0.045, 0.055, 0.09])

@@ -9,7 +9,7 @@ from tmkit.world.service.transports import Handler, Transport
 
 
 class FaultyTransport(Transport):
-    """Wraps a client's transport: requests and answers are lost, late copies of old requests arrive again.
+    """Client transport that loses requests and replies and repeats old requests late.
 
     Nothing waits: a message that is delayed is sent at some later request, in any order.
     """

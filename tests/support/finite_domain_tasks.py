@@ -30,7 +30,7 @@ def compiled(task: dict[str, Any]) -> TaskSearch:
 
 @st.composite
 def random_tasks(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw a task of two to four variables, up to three derived ones in layers, and conditional effects."""
+    """Draw a task of 2 to 4 variables, up to 3 derived ones in layers, and conditional effects."""
     basic = draw(st.lists(st.integers(2, 3), min_size=2, max_size=4))
     layers = sorted(draw(st.lists(st.integers(0, 1), max_size=3)))
     domains = [*basic, *(2 for _ in layers)]

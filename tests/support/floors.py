@@ -1,4 +1,4 @@
-"""Floors: forward kinematics as a plain C++ loop over arrays, compiled on the spot, for benchmarks to stand beside.
+"""Floors for benchmarks: forward kinematics as a plain C++ loop over arrays, compiled on demand.
 
 ``tests/benchmarks/floors.cpp`` is compiled twice, with and without vectors of two numbers, since
 either may be the faster; who compares takes the faster. Floors take their sines from the C library.
@@ -46,7 +46,10 @@ def _compiled(folder: Path, *options: str) -> ctypes.CDLL:
 
 
 class Floor:
-    """The arrays of one scene for a plain loop, parents first; ``poses[rows]`` are in the order of ``frame_names``."""
+    """Arrays of one scene for a plain loop, parents first.
+
+    ``poses[rows]`` are in the order of ``frame_names``.
+    """
 
     def __init__(self, scene: SceneGraph) -> None:
         """Lay the scene, of one tree, out level by level."""

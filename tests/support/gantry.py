@@ -1,4 +1,4 @@
-"""A small robot of our own for simulation tests: a gantry whose inverse kinematics is read off, and plans for it.
+"""Gantry robot for simulation tests, with inverse kinematics in closed form, and plans for it.
 
 Three rails carry a hand that turns about the vertical; two fingers, of which one mimics the other,
 close along y. The tool points down, and where the rails and the turn are, there the tool is. So a
@@ -173,7 +173,7 @@ class PlanWriter:
     def move(
         self, name: str, position: Sequence[float], *, turn: float = 0.0, parent: str = "table"
     ) -> None:
-        """Take a block from above and put its centre at ``position`` in the world, onto ``parent``."""
+        """Grasp a block from above and put its centre at ``position`` (world) on ``parent``."""
         here = self.scene.pose(name, relative_to="world", q=self.q)
         down, up = self._over(here), self._over(here, LIFT)
         there = Pose.from_rpy(position, [0.0, 0.0, turn])

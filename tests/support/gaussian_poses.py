@@ -1,4 +1,4 @@
-"""Uncertain poses for tests: strategies of hypothesis, and random ones of a given size, of any rank."""
+"""Uncertain poses for tests: hypothesis strategies, and random poses of any size and rank."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ gaussian_poses = st.builds(GaussianPose, poses, covariances)
 def random_gaussian_pose(
     rng: np.random.Generator, *, linear: float, angular: float, rank: int = 6
 ) -> GaussianPose:
-    """Return a pose within about a metre and a radian, with errors of these sizes in metres and radians."""
+    """Return a pose within 1 m and 1 rad, with standard deviations of these sizes [m, rad]."""
     root = (
         rng.normal(size=(6, rank))
         / math.sqrt(max(rank, 1))
@@ -60,6 +60,6 @@ def random_chain(count: int, *, linear: float, angular: float, seed: int = 0) ->
 
 
 def relative_difference(found: Array, expected: Array) -> float:
-    """Return the size of the difference over that of what is expected (Frobenius), or as it is when that is zero."""
+    """Return the relative size of the difference (Frobenius), or the absolute size if zero."""
     size = float(np.linalg.norm(expected))
     return float(np.linalg.norm(np.asarray(found) - expected)) / (size or 1.0)

@@ -1,4 +1,6 @@
-"""Robots with a small stock of names, in every format that is read: ``world`` is in it, and so are slips of all kinds.
+"""Random robots with few names, in every readable format; most of them have mistakes.
+
+``world`` is one of the names.
 
 A robot is drawn once and written in each format, as far as its words go. Most are invalid: a link
 is the child of two joints or its own ancestor, a name is there twice, a joint mimics itself, limits

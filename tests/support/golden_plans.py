@@ -1,4 +1,4 @@
-"""Plans that are made the same to the byte on every CPU: what they are, and how their digests are found and renewed.
+"""Plans that are equal to the byte on every CPU, and their digests.
 
 ``python tests/support/golden_plans.py`` prints the digests of the plan files as JSON; ``--renew``
 writes them to ``tests/data/golden_plans.json``, which belongs to every change that makes the

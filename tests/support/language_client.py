@@ -106,7 +106,7 @@ class LanguageClient:
             self.sent.append(self._read())
 
     def at(self, what: str, path: Path, line: int, character: int) -> Any:
-        """Ask about a place: ``hover``, ``definition`` or ``completion``; lines and characters count from 0."""
+        """Send ``hover``, ``definition`` or ``completion`` for a position, counted from 0."""
         position = {"line": line, "character": character}
         return self.ask(
             f"textDocument/{what}", {"textDocument": {"uri": path.as_uri()}, "position": position}

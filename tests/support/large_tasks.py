@@ -1,4 +1,4 @@
-"""Random large tasks in finite-domain variables whose least number of actions is known, or bounded from below."""
+"""Random large tasks in finite-domain variables with a known or bounded number of actions."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def ball_task(count: int) -> LargeTask:
 
 
 def swap_task(seed: int, count: int) -> LargeTask:
-    """Return the task to exchange objects among sites, one of which is free at first, with one hand."""
+    """Return the task to exchange objects among sites, one of them free at first, with one hand."""
     wanted = random.Random(seed).sample(range(count), count)
     large = LargeTask()
     large.add_flag(("empty",), holds=True)

@@ -8,7 +8,7 @@ from tmkit.graph import Mesh, Shape
 
 
 def l_mesh(length: float = 0.12, thickness: float = 0.04) -> Shape:
-    """Return an L in the x-z plane with its corner at the origin, as thick along y as its arms are, closed."""
+    """Return a closed L in the x-z plane with its corner at the origin, as thick as its arms."""
     long, thin = length, thickness
     outline = np.array([[0, 0], [long, 0], [long, thin], [thin, thin], [thin, long], [0, long]])
     near = np.column_stack([outline[:, 0], np.zeros(6), outline[:, 1]])
@@ -71,13 +71,13 @@ def tub_mesh(outer: np.ndarray, inner: np.ndarray, *, height: float, floor: floa
 
 
 def circle_outline(radius: float, sides: int = 24) -> np.ndarray:
-    """Return the outline (sides, 2) of a circle about the origin, from the direction of (-1, -1) on."""
+    """Return the outline (sides, 2) of a circle about the origin, from direction (-1, -1) on."""
     angles = 2.0 * np.pi * np.arange(sides) / sides - 0.75 * np.pi
     return radius * np.column_stack([np.cos(angles), np.sin(angles)])
 
 
 def square_outline(side: float, sides: int = 24) -> np.ndarray:
-    """Return the outline (sides, 2) of a square about the origin, with points at its corners and between them."""
+    """Return the outline (sides, 2) of a square about the origin, including its corners."""
     quarter = sides // 4
     steps = side * (np.arange(quarter) / quarter - 0.5)
     half = np.full(quarter, side / 2.0)
@@ -119,7 +119,7 @@ def bowl_mesh(radius: float = 0.06, wall: float = 0.005, sides: int = 24) -> Sha
 
 
 def handle_mesh(radius: float = 0.022, thickness: float = 0.005) -> Shape:
-    """Return a ring that stands upright beside the cup of :func:`cup_mesh` and reaches into its wall, closed."""
+    """Return a closed upright ring beside the cup of :func:`cup_mesh` that enters its wall."""
     ring = circle_outline(1.0)
     section = circle_outline(thickness, 12)
     reach = radius + section[:, 0]

@@ -1,4 +1,7 @@
-"""What a motion takes of its limits, from positions alone; shares nothing with what times motions."""
+"""Fractions of the limits that a motion uses, from its positions alone.
+
+The computation shares nothing with the code that times motions.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ JERK_TIME = 0.1  # seconds in which an arm may come to full acceleration
 def limit_shares(
     positions: Array, rate: float, *, speeds: ArrayLike, accelerations: ArrayLike, jerks: ArrayLike
 ) -> tuple[float, float, float]:
-    """Return the largest parts of speed, acceleration and jerk limits (n,) that are taken by positions (m, n).
+    """Return the largest fractions of speed, acceleration and jerk limits (n,) that a path uses.
+
+    The positions have the shape (m, n).
 
     A difference of order k, over the k-th power of the period, is a mean of the k-th derivative: it
     exceeds a limit only if the derivative does. The motion is at rest before the first and after
@@ -45,7 +50,9 @@ def torque_shares(
     *,
     limits: ArrayLike,
 ) -> Array:
-    """Return the largest parts (n_arm,) of torque limits that positions (m, n_arm) take, by pinocchio.
+    """Return the largest fractions (n_arm,) of torque limits that positions (m, n_arm) use.
+
+    The torques are pinocchio's.
 
     Velocities and accelerations are differences of the positions; other joints stay at q
     (n_joints,).
@@ -61,7 +68,7 @@ def torque_shares(
 
 
 def pinocchio_arm(scene: SceneGraph, q: ArrayLike, arm: Manipulator) -> pinocchio.Model:
-    """Return an arm of a scene in pinocchio, with all that it carries; other joints stay at q (n_joints,)."""
+    """Return an arm of a scene in pinocchio with its load; other joints stay at q (n_joints,)."""
     zero = scene.configuration(dict.fromkeys(arm.joints, 0.0), base=q)
     model, carriers, joint = pinocchio.Model(), {str(scene.root(arm.tip)): 0}, 0
 
@@ -97,7 +104,7 @@ def pinocchio_arm(scene: SceneGraph, q: ArrayLike, arm: Manipulator) -> pinocchi
 
 
 class MotionLog:
-    """An executor that keeps the motions with the scene in which each begins, and where hands act."""
+    """Executor that records motions, the scene before each, and the steps of the hands."""
 
     def __init__(self) -> None:
         self.motions: list[TimedMotion] = []
@@ -151,7 +158,7 @@ def motions_of(plan: Plan, *, rate: float = 1000.0) -> MotionLog:
 
 
 def run_shares(plan: Plan, run: list[TimedMotion]) -> tuple[float, float, float]:
-    """Return the largest parts of the limits of an arm, and of a joint behind a handle, that a run takes."""
+    """Return the largest fractions of the limits of an arm, and of an operated joint, in a run."""
     arm, names = run[0].arm, run[0].joint_names
     moving = [motion.timed.positions for motion in run]
     positions = np.concatenate([moving[0], *(rows[1:] for rows in moving[1:])])
@@ -167,7 +174,7 @@ def run_shares(plan: Plan, run: list[TimedMotion]) -> tuple[float, float, float]
 
 
 def plan_torque_shares(log: MotionLog) -> list[float]:
-    """Return the largest part of the effort limits of its arm that each motion from rest to rest takes."""
+    """Return the largest fraction of the arm's effort limits of each motion from rest to rest."""
     shares, places = [], iter(log.places)
     for run in log.runs():
         (scene, q), *_ = [next(places) for _ in run]

@@ -1,4 +1,4 @@
-"""Scenes in which motions are hard: a Panda and ten blocks on a table, with a wall, and with a cubby behind the wall.
+"""Scenes with hard motions: a Panda, ten blocks on a table, a wall, and a cubby behind the wall.
 
 Each query leads from one side of the wall to the other. *Wall*: from a grasp from above to another
 among the blocks, around a wall of 34 cm. *Cubby*: over the wall into a box that is open towards the
@@ -49,7 +49,7 @@ class Query:
     goal: NDArray[np.float64]
 
     def world(self, margin: float) -> CollisionWorld:
-        """Return the collision world with so much margin; the arm's foot may touch what it stands on."""
+        """Return the collision world with a margin; the arm's foot may touch its support."""
         known = {pair: value for pair, value in NEVER.items() if pair[1] in self.scene}
         return CollisionWorld(self.scene, margin=margin, pair_margins=known)
 

@@ -1,4 +1,4 @@
-"""A robot that looks, picks, carries, places, looks again and grasps again, with errors drawn from its sources.
+"""Robot runs of looks, picks and places with errors sampled from their sources.
 
 The *true* scene is one without errors: every edge of the known scene at ``T exp(J w)`` for sources
 w that are drawn once a run. Joint noise is along the joints' axes, errors of links are on frames of
@@ -33,7 +33,7 @@ Q_PICK, Q_CARRY, Q_PLACE, Q_AGAIN = (
 
 
 def known_scene() -> SceneGraph:
-    """Return what the robot knows before it has looked: calibrations, tables, encoders, a rough idea of the cup."""
+    """Return the scene before any look: calibrations, tables, encoders, a rough pose of the cup."""
 
     def square(linear: float, angular: float) -> Array:
         return np.diag([linear**2] * 3 + [angular**2] * 3) * MILLI**2
@@ -62,7 +62,7 @@ def known_scene() -> SceneGraph:
 
 
 def drawn(scene: SceneGraph, random: np.random.Generator) -> SceneGraph:
-    """Return a true scene: every edge perturbed by its sources, which are drawn once; no errors are left in it."""
+    """Return a true scene without errors: every edge is perturbed by its sources, sampled once."""
     values: dict[NoiseSource, Array] = {}
     true = scene
     for frame in scene.noisy_frames:
@@ -90,7 +90,7 @@ def as_independent(scene: SceneGraph) -> SceneGraph:
 
 @dataclass
 class Run:
-    """One run, in the true scene and in what is known of it; ``forget`` is applied to that after each change."""
+    """One run in the true scene and in its estimate; ``forget`` edits the latter after changes."""
 
     true: SceneGraph
     known: SceneGraph

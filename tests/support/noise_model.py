@@ -1,4 +1,4 @@
-"""A plain reading of what a scene says of its errors, in numpy: the oracle of the tests of uncertainty.
+"""Plain numpy model of the errors of a scene: the oracle of the tests of uncertainty.
 
 Everything goes through names, dense matrices and poses that the scene gives; nothing of how the
 core walks is here.

@@ -13,7 +13,7 @@ __all__ = ["OmplPlanner"]
 
 
 class OmplPlanner:
-    """One query made ready for OMPL: the arm's joints, edges checked by ``CollisionWorld.is_edge_free``.
+    """Query for OMPL over the arm's joints; ``CollisionWorld.is_edge_free`` checks its edges.
 
     The random numbers of OMPL are the process's: its runs are samples, not seeds.
     """
@@ -21,7 +21,12 @@ class OmplPlanner:
     def __init__(
         self, query: Query, world: CollisionWorld, *, step: float, resolution: float
     ) -> None:
-        """Set up the space; ``step`` is the longest edge of a tree, ``resolution`` that of the checks, both radians."""
+        """Set up the space.
+
+        Args:
+            step: longest edge of a tree [rad].
+            resolution: resolution of the edge checks [rad].
+        """
         ou.setLogLevel(ou.LOG_NONE)
         names = query.scene.joint_names
         self._arm = [names.index(joint) for joint in ARM]

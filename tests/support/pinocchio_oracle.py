@@ -1,4 +1,4 @@
-"""Collision answers from pinocchio, for comparison: a robot of pybullet_data and boxes that stand still.
+"""Collision results of pinocchio as an oracle: a robot of pybullet_data and static boxes.
 
 The oracle reads the URDF by itself (its own parser, its own mesh loader, its own convex hulls by
 qhull) and tests all pairs one by one, so that nothing but the geometry is shared with what it
@@ -34,7 +34,7 @@ def robot_path(robot: str) -> Path:
 
 
 def robot_scene(robot: str) -> SceneGraph:
-    """Load a robot of pybullet_data; links two joints apart whose hulls always meet are allowed to."""
+    """Load a robot of pybullet_data, and allow contact of links whose hulls always overlap."""
     scene = load_scene(robot_path(robot))
     if robot == "panda":
         scene = scene.allow_collision("panda_link5", "panda_link7", reason="hulls overlap")
@@ -89,7 +89,7 @@ class PinocchioOracle:
         self.joint_names = world.scene.joint_names
 
     def configuration(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return pinocchio's configuration; it moves a mimic joint of its own, here like its leader."""
+        """Return pinocchio's configuration, in which a mimic joint follows its leader."""
         values = dict(zip(self.joint_names, q, strict=True))
         full = np.zeros(self.model.nq)
         for joint in range(1, len(self.model.names)):
@@ -111,7 +111,7 @@ class PinocchioOracle:
         )
 
     def broad_phase(self) -> pinocchio.BroadPhaseManager_DynamicAABBTreeCollisionManager:
-        """Return pinocchio's fastest checker, for ``computeCollisions(model, data, checker, q, True)``."""
+        """Return pinocchio's fastest checker for ``computeCollisions``."""
         return pinocchio.BroadPhaseManager_DynamicAABBTreeCollisionManager(
             self.model, self.geometry, self.geometry_data
         )

@@ -8,7 +8,7 @@ from tmkit.motion.regions.polygons import ConvexPolygon
 
 
 def separation(a: ConvexPolygon, b: ConvexPolygon) -> float:
-    """Return the widest gap in metres along a normal of an edge of either; negative when the two overlap."""
+    """Return the widest gap along an edge normal of either polygon, negative on overlap [m]."""
     gaps = [
         np.max(np.min(second.vertices @ normals.T, axis=0) - offsets)
         for first, second in ((a, b), (b, a))

@@ -12,7 +12,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def processor_seconds() -> float:
-    """Return the processor time of this process, of its children that have ended, and of the translator's server."""
+    """Return the processor time of this process, its ended children and the translator server."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     server = translator._server._process
     fields = (

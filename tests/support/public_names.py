@@ -23,7 +23,7 @@ def public() -> Iterator[tuple[str, str, object]]:
 
 
 def classes() -> list[type]:
-    """Return the public classes of the modules that exported names come from, each once: their results among them."""
+    """Return the public classes of the modules of exported names, each once, with results."""
     homes = {str(getattr(value, "__module__", "")) for _, _, value in public()}
     modules = [importlib.import_module(name) for name in sorted(homes) if name.startswith("tmkit")]
     members = [

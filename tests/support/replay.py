@@ -1,4 +1,4 @@
-"""Replays the cases of ``tests/data/semantics.json`` through the public interface, and says what happened.
+"""Replay of the cases of ``tests/data/semantics.json`` through the public interface.
 
 Each function takes one case as it stands in the file and returns what tmkit did with it; tests
 compare that with what the case expects. Invariants: no case is known here by its content; fields of
@@ -50,7 +50,7 @@ _FIELDS = {"orientation_frame": "ori", "ref_orientation_frame": "ref_ori", "coor
 
 
 def replay_operation(case: Mapping[str, Any]) -> dict[str, Any]:
-    """Carry out an operation on relations without numbers, or one with numbers where the case has inputs.
+    """Execute the operation of a case on relations, with numbers if the case has inputs.
 
     Returns:
         ``accept``, the ``result`` as plain values or None, and ``violated``: the rules that were
@@ -96,7 +96,7 @@ _NAMES = ("point", "ori", "body", "ref_point", "ref_ori", "ref_body", "coord")
 def _require_known(
     given: Mapping[str, Any], known: Collection[str], what: str, *, texts: bool = True
 ) -> None:
-    """Require that fields are known; of descriptions, which are texts, only where these may mean something.
+    """Require known fields; of description texts, only where they may have a meaning.
 
     Raises:
         LookupError: the fields that are not.
@@ -241,7 +241,7 @@ def _graph_step(scene: SceneGraph, op: Mapping[str, Any]) -> tuple[SceneGraph, A
 
 
 def _pose_coord(scene: SceneGraph, op: Mapping[str, Any]) -> PoseCoord:
-    """Return the pose that an operation speaks of: by its semantics, or by frames, whose bodies the scene may tell."""
+    """Return the pose of an operation, by its semantics, or by frames with the scene's bodies."""
     if "semantics" in op:
         return _coord(op["semantics"], "Pose")
     child, parent = op.get("child", op.get("frame")), op.get("parent", op.get("ref_frame"))
@@ -308,7 +308,7 @@ def _pose_value(scene: SceneGraph, coord: PoseCoord, op: Mapping[str, Any]) -> A
 
 
 def _queried(scene: SceneGraph, coord: Any, op: Mapping[str, Any]) -> Any:
-    """Return the answer to a query: the matrix of a pose, the two parts of a twist, or a vector or matrix.
+    """Return the result of a query: the matrix of a pose, two parts of a twist, or an array.
 
     A pose that is asked for in another representation, or by other names, has its numbers by all
     their names.
@@ -410,7 +410,7 @@ def _chain(example: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _found(operation: str, wanted: PoseCoord, known: list[SemanticPose]) -> SemanticPose | None:
-    """Return the first result of an operation on known poses that speaks of what is wanted, or None."""
+    """Return the first result of an operation on known poses with the wanted relation, or None."""
     operands = (
         [(x,) for x in known]
         if operation == "inverse2"

@@ -88,7 +88,7 @@ _NEEDS = {  # of which quantities an operand of a relation is made
 
 @dataclass
 class _Inputs:
-    """The inputs of a case: for each quantity its labels and numbers, in order; taking one marks it as read."""
+    """Inputs of a case: labels and numbers of each quantity, in order; each is marked when read."""
 
     numbers: dict[str, dict[str, Any]]
     unread: set[tuple[str, str]]
@@ -127,7 +127,7 @@ class _Inputs:
 
 
 def _flat(given: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return the inputs one by one: those of an operand within an operand bear its name behind their own."""
+    """Return the inputs one by one, with nested operands named by their path, innermost first."""
     pairs: list[tuple[str, Any]] = []
     for key, value in given.items():
         if isinstance(value, Mapping):
@@ -141,7 +141,7 @@ def _flat(given: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _read(key: str, value: Any) -> tuple[str, str, Any]:
-    """Return the quantity that a field gives, the label that tells it from others, and its numbers."""
+    """Return the quantity of a field, its label and its numbers."""
     numbered = re.fullmatch(r"([A-Za-z]+)(\d\w*)", key)  # linear1 as linear_1
     head, label = numbered.groups() if numbered else key.partition("_")[::2]
     array = np.array(value, dtype=float)
@@ -173,7 +173,7 @@ def _rotation(key: str, numbers: Any) -> Any:
 
 
 def _frames(labels: list[str], place: int) -> tuple[str, str]:
-    """Return target and reference of an operand: ``ba`` is a relative to b; otherwise they stand in a chain."""
+    """Return target and reference of an operand: ``ba`` is a relative to b; others form a chain."""
     label = labels[place]
     words = label.split("_")
     if len(words) == 2 and all(words):
@@ -184,7 +184,7 @@ def _frames(labels: list[str], place: int) -> tuple[str, str]:
 
 
 def _operand(relation: str, given: _Inputs, labels: list[str], place: int, point: str) -> Any:
-    """Return an operand of an operation, all in the axes r unless it is a matrix, which is in its reference's."""
+    """Return an operand of an operation in the axes r, or a matrix in the reference's axes."""
     label = labels[place]
     target, reference = _frames(labels, place)
     body, other = target.upper(), reference.upper()
@@ -252,7 +252,7 @@ def _turn(given: _Inputs, old: str) -> SemanticOrientation:
 
 
 def replay_numbers(case: Mapping[str, Any]) -> dict[str, Any]:
-    """Carry out an operation on numbers; ``result`` has what the case expects, under the same names.
+    """Execute an operation on numbers; ``result`` has the names that the case expects.
 
     Raises:
         LookupError: a relation, an operation, an input or an expected number that is not known, by
@@ -354,7 +354,7 @@ def _reoriented(relation: str, name: str, given: _Inputs) -> Any:
 
 
 def _in_another_frame(relation: Any, given: _Inputs) -> Any:
-    """Express a twist or wrench in another frame, about its origin: ``p`` is the old origin in the new frame."""
+    """Express a twist or wrench in another frame about its origin; ``p`` is the old origin."""
     turned = relation.change_coordinate_frame(_turn(given, "r")) if given.has("R") else relation
     c = turned.coord
     way = PositionCoord(f"new|{c.body}", f"{c.point}|{c.body}", f"[{c.coord}]")
@@ -362,7 +362,7 @@ def _in_another_frame(relation: Any, given: _Inputs) -> Any:
 
 
 def _power(given: _Inputs) -> float:
-    """Return the power of a wrench on a twist, both brought to where the case says, which must not change it."""
+    """Return the power of a wrench on a twist, which is the same in the frame of the case."""
     wrench = _operands("wrench", given)[0]
     twist = SemanticTwist(TwistCoord("e|C", "D", "[r]"), [*given.take("v"), *given.take("w")])
     if given.has("p"):
@@ -376,7 +376,7 @@ def _power(given: _Inputs) -> float:
 
 
 def _answer(case: Mapping[str, Any], made: Any) -> dict[str, Any]:
-    """Return the numbers under the names that the case expects, or under our own where it expects none."""
+    """Return the numbers under the names that the case expects, or else under tmkit's."""
     if isinstance(made, float):
         known: dict[str, Any] = {"power": made}
     else:

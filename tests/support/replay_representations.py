@@ -1,4 +1,4 @@
-"""One orientation, pose, twist or wrench in all representations, under the names that cases give them.
+"""One orientation, pose, twist or wrench in all representations, under the names of the cases.
 
 Where a representation has no numbers (Euler angles where two axes coincide) it is left out, unless
 the case asks for it: then that is the answer, an error.
@@ -76,7 +76,7 @@ def numbers_of(made: SemanticRelation) -> dict[str, Any]:
 
 
 def orientation_said(orientation: SemanticOrientation, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an orientation in its representations; ``asked`` are the names of which one must not be left out."""
+    """Return an orientation in its representations, among them at least one of ``required``."""
     axis = orientation.in_representation(AxisAngle)
     vector = orientation.in_representation(RotationVector).vector
     said: dict[str, Any] = {"axis": axis.axis, "angle": axis.angle, "rotation_vector": vector}
@@ -175,7 +175,7 @@ def _orientation(orientation: SemanticOrientation, given: Mapping[str, Any]) -> 
 
 
 def replay_moved(example: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a wrench and a twist in another frame, about its origin, and the power, which stays the same.
+    """Return a wrench and a twist in another frame about its origin, and their constant power.
 
     The old frame stands in the new one at ``p``, turned by ``rpy`` (fixed axes).
     """

@@ -1,4 +1,4 @@
-"""Replays the cases of ``tests/data/uncertainty.json`` through the public interface: uncertain poses, field by field.
+"""Replay of ``tests/data/uncertainty.json`` through the public interface, field by field.
 
 A case has poses ``T...`` with covariances ``Sigma...`` and a ``kind``: a chain that is composed, an
 inverse, leaves that share an edge, a path in a tree, estimates that are fused, a chain that is
@@ -333,7 +333,7 @@ def _fused(poses: Sequence[GaussianPose], left: bool, shelf: Shelf) -> tuple[Arr
 
 
 def _measured(case: Recorded, left: bool) -> tuple[MeasurementModel, GaussianPose | None]:
-    """Return what was measured, and as a pose where it is one: told by its shape, and a direction by its word.
+    """Return a measurement, as a pose if its shape is one; a direction is named by the field.
 
     Raises:
         LookupError: there is no measurement, or no noise of it.
@@ -383,7 +383,7 @@ def _conditioned(
     case: Mapping[str, Any],
     shelf: Shelf,
 ) -> tuple[Array, Array]:
-    """Condition a chain, once with a single step (EKF) and once to the end; on the shelf with both words."""
+    """Condition a chain with a single step (EKF) and to the end, stored under both names."""
     prior = compose(poses)
     vectors = {(6 * len(poses),), (len(poses), 6)}
     in_prior_tangent = any(
@@ -427,7 +427,7 @@ def _greatest_correlation(covariance: Array) -> float:
 
 
 def _varied(case: Mapping[str, Any]) -> tuple[str, int] | None:
-    """Return the field that is varied over the case and how often: a list of factors of the covariances."""
+    """Return the field with the factors of the covariances, and the factors."""
     for name in ("alpha", "alphas"):
         value = case.get(name)
         if (
@@ -440,7 +440,7 @@ def _varied(case: Mapping[str, Any]) -> tuple[str, int] | None:
 
 
 def _each(case: Mapping[str, Any], varied: tuple[str, int]) -> dict[str, Any]:
-    """Replay a case for each factor; fields with as many entries as factors are taken apart and put together again."""
+    """Replay a case for each factor; fields with one entry a factor are split and joined again."""
     name, count = varied
     rows = []
     for i in range(count):
@@ -462,7 +462,7 @@ def _each(case: Mapping[str, Any], varied: tuple[str, int]) -> dict[str, Any]:
 
 
 def _is_row_of(key: str, value: Any, count: int) -> bool:
-    """Return whether a field has an entry for each factor; six factors are as many as a tangent vector has numbers."""
+    """Return whether a field has an entry for each factor, ambiguous for six: the tangent size."""
     is_input = (
         np.shape(value) in ((6,), (6, 6)) and not is_outcome(key)
         if isinstance(value, list)
@@ -472,7 +472,7 @@ def _is_row_of(key: str, value: Any, count: int) -> bool:
 
 
 def _scaled(outer: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a part inherits; its factor ``alpha`` is that of the covariances it does not give itself."""
+    """Return the inherited fields of a part; ``alpha`` scales only inherited covariances."""
     alpha = part.get("alpha")
     if not isinstance(alpha, (int, float)):
         return dict(outer)

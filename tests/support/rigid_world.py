@@ -115,7 +115,7 @@ def by_matrices(world: RigidWorld, c: Any) -> tuple[Array, ...]:
 
 
 def by_motion(world: RigidWorld, c: Any) -> tuple[Array, ...]:
-    """Return the numbers of coordinates, from pinocchio's transforms and from differences in time."""
+    """Return the numbers of coordinates, by pinocchio's transforms and by differences in time."""
     axes = pinocchio.SE3(world.frames[c.coord])
     made: list[Array] = []
     if c.relation in ("Position", "Pose"):
@@ -142,7 +142,7 @@ def by_motion(world: RigidWorld, c: Any) -> tuple[Array, ...]:
 
 
 def _differences(world: RigidWorld, c: Any) -> list[Array]:
-    """Return velocities from where the body is, a moment before and after, seen from the reference body.
+    """Return velocities as differences of the body's poses, relative to the reference body.
 
     The coordinate frame goes along with the reference body, so what is seen from there is in its
     axes.

@@ -1,4 +1,4 @@
-"""Random edits of a scene: one description, done to the core's scene, its builder and arrays, and the plain model.
+"""Random edits of a scene, applied to the core's scene, its builder, its arrays and the model.
 
 Names are drawn from a small pool and mostly from those that exist, so that sequences go deep, yet
 many edits are ones that must be refused.
@@ -106,7 +106,7 @@ class Edit:
     q: dict[str, float] | None = None
 
     def apply_to(self, target: SceneGraph | SceneEdit | SceneArrays) -> SceneGraph | None:
-        """Do the edit to a scene (which returns the new one), to a builder or to arrays (which return nothing)."""
+        """Apply the edit to a scene, which returns the new one, or to a builder or arrays."""
         scene = target if isinstance(target, SceneGraph | SceneArrays) else target.scene
         keywords = {name: _core_value(value) for name, value in self.keywords.items()}
         if self.q is not None:

@@ -1,4 +1,4 @@
-"""A plain model of the scene graph: a dict of frames and 4x4 matrices, the oracle of the compiled core.
+"""Plain model of the scene graph, a dict of frames and 4x4 matrices: the oracle of the core.
 
 The idea: say every rule of the scene graph in the slowest and most obvious way. An edit is done on
 a copy of the dict, and then *all* rules are checked over the whole scene from nothing; nothing here
@@ -126,7 +126,7 @@ class JointSpec:
 
 @dataclass(frozen=True)
 class InertiaSpec:
-    """Mass properties as numbers: kg, metres, and the diagonal of the matrix about the centre, kg m^2."""
+    """Mass [kg], centre [m] and diagonal of the matrix about the centre [kg m^2]."""
 
     mass: float
     center: tuple[float, float, float]
@@ -139,7 +139,7 @@ class InertiaSpec:
 
 @dataclass(frozen=True)
 class FrameModel:
-    """One frame. ``pose`` is the core's value, for exact comparison; ``matrix`` is the same, computed here."""
+    """One frame: ``pose`` is the core's exact value, ``matrix`` is computed by this model."""
 
     parent: str | None
     body: str
@@ -154,7 +154,7 @@ class FrameModel:
 
 @dataclass(frozen=True)
 class GroupModel:
-    """One group: its members, the frames that it is below, and its attributes with their stamps, sorted by key."""
+    """One group: its members, the frames above it, and its attributes with stamps, by key."""
 
     frames: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -164,7 +164,7 @@ class GroupModel:
 
 
 def _with_attribute(node: Any, key: str, value: Any) -> Any:
-    """Return a frame or a group with one attribute changed; without a stamp it loses the old one."""
+    """Return a frame or a group with one attribute changed; without a stamp it loses the old."""
     stamps = {other: old for other, old in node.attribute_stamps if other != key}
     stamps |= {key: value.stamp} if isinstance(value, Stamped) else {}
     attributes = {
@@ -180,7 +180,7 @@ def _with_attribute(node: Any, key: str, value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class BodyInertia:
-    """The inertia of a body: the frame whose axes it is in, and the numbers. Compared within rounding."""
+    """Inertia of a body: the frame of its axes and the numbers, compared up to rounding."""
 
     frame: str
     mass: float
@@ -208,7 +208,7 @@ class BodyInertia:
 
 @dataclass
 class SceneModel:
-    """Frames by name in insertion order, inertia by body, reasons by allowed pair, members by group."""
+    """Frames by name in insertion order, inertia by body, reasons by pair, members by group."""
 
     frames: dict[str, FrameModel] = field(default_factory=dict)
     inertias: dict[str, BodyInertia] = field(default_factory=dict)
@@ -261,7 +261,7 @@ class SceneModel:
         return {frame.body for frame in self.frames.values()}
 
     def joints(self) -> dict[str, str]:
-        """Return the frame of every joint that has a value, mimics too, in the order of the frames."""
+        """Return the frame of every joint with a value, mimics included, in frame order."""
         return {frame.joint.name: name for name, frame in self.frames.items() if frame.joint.moves}
 
     def joint_names(self) -> list[str]:
@@ -315,7 +315,7 @@ class SceneModel:
     # --- rules
 
     def violations(self) -> Iterator[type[Exception]]:
-        """Yield the error of every rule that this model breaks, each checked over the whole scene."""
+        """Yield the error of every violated rule, each checked over the whole scene."""
         for frame in self.frames.values():
             if frame.parent is None:
                 continue
@@ -354,7 +354,9 @@ class SceneModel:
                     yield SceneError
 
     def leader_limits(self, leader: str) -> tuple[float, float, float]:
-        """Return the lowest and highest value of a joint that leads, and its speed, within the limits of all followers.
+        """Return the lowest value, highest value and speed of a leading joint.
+
+        All three are within the limits of all followers.
 
         The lowest is infinite if there is no such value.
         """
@@ -456,7 +458,7 @@ class SceneModel:
 
     @staticmethod
     def _stated(joint: JointSpec) -> JointSpec:
-        """Return the joint of an edge whose motion is stated: by a grasp, or since its frames are on one body."""
+        """Return the joint of an edge with a known motion: of a grasp, or within one body."""
         return JointSpec() if joint.type == "unstated" else joint
 
     def _joint_errors(self, joint: JointSpec) -> set[type[Exception]]:
@@ -556,7 +558,7 @@ class SceneModel:
         return self._checked(self._with_frame(name, moved))
 
     def reparent_keeping_pose(self, name: str, parent: str, q: dict[str, float]) -> SceneModel:
-        """Hang a frame under another parent where it stands at ``q``; the caller fills in the core's exact pose."""
+        """Reparent a frame at its pose at ``q``; the caller fills in the core's exact pose."""
         self.require(name, parent)
         frame = self.frames[name]
         if frame.parent == parent:

@@ -24,7 +24,7 @@ def free_address(protocol: str = "tcp") -> str:
 
 
 def certificate_of_this_machine(folder: Path, authority: str = "ours") -> dict[str, Path]:
-    """Make an authority and a certificate of this machine by openssl, and return the files by their use."""
+    """Create a local authority and a certificate by openssl, and return the files by their use."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("openssl is not installed")
@@ -47,7 +47,7 @@ def certificate_of_this_machine(folder: Path, authority: str = "ours") -> dict[s
 
 @contextmanager
 def command(*arguments: object, within: Sequence[str] = (), **options: Any) -> Iterator[Process]:
-    """Run ``tmkit`` in another process, which is killed at the end; ``within`` a command that runs others."""
+    """Run ``tmkit`` in another process, killed at the end, or through the command ``within``."""
     program = "import sys; from tmkit.cli import main; sys.argv[0] = 'tmkit'; main()"
     words = [*within, sys.executable, "-c", program, *map(str, arguments)]
     process = Process(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)

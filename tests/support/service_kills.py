@@ -1,4 +1,6 @@
-"""Kill a server again and again while clients edit: ``python tests/support/service_kills.py [--kills N] [--seed S]``.
+"""Repeated kills of a server while clients edit.
+
+Usage: ``python tests/support/service_kills.py [--kills N] [--seed S]``.
 
 A server with a log runs in a process of its own and is killed (SIGKILL) at random moments. Three
 clients in threads each count up an attribute of a frame of their own, add or remove a mesh, and
@@ -37,7 +39,8 @@ import sys, time
 from tmkit.world import ServiceLimits, WorldServer
 from tmkit.world.service.zenoh.transport import ZenohTransport
 limits = ServiceLimits(log_bytes=int(sys.argv[3]))
-with WorldServer(ZenohTransport(sys.argv[1], listen=True), log=sys.argv[2], limits=limits) as server:
+transport = ZenohTransport(sys.argv[1], listen=True)
+with WorldServer(transport, log=sys.argv[2], limits=limits) as server:
     print(server.version, flush=True)
     while server.failure is None:
         time.sleep(1)
@@ -52,7 +55,9 @@ def tetrahedron(size: int) -> Mesh:
 
 
 def run(kills: int, seed: int, folder: Path, log_bytes: int = 3_000) -> dict[str, int]:
-    """Kill a server so many times, and return what was counted. Its log begins anew after ``log_bytes`` or more.
+    """Kill a server ``kills`` times, and return the counts.
+
+    The log begins anew after ``log_bytes`` or more.
 
     Raises:
         AssertionError: something that was acknowledged is lost, was made twice, or a replica

@@ -1,4 +1,4 @@
-"""Every operation of the core, run while the k-th allocation of C++ fails, for k = 1, 2, 3, ... until it succeeds.
+"""Operations of the core under failing allocations: the k-th fails, for k = 1, 2, ..., in turn.
 
 A program: it is run with the library of ``failing_new.cpp`` preloaded, whose path is its first
 argument; further arguments choose operations by the beginnings of their names. Each operation runs
@@ -554,7 +554,7 @@ def _scene_state(scene: SceneGraph) -> object:
 
 
 def _edit_state(edit: SceneEdit, begun_with: SceneGraph) -> object:
-    """Return the scene that the edit began with, and its own unless memory ran out in the middle of a change."""
+    """Return the scene before the edit, and after it unless memory ran out during a change."""
     try:
         return _scene_state(begun_with), _scene_state(edit.scene)
     except SceneError as error:
@@ -625,7 +625,7 @@ def _grown(scene: SceneGraph) -> SceneEdit:
 
 
 def starve(library: ctypes.CDLL, operation: Operation, most: int) -> tuple[int, list[str]]:
-    """Run one operation with the first, second, ... allocation failing; return how often, and what went wrong."""
+    """Run one operation with each allocation failing in turn; return the count and the faults."""
     defects = []
     operation.run(operation.make())  # what Python imports on first use is there
     for k in range(1, most):

@@ -1,4 +1,4 @@
-"""What other processes do to a store in tests: run as ``python store_jobs.py JOB FOLDER ARGUMENTS``.
+"""Jobs of other processes on a store: run as ``python store_jobs.py JOB FOLDER ARGUMENTS``.
 
 ``write`` puts versions until it is killed, and prints each id when it is on disk. ``add`` adds
 frames to a branch that several processes share.
@@ -17,7 +17,7 @@ __all__ = ["written"]
 
 
 def written(number: int) -> SceneGraph:
-    """Return the scene that ``write`` puts as its version of a number: 40 frames, and a mesh in every third."""
+    """Return the scene that ``write`` stores as a version: 40 frames, a mesh in every third."""
     with SceneGraph().edit() as edit:
         for k in range(40):
             edit.add_frame(f"f{k}", "world", pose=Pose([k, 0, 0]))

@@ -83,11 +83,13 @@ _URDF = """<robot name="arm">
   <link name="hand">
     <visual><geometry><mesh filename="package://pybullet_data/franka_panda/meshes/visual/finger.glb"/></geometry></visual>
     <collision><geometry>
-      <mesh filename="package://pybullet_data/franka_panda/meshes/collision/finger.obj" scale="1 1 2"/>
+      <mesh filename="package://pybullet_data/franka_panda/meshes/collision/finger.obj"
+        scale="1 1 2"/>
     </geometry></collision>
   </link>
   <joint name="turn" type="revolute">
-    <parent link="base"/><child link="hand"/><axis xyz="0 0 1"/><origin xyz="0 0 0.3" rpy="0 0 0.5"/>
+    <parent link="base"/><child link="hand"/><axis xyz="0 0 1"/>
+    <origin xyz="0 0 0.3" rpy="0 0 0.5"/>
     <limit lower="-1" upper="1" velocity="2" effort="5"/>
   </joint>
 </robot>

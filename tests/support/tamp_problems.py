@@ -1,4 +1,4 @@
-"""The problems whose geometry decides, of the generators that ship, by the names that tables and tests use."""
+"""Problems decided by geometry, of the built-in generators, by the names of tables and tests."""
 
 from __future__ import annotations
 

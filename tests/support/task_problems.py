@@ -1,4 +1,4 @@
-"""Task problems for the tests: files of our own, random blocks worlds, random formulas and states."""
+"""Task problems for the tests: own files, random blocks worlds, random formulas and states."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ FEATURES = {
     "undeclared-parent": 4,
     "untyped-objects": 3,
 }
-"""Tasks in the folder ``features``, each with one feature of published domains, and the cost of the best plan."""
+"""Cost of the best plan of each task in ``features``, with one feature of published domains."""
 
 BEYOND_THE_TRANSLATOR = frozenset({"deep-effects"})
 """Those of the features that the translator does not read as they are written."""
@@ -82,7 +82,7 @@ def load(name: str) -> Problem:
 
 
 def samples() -> list[tuple[Path, Path]]:
-    """Return the published domains and problems in the folder that ``TMKIT_SAMPLES`` names, or skip."""
+    """Return the published domains and problems in the folder ``TMKIT_SAMPLES``, or skip."""
     folder = os.environ.get("TMKIT_SAMPLES")
     if not folder:
         pytest.skip("TMKIT_SAMPLES names no folder with PDDL samples")
@@ -94,7 +94,7 @@ def samples() -> list[tuple[Path, Path]]:
 
 
 def blocks_world(domain: Domain, *, blocks: int, places: int, seed: int) -> Problem:
-    """Return a random problem of the domain ``places``: any towers to begin with, other towers wanted."""
+    """Return a random problem of the domain ``places``: towers to be rebuilt as other towers."""
     random = Random(seed)
     names, sites = [f"b{i}" for i in range(blocks)], [f"p{i}" for i in range(places)]
 
@@ -139,7 +139,7 @@ def shortest_plan(
     *,
     allowed: Callable[[State, GroundAction], bool] = lambda _state, _action: True,
 ) -> int | None:
-    """Return the length of a shortest plan by breadth-first search, ``None`` when there is no plan."""
+    """Return the length of a shortest plan by breadth-first search, or ``None``."""
     steps = shortest_steps(problem, allowed=allowed)
     return None if steps is None else len(steps)
 
@@ -182,7 +182,7 @@ def all_facts(problem: Problem) -> list[Fact]:
 
 
 def random_state(problem: Problem, random: Random) -> State:
-    """Return a state in which each fact holds with a random density, mostly the initial facts among them."""
+    """Return a state in which each fact is true with a random density, mostly initial facts."""
     density = random.choice([0.0, 0.05, 0.3, 0.7])
     kept = random.choice([0.0, 0.9, 1.0])
     facts = {fact for fact in all_facts(problem) if random.random() < density}
@@ -192,7 +192,7 @@ def random_state(problem: Problem, random: Random) -> State:
 def plain_value(
     formula: Formula, facts: frozenset[Fact], problem: Problem, binding: dict[str, str]
 ) -> bool:
-    """Judge a formula in the plainest way: quantifiers run over all objects. ``facts`` are all that hold."""
+    """Evaluate a formula on ``facts``; quantifiers run over all objects."""
 
     def instances(parameters: Iterable[Parameter]) -> Iterator[dict[str, str]]:
         listed = list(parameters)
@@ -223,7 +223,7 @@ def plain_value(
 
 
 def plain_closure(problem: Problem, state: State) -> frozenset[Fact]:
-    """Return everything that holds, by trying all axioms with all objects, group by group, until nothing is added."""
+    """Return all true facts: apply all axioms to all objects, group by group, to a fixpoint."""
     facts = set(state.facts)
     for stratum in problem.domain.axiom_strata:
         before = -1
@@ -306,7 +306,7 @@ def _terms(
 
 @st.composite
 def small_problems(draw: st.DrawFn) -> Problem:
-    """A random problem of a few facts and actions, with conditional effects and perhaps derived predicates."""
+    """A random problem of a few facts and actions, with conditional effects and derived facts."""
     names = [("p", 1), ("q", 1), ("r", 0), ("s", 0)]
     has_axioms = draw(st.booleans())
     predicates = [

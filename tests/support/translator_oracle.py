@@ -136,7 +136,7 @@ class Oracle:
 
 
 def compare(domain_path: Path, problem_path: Path, *, states: int) -> Problem:
-    """Compare one task read by both, and return ours; the translator knows no fractions, so they are cut off for it.
+    """Compare one task read by both, and return tmkit's, with fractions cut off for the translator.
 
     Args:
         domain_path: the domain.
@@ -208,7 +208,7 @@ def _compare_names(problem: Problem, oracle: Oracle) -> None:
 
 
 def random_state(problem: Problem, source: random.Random) -> State:
-    """Return a state in which facts hold with a random density, mostly the initial facts among them."""
+    """Return a state in which facts are true with a random density, mostly initial facts."""
     density = source.choice([0.0, 0.05, 0.3, 0.7])
     kept = source.choice([0.0, 0.9, 1.0])
     derived = problem.domain.derived_predicates
@@ -274,7 +274,7 @@ def _compare_meanings(problem: Problem, oracle: Oracle, source: random.Random) -
 def _costs(
     problem: Problem, oracle: Oracle, other: Any, ours: float | None, binding: Mapping[str, str]
 ) -> tuple[int | None, int | None]:
-    """Return the cost by ours and by the translator, whole parts only; ``None`` when a function has no value."""
+    """Return the cost by both readers as whole numbers; ``None`` for a missing value."""
     if other.cost is None or ours is None:
         return (0, 0) if other.cost is None and not ours else (None, None)
     expression = other.cost.expression

@@ -1,4 +1,4 @@
-"""Scenes with uncertain twists, and what they say of them read plainly: scenes made exact, with errors put in by hand.
+"""Scenes with uncertain twists, and a plain model: exact scenes with errors added explicitly.
 
 What a source does to a number that a scene gives is found by a difference of two exact scenes, one
 with the source a little above zero and one a little below. Nothing of how errors are carried is
@@ -25,7 +25,7 @@ _STEP = 1e-3  # of a source: errors are small, so second order is beyond what is
 
 
 def random_movers(random: np.random.Generator, *, uncertain_poses: bool = True) -> SceneGraph:
-    """Return a base; a tray and a lamp move relative to it, and a cup, by its handle, on the tray."""
+    """Return a base, a tray and a lamp that move relative to it, and a cup on the tray."""
 
     def pose() -> Pose:
         return Pose.exp(random.normal(size=6) * 0.5)
@@ -96,7 +96,7 @@ def exact_with(scene: SceneGraph, values: Mapping[NoiseSource, Array]) -> SceneG
 
 
 def maps_by_differences(scene: SceneGraph, numbers_of: Callable[[SceneGraph], Array]) -> Array:
-    """Return a column for each dimension of each source: what its unit does to numbers that scenes give."""
+    """Return a column for each dimension of each source: the effect of its unit on the numbers."""
     columns = []
     for source in sources_of(scene):
         for axis in _STEP * np.eye(source.dimension):

@@ -1,4 +1,4 @@
-"""The rules that twist edges keep together, of all edges at once, as ``docs/concepts/relations.md`` has them."""
+"""Rules of twist edges, over all edges at once, as in ``docs/concepts/relations.md``."""
 
 from __future__ import annotations
 

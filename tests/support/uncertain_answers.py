@@ -1,4 +1,4 @@
-"""The shelf of what was computed for a case of uncertain poses, and which of it a field of the case asks for.
+"""Results of a case of uncertain poses, and the result that belongs to each field of the case.
 
 Each value lies on the shelf with its quantity (a pose, a covariance, a vector of errors, a cost,
 ...) and the words that describe it; a field takes the value of its quantity and shape with which it
@@ -178,7 +178,7 @@ class Shelf:
         self.put("S", f"{words} left cumulative", pose.left_covariance)
 
     def find(self, key: str, shape: tuple[int, ...]) -> Any:
-        """Return the value for a field, or None: same quantity, same shape, most words in common, put first."""
+        """Return the result for a field: same quantity and shape, most words in common; or None."""
         words = words_of(key)
         wanted = [
             name
@@ -209,7 +209,7 @@ class Shelf:
         return best[1]
 
     def _strange(self, words: list[str]) -> bool:
-        """Return whether a name has a word that is neither one of a quantity nor of what was computed."""
+        """Return whether a name has a word of neither a quantity nor a result."""
         known = set().union(*_QUANTITIES.values(), *(labels for _, labels, _ in self.values))
         return any(
             not {word, word.rstrip("0123456789")} & known and not word.isdigit() for word in words
@@ -230,7 +230,7 @@ def is_sampled(key: str) -> bool:
 
 
 def is_outcome(key: str) -> bool:
-    """Return whether the name of a field is that of something computed or sampled, not of an input."""
+    """Return whether a field name denotes a computed or sampled value, and not an input."""
     words = words_of(key.removesuffix("_over_alpha"))
     return bool(_OF_OUTCOMES & {*words, *(word.rstrip("0123456789") for word in words)})
 
@@ -244,7 +244,7 @@ def is_description(key: str, value: Any) -> bool:
 
 
 def add_distances(case: Mapping[str, Any], said: dict[str, Any]) -> None:
-    """Add the distances from sampled covariances, where the case has samples and we have the closed form."""
+    """Add the distances from sampled covariances, if the case has samples and a closed form."""
     for key, value in case.items():
         words = words_of(key)
         if not isinstance(value, (int, float)) or "identity" in words:
@@ -260,7 +260,7 @@ def add_distances(case: Mapping[str, Any], said: dict[str, Any]) -> None:
 def _distance_from_samples(
     case: Mapping[str, Any], said: Mapping[str, Any], words: set[str]
 ) -> float | None:
-    """Return how far what the words name is from its samples: relative, or as it is when it is called eps."""
+    """Return the distance of a result from its samples, relative, or absolute for eps."""
     computed = [name for name in said if name.lower().startswith(("sigma", "s_", "joint", "p_"))]
     computed.sort(key=lambda name: "dropped" in name)
     kinds = words & {"first", "fourth", "infosum", "fused", "ekf", "iterated"}

@@ -1,4 +1,4 @@
-"""Reads what cases of uncertain poses give: lists of poses, numbered ones, edges between named frames, measurements.
+"""Inputs of cases of uncertain poses: lists of poses, edges between frames, measurements.
 
 Fields are told by name and shape, not by the name of the case. Invariant: what is returned is what
 stands in the case, as :class:`~tmkit.spatial.GaussianPose` or arrays; nothing is computed here but
@@ -95,7 +95,9 @@ def _pose(matrix: Array) -> Pose:
 
 
 def gaussian_of(matrix: Any, covariance: Any, left: bool) -> GaussianPose:
-    """Return the uncertain pose of a matrix, a logarithm or seven numbers, and a covariance on the right or left.
+    """Return the uncertain pose of a matrix, a logarithm or seven numbers, and a covariance.
+
+    The covariance is on the right or left.
 
     Six numbers in place of a covariance are its diagonal.
     """
@@ -105,7 +107,7 @@ def gaussian_of(matrix: Any, covariance: Any, left: bool) -> GaussianPose:
 
 
 def poses_of(case: Mapping[str, Any], left: bool) -> list[GaussianPose]:
-    """Return the poses of a chain, or the estimates: lists T and Sigma, or numbered T1, Sigma1, T2, Sigma2, ..."""
+    """Return the poses of a chain, or the estimates: lists T and Sigma, or T1, Sigma1, T2, ..."""
     matrices, covariances = array_of(case, *_POSES), array_of(case, *_COVARIANCES)
     if matrices is not None and covariances is not None:
         if matrices.ndim == 3 or (matrices.ndim == 2 and matrices.shape != (4, 4)):
@@ -164,7 +166,7 @@ def _steps_of_banana(case: Mapping[str, Any], left: bool) -> list[GaussianPose]:
 
 
 def edges_of(case: Mapping[str, Any]) -> tuple[Edges, set[str]]:
-    """Return the edges that are given by the names of two frames, and the fields that they come from."""
+    """Return the edges whose fields are named by two frames, and the names of these fields."""
     listed = _listed_edges(case)
     if listed:
         return listed
@@ -212,7 +214,7 @@ def _frames(suffix: str) -> tuple[str, str] | None:
 
 
 def _listed_edges(case: Mapping[str, Any]) -> tuple[Edges, set[str]] | None:
-    """Return the edges of a tree: records with parent and child, or lists of poses and covariances beside parents."""
+    """Return the edges of a tree: records with parent and child, or lists beside parents."""
     for key, value in case.items():
         rows = (
             [{"child": name, **row} for name, row in value.items() if isinstance(row, Mapping)]
@@ -268,7 +270,7 @@ _CHILDREN = ("names", "nodes", "frames", "children", "child")
 
 
 def _heap(case: Mapping[str, Any], count: int) -> list[int] | None:
-    """Return the parents of a complete binary tree of numbered nodes, where a case names two nodes and no parents."""
+    """Return the parents of a complete binary tree of numbered nodes, for a case with two nodes."""
     told = re.search(r"n(\d+)_to_n(\d+)", str(case.get("name", "")))
     if told is None or (count + 2) & (count + 1) or max(map(int, told.groups())) > count + 1:
         return None
@@ -280,7 +282,7 @@ def _first(row: Mapping[str, Any], *names: str) -> Any:
 
 
 def path_of(case: Mapping[str, Any], names: list[str]) -> tuple[str, str] | None:
-    """Return the two frames between which a case asks for a pose: in fields of their own, or by its name."""
+    """Return the target and reference of a case: from fields, or from its name."""
     for reference, target in _ENDS:
         ends = [
             str(case[name])

@@ -1,4 +1,4 @@
-"""Uncertain poses in a chain and in a tree: composed along a path, and jointly, with what leaves have in common."""
+"""Uncertain poses in chains and trees: composed along a path, and jointly for correlated leaves."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def replay_tree(
     left: bool,
     shelf: Shelf,
 ) -> tuple[Array, Array]:
-    """Compute the poses between frames of a tree, the joint covariance of its leaves, and the pose that is asked for.
+    """Compute the poses between frames of a tree and the joint covariance of its leaves.
+
+    One of these poses is the result of the case.
 
     That is the one between the two frames asked for, or of the first leaf but one, or of the only
     leaf from the root.
@@ -102,7 +104,7 @@ def _put_pair(
     *,
     left: bool,
 ) -> None:
-    """Put the pose of the second relative to the first there, with and without what they have in common."""
+    """Store the pose of the second relative to the first, with and without the correlation."""
     (a, i), (b, j) = first, second
     relative, alone = (
         joint.relative(j, relative_to=i),

@@ -15,7 +15,7 @@ _FALLEN = 0.04  # metres from its place: a block that fell is at least 5 cm lowe
 
 
 def unsure_blocks(deviation: float = 0.02, *, turn: float = 0.1) -> SceneGraph:
-    """Return three blocks before the Panda, known to a deviation in x and y, in metres, and in turn, in radians."""
+    """Return three blocks before the Panda with standard deviations in x, y [m] and yaw [rad]."""
     scene = tk.load_scene("panda_alone", "unsure_blocks")
     covariance = np.diag(
         np.square([deviation, deviation, 0.0, 0.0, 0.0, min(turn, 10 * deviation)])
@@ -26,7 +26,7 @@ def unsure_blocks(deviation: float = 0.02, *, turn: float = 0.1) -> SceneGraph:
 
 
 def looked(plan: Plan, world: SceneGraph, *, seed: int) -> SceneGraph:
-    """Return what is known after a plan's looks were taken in a world; they must come before all motions."""
+    """Return the scene after a plan's looks in a world; they must precede all motions."""
     scene = plan.scene
     for number, step in enumerate(plan.steps):
         for look in step.observations:
@@ -39,7 +39,7 @@ def looked(plan: Plan, world: SceneGraph, *, seed: int) -> SceneGraph:
 
 
 def succeeds(plan: Plan, world: SceneGraph) -> bool:
-    """Play a plan in a world and tell whether block ``a`` ends where the plan has it, and did not fall."""
+    """Execute a plan in a world; return whether block ``a`` ends upright at its planned place."""
     return (
         tk.simulate(plan, options=tk.SimulationOptions(world=world)).errors["a"].position < _FALLEN
     )

@@ -94,7 +94,7 @@ def _is_between(name: str, scene: SceneGraph) -> bool:
 
 
 def _ranges(scene: SceneGraph) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the range of every joint, at most half a turn or half a metre either way where it is unlimited."""
+    """Return the range of every joint, limited to half a turn or 0.5 m where it is unlimited."""
     limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
     return np.maximum(limits[:, 0], np.minimum(-math.pi, limits[:, 1])), np.minimum(
         limits[:, 1], np.maximum(math.pi, limits[:, 0])

@@ -129,7 +129,7 @@ def _mimics(robot: ElementTree.Element) -> dict[str, tuple[str, float, float]]:
 
 
 def _mended(robot: ElementTree.Element) -> str:
-    """Return a description with nothing but links and joints, written as pinocchio's parser wants it."""
+    """Return a description with only links and joints, in the form of pinocchio's parser."""
     copy = ElementTree.Element("robot", name="copy")
     for link in robot.findall("link"):
         ElementTree.SubElement(copy, "link", name=link.get("name", ""))
@@ -186,6 +186,6 @@ def _add_joint(
 
 
 def _three(text: str) -> str:
-    """Return three numbers of an attribute: without commas, and of ``$(optenv NAME VALUE)`` the value."""
+    """Return three numbers of an attribute without commas, with the value of ``$(optenv ...)``."""
     plain = re.sub(r"\$\(optenv \w+ ([^)]*)\)", r"\1", text).replace(",", " ")
     return " ".join(plain.split()[:3])
