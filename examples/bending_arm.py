@@ -130,7 +130,8 @@ def main() -> None:
     arms = simulated(compliances, seed=1)
     print(f"{ARMS} simulated arms; distances of their tools in mm, mean and 95 %\n")
     print(
-        f"{'':<11}{'from the rigid':>16}{'from the':>16}{'in its region':>16}{'from the target,':>18}"
+        f"{'':<11}{'from the rigid':>16}{'from the':>16}{'in its region':>16}"
+        f"{'from the target,':>18}"
     )
     print(f"{'':<11}{'tool':>16}{'predicted':>16}{'of 95 %':>16}{'compensated':>18}")
     panels = {}
@@ -145,8 +146,8 @@ def main() -> None:
         command = compensated(scene, model, q)
         reached = tools(scene, arms, command)
         print(
-            f"{name:<11}{distances(real, rigid):>16}{distances(real, predicted.mean):>16}{inside:>16.1%}"
-            f"{distances(reached, rigid):>18}"
+            f"{name:<11}{distances(real, rigid):>16}{distances(real, predicted.mean):>16}"
+            f"{inside:>16.1%}{distances(reached, rigid):>18}"
         )
         assert abs(inside - 0.95) < 0.05, "the region is not that of the simulated arms"
         panels[name] = (q, predicted, real, reached, command)

@@ -25,7 +25,8 @@ def tmkit_answers():
     mesh = Mesh(corners, [[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1],
                           [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4], [1, 5, 7], [1, 7, 3]])
     scene = SceneGraph().add_frame("a", "world", shapes=[AttachedShape(mesh)])
-    scene = scene.add_frame("b", "world", joint=Prismatic([1, 0, 0]), shapes=[AttachedShape(Box([1, 1, 1]))])
+    box = AttachedShape(Box([1, 1, 1]))
+    scene = scene.add_frame("b", "world", joint=Prismatic([1, 0, 0]), shapes=[box])
     for level in ("hull", "exact"):
         world = CollisionWorld(scene, level=level)
         assert [world.is_in_collision([x]) for x in (0.9, 1.1)] == [True, False], level
@@ -46,8 +47,9 @@ import numpy, coal
 def coal_answers():
     def collide(x):
         request, result = coal.CollisionRequest(), coal.CollisionResult()
-        place = coal.Transform3s(numpy.eye(3), numpy.array([x, 0.0, 0.0]))
-        return bool(coal.collide(coal.Box(1, 1, 1), coal.Transform3s(), coal.Box(1, 1, 1), place, request, result))
+        box, origin = coal.Box(1, 1, 1), coal.Transform3s()
+        pose = coal.Transform3s(numpy.eye(3), numpy.array([x, 0.0, 0.0]))
+        return bool(coal.collide(box, origin, box, pose, request, result))
     assert [collide(0.9), collide(1.1)] == [True, False]
 """
 

@@ -21,7 +21,8 @@ from tmkit.errors import MissingExtraError
 
 for path in sorted(pathlib.Path(sys.argv[1]).rglob("*.py")):
     parts = path.relative_to(pathlib.Path(sys.argv[1]).parent).with_suffix("").parts
-    if "data_files" in parts or "core" in parts or parts[-1] in ("__main__", "job_main", "translator_server"):
+    is_program = parts[-1] in ("__main__", "job_main", "translator_server")
+    if is_program or "data_files" in parts or "core" in parts:
         continue
     name = ".".join(parts).removesuffix(".__init__")
     try:

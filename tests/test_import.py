@@ -73,7 +73,8 @@ def test_the_other_project_of_the_name_is_named(beside_the_other: Path) -> None:
 IMPORT_EACH = """
 import os, pathlib, sys
 sys.path.insert(0, sys.argv[1])
-packages = sorted(file.parent.name for file in pathlib.Path(sys.argv[1]).glob("tmkit/*/__init__.py"))
+files = pathlib.Path(sys.argv[1]).glob("tmkit/*/__init__.py")
+packages = sorted(file.parent.name for file in files)
 for package in packages:
     if package != "cli":
         if os.fork() == 0:
@@ -263,13 +264,19 @@ def test_names_of_packages_stay_what_they_are(tmp_path: Path) -> None:
 import importlib, pkgutil, types
 import tmkit
 modules = [tmkit] + [
-    importlib.import_module(found.name)
-    for found in pkgutil.walk_packages(tmkit.__path__, "tmkit.")
-    if not found.name.startswith(("tmkit.data_files", "tmkit.cli.__main__"))
+    importlib.import_module(entry.name)
+    for entry in pkgutil.walk_packages(tmkit.__path__, "tmkit.")
+    if not entry.name.startswith(("tmkit.data_files", "tmkit.cli.__main__"))
 ]
-packages = [module for module in modules if hasattr(module, "__path__") and hasattr(module, "__all__")]
+packages = [
+    module for module in modules if hasattr(module, "__path__") and hasattr(module, "__all__")
+]
 names = [(package, name) for package in packages for name in package.__all__]
-print([f"{package.__name__}.{name}" for package, name in names if isinstance(getattr(package, name), types.ModuleType)])
+print([
+    f"{package.__name__}.{name}"
+    for package, name in names
+    if isinstance(getattr(package, name), types.ModuleType)
+])
 print(len(names) > 300, all(name in dir(package) for package, name in names))
 """
     run = run_python(code, folder=tmp_path)

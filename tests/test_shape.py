@@ -339,7 +339,8 @@ def test_the_check_names_what_is_new_since_the_limits_changed(
     [
         (
             "exports = 1\n",
-            r"shape_limits\.toml: one limit for each measure expected, wrong: adverbs, any, constants_twice",
+            r"shape_limits\.toml: one limit for each measure expected,"
+            r" wrong: adverbs, any, constants_twice",
         ),
         (_limits() + "more = 1\n", r"wrong: more$"),
         (_limits(setattr=-1), r"setattr: expected a whole number of at least 0, received -1"),

@@ -235,13 +235,14 @@ def main() -> None:
 
 HEAD = """# Roadmaps in changed scenes
 
-CPU times of calls from Python on one core of a shared machine, medians over the queries of a set, each the best of four
-rounds that take turns; made by `python tests/benchmarks/roadmap_table.py RESOURCES`, with the folder of
-[](search_results.md). Collision worlds are included. *First*: `search_path` in the scene as it is. *Anew*:
-`search_path` in the changed scene. *Second*: {class}`~tmkit.motion.Roadmap` in the changed scene, with the first path
-in it. *Known*: answered without a new search. *Length*: mean ratio to the path anew. *Valid*: by `recheck_path` at
-0.003 rad and 1 mm of tool travel. A Panda with ten blocks and a wall, or a shelf behind it; a KUKA iiwa among tall
-blocks of the kitchen; MotionBenchMaker's sets, with the first 10 problems of each.
+CPU times of calls from Python on one core of a shared machine, medians over the queries of a set,
+each the best of four rounds that take turns; made by `python tests/benchmarks/roadmap_table.py
+RESOURCES`, with the folder of [](search_results.md). Collision worlds are included. *First*:
+`search_path` in the scene as it is. *Anew*: `search_path` in the changed scene. *Second*:
+{class}`~tmkit.motion.Roadmap` in the changed scene, with the first path in it. *Known*: answered
+without a new search. *Length*: mean ratio to the path anew. *Valid*: by `recheck_path` at 0.003 rad
+and 1 mm of tool travel. A Panda with ten blocks and a wall, or a shelf behind it; a KUKA iiwa among
+tall blocks of the kitchen; MotionBenchMaker's sets, with the first 10 problems of each.
 """
 
 TITLES = {

@@ -453,9 +453,9 @@ def main() -> None:
 PAGE = """# Speed and memory of the scene graph
 
 Made by `python tests/benchmarks/scene_table.py --out docs/results/scene_results.md`: each number beside a peer, a floor
-or a limit of the same run, on two shared cores. The loop is forward kinematics in plain C++ over arrays
-(`tests/benchmarks/floors.cpp`), compiled with and without vectors of two numbers; the faster counts. How costs grow
-with the number of frames is in [](scene_costs.md).
+or a limit of the same run, on two shared cores. The loop is forward kinematics in plain C++ over
+arrays (`tests/benchmarks/floors.cpp`), compiled with and without vectors of two numbers; the faster
+counts. How costs grow with the number of frames is in [](scene_costs.md).
 
 {table}"""
 

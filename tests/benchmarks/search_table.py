@@ -296,14 +296,15 @@ def main() -> None:
 
 HEAD = """# Path search on MotionBenchMaker
 
-CPU times of calls from Python on one core, the best of four rounds in which the planners take turns; made by
-`python tests/benchmarks/search_table.py RESOURCES`, where RESOURCES is the folder `resources` of the source
-distribution of vamp-planner 0.6.4, which vamp was built from. vamp allocates memory for all samples that it may draw at
-each call: with its own settings for 1,000,000, and in the rows that say so for 50,000, as many as our default
-iterations. *Ratio*: to vamp with its own settings; to vamp with less memory.
-*Solved*: of the problems whose ends are valid by our geometry. *Valid*: what `recheck_path` says of the paths at 0.003
-rad and 1 mm of tool travel, by the hulls of our Panda; vamp's robot is 40 spheres. Lengths are means, in
-radians: of all; and where vamp's path is valid, since one that cuts through a hull is shorter."""
+CPU times of calls from Python on one core, the best of four rounds in which the planners take
+turns; made by `python tests/benchmarks/search_table.py RESOURCES`, where RESOURCES is the folder
+`resources` of the source distribution of vamp-planner 0.6.4, which vamp was built from. vamp
+allocates memory for all samples that it may draw at each call: with its own settings for 1,000,000,
+and in the rows that say so for 50,000, as many as our default iterations. *Ratio*: to vamp with its
+own settings; to vamp with less memory. *Solved*: of the problems whose ends are valid by our geometry. *Valid*: what `recheck_path` says of
+the paths at 0.003 rad and 1 mm of tool travel, by the hulls of our Panda; vamp's robot is 40
+spheres. Lengths are means, in radians: of all; and where vamp's path is valid, since one that cuts
+through a hull is shorter."""
 
 
 if __name__ == "__main__":

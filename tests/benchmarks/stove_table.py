@@ -82,16 +82,18 @@ TASKS = (
 
 INTRODUCTION = """# Stove and sink: planning times
 
-An iiwa with suction at its flange puts N blocks from the floor on a stove and goes home (*stove N*), or washes N blocks
-on a sink, cooks them on the stove, and goes home (*cook N*); see [](../tutorials/kitchen.md). Made by
-`python tests/benchmarks/stove_table.py`. *plan* is `tk.plan` without imports, *FD* Fast Downward's translator and first
-search alone on the same task in the same run; medians in seconds. The machine was busy with other work, {load:.1f}
-processes wanting its two processors, so *processor* time, of all processes together, says more than *wall* time. *Aim
-met* tells it by processor and by wall time. Solved means planned and checked; *kept* is the share of bookkeeping and of
-what is outside the run, as loading the domain. The peer is PDDLStream (`adaptive`), its wall times measured on this
-scene and machine when that was less busy.
+An iiwa with suction at its flange puts N blocks from the floor on a stove and goes home (*stove
+N*), or washes N blocks on a sink, cooks them on the stove, and goes home (*cook N*); see
+[](../tutorials/kitchen.md). Made by `python tests/benchmarks/stove_table.py`. *plan* is `tk.plan`
+without imports, *FD* Fast Downward's translator and first search alone on the same task in the same
+run; medians in seconds. The machine was busy with other work, {load:.1f} processes wanting its two
+processors, so *processor* time, of all processes together, says more than *wall* time. *Aim met*
+tells it by processor and by wall time. Solved means planned and checked; *kept* is the share of
+bookkeeping and of what is outside the run, as loading the domain. The peer is PDDLStream
+(`adaptive`), its wall times measured on this scene and machine when that was less busy.
 
-| problem | solved | actions | plan, proc. | FD, proc. | plan, wall | FD, wall | slowest | aim | met | kept | peer |
+| problem | solved | actions | plan, proc. | FD, proc. | plan, wall | FD, wall | slowest \
+| aim | met | kept | peer |
 |---|---|---|---|---|---|---|---|---|---|---|---|"""
 
 

@@ -158,13 +158,14 @@ def main() -> None:
     apart, old, blended = np.array(durations).T
     text = f"""# Durations of motions
 
-How long arms move in plans for our problems, hands not counted: *at rest*, with a stop after each segment and corners
-within segments rounded; *before*, as arms were timed until corners were rounded, with stops after each segment and at
-sharp corners, and steps of the velocity at small ones, which exceed limits of acceleration (pours at today's speed);
-*blended*, as they are timed now ([](../concepts/motion_timing.md)). Motions are segments that move, and how many
-motions from rest to rest they make. Limits: the largest parts of the limits of speed, acceleration and jerk that
-differences of positions at 1 kHz take. Processor time is for rounding, timing and checking all of a plan. Made by
-`python tests/benchmarks/timing_table.py`.
+How long arms move in plans for our problems, hands not counted: *at rest*, with a stop after each
+segment and corners within segments rounded; *before*, as arms were timed until corners were
+rounded, with stops after each segment and at sharp corners, and steps of the velocity at small
+ones, which exceed limits of acceleration (pours at today's speed); *blended*, as they are timed now
+([](../concepts/motion_timing.md)). Motions are segments that move, and how many motions from rest
+to rest they make. Limits: the largest parts of the limits of speed, acceleration and jerk that
+differences of positions at 1 kHz take. Processor time is for rounding, timing and checking all of a
+plan. Made by `python tests/benchmarks/timing_table.py`.
 
 {chr(10).join([*markdown_head(" | ".join(HEAD)), *lines])}
 
@@ -172,9 +173,10 @@ Mean: {np.mean(blended / apart):.2f} of the durations at rest, {np.mean(blended 
 
 ## Loads
 
-The motion of `blocks-panda` that carries the first block, on a Panda whose second joint gives 46 N m, about half of
-what it has, by the mass of the block; and the largest part of this limit that it takes, by pinocchio from differences
-of positions at 1 kHz. In none of the problems above does a torque exceed 0.65 of its limit, so none is slowed.
+The motion of `blocks-panda` that carries the first block, on a Panda whose second joint gives
+46 N m, about half of what it has, by the mass of the block; and the largest part of this limit that it
+takes, by pinocchio from differences of positions at 1 kHz. In none of the problems above does a
+torque exceed 0.65 of its limit, so none is slowed.
 
 {loads(plans["blocks-panda"])}
 """

@@ -580,10 +580,11 @@ def evaluated(times: dict[str, Array], off: dict[int, float]) -> str:
 
 PAGE = """# Speed of uncertain poses
 
-Made by `python tests/benchmarks/uncertainty_table.py`, with `--out docs/results/uncertainty_results.md --picture
-docs/images/uncertainty_times.png`: each number beside peers of the same run, on two shared cores; the best of {rounds}
-rounds in which all work takes turns. Covariances are those of [](../concepts/uncertainty.md), and agree with the peers'
-to 1e-9 where they are of the same order (`tests/spatial/test_gaussian_oracles.py`).
+Made by `python tests/benchmarks/uncertainty_table.py`, with `--out
+docs/results/uncertainty_results.md --picture docs/images/uncertainty_times.png`: each number beside
+peers of the same run, on two shared cores; the best of {rounds} rounds in which all work takes
+turns. Covariances are those of [](../concepts/uncertainty.md), and agree with the peers' to 1e-9
+where they are of the same order (`tests/spatial/test_gaussian_oracles.py`).
 
 {table}
 
@@ -591,13 +592,13 @@ Conditioning in the scene makes a new version of it; `condition` of a list of li
 
 ## Leaf to leaf
 
-The evaluation of Sewtz et al., "Representing uncertain spatial transformations in robotic applications in a
-structured framework leveraging Lie algebra", 2025: a tree of four levels (31 frames), {queries:,} queries between
-random leaves, each timed by itself. There a pose with its covariance took 24.5 times as long as a pose of ROS tf, and
-samples 60.9 times (for how many samples is not said). Here the peer is `scene.pose`; samples are drawn in the core,
-source by source.
+The evaluation of Sewtz et al., "Representing uncertain spatial transformations in robotic
+applications in a structured framework leveraging Lie algebra", 2025: a tree of four levels (31
+frames), {queries:,} queries between random leaves, each timed by itself. There a pose with its
+covariance took 24.5 times as long as a pose of ROS tf, and samples 60.9 times (for how many samples
+is not said). Here the peer is `scene.pose`; samples are drawn in the core, source by source.
 
-![How long queries take, as histograms; and the error of a covariance of samples over the time they take]({picture})
+![Histograms of query times, and the error of a sampled covariance over its time]({picture})
 
 {evaluation}
 """

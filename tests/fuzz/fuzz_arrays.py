@@ -13,9 +13,9 @@ from PIL import Image
 from tmkit.formats.json.shapes import npy_bytes, read_heights, read_points
 
 HEADER = b"""
-{ } ( ) , : 'descr' 'fortran_order' 'shape' '<f8' '>f4' '|O' '<U9' '<m8[s]' '<i8' '<c16' True False None (3,) (3L,)
-(-3,) (0,3) (9999999999,3) (1e9,3) [('x','<f8')] '|V8' ('<f8',(2,)) __import__('os').abort() # \\x93NUMPY
-\\x01\\x00v\\x00
+{ } ( ) , : 'descr' 'fortran_order' 'shape' '<f8' '>f4' '|O' '<U9' '<m8[s]' '<i8' '<c16' True False
+None (3,) (3L,) (-3,) (0,3) (9999999999,3) (1e9,3) [('x','<f8')] '|V8' ('<f8',(2,))
+__import__('os').abort() # \\x93NUMPY \\x01\\x00v\\x00
 """
 POINTS = [[0.0, 0.5, 1.0], [1.0, 0.0, 0.25], [-1.0, 2.0, 3.0]]
 

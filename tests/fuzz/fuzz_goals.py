@@ -18,8 +18,8 @@ GOALS = [
     {"joints": {"panda_joint1": 0.5}, "tolerance": 0.01},
 ]
 TOKENS = b"""
-{ } [ ] , : null true false NaN Infinity "" "a" "world" "table" "object" "at" "in" "pose" "m" "rad" "joints" "tolerance"
-"panda_joint1" -1 1e999 0
+{ } [ ] , : null true false NaN Infinity "" "a" "world" "table" "object" "at" "in" "pose" "m" "rad"
+"joints" "tolerance" "panda_joint1" -1 1e999 0
 """
 SHOWN = b"""\
 frame a { parent table; translation [0.1, 0.2, 0.025]; }

@@ -19,24 +19,26 @@ DAE = b"""<?xml version="1.0"?>
 <asset><unit name="centimeter" meter="0.01"/><up_axis>Z_UP</up_axis></asset>
 <library_images><image id="i"><init_from>../../outside.png</init_from></image></library_images>
 <library_geometries><geometry id="g"><mesh>
-<source id="s"><float_array id="f" count="12">0 0 0 1 0 0 0 1 0 0 0 1</float_array><technique_common>
-<accessor source="#f" count="4" stride="3"><param name="X" type="float"/><param name="Y" type="float"/>
+<source id="s"><float_array id="f" count="12">0 0 0 1 0 0 0 1 0 0 0 1</float_array>
+<technique_common><accessor source="#f" count="4" stride="3">
+<param name="X" type="float"/><param name="Y" type="float"/>
 <param name="Z" type="float"/></accessor></technique_common></source>
 <vertices id="v"><input semantic="POSITION" source="#s"/></vertices>
 <triangles count="2"><input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2 0 2 3</p></triangles>
 </mesh></geometry></library_geometries>
-<library_visual_scenes><visual_scene id="w"><node id="n"><matrix>1 0 0 1 0 1 0 2 0 0 1 3 0 0 0 1</matrix>
+<library_visual_scenes><visual_scene id="w"><node id="n">
+<matrix>1 0 0 1 0 1 0 2 0 0 1 3 0 0 0 1</matrix>
 <rotate>0 0 1 90</rotate><scale>2 2 2</scale><instance_geometry url="#g"/></node></visual_scene>
 </library_visual_scenes><scene><instance_visual_scene url="#w"/></scene></COLLADA>"""
 WORDS = b"""
-v vn vt f o g s l mtllib usemtl 1/1/1 1//1 -1 0 9 ../../outside.mtl /etc/passwd facet normal vertex endloop endsolid
-solid ply format ascii binary_little_endian binary_big_endian element property list uchar int float double vertex
-face 1.0 3
-end_header comment TextureFile <node> </node> <polylist> <polygons> <vcount> <p> </p> <input <source count="99999999"
-count="-1" stride="0" offset="7" source="#x" url="#n" url="http://localhost/x" url="file:///etc/passwd" <matrix>
-meter="0"
-<!DOCTYPE &amp; &x; glTF JSON BIN "buffers" "uri" "../../outside.bin" "byteLength" "bufferView" "accessors" "count" 5126
-"componentType" "type" "VEC3" "meshes" "nodes" "children" "matrix" "KHR_draco_mesh_compression" "extensionsRequired"
+v vn vt f o g s l mtllib usemtl 1/1/1 1//1 -1 0 9 ../../outside.mtl /etc/passwd facet normal vertex
+endloop endsolid solid ply format ascii binary_little_endian binary_big_endian element property list
+uchar int float double vertex face 1.0 3 end_header comment TextureFile <node> </node> <polylist>
+<polygons> <vcount> <p> </p> <input <source count="99999999" count="-1" stride="0" offset="7"
+source="#x" url="#n" url="http://localhost/x" url="file:///etc/passwd" <matrix> meter="0" <!DOCTYPE
+&amp; &x; glTF JSON BIN "buffers" "uri" "../../outside.bin" "byteLength" "bufferView" "accessors"
+"count" 5126 "componentType" "type" "VEC3" "meshes" "nodes" "children" "matrix"
+"KHR_draco_mesh_compression" "extensionsRequired"
 """
 
 

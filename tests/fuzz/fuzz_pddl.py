@@ -36,12 +36,14 @@ GOALS = [
 """Goals over the domain and problem ``rooms``."""
 
 WORDS = """
-define domain problem :requirements :strips :typing :adl :action-costs :durative-actions :types :constants :predicates
-:functions :derived :action :durative-action :process :event :constraints :length :parameters :precondition :effect
-:condition :duration :domain :objects :init :goal :metric and or not imply exists forall when either = < > <= >= + - *
-/ increase decrease assign scale-up scale-down minimize maximize total-cost total-time number object at over start end
-all within always preference ?x ?y ?duration #t ( ) () ; ? ?? - -- -x ?- : :x a.b @a +1 -1 1.5 1e3 5x name room place
-parcel thing dock hall letter robot-at parcel-at passage reachable distance |a| "a" é ä İ ſ ß ٣ ² a:b
+define domain problem :requirements :strips :typing :adl :action-costs :durative-actions :types
+:constants :predicates :functions :derived :action :durative-action :process :event :constraints
+:length :parameters :precondition :effect :condition :duration :domain :objects :init :goal :metric
+and or not imply exists forall when either = < > <= >= + - * / increase decrease assign scale-up
+scale-down minimize maximize total-cost total-time number object at over start end all within always
+preference ?x ?y ?duration #t ( ) () ; ? ?? - -- -x ?- : :x a.b @a +1 -1 1.5 1e3 5x name room place
+parcel thing dock hall letter robot-at parcel-at passage reachable distance |a| "a" é ä İ ſ ß ٣ ²
+a:b
 """
 
 NESTINGS = [

@@ -14,10 +14,10 @@ from tmkit.tamp import load_tmp_plan, validate_plan
 
 PLAN = Path(__file__).parents[1] / "data" / "plans" / "version2.json"
 KEYS = b"""
-{ } [ ] , : null true false NaN Infinity -Infinity "" "a" "world" "table" "hand" "blocks" "../../outside" "outside.py"
-"/etc/passwd" "." "semantics" "name" "transit" "grasp" "release" "operate" "exemptions" "reparent" "slip" "looks"
-"goals" "metric" "values" "of" "is" "classes" "added" "removed" "cost" "q" "in" "at" "pose" "joints" "(and)"
-"(holding a)"
+{ } [ ] , : null true false NaN Infinity -Infinity "" "a" "world" "table" "hand" "blocks"
+"../../outside" "outside.py" "/etc/passwd" "." "semantics" "name" "transit" "grasp" "release"
+"operate" "exemptions" "reparent" "slip" "looks" "goals" "metric" "values" "of" "is" "classes"
+"added" "removed" "cost" "q" "in" "at" "pose" "joints" "(and)" "(holding a)"
 """
 STATEMENTS = (
     b"a m p r # pick-up put-down a table__0__0 table hand x y z turn finger 0.5 -1 1e9 nan _ A"

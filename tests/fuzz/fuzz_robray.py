@@ -35,8 +35,10 @@ frame table {
 
 ARM = b"""\
 frame arm { type revolute; axis [0, 0, 1]; offset pi / 2; variable "q 1"; lower -1; upper 1; }
-frame slide { parent arm; type prismatic; axis [1, 0, 0]; mass 1; geometry { mesh "tri.stl"; scale [1, 2, 3]; } }
-frame floor { geometry { shape grid; dimension [1, 1]; delta [0.1, 0.1]; thickness 0.01; no-shadow 1; specular 0.5; } }
+frame slide { parent arm; type prismatic; axis [1, 0, 0]; mass 1;
+  geometry { mesh "tri.stl"; scale [1, 2, 3]; } }
+frame floor { geometry { shape grid; dimension [1, 1]; delta [0.1, 0.1]; thickness 0.01;
+  no-shadow 1; specular 0.5; } }
 frame tip { parent slide; geometry { shape cone; height 1; start_radius 0.2; end_radius 0.1; } }
 """
 
@@ -76,13 +78,15 @@ endsolid corner
 """
 
 WORDS = """
-frame class include def geometry allow_collision parent translation quaternion rpy type axis offset variable
-lower upper mass friction shape mesh color alpha specular dimension delta thickness radius height start_radius
-end_radius start-radius scale visual collision no-shadow isa revolute prismatic fixed continuous box sphere cylinder
-cone grid movable surface pi deg π true false ; { } [ ] ( ) , + - * / ^ ** "" "a" "main.robray" "other.robray" "tri.stl"
-"../../outside.robray" "../../outside.stl" "file://../../outside.robray" "../inputs/other.robray" "/etc/passwd" "file:///etc/passwd"
-"package://tmkit/scenes/blocks3.robray" "package://x/../../outside.robray" "outside.stl" "outside.robray" "package://inputs/other.robray"
-"package://tmkit/../pyproject.toml" "/dev/zero" "." "~" "http://localhost/x.robray" world table cup arm // # /* */
+frame class include def geometry allow_collision parent translation quaternion rpy type axis offset
+variable lower upper mass friction shape mesh color alpha specular dimension delta thickness radius
+height start_radius end_radius start-radius scale visual collision no-shadow isa revolute prismatic
+fixed continuous box sphere cylinder cone grid movable surface pi deg π true false ; { } [ ] ( ) , +
+- * / ^ ** "" "a" "main.robray" "other.robray" "tri.stl" "../../outside.robray" "../../outside.stl"
+"file://../../outside.robray" "../inputs/other.robray" "/etc/passwd" "file:///etc/passwd"
+"package://tmkit/scenes/blocks3.robray" "package://x/../../outside.robray" "outside.stl"
+"outside.robray" "package://inputs/other.robray" "package://tmkit/../pyproject.toml" "/dev/zero" "."
+"~" "http://localhost/x.robray" world table cup arm // # /* */
 """
 
 

@@ -19,14 +19,15 @@ ARM = b"""\
   <link name="base"/><link name="upper"/><link name="lower"/>
   <link name="finger"><collision><geometry><box size="0.1 0.02 0.02"/></geometry></collision></link>
   <link name="thumb"><collision><geometry><box size="0.1 0.02 0.02"/></geometry></collision></link>
-  <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 0 1"/>
-    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+  <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
+    <axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
   <joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/><axis xyz="0 1 0"/>
     <origin xyz="0.5 0 0"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
-  <joint name="grip" type="prismatic"><parent link="lower"/><child link="finger"/><axis xyz="0 1 0"/>
-    <origin xyz="0 0.01 0"/><limit lower="0" upper="0.04" effort="1" velocity="1"/></joint>
-  <joint name="thumb" type="prismatic"><parent link="lower"/><child link="thumb"/><axis xyz="0 -1 0"/>
-    <origin xyz="0 -0.01 0"/><mimic joint="grip"/><limit lower="0" upper="0.04" effort="1" velocity="1"/></joint>
+  <joint name="grip" type="prismatic"><parent link="lower"/><child link="finger"/>
+    <axis xyz="0 1 0"/><origin xyz="0 0.01 0"/><limit lower="0" upper="0.04" effort="1" velocity="1"/></joint>
+  <joint name="thumb" type="prismatic"><parent link="lower"/><child link="thumb"/>
+    <axis xyz="0 -1 0"/><origin xyz="0 -0.01 0"/><mimic joint="grip"/>
+    <limit lower="0" upper="0.04" effort="1" velocity="1"/></joint>
 </robot>
 """
 SEMANTICS = b"""\
@@ -51,10 +52,11 @@ SEMANTICS = b"""\
 </robot>
 """
 WORDS = b"""
-group group_state end_effector virtual_joint passive_joint disable_collisions disable_default_collisions robot
-enable_collisions joint link chain gripper name= link1= link2= reason= value= base_link= tip_link= parent_link= group=
-parent_group= type= fixed planar floating parent_frame= child_link= world "base" "upper" "lower" "finger" "arm" "hand"
-"all" <group/> <group <joint </group> <!DOCTYPE &amp; &x; &#0; &#1; <!-- --> <![CDATA[ ]]> <?x ?> $(optenv $(arg
+group group_state end_effector virtual_joint passive_joint disable_collisions
+disable_default_collisions robot enable_collisions joint link chain gripper name= link1= link2=
+reason= value= base_link= tip_link= parent_link= group= parent_group= type= fixed planar floating
+parent_frame= child_link= world "base" "upper" "lower" "finger" "arm" "hand" "all" <group/> <group
+<joint </group> <!DOCTYPE &amp; &x; &#0; &#1; <!-- --> <![CDATA[ ]]> <?x ?> $(optenv $(arg
 xmlns="urn:a" xmlns:xacro="x" <xacro:a/> nan inf 1,2
 """
 

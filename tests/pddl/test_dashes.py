@@ -91,7 +91,8 @@ def test_dashes_within_names_and_negative_numbers_are_read() -> None:
     text = """(define (domain d-e) (:requirements :typing :fluents) (:types a-b)
   (:predicates (on-top ?x-y -
 a-b)) (:functions (f))
-  (:action pick-up :parameters (?x-y - a-b) :precondition (> (f) -1.5) :effect (increase (f) -2)))"""
+  (:action pick-up :parameters (?x-y - a-b)
+    :precondition (> (f) -1.5) :effect (increase (f) -2)))"""
     domain = parse_domain(text)
     assert [action.name for action in domain.actions] == ["pick-up"]
     assert parse_goal("(> (f) -.5)", domain, objects={})

@@ -17,13 +17,16 @@ from tmkit.pddl.validation import SEPARATION, TimedAction
 from tmkit.task_planning import FastDownward, TaskPlanStatus, UnifiedPlanner, makespan, schedule
 from tmkit.task_planning.unified.conversion import problem_from_unified, problem_to_unified
 
-TRUCKS = """(define (domain trucks) (:requirements :durative-actions :typing) (:types place truck pack)
-  (:predicates (at ?t - truck ?p - place) (in ?k - pack ?t - truck) (on ?k - pack ?p - place) (road ?a ?b - place)
-    (free ?t - truck))
+TRUCKS = """(define (domain trucks) (:requirements :durative-actions :typing)
+  (:types place truck pack)
+  (:predicates (at ?t - truck ?p - place) (in ?k - pack ?t - truck) (on ?k - pack ?p - place)
+    (road ?a ?b - place) (free ?t - truck))
   (:functions (time ?a ?b - place))
-  (:durative-action drive :parameters (?t - truck ?a ?b - place) :duration (= ?duration (time ?a ?b))
+  (:durative-action drive :parameters (?t - truck ?a ?b - place)
+    :duration (= ?duration (time ?a ?b))
     :condition (and (at start (at ?t ?a)) (at start (free ?t)) (over all (road ?a ?b)))
-    :effect (and (at start (not (at ?t ?a))) (at start (not (free ?t))) (at end (free ?t)) (at end (at ?t ?b))))
+    :effect (and (at start (not (at ?t ?a))) (at start (not (free ?t)))
+      (at end (free ?t)) (at end (at ?t ?b))))
   (:durative-action load :parameters (?k - pack ?t - truck ?p - place) :duration (= ?duration 2)
     :condition (and (at start (on ?k ?p)) (over all (at ?t ?p)))
     :effect (and (at start (not (on ?k ?p))) (at end (in ?k ?t))))
@@ -50,9 +53,11 @@ def trucks(
     facts = " ".join(f"(on k{n} {start})" for n, (start, _) in enumerate(packs))
     goal = " ".join(f"(on k{n} {end})" for n, (_, end) in enumerate(packs))
     names = " ".join(f"k{n}" for n in range(len(packs)))
-    text = f"""(define (problem p) (:domain trucks) (:objects a b c - place s t - truck {names} - pack)
+    text = f"""(define (problem p) (:domain trucks)
+      (:objects a b c - place s t - truck {names} - pack)
       (:init (at s a) (at t b) (free s) (free t) {facts} (road a b) (road b a) (road b c) (road c b)
-        (= (time a b) {time}) (= (time b a) 6) (= (time b c) 3) (= (time c b) 3)) (:goal (and {goal})) {metric})"""
+        (= (time a b) {time}) (= (time b a) 6) (= (time b c) 3) (= (time c b) 3))
+      (:goal (and {goal})) {metric})"""
     return parse_problem(text, parse_domain(TRUCKS))
 
 

@@ -26,9 +26,12 @@ DOMAIN = """(define (domain robots) (:requirements :typing :numeric-fluents) (:t
   (:functions (battery ?r - robot) (distance ?p ?q - place) (trips))
   (:action drive :parameters (?r - robot ?p ?q - place)
     :precondition (and (at ?r ?p) (>= (battery ?r) (* 2 (distance ?p ?q))))
-    :effect (and (at ?r ?q) (not (at ?r ?p)) (decrease (battery ?r) (* 2 (distance ?p ?q))) (increase (trips) 1)))
-  (:action charge :parameters (?r - robot) :effect (and (assign (battery ?r) 10) (scale-up (trips) 2)))
-  (:action halve :parameters (?r - robot) :effect (and (scale-down (battery ?r) (trips)) (increase (battery ?r) 0))))"""
+    :effect (and (at ?r ?q) (not (at ?r ?p))
+      (decrease (battery ?r) (* 2 (distance ?p ?q))) (increase (trips) 1)))
+  (:action charge :parameters (?r - robot)
+    :effect (and (assign (battery ?r) 10) (scale-up (trips) 2)))
+  (:action halve :parameters (?r - robot)
+    :effect (and (scale-down (battery ?r) (trips)) (increase (battery ?r) 0))))"""
 PROBLEM = """(define (problem trip) (:domain robots) (:objects a b - place r s - robot)
   (:init (at r a) (= (battery r) 5) (= (distance a b) 2) (= (distance b a) 2) (= (trips) 0))
   (:goal (and (at r a) (>= (trips) 3) (< (battery r) 7))))"""

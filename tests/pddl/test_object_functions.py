@@ -16,10 +16,12 @@ from tmkit.pddl import (
 )
 from tmkit.task_planning import FastDownward
 
-DOMAIN = """(define (domain linear-blocks) (:requirements :typing :object-fluents) (:types block place)
+DOMAIN = """(define (domain linear-blocks) (:requirements :typing :object-fluents)
+  (:types block place)
   (:constants table - place)
   (:predicates (red ?x - block))
-  (:functions (weight ?x - block) - number (position ?x - block) (goal-place ?x - block) - place (moves))
+  (:functions (weight ?x - block) - number (position ?x - block) (goal-place ?x - block) - place
+    (moves))
   (:action move :parameters (?x - block ?p - place)
     :precondition (and (not (= (position ?x) ?p)) (<= (weight ?x) 3))
     :effect (assign (position ?x) ?p))
@@ -27,8 +29,8 @@ DOMAIN = """(define (domain linear-blocks) (:requirements :typing :object-fluent
     :precondition (not (= (position ?x) (goal-place ?x)))
     :effect (when (= table (position ?x)) (and (red ?x) (assign (position ?x) undefined)))))"""
 PROBLEM = """(define (problem p) (:domain linear-blocks) (:objects a b - block shelf - place)
-  (:init (= (position a) table) (= (position b) shelf) (= (goal-place a) shelf) (= (goal-place b) shelf)
-    (= (weight a) 1) (= (weight b) 4))
+  (:init (= (position a) table) (= (position b) shelf)
+    (= (goal-place a) shelf) (= (goal-place b) shelf) (= (weight a) 1) (= (weight b) 4))
   (:goal (and (= (position a) (goal-place a)) (= (position b) shelf))))"""
 
 
@@ -61,7 +63,8 @@ def test_they_are_predicates_with_the_value_last() -> None:
 def test_functions_may_be_arguments_of_functions() -> None:
     """The value of a function stands for itself in conditions, sums and effects, however deep."""
     text = """(define (domain walk) (:types walker place) (:predicates (lit ?p - place))
-      (:functions (spot ?w - walker) - place (after ?p - place) - place (height ?p - place) - number)
+      (:functions (spot ?w - walker) - place (after ?p - place) - place
+        (height ?p - place) - number)
       (:action step :parameters (?w - walker)
         :precondition (and (not (= (spot ?w) (after (spot ?w)))) (lit (after (spot ?w)))
           (<= (height (after (spot ?w))) (+ 1 (height (spot ?w)) 2 1)))
@@ -176,7 +179,8 @@ ORIGINAL = """(define (domain linear) (:types place - object block - object) (:p
   (:action transfer :parameters (?b - block ?p - place)
     :precondition (and (not (occupied ?p)) (not (= ?b (last))))
     :effect (and (= (position ?b) ?p) (= ?b (last))))
-  (:action slide :parameters (?b - block ?p - place) :precondition (not (occupied ?p)) :uncontrollable t
+  (:action slide :parameters (?b - block ?p - place)
+    :precondition (not (occupied ?p)) :uncontrollable t
     :effect (= (position ?b) ?p)))"""
 
 
@@ -184,7 +188,8 @@ def test_the_dialect_of_the_original_tmkit_is_read() -> None:
     """Derived predicates need no declaration, values may come first, events are not chosen."""
     task = parse_problem(
         """(define (problem swap) (:domain linear) (:objects a b - block p q r - place)
-        (:init (= p (position a)) (= (position b) q)) (:goal (and (= q (position a)) (= p (position b)))))""",
+        (:init (= p (position a)) (= (position b) q))
+        (:goal (and (= q (position a)) (= p (position b)))))""",
         parse_domain(ORIGINAL),
     )
     assert [action.name for action in task.domain.actions] == ["transfer"]

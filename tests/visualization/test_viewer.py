@@ -112,8 +112,9 @@ def test_clicks_pick_and_the_gizmo_moves_and_rederives_facts(browser):
         page.wait_for_function("'/gizmo' in window.__viserSceneTree.getState()")
         goal = viewer.scene.pose("b", q=viewer.q) @ tk.Pose([0.0, 0.0, 0.05])
         page.evaluate(
-            """([position, wxyz]) => window.__viserMutable.sendMessage(
-                {type: 'TransformControlsUpdateMessage', name: '/gizmo', owner: '', position, wxyz})""",
+            """([position, wxyz]) => window.__viserMutable.sendMessage({
+                type: 'TransformControlsUpdateMessage', name: '/gizmo', owner: '', position, wxyz
+            })""",
             [list(goal.translation), [float(goal.quat_xyzw[i]) for i in (3, 0, 1, 2)]],
         )
         _until(

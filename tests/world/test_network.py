@@ -27,7 +27,11 @@ try:
     with connect(address, token=token, timeout=timeout) as world:
         print("frames", *world.look("frames"), flush=True)
         for k in range(edits):
-            world.update(lambda scene: scene.set_attribute("cup", "done", [*scene.attributes("cup")["done"], k]))
+            world.update(
+                lambda scene: scene.set_attribute(
+                    "cup", "done", [*scene.attributes("cup")["done"], k]
+                )
+            )
             print(k, flush=True)
         print("done", len(world.look("attributes", "cup")["done"]), world.server_status().version)
 except (ServiceError, TimeLimitError) as error:

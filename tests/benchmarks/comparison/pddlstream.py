@@ -244,9 +244,9 @@ class _Compiled(PddlStreamSampling):
         ]
         types = [f"(is-{name} ?x)" for name in ("object", "movable", "fixed")]
         types += [f"(is-{kind.name} ?x)" for kind in self.facts.problem.domain.types]
-        own = """(rest ?x ?r0) (at-rest ?x ?r0) (grasp ?x ?g0) (in-hand ?x ?g0) (motion ?m0) (moves ?x ?m0) (unsafe ?m0)
-            (clears ?m0 ?o0 ?r0) (wants ?k0 ?x ?l0) (meets ?k0 ?x ?l0 ?r0) (met ?k0) (rest-at ?x ?l0 ?r0)
-            (stand ?l0 ?b0) (at-stand ?b0)"""
+        own = """(rest ?x ?r0) (at-rest ?x ?r0) (grasp ?x ?g0) (in-hand ?x ?g0) (motion ?m0)
+            (moves ?x ?m0) (unsafe ?m0) (clears ?m0 ?o0 ?r0) (wants ?k0 ?x ?l0)
+            (meets ?k0 ?x ?l0 ?r0) (met ?k0) (rest-at ?x ?l0 ?r0) (stand ?l0 ?b0) (at-stand ?b0)"""
         unsafe = (
             "(exists (?x ?o0 ?r0) (and (motion ?m0) (moves ?x ?m0) (rest ?o0 ?r0) (at-rest ?o0 ?r0)"
             " (not (= ?x ?o0)) "

@@ -22,7 +22,9 @@ world:
   collision_objects:
     - id: shelf
       pose: {position: [0.5, 0.0, 0.4], orientation: [0, 0, 0.7071067811865476, 0.7071067811865476]}
-      primitives: [{type: box, dimensions: [0.2, 0.4, 0.02]}, {type: cylinder, dimensions: [0.1, 0.03]}]
+      primitives:
+        - {type: box, dimensions: [0.2, 0.4, 0.02]}
+        - {type: cylinder, dimensions: [0.1, 0.03]}
       primitive_poses:
         - {position: [0, 0, 0], orientation: [0, 0, 0, 1]}
         - {position: [0.05, 0, 0.06], orientation: [0, 0, 0, 1]}
