@@ -29,7 +29,7 @@ def needed(library: Path) -> list[str]:
 
 
 def rewrite(user: Path, renamed: Mapping[str, Path], *arguments: str) -> None:
-    """Change what a library says of itself and whom it asks for, in one call: each call appends all its texts anew."""
+    """Change the names in a library in one call, since each call appends all its strings again."""
     replacements = [
         word
         for name in needed(user)

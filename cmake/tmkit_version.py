@@ -1,4 +1,4 @@
-"""The version of a build, from git's tags: a metadata provider of scikit-build-core that needs nothing beside git.
+"""Version of a build from git's tags: a scikit-build-core metadata provider that needs only git.
 
 A commit with the tag ``v1.2.3`` is version 1.2.3; the fourth commit after it is 1.2.4.dev4. Where
 git tells no tag (an archive without history, a clone without tags, no git), it is the version of

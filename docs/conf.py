@@ -1,4 +1,4 @@
-"""How Sphinx builds these pages: ``sphinx-build -W -b html docs docs/_build`` with the extra ``docs`` installed.
+"""Sphinx configuration: ``sphinx-build -W -b html docs docs/_build`` with the extra ``docs``.
 
 The pages are MyST Markdown; the reference is read from the docstrings of the installed package by
 the directive :class:`Package`. A name that a package re-exports from the compiled core is shown
@@ -106,7 +106,7 @@ _ARRAY = re.compile(r"ndarray\[tuple\[Any, \.\.\.\], dtype\[\w+\]\]")
 
 
 class Package(SphinxDirective):
-    """``.. package:: tmkit.graph``: the docstring of a package, then each of its public names, classes first."""
+    """``.. package:: tmkit.graph``: docstring of a package, then its public names."""
 
     required_arguments = 1
 
@@ -132,7 +132,7 @@ class Package(SphinxDirective):
 
 
 class Names(SphinxDirective):
-    """``.. names:: tmkit``: an index entry, a summary and a link for each name that a module has from a package."""
+    """``.. names:: tmkit``: index entry, summary and link for each name from a package."""
 
     required_arguments = 1
 
@@ -155,7 +155,7 @@ class Names(SphinxDirective):
 
 
 class Result(SphinxDirective):
-    """``{result} FILE``: what a cell of a tutorial wrote, live if the build ran it, else a picture of it.
+    """``{result} FILE``: output of a tutorial cell, live if the build ran it, or a picture.
 
     The content is the alternative text; the option ``picture`` is the still.
     """
@@ -179,12 +179,12 @@ class Result(SphinxDirective):
 
 
 def _is_in(package: str, name: str, value: object) -> bool:
-    """Tell whether a package exports a value by a name; what several export is indexed in the first of them."""
+    """Return whether a package exports a value; of several packages, the first indexes it."""
     return getattr(importlib.import_module(package), name, None) is value
 
 
 def _class_lines(path: str, value: type, *, is_indexed: bool = True) -> list[str]:
-    """Return the directives for a class; constructors and static methods of the core have to be spelt out."""
+    """Return the directives for a class, with constructors and static methods of the core."""
     members = vars(value)
     constructor = _SIGNATURE.match(
         (getattr(members.get("__init__"), "__doc__", None) or "").split("\n", 1)[0]
@@ -263,7 +263,7 @@ def _on_start(app: Sphinx) -> None:
 
 
 def _on_finished(app: Sphinx, failure: Exception | None) -> None:
-    """Write ``llms.txt``: the title, the address and the first paragraph of every page, in the order of the course."""
+    """Write ``llms.txt``: title, address and first paragraph of every page, in course order."""
     if failure is not None or app.builder.name != "html":
         return
     root, lines = app.env.get_doctree(app.config.root_doc), []

@@ -1,4 +1,4 @@
-"""An arm that bends under its own weight: the pose of its tool, its covariance, and how to compensate.
+"""Compliance of an arm under its own weight: tool pose, covariance, and compensation.
 
 The scene describes a rigid arm of 1.4 m. The real one gives way in its joints and tubes; how much
 is known to 15 %, and the joints have some play. The model says where the tool will be and in which
@@ -108,7 +108,7 @@ def tools(scene: tk.SceneGraph, arms: list[SimulatedArm], q: Array) -> Array:
 
 
 def compensated(scene: tk.SceneGraph, model: LinearCompliance, q: Array) -> Array:
-    """Return the configuration at which the bent arm has its tool where the rigid one has it at q."""
+    """Return the configuration at which the compliant arm has the tool pose of the rigid one."""
     target, command = scene.pose("tool", relative_to="world", q=q).translation, q.copy()
     for _ in range(4):
         version = apply_compliance(scene, model, q=command, iterations=3)
@@ -232,7 +232,7 @@ def draw(
 
 
 def ellipse(pose: tk.GaussianPose) -> Array:
-    """Return the outline (n, 2) of the region of 95 % of the position, in x and z, about its middle."""
+    """Return the outline (n, 2) of the 95 % region of the position, in x and z, centred."""
     flat = position_covariance(pose)[np.ix_([0, 2], [0, 2])]
     turn = np.linspace(0.0, 2.0 * np.pi, 100)
     circle = np.sqrt(chi_square_quantile(0.95, 2)) * np.column_stack([np.cos(turn), np.sin(turn)])

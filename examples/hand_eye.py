@@ -1,4 +1,4 @@
-"""How well is a camera mounted on a hand? The answer is fitted from recorded looks, and goes into the scene.
+"""Covariance of hand-mounted cameras, fitted from recorded looks and stored in the scene.
 
 A camera is taken off an arm and put on again, a little differently each time: a decalibration that
 a scene should know of. Three errors are mixed in what is recorded: of the mount (new each time it
@@ -40,7 +40,7 @@ HAND_FROM_CAMERA = tk.Pose.from_rpy([0.05, 0.0, 0.08], [0.0, 0.1, 0.3])
 
 
 def square(linear: tuple[float, ...], angular: tuple[float, ...], *, tied: float = 0.0) -> Array:
-    """Return a covariance from deviations in mm and mrad; ``tied`` correlates x with the turn about y."""
+    """Return a covariance from deviations [mm, mrad]; ``tied`` correlates x with the y turn."""
     deviations = 1e-3 * np.array([*linear, *angular])
     correlation = np.eye(6)
     correlation[0, 4] = correlation[4, 0] = tied
@@ -66,7 +66,7 @@ def postures(random: np.random.Generator, count: int) -> list[tk.Pose]:
 
 
 def recorded(seed: int) -> tuple[list[list[tk.Pose]], list[list[Array]]]:
-    """Return, by mounting and view, where the camera was to see the marker from, and by how much that was off.
+    """Return the expected views of the marker and their errors, by mounting and view.
 
     The error (6,) is that of the marker as seen, log of expected^-1 seen, in the marker's axes.
     """
@@ -139,7 +139,7 @@ def _fitted_once(
 def _equations(
     views: list[tk.Pose], looks: list[Array], known: dict[str, Array], basis: Array
 ) -> tuple[Array, Array]:
-    """Return the normal equations (63, 63) and (63,) of one mounting: 21 numbers of each covariance."""
+    """Return the normal equations (63, 63) and (63,) of one mounting, 21 for each covariance."""
     normal, right = np.zeros((63, 63)), np.zeros(63)
     carried = [carriers(view) for view in views]
     sizes = [
@@ -181,7 +181,7 @@ def _covariance(matrix: Array) -> Array:
 
 
 def scene_of(covariances: dict[str, Array], view: tk.Pose) -> tk.SceneGraph:
-    """Return the scene of one view with these covariances: the error of the look is that of a frame 'seen'."""
+    """Return the scene of one view with these covariances; frame 'seen' has the look's error."""
     return (
         tk.SceneGraph("marker")
         .add_frame(
@@ -195,7 +195,7 @@ def scene_of(covariances: dict[str, Array], view: tk.Pose) -> tk.SceneGraph:
 
 
 def honesty(covariances: dict[str, Array], *, seed: int) -> str:
-    """Return the NEES of new records, one look of each mounting, under the covariances in a scene."""
+    """Return the NEES of new records, one look of each mounting, with the scene's covariances."""
     places, errors = recorded(seed)
     claims = [
         scene_of(covariances, views[0]).gaussian_pose("seen", relative_to="marker")

@@ -1,4 +1,4 @@
-"""Where is a body after a time, if its velocity stays the same? That depends on which velocity stays the same.
+"""Integration of a constant velocity: the pose depends on which velocity is constant.
 
 Three people say "constant twist" of a cylinder O1 before a robot's base B1, and mean three motions
 (De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013). tmkit integrates the
@@ -147,7 +147,7 @@ def body_rate(pose: Array) -> Array:
 
 
 def screw_rate(pose: Array) -> Array:
-    """Return how the pose changes when the point of the cylinder at b1 has the velocity, in the axes of b1."""
+    """Return the change of pose when the cylinder's point at b1 has the velocity, in b1's axes."""
     return np.asarray(rate(np.array(ANGULAR), np.array(LINEAR)) @ pose)
 
 

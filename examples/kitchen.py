@@ -1,4 +1,4 @@
-"""Wash, cook, go home: actions that move objects, actions that change them, and one that only moves the arm.
+"""Kitchen tasks: actions that move objects, that change them, and that only move the arm.
 
 An iiwa stands between a stove and a sink. Two of four blocks are to be cooked, which takes washing
 first. Written to ``--out``: the plan as a page, and pictures of the start, of the arm taking the

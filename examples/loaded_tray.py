@@ -1,4 +1,4 @@
-"""What stands on something goes where it goes: a loaded tray is picked up by one edit, and put down by another.
+"""A loaded tray: one edit picks it up with its load, another puts it down.
 
 A Panda takes a tray by its handle, with two cups and a jug on it, and puts it down on the other
 side of the table. Only the tray's parent changes: what stands on it are its children, and comes

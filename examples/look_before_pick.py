@@ -1,4 +1,4 @@
-"""Blocks that are not where they seem: a plan that looks first, and what becomes of one that does not.
+"""Blocks with uncertain poses: a plan that looks first, and one that does not.
 
 The scene holds the estimate: three blocks, each known to 2 cm. A world is drawn from it, in which
 they stand somewhere else. Looks are taken in that world by a camera with errors of its own; they
@@ -17,7 +17,7 @@ WORLD = 1
 
 
 def main() -> None:
-    """Plan with looks, take them, plan the rest, and simulate it beside a plan that ignores the uncertainty."""
+    """Plan with looks, execute them, plan the rest, and simulate it beside a plan without looks."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"

@@ -1,4 +1,4 @@
-"""Motion without tasks: inverse kinematics, a collision-free path, and its timing; ``--out`` has its end as a page."""
+"""Motion without tasks: inverse kinematics, a collision-free path, timing; ``--out`` is a page."""
 
 import argparse
 from pathlib import Path

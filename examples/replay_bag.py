@@ -61,7 +61,7 @@ def record(path: Path, scene: tk.SceneGraph) -> Buffer:
 
 
 def clock(rate: float) -> Callable[[float], None]:
-    """Return a function that waits until a time of the bag has come, where the bag is replayed at a rate."""
+    """Return a function that waits for a time of the bag, replayed at a given rate."""
     begin: list[tuple[float, float]] = []
 
     def wait_until(stamp: float) -> None:

@@ -1,4 +1,4 @@
-"""Export a plan as a ROS 2 bag, and replay its messages in the simulator, as a robot driver would."""
+"""Export of a plan as a ROS 2 bag, and replay of its messages in the simulator."""
 
 import argparse
 import shutil

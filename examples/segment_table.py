@@ -1,4 +1,4 @@
-"""A chain of function blocks: a depth image becomes a point cloud, planes, segments, and a table with what is on it.
+"""A chain of function blocks: depth image, point cloud, planes, segments, table with objects.
 
 The world is simulated; a depth camera with noise looks at it. The live scene knows the camera
 alone, and gets its point cloud. Written to ``--out``: what the camera sees, and what the blocks
@@ -44,7 +44,7 @@ def simulated_world() -> tk.SceneGraph:
 
 
 def picture(scene: tk.SceneGraph, camera: Camera) -> Image.Image:
-    """Return the points of the parts by colour, and the outline of the tables, as the camera sees them."""
+    """Return the points of the parts by colour, and the outline of the tables, in camera axes."""
     image = Image.new("RGB", (camera.width, camera.height), (250, 250, 248))
     draw, focal = ImageDraw.Draw(image), camera.height / 2.0 / math.tan(camera.field_of_view / 2.0)
 

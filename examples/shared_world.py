@@ -1,4 +1,4 @@
-"""Two processes share a world: a camera writes where it sees a cup, a robot follows it and takes the cup.
+"""A world shared by two processes: a camera writes poses of a cup, and a robot grasps it.
 
 Run: ``python examples/shared_world.py``. A third process, ``tmkit serve``, holds the world. Any
 number of others could join, on this machine or on others: ``tmkit.world.connect(address)``.

@@ -1,4 +1,4 @@
-"""A robot sprays a cylinder that moves before a camera: where is the spot to paint, and how does it move past the gun?
+"""A robot sprays a moving cylinder: pose and velocity of the painted spot relative to the gun.
 
 The example is that of De Laet, Bruyninckx and De Schutter's scene graph of poses and twists (2013):
 each relation is put in as it was measured, and the graph is asked for what the painting needs. The
@@ -60,7 +60,7 @@ TWISTS = [
 
 
 def build() -> SceneGraph:
-    """Return the graph: bodies, frames, then every pose and twist in the words in which it is known."""
+    """Return the graph: bodies, frames, and every known pose and twist with its semantics."""
     scene = SceneGraph(root=None)
     for body, frames in BODIES.items():
         scene = scene.add_body(body)
@@ -150,7 +150,7 @@ def matrix(angles: ArrayLike, position: ArrayLike) -> Array:
 
 
 def by_hand() -> tuple[Array, Array]:
-    """Return the pose (4, 4) and the twist (6,) of the spot relative to the gun, in the axes of the gun."""
+    """Return the pose (4, 4) and twist (6,) of the spot relative to the gun, in the gun's axes."""
     c, o1, f1, o2, e = (matrix(angles, position) for _, angles, position in POSES)
     spot, gun, wrist = c @ o1 @ f1, e @ o2, e
 

@@ -1,4 +1,4 @@
-"""A block is taken out of the hand while a tower is built: the closed loop sees it, and builds the tower anyway."""
+"""A block is removed from the hand during a task; closed-loop execution completes the tower."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One robot holds a cylinder, another the spray gun: which joint angles bring the gun to the cylinder?
+"""One robot holds a cylinder, another a spray gun: inverse kinematics of the relative pose.
 
 The steps are those of De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013:
 what is known is written down with its meaning, six operations lead to what is wanted, first in

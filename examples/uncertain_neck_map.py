@@ -1,4 +1,4 @@
-"""Mapping with an uncertain neck: a robot drives round an instrument and looks at its markers from a head that sways.
+"""Mapping with an uncertain neck: a robot observes markers of an instrument from its head.
 
 The base is localised by wheel odometry and, now and then, a global fix. The camera sits on a torso
 and neck moved by ropes, whose pose is never quite what the encoders say. Every view is an
@@ -44,7 +44,7 @@ MARKERS = {
 
 
 def believed(*, size: float = 1.0) -> tk.SceneGraph:
-    """Return the scene before anything was seen: stops by odometry, cameras by the neck's encoders, a rough guess.
+    """Return the scene before any look: stops by odometry, cameras by encoders, a rough guess.
 
     Args:
         size: of all errors, as a factor.
@@ -82,7 +82,7 @@ def drawn(covariance: Array, random: np.random.Generator) -> tk.Pose:
 def driven(
     scene: tk.SceneGraph, *, seed: int, size: float = 1.0
 ) -> tuple[tk.SceneGraph, tk.SceneGraph]:
-    """Return the scene as it really was, and with what was seen: two markers at each stop, a fix at every third."""
+    """Return the true scene, and the looks: two markers at each stop, a fix at every third."""
     true, random = scene, np.random.default_rng(seed)
     for frame in scene.noisy_frames:
         error = drawn(np.asarray(scene.edge_covariance(frame)), random)
@@ -187,7 +187,7 @@ def by_gtsam(scene: tk.SceneGraph, version: tk.SceneGraph) -> None:
 
 
 def gap(size: float) -> float:
-    """Return how far the instrument is by conditioning from where it is by solving at once, metres."""
+    """Return the distance of the instrument by conditioning from that by one joint solve [m]."""
     _, scene = driven(believed(size=size), seed=4, size=size)
     solved = write_back(scene, solve_pose_graph(pose_graph(scene)))
     for observation in observations(scene):
@@ -201,7 +201,7 @@ def gap(size: float) -> float:
 
 
 def draw(scene: tk.SceneGraph, version: tk.SceneGraph, true: tk.SceneGraph, path: Path) -> None:
-    """Draw the map from above before and after: stops, heads and the instrument, with their regions of 95 %."""
+    """Draw the map before and after: stops, heads and the instrument, with 95 % regions."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -54,7 +54,7 @@ _TEMPORARY = pytest.StashKey[tuple[str, str | None]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep loaded scenes with what pytest keeps, not among those of the user, and temporary files apart."""
+    """Keep loaded scenes and temporary files in pytest's folders, not in the user's."""
     os.environ["TMKIT_CACHE"] = str(config.rootpath / ".pytest_cache" / "scenes")
     # tmp_path stays where it was
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
@@ -74,21 +74,21 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the collected tests out of garbage collections, which would look at them each time and find none."""
+    """Exclude the collected tests from garbage collection, which finds nothing among them."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_auto_num_workers() -> int:
-    """Run one process more than there are cores with ``-n auto``: some tests wait for a server, program or browser."""
+    """Use one process more than cores with ``-n auto``, since some tests wait for programs."""
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     return cores + 1
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _no_temporary_file_stays(pytestconfig: pytest.Config) -> Iterator[None]:
-    """Require that the tests of a module, and the programs that they start, leave no temporary file."""
+    """Require that the tests of a module and their programs leave no temporary file."""
     folder = pytestconfig.stash[_TEMPORARY][0]
     before = {*os.listdir(folder)}
     yield
@@ -97,7 +97,7 @@ def _no_temporary_file_stays(pytestconfig: pytest.Config) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_default_time_limit() -> Iterator[None]:
-    """Let no plan of this process end by the clock, unless its test sets a time limit: other work may slow it down."""
+    """Disable the time limit of plans, unless a test sets one, since other load slows them."""
     from tmkit.tamp import options
 
     with pytest.MonkeyPatch.context() as patch:
@@ -117,7 +117,7 @@ def _loaded(*names: str) -> Any:
 
 @pytest.fixture(scope="module", autouse=True)
 def _scenes_are_shared(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Load a built-in scene, a value, once for all tests of what uses scenes; the tests of the rest load it anew."""
+    """Load a built-in scene once for all tests of users of scenes; other tests load it anew."""
     import tmkit as tk
 
     load = tk.load_scene

@@ -19,7 +19,7 @@ MAX_FILE_LINES = 570
 
 
 def _long_functions(source: str) -> Iterator[str]:
-    """Yield the heads of functions that are too long: from a head at the margin to a brace there."""
+    """Yield the heads of functions that are too long, up to their brace at the margin."""
     head, start, opened = "", 0, False
     for number, line in enumerate(source.splitlines()):
         if not head and line[:1].isalpha() and "(" in line:

@@ -1,4 +1,4 @@
-"""tmkit beside other packages that bring their own coal, Boost or Eigen: pinocchio, coal, ompl, in one process.
+"""tmkit in one process with packages that contain coal, Boost or Eigen: pinocchio, coal, ompl.
 
 The compiled core has libraries of its own, under names of its own. So whichever package is imported
 first, each must go on to use what it was built with. Each test runs in a new interpreter, since an
@@ -88,7 +88,7 @@ def test_imports_in_any_order(order: tuple[str, ...], tmp_path: Path) -> None:
 
 
 def test_the_core_needs_no_library_of_another_package(tmp_path: Path) -> None:
-    """With only tmkit imported, every library that is loaded is the system's, Python's, numpy's or tmkit's own."""
+    """With tmkit alone imported, each library is the system's, Python's, numpy's or tmkit's."""
     code = f"{TMKIT}\ntmkit_answers()\nprint(open('/proc/self/maps').read())"
     command = [sys.executable, "-c", code]
     run = run_process(command, cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""The core stands below the Python packages: it names none of their modules, and calls only what they register."""
+"""Independence of the core: it names no Python module, and calls only registered functions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_core_names_no_python_module_of_the_package() -> None:
 
 
 def test_what_is_registered_is_called_without_imports() -> None:
-    """Errors work without any import, attributes and what a notebook shows after their first call."""
+    """Errors, attributes and notebook displays work without any import by the caller."""
     program = """if True:
         import sys
         import tmkit as tk
@@ -80,7 +80,7 @@ def test_values_unpickle_where_nothing_was_imported() -> None:
 
 
 def test_the_registered_objects_are_released_at_exit() -> None:
-    """A destructor that meets an error of the core while the interpreter ends gets an exception, and nothing leaks."""
+    """A destructor that meets a core error at interpreter exit raises, and nothing leaks."""
     program = """if True:
         import gc
         import tmkit as tk
@@ -106,7 +106,7 @@ def test_the_registered_objects_are_released_at_exit() -> None:
 
 
 def test_without_what_is_registered_there_is_still_an_error() -> None:
-    """Once the registration is taken back, errors of the core are RuntimeErrors with the same message."""
+    """Without the registration, errors of the core are RuntimeErrors with the same message."""
     program = """if True:
         import tmkit as tk
         from tmkit import _core

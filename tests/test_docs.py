@@ -1,4 +1,4 @@
-"""The documentation does what it says: its marked code blocks are run, page by page, in a folder that is thrown away.
+"""Documentation tests: marked code blocks are run, page by page, in a temporary folder.
 
 The marks are HTML comments on the line before a fenced block, invisible in the rendered page:
 
@@ -76,7 +76,7 @@ def test_marked_blocks_of_a_page_run(
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("page", LESSONS, ids=lambda page: page.name)
 def test_tutorials_run_as_notebooks(page: Path, tmp_path: Path) -> None:
-    """A kernel runs every cell, each prints what the page says it prints, and what the page shows is written."""
+    """A kernel runs every cell, which prints the page's output, and written files are shown."""
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("nbclient")
     notebook = notebook_of(page)
@@ -92,7 +92,7 @@ def test_tutorials_run_as_notebooks(page: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", LESSONS, ids=lambda page: page.name)
 def test_notebooks_need_no_other_file(page: Path) -> None:
-    """No role, label or mark of Sphinx is left in a notebook, and no picture or page is linked by a path."""
+    """No role, label or mark of Sphinx remains in a notebook, and no link is a local path."""
     for cell in notebook_of(page)["cells"]:
         if cell["cell_type"] == "markdown":
             assert not re.search(r"\{\w+\}`|^\([\w-]+\)=$|<!--|```\{", cell["source"], re.MULTILINE)
@@ -118,14 +118,14 @@ def test_every_mark_stands_before_a_block(page: Path) -> None:
     "page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name
 )
 def test_lines_of_pages_fit_the_width(page: Path) -> None:
-    """Lines have at most 120 columns, except rows of tables; pages of results are written by scripts."""
+    """Lines have at most 120 columns, except in tables; scripts write the result pages."""
     lines = enumerate(page.read_text(encoding="utf-8").split("\n"), start=1)
     long = [number for number, line in lines if len(line) > WIDTH and not line.startswith("|")]
     assert page.parent.name == "results" or long == []
 
 
 def test_the_reference_has_a_page_for_every_package() -> None:
-    """Each package of tmkit with public names has a page in the reference; the command has pages of its own."""
+    """Each package of tmkit with public names has a page in the reference; the command, its own."""
     folder = ROOT / "docs" / "reference" / "api"
     packages = (
         {path.parent.name for path in (ROOT / "tmkit").glob("*/__init__.py")} | {"errors"}
@@ -139,7 +139,7 @@ def test_the_reference_has_a_page_for_every_package() -> None:
 
 
 def test_readme_shows_the_example_of_branching() -> None:
-    """README has the very text of the example; that it prints what README says is tested as for every page."""
+    """README has the exact text of the example; its output is tested as on every page."""
     example = (ROOT / "examples" / "branching.py").read_text(encoding="utf-8")
     assert (
         f"```python\n{example[example.index('import tmkit') :]}```\n\n<!-- output -->"
@@ -186,7 +186,7 @@ def test_the_drawing_in_the_page_on_looking_at_scenes_is_what_is_drawn() -> None
 def test_the_example_of_looks_shows_the_difference(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """With looks the block stands where it should, without it does not, and there are pictures of both."""
+    """With looks the block stands in its place, without it does not, and both have pictures."""
     monkeypatch.setattr(sys, "argv", ["look_before_pick", "--out", str(tmp_path)])
     runpy.run_path(str(ROOT / "examples" / "look_before_pick.py"), run_name="__main__")
     printed = capsys.readouterr().out
@@ -213,7 +213,7 @@ def test_the_examples_of_domains_give_plans_that_hold(
 
 
 def messages_in_source() -> list[str]:
-    """Return the texts of the package and its core, with a zero byte where something is filled in."""
+    """Return the texts of the package and its core, with a zero byte for each placeholder."""
     texts = []
     for path in sorted((ROOT / "tmkit").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -229,7 +229,7 @@ def messages_in_source() -> list[str]:
 
 
 def test_troubleshooting_quotes_messages_that_exist() -> None:
-    """Each message of the page is one that the package prints: its words are in one text of the source, in order."""
+    """Each message of the page is printed by the package: its words are in one source text."""
     page = (ROOT / "docs" / "howto" / "troubleshooting.md").read_text(encoding="utf-8")
     quoted = re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)
     texts = messages_in_source()
@@ -241,7 +241,7 @@ def test_troubleshooting_quotes_messages_that_exist() -> None:
 
 
 def test_broken_links_are_found(tmp_path: Path) -> None:
-    """Files and anchors that are not there, pages outside the folder, and frames are reported; good links are not."""
+    """Missing files and anchors, pages outside the folder, and frames are reported; others not."""
     (tmp_path / "sub").mkdir()
     (tmp_path / "index.html").write_text(
         '<h1 id="top"></h1><a href="sub/page.html#here">a</a><a href="#top">b</a><a'

@@ -27,12 +27,12 @@ def test_every_public_name_of_the_core_is_documented_in_the_stub() -> None:
 
 
 def test_every_argument_of_the_core_is_documented() -> None:
-    """Functions, methods and constructors of two or more arguments have a line for each under ``Args:``."""
+    """Functions of two or more arguments have a line for each under ``Args:``."""
     assert undocumented_arguments(_CORE.read_text(encoding="utf-8")) == []
 
 
 def test_every_argument_of_a_public_name_is_documented() -> None:
-    """Functions, methods and constructors of two or more arguments have a line for each under ``Args:``.
+    """Functions of two or more arguments have a line for each under ``Args:``.
 
     This holds of the names that the reference lists and of the classes that these inherit from, and
     of all commands; what only modules of tmkit import documents the arguments that type and name do
@@ -64,7 +64,7 @@ def test_every_argument_of_a_public_name_is_documented() -> None:
 
 
 def _is_inherited(value: object, line: str) -> bool:
-    """Return whether the arguments of ``Class.method: argument, ...`` are documented where it overrides another one."""
+    """Return whether ``Class.method: argument, ...`` is documented in the overridden method."""
     method, _, arguments = line.partition(": ")
     overridden = (
         vars(base).get(method.rpartition(".")[2]) for base in getattr(value, "__mro__", ())[1:]
@@ -108,7 +108,7 @@ class Gripper:
 
 
 def test_documented_arguments_are_found() -> None:
-    """Nothing is left where a section names each argument; one argument may be told in the sentence."""
+    """A complete section leaves nothing; a single argument may be in the sentence."""
     assert undocumented_arguments(_DOCUMENTED) == []
     assert undocumented_names(_DOCUMENTED) == []
 
@@ -128,7 +128,7 @@ def test_an_argument_left_out_is_named(line: str, left: str) -> None:
 
 
 def test_the_help_of_an_option_documents_it() -> None:
-    """An argument of a command is documented by its help, in its annotation or in a type that has a name."""
+    """An argument of a command is documented by the help in its annotation or a named type."""
     types = (
         'Seed = Annotated[int, typer.Option(help="Of the generator.")]\nScenes = Annotated[int,'
         " typer.Option()]\n"

@@ -1,4 +1,4 @@
-"""Errors: the builtins they derive from, their facts, their messages, and that they survive pickling."""
+"""Errors: builtin base classes, facts, messages, and pickling."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OwnError(SceneError):
 
 @pytest.mark.parametrize("error_class", [*_CLASSES, OwnError])
 def test_every_error_survives_pickling(error_class: type[TmkitError]) -> None:
-    """Class, message and facts are the same after pickling and copying, and the facts are attributes."""
+    """Class, message and facts survive pickling and copying, and the facts are attributes."""
     error = error_class(
         "it went wrong",
         path="a.txt",
@@ -122,7 +122,7 @@ def test_unknown_names() -> None:
 
 
 def test_places_in_files() -> None:
-    """The message begins with path, line and column as editors read them, and shows the line with a caret."""
+    """The message begins with path, line and column, and shows the line with a caret."""
     error = FileFormatError.at(
         "a/b.pddl", "expected )", line=3, column=5, source_line="\t(on a", data={"found": "a"}
     )

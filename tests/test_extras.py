@@ -1,4 +1,4 @@
-"""tmkit without the libraries of its extras: what needs none works, and all else names the extra to install."""
+"""tmkit without the libraries of its extras: all errors name the extra to install."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_every_library_of_an_extra_is_tried() -> None:
 def test_a_missing_library_is_named_with_its_extra(
     module: str, extra: str, code: str, tmp_path: Path
 ) -> None:
-    """Each function without its library raises an error of one line with the extra and the command."""
+    """Each function without its library raises an error of one line with extra and command."""
     ended = run_without([module], _CALL, code, folder=tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout, "no MissingExtraError"
@@ -209,7 +209,7 @@ def test_a_missing_library_is_named_with_its_extra(
 
 
 def test_every_module_can_be_imported_or_names_its_extra(tmp_path: Path) -> None:
-    """With nothing but what tmkit requires, importing a module works or raises an error with the extra."""
+    """With the requirements alone, importing a module works or raises an error with the extra."""
     ended = run_without(
         optional_modules(), _IMPORT_ALL, Path(tmkit.__file__).parent, folder=tmp_path
     )
@@ -222,7 +222,7 @@ def test_every_module_can_be_imported_or_names_its_extra(tmp_path: Path) -> None
 
 
 def test_a_semantics_that_lacks_a_library_is_not_blamed() -> None:
-    """An ImportError of a semantics passes as it is: it is no mistake about actions and predicates."""
+    """An ImportError of a semantics passes unchanged, not as an error about actions."""
     domain = load_planning_domain("blocks", manipulator=load_manipulator("panda"))
     with (
         pytest.raises(ModuleNotFoundError, match="No module named 'no_such_library'"),
@@ -237,7 +237,7 @@ def test_a_semantics_that_lacks_a_library_is_not_blamed() -> None:
 
 
 def test_code_of_users_that_needs_an_extra_names_it(tmp_path: Path) -> None:
-    """A semantics file, a module of blocks and a cost that need an extra end with its error, not one of their own."""
+    """A semantics file, a module of blocks and a cost that need an extra raise its error."""
     needs = (
         "from tmkit.errors import MissingExtraError\nraise MissingExtraError.of('x needs', 'world',"
         " 'x')\n"
@@ -302,7 +302,7 @@ def test_the_commands_of_planning_need_no_extra(arguments: list[str], folder: Pa
 
 
 def test_the_demo_tells_what_it_leaves_out(tmp_path: Path) -> None:
-    """Without pillow and viser the demo writes plan and report, and how to get its pictures and its page."""
+    """Without pillow and viser the demo writes plan and report, and names the extras."""
     ended = run_without(
         ["PIL", "viser"], COMMAND, "demo", "--out", "demo", "--json", folder=tmp_path
     )
@@ -333,7 +333,7 @@ def test_the_demo_tells_what_it_leaves_out(tmp_path: Path) -> None:
 def test_commands_name_the_extra_in_one_line(
     arguments: list[str], extra: str, folder: Path
 ) -> None:
-    """A command that needs an extra ends with the exit code of bad input, and the install command."""
+    """A command that needs an extra ends with the exit code of bad input, and the command."""
     ended = run_without(optional_modules(), COMMAND, *arguments, folder=folder)
     assert ended.returncode == 2
     lines = ended.stderr.strip().splitlines()

@@ -1,4 +1,4 @@
-"""File operations that fail, one after the other, in every command: a clear end, and outputs that are old or new."""
+"""Failing file operations, one by one, in every command: outputs are old or complete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OLD = b"old"
 
 @dataclass(frozen=True)
 class Command:
-    """A command under test: its arguments, its output files, and the most operations of a kind that are tried."""
+    """A tested command: its arguments, its output files, and the most operations to try."""
 
     arguments: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -114,7 +114,7 @@ def whole(run: Runner, folder: Path) -> dict[str, Whole]:
 
 
 def spread(count: int, most: int) -> list[int]:
-    """Return numbers from 1 to ``count``, the first, the last and others between, at most so many."""
+    """Return at most ``limit`` numbers from 1 to ``count``, with the first and the last."""
     return sorted({1 + round(i * (count - 1) / max(1, most - 1)) for i in range(min(count, most))})
 
 
@@ -128,7 +128,7 @@ def prepare(folder: Path, command: Command) -> set[str]:
 
 
 def ended_well(ended: Run) -> bool:
-    """Whether a command ended in a known way, with at most one line of an error and what it points at."""
+    """Return whether a command ended as documented, with at most one error line and its place."""
     said = ended.out + ended.err
     lines = ended.err.strip().splitlines() or [""]
     # the line of the file that an error speaks of
@@ -147,7 +147,7 @@ def ended_well(ended: Run) -> bool:
 def test_an_operation_that_fails(
     name: str, call: str, folder: Path, run: Runner, whole: dict[str, Whole]
 ) -> None:
-    """Whichever operation fails, the command ends with 0, 1 or 2 and one line, and each output is old or complete."""
+    """Whichever operation fails, the command ends with 0, 1 or 2, and outputs are consistent."""
     command = COMMANDS[name]
     count, expected = whole[name].counts[call], whole[name].outputs
     there = prepare(folder, command)
@@ -177,7 +177,7 @@ def test_an_operation_that_fails(
 def test_a_kill_during_an_operation(
     name: str, call: str, folder: Path, run: Runner, whole: dict[str, Whole]
 ) -> None:
-    """Whenever the process is killed, each output is old or complete, and the next to write it sweeps up."""
+    """At any kill, each output is old or complete, and the next writer removes the remains."""
     command = COMMANDS[name]
     count, expected = whole[name].counts[call], whole[name].outputs
     there = prepare(folder, command)

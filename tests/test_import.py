@@ -35,7 +35,7 @@ def bare_source(tmp_path: Path) -> Path:
 
 
 def test_the_bare_source_folder_says_what_to_do(bare_source: Path) -> None:
-    """Without the compiled core, importing tmkit is one ImportError of one line that names the command."""
+    """Without the compiled core, importing tmkit is one ImportError with the command."""
     # -S and an empty path: an installed tmkit must not answer in its place.
     code = f"import sys; sys.path.insert(0, {str(bare_source)!r}); import tmkit"
     command = [sys.executable, "-I", "-S", "-c", code]
@@ -51,7 +51,7 @@ def test_the_bare_source_folder_says_what_to_do(bare_source: Path) -> None:
 
 @pytest.fixture
 def beside_the_other(bare_source: Path) -> Path:
-    """Return a folder with the Python sources and the metadata of the other project named ``tmkit``."""
+    """Return a folder with the Python sources and the metadata of the other ``tmkit``."""
     (bare_source / "pyproject.toml").unlink()
     metadata = bare_source / "tmkit-0.0.5.dist-info"
     metadata.mkdir()
@@ -61,7 +61,7 @@ def beside_the_other(bare_source: Path) -> Path:
 
 
 def test_the_other_project_of_the_name_is_named(beside_the_other: Path) -> None:
-    """Where the core cannot be loaded and the project ``tmkit`` of PyPI is there, the error says what to uninstall."""
+    """If the core cannot be loaded and PyPI's ``tmkit`` is there, the error names it."""
     code = f"import sys; sys.path.insert(0, {str(beside_the_other)!r}); import tmkit"
     command = [sys.executable, "-I", "-S", "-c", code]
     run = run_process(command, cwd=beside_the_other, capture_output=True, text=True, check=False)
@@ -91,7 +91,7 @@ main()
 
 
 def without_tmkit(folder: Path, scratch: Path) -> str:
-    """Return a folder of modules, or one of links to all but tmkit, where it is installed among them."""
+    """Return a folder of modules, or of links to all but tmkit if it is installed there."""
     if not (folder / "tmkit").exists():
         return str(folder)
     links = scratch / "others" / folder.name
@@ -108,7 +108,7 @@ def without_tmkit(folder: Path, scratch: Path) -> str:
 def test_a_damaged_installation_says_so(
     init: str | None, is_listed: bool, beside_the_other: Path
 ) -> None:
-    """Where the other project has replaced or removed ``tmkit/__init__.py``, no package loads, nor does the command.
+    """If the other project replaced ``tmkit/__init__.py``, no package or command loads.
 
     The core would work, but without the exceptions that it raises. Removed it is when the other
     project is uninstalled.
@@ -230,7 +230,7 @@ except SystemExit:
     ],
 )
 def test_importing_is_light(code: str, heavy: list[str], tmp_path: Path) -> None:
-    """Libraries that are slow to import are imported where they are used, not by ``import tmkit``."""
+    """Libraries that are slow to import are imported on use, not by ``import tmkit``."""
     loaded = f"print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"
     run = run_python(f"import sys\n{code}\n{loaded}", folder=tmp_path)
     assert (run.returncode, run.stderr) == (0, "[]\n")
@@ -247,7 +247,7 @@ def test_importing_prints_nothing_and_leaves_logging_alone(tmp_path: Path) -> No
 
 
 def test_public_names_are_there(tmp_path: Path) -> None:
-    """Every name in ``tmkit.__all__`` can be had, and ``dir`` lists them; any other is an AttributeError."""
+    """``dir`` lists ``tmkit.__all__``, whose names all exist; others are AttributeErrors."""
     code = (
         "import tmkit; [getattr(tmkit, n) for n in tmkit.__all__]; assert set(tmkit.__all__) <="
         " set(dir(tmkit))"
@@ -259,7 +259,7 @@ def test_public_names_are_there(tmp_path: Path) -> None:
 
 
 def test_names_of_packages_stay_what_they_are(tmp_path: Path) -> None:
-    """With every module imported, no public name of a package has become the submodule of the same name."""
+    """With every module imported, no public name of a package is a submodule of that name."""
     code = """
 import importlib, pkgutil, types
 import tmkit
@@ -284,7 +284,7 @@ print(len(names) > 300, all(name in dir(package) for package, name in names))
 
 
 def test_a_name_goes_before_its_submodule(tmp_path: Path) -> None:
-    """A function that is named as its module is the function, whether the module is imported before or after."""
+    """A function with the name of its module stays the function in any import order."""
     code = """
 import tmkit.robots.infer_arm
 import tmkit as tk
@@ -304,7 +304,7 @@ except AttributeError as error:
 
 
 def test_packages_need_no_import_statement(tmp_path: Path) -> None:
-    """A package of tmkit is imported when it is first used; what does not exist is an AttributeError."""
+    """A package of tmkit is imported on first use; unknown names are AttributeErrors."""
     code = """
 import tmkit as tk
 print(tk.relations.PoseSemantics.__name__, tk.spatial.adjoint.__name__, tk.graph.tree_svg.__name__)

@@ -1,4 +1,4 @@
-"""No modules of tmkit import each other in a circle, ``__init__`` files and imports within functions included.
+"""Import cycles: tmkit has none, ``__init__`` files and imports in functions included.
 
 ``lint-imports`` compares packages; it counts what a package's ``__init__`` imports as the package's
 own, and so sees no circle between it and the modules of the package.

@@ -1,4 +1,4 @@
-"""Planning as a whole beside other processes: the same bytes, and nothing half done however it ends."""
+"""Planning beside other processes: equal bytes, and no partial output at any end."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def planner(folder: Path, *names: str, hash_seed: str) -> Process:
 
 
 def test_one_seed_is_one_plan_twice_at_once_and_under_load(tmp_path: Path) -> None:
-    """In one process twice, in two at once with other hash seeds, with busy loops beside: the same bytes."""
+    """Twice in one process, in two with other hash seeds, and under load: equal bytes."""
     busy = [Process([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
     try:
         processes = [
@@ -105,7 +105,7 @@ def searching(process: Process, folder: Path, count: int) -> list[int]:
 def test_however_planning_ends_nothing_is_half_done(
     tmp_path: Path, number: signal.Signals, count: int
 ) -> None:
-    """The plan that was there stays whole, processes end, and what a kill left is removed by the next run."""
+    """The former plan stays whole, processes end, and the next run removes the remains."""
     environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
     (tmp_path / "temporary").mkdir()
     (tmp_path / "plan.json").write_text("the old plan", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Plug-ins that are wrong: one error names the distribution, all others are used; what is not used is not imported."""
+"""Faulty plug-ins: one error names the distribution, and all others work; imports are lazy."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def faulty_text(group: str, fault: str) -> str | None:
 
 @pytest.mark.parametrize(("group", "fault"), CASES)
 def test_a_faulty_plug_in_affects_itself_alone(group: str, fault: str, site: Path) -> None:
-    """Its use is an error that names the distribution, its list has one; a good one and the built-in ones are found."""
+    """Use of it is an error with the distribution; its list has an error, others are found."""
     registry, built_in = GROUPS[group]
     before, errors = registry.load_all()
     assert errors == []
@@ -165,7 +165,7 @@ def test_a_format_may_not_claim_a_built_in_suffix_or_name(
 
 @pytest.mark.parametrize("has_metadata", [True, False])
 def test_damaged_metadata_of_others_does_no_harm(has_metadata: bool, site: Path) -> None:
-    """A distribution without a METADATA file has the name of its folder; unreadable entry points are passed over."""
+    """A distribution without METADATA has its folder's name; bad entry points are skipped."""
     points = "[tmkit.formats]\ntoy = fine:VALUE\n"
     write_distribution(
         site,
@@ -198,7 +198,7 @@ def test_a_format_with_several_suffixes_is_listed_once(site: Path) -> None:
 
 
 def test_only_the_plug_in_of_the_suffix_is_imported(site: Path, tmp_path: Path) -> None:
-    """Files of built-in and of unknown formats import no plug-in; one of a plug-in's format imports that alone."""
+    """Only files of a plug-in's format import that plug-in."""
     for name in ("one", "two"):
         install(site, "formats", f"toy_{name}", good("formats", name), key=name, name=name)
     (tmp_path / "a.robray").write_text("frame a { parent world; }")
@@ -326,7 +326,7 @@ def test_makers_that_fail_are_errors_of_the_plug_in(group: str, maker: str, site
 
 
 def test_what_a_plug_in_lacks_is_installed_by_a_command(site: Path) -> None:
-    """A module that is missing is named with the command that installs it, in the list and when it is used."""
+    """A missing module is reported with its install command, in the list and on use."""
     value = "PlugIn('toy', lambda: __import__('no_such_module'), 'Toys.', module='no_such_module')"
     install(site, "planners", "lacking", f"{PLUG_IN}VALUE = {value}\n")
     (entry,) = [entry for entry in TASK_PLANNERS.load_all()[0] if entry.distribution]
@@ -351,7 +351,7 @@ def test_what_a_plug_in_lacks_is_installed_by_a_command(site: Path) -> None:
 def test_commands_name_faulty_and_unknown_plug_ins(
     command: tuple[str, ...], kind: str, site: Path, tmp_path: Path
 ) -> None:
-    """A command ends before any work with one message; an unknown name is answered with the known ones."""
+    """A command ends before any work with one message; an unknown name lists the known ones."""
     install(site, kind, "faulty", "1 / 0")
     outcome = tmkit(tmp_path, *command, "toy")
     assert outcome.code == 2
@@ -403,7 +403,7 @@ def test_an_argument_is_only_for_names_that_take_one() -> None:
 
 
 def test_suffixes_stand_in_the_folder_of_their_format() -> None:
-    """Outside ``formats`` no module names a suffix of scenes; only what ships with tmkit is named below it."""
+    """Outside ``formats`` no module names a suffix of scenes; below it, only built-in ones."""
     suffixes = {suffix for entry in built_in_formats() for suffix in entry.suffixes} - {".json"}
     found = {
         str(path.relative_to(PACKAGE))

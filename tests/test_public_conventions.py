@@ -1,4 +1,4 @@
-"""What holds of all public names: names are unique, plain values are dictionaries, booleans begin with ``is_``."""
+"""Conventions of public names: unique names, dictionaries as plain values, ``is_`` booleans."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_public_name_means_one_object() -> None:
 
 
 def test_plain_values_are_dictionaries() -> None:
-    """``to_dict`` returns a dictionary, ``from_dict`` takes one, and neither is called by another name."""
+    """``to_dict`` returns a dictionary, ``from_dict`` takes one, and neither has an alias."""
     members = [(value, name, member) for value in classes() for name, member in vars(value).items()]
     functions = [(None, name, value) for _, name, value in public() if inspect.isfunction(value)]
     written = 0
@@ -74,7 +74,7 @@ VERBS = {
 
 
 def booleans(value: type) -> Iterator[str]:
-    """Yield the public properties, methods and fields of a class that are boolean; its own and those of its bases.
+    """Yield the boolean public properties, methods and fields of a class and its bases.
 
     Fields with defaults are options of a value, and named as the arguments that they are.
     """
@@ -96,7 +96,7 @@ def booleans(value: type) -> Iterator[str]:
 
 
 def booleans_of_the_core() -> Iterator[tuple[str, str]]:
-    """Yield the classes of the compiled core with their boolean properties and methods, from the stub."""
+    """Yield the classes of the core with boolean properties and methods, from the stub."""
     for node in ast.parse((ROOT / "tmkit" / "_core.pyi").read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ClassDef):
             for member in node.body:
@@ -124,7 +124,7 @@ def test_booleans_begin_with_is() -> None:
 
 
 def test_what_succeeds_or_fails_is_a_result() -> None:
-    """A class that promises success by name or by a boolean has a status, an own repr and what all results have."""
+    """A class with success in its name or as a boolean has a status, a repr and result laws."""
     promises = re.compile(r"(Results?|Report|Validation|Solutions?|Resolution|Fusion)$")
     success = {
         "is_solved",

@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md, each carried out as it stands there, in a distribution of its own."""
+"""Recipes of CONTRIBUTING.md, each executed literally in a separate distribution."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_the_recipes_are_those_of_the_page() -> None:
 @with_recipe(FORMAT)
 @pytest.mark.usefixtures("_installed")
 def test_a_file_format_is_read_and_written(tmp_path: Path) -> None:
-    """A file of the format is checked, converted there and back, listed, and its errors name the line."""
+    """A file of the format is validated, converted both ways and listed; errors have lines."""
     (tmp_path / "cell.abc").write_text("table world 1 0 0.5\ncup table 0 0.25 0.125\n")
     checked = tmkit(tmp_path, "scene", "check", "cell.abc")
     assert (checked.code, "3 frames" in checked.out) == (0, True), checked

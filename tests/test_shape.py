@@ -1,4 +1,4 @@
-"""The figures of the project's shape: each measure finds the places that it should, and nothing else."""
+"""Measures of the project's structure: each finds exactly the places that it should."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_private_modules_have_no_public_functions(tmp_path: Path) -> None:
 
 
 def test_exported_names(tmp_path: Path) -> None:
-    """A stub beside a package is its list of names; without one, imports as the same name and ``__all__`` are."""
+    """A stub beside a package lists its names; otherwise imports and ``__all__`` do."""
     checkout = _checkout(
         tmp_path,
         {
@@ -255,7 +255,7 @@ def test_constants_that_two_modules_have(tmp_path: Path, value: str) -> None:
 
 
 def test_literals_of_tamp_and_manipulation(tmp_path: Path) -> None:
-    """Small whole numbers and halves are plain; constants at the top of a module count elsewhere."""
+    """Small integers and halves are plain; constants at the top of a module count elsewhere."""
     text = (
         "STEP = 0.3\ndef f(a=0.7):\n return a[0] + 2 * 0.5 - 12\nclass A:\n n: int = 5\n m: bool ="
         " True\n"
@@ -289,7 +289,7 @@ def test_sentences() -> None:
 
 
 def test_places_that_moved_are_not_new() -> None:
-    """A place is another one where its text or its file is; of equal ones, only those in excess are new."""
+    """A place is new if its text or file is; of equal ones, only the surplus is new."""
     old = [Place("a.py", 1, "x"), Place("a.py", 2, "x"), Place("b.py", 3, "y")]
     moved = [
         Place("a.py", 7, "x"),

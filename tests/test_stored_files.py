@@ -1,4 +1,4 @@
-"""Files of all versions of the formats are read, with the values that they had when they were written."""
+"""Files of all versions of the formats are read with the values of their creation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples of uncertainty run by themselves, check their own claims, and draw their pictures."""
+"""Examples of uncertainty: they run, check their own results, and draw their pictures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_examples_run_and_draw(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each example asserts what it shows, prints it, and writes a picture of some hundred pixels."""
+    """Each example asserts its results, prints them, and writes a picture."""
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(sys, "argv", [name, "--out", str(tmp_path)])
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")

@@ -54,7 +54,7 @@ def git(tmp_path: Path) -> Callable[..., None]:
 
 
 def test_tags_give_the_version(provider: Any, git: Callable[..., None], tmp_path: Path) -> None:
-    """A tag is its version, commits after it are development versions of the next; other tags are no versions."""
+    """A tag is its version, later commits are development versions; other tags are ignored."""
     git("tag", "nightly")
     assert provider.version_of(tmp_path, "0.1.0") == "0.1.0"
     git("tag", "v1.2.9")
@@ -67,7 +67,7 @@ def test_tags_give_the_version(provider: Any, git: Callable[..., None], tmp_path
 def test_archives_have_the_version_of_their_metadata(
     provider: Any, git: Callable[..., None], tmp_path: Path
 ) -> None:
-    """An unpacked archive has the version that it records, else the fallback, also within a clone of something else."""
+    """An archive has its recorded version, or the fallback, even within another clone."""
     git("tag", "v7.0.0")
     archive = tmp_path / "archive"
     archive.mkdir()

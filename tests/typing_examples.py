@@ -20,7 +20,7 @@ from tmkit.task_planning.z3.planner import SmtTask
 
 
 def scenes() -> None:
-    """Edits give scenes, queries give poses and arrays; lists, tuples and arrays are all accepted."""
+    """Edits return scenes, queries return poses and arrays; lists and tuples are accepted."""
     scene = tk.SceneGraph()
     scene = scene.add_frame(
         "cup", parent="world", pose=tk.Pose([0.4, 0.1, 0.05]), classes=["movable"]

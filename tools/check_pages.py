@@ -44,7 +44,7 @@ def _read(path: Path) -> _Page:
 
 
 def broken_links(folder: Path, *, prefix: str = "/") -> tuple[list[str], int]:
-    """Return the broken links of the pages of a folder, as ``page:line: address``, and the number of links followed.
+    """Return the broken links of the pages as ``page:line: address``, and the number of links.
 
     Args:
         folder: the pages.

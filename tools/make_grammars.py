@@ -1,4 +1,4 @@
-"""Write the TextMate grammars in editors/syntaxes from the lexers of the scene languages, and that of PDDL.
+"""TextMate grammars in editors/syntaxes, from the lexers of the scene languages and of PDDL.
 
 ``python tools/make_grammars.py`` writes them; a test compares what is written with what would be.
 """
@@ -73,7 +73,7 @@ RULES = {
 
 
 def grammar(language: str) -> bytes:
-    """Return the grammar of a language as a property list, which VS Code, Sublime Text and TextMate read."""
+    """Return the grammar of a language as a property list for VS Code, Sublime Text, TextMate."""
     name, rules = RULES[language]
     patterns: list[dict[str, str]] = []
     for rule, token in rules:

@@ -1,4 +1,4 @@
-"""Write the objects of scenes/objects: ``python tools/make_objects.py``. Each is built from exact convex pieces.
+"""Objects of scenes/objects from exact convex pieces: ``python tools/make_objects.py``.
 
 Bodies of revolution are polygons of the r-z plane turned about z in sectors: each sector of a
 polygon is a convex piece, or all sectors together where the polygon touches the axis. What is drawn
@@ -34,7 +34,7 @@ def hull(points: np.ndarray) -> Mesh:
 
 
 def union(pieces: list[Mesh]) -> Mesh:
-    """Return the triangles of pieces but those whose middles are on the surface, or inside, of other pieces."""
+    """Return the triangles of pieces whose centres are outside of all other pieces."""
     kept: list[np.ndarray] = []
     planes = [
         trimesh.Trimesh(np.asarray(piece.vertices), np.asarray(piece.faces)) for piece in pieces

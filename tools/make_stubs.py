@@ -1,4 +1,4 @@
-"""Write tmkit/_core.pyi, the types of the compiled core, from the built module; or check that it is up to date.
+"""Types of the compiled core, tmkit/_core.pyi: written from the built module, or checked.
 
 Usage: ``python tools/make_stubs.py [--check]``. With ``--check`` nothing is written: a stub that
 differs is shown as a diff and the exit code is 1. The module must be installed (``pip install -e

@@ -1,4 +1,6 @@
-"""The tutorials as Jupyter notebooks: ``python tools/notebooks.py [--execute] [--out FOLDER] [NAME...]``.
+"""Tutorials as Jupyter notebooks.
+
+Usage: ``python tools/notebooks.py [--execute] [--out FOLDER] [NAME...]``.
 
 A page of ``docs/tutorials`` is the source of its notebook: a page diffs, a notebook does not. The
 marks of the pages (``tests/test_docs.py`` lists them) become cells: ``run`` Python, ``file`` a file
@@ -64,7 +66,7 @@ class Block:
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """Return all fenced blocks of a page; every block of Python in the README is one that is run."""
+    """Return all fenced blocks of a page; every Python block of the README is run."""
     text = page.read_text(encoding="utf-8")
     found = []
     for match in _BLOCK.finditer(text):

@@ -1,8 +1,8 @@
-"""The shape of the project: figures that a reader meets, each with the places behind it and a limit.
+"""Measures of the project's structure, each with its places and a limit.
 
     python tools/shape.py                        # the figures of this checkout
     python tools/shape.py --list parameters      # the places behind one
-    python tools/shape.py --check                # exit code 1 if a figure is over its limit in tools/shape_limits.toml
+    python tools/shape.py --check         # exit code 1 if a figure exceeds tools/shape_limits.toml
 
 Like a linter, it reads source text and imports nothing of tmkit. A figure is the number of its
 places. A measure that is over its limit is named with the places that are new since the commit that
@@ -55,7 +55,7 @@ def read_limits(checkout: Checkout) -> dict[str, int]:
 
 
 def new_places(found: list[Place], earlier: list[Place]) -> list[Place]:
-    """Return the places that were not there earlier; one that only moved within its file is none."""
+    """Return the new places; one that only moved within its file is not new."""
     left = Counter((place.path, place.text) for place in earlier)
     added = []
     for place in found:
@@ -68,7 +68,7 @@ def new_places(found: list[Place], earlier: list[Place]) -> list[Place]:
 
 
 def check_limits(checkout: Checkout) -> list[str]:
-    """Return a message for each measure that is over its limit, with the new places; without Git, with all."""
+    """Return a message for each measure over its limit, with the new places, or all without Git."""
     limits = read_limits(checkout)
     over = {
         name: found
@@ -95,7 +95,7 @@ def _places(checkout: Checkout, name: str) -> list[Place]:
 
 
 def _checkout_of_limits(root: Path, folder: Path) -> Checkout | None:
-    """Unpack the commit that changed the limits last into a folder; None if Git does not have it."""
+    """Unpack the last commit that changed the limits into a folder; None if Git lacks it."""
     git = ["git", "-C", str(root)]
     try:
         log = subprocess.run(

@@ -34,7 +34,7 @@ _SENTENCE_END = re.compile(r"""(?<=[.!?])[)"']*\s+(?=[A-Z("'`:])""")
 
 
 class Place(NamedTuple):
-    """A counted place: a path within the checkout, a line from 1 (0 for a whole file), and its text."""
+    """Counted place: a path within the checkout, a line from 1 (0 for a whole file), its text."""
 
     path: str
     line: int
@@ -46,7 +46,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Module:
-    """A file of Python with its syntax tree; the path is within the checkout, with forward slashes."""
+    """Python file with its syntax tree; the path is within the checkout, with forward slashes."""
 
     path: str
     text: str
@@ -212,7 +212,7 @@ def _comments(module: Module) -> Iterator[Prose]:
 
 
 def sentences_of(docstring: str) -> Iterator[str]:
-    """Yield the sentences of a docstring, without examples, tables and directives; markup counts as one word."""
+    """Yield the sentences of a docstring, without examples and tables; markup is one word."""
     for paragraph in _paragraphs(docstring):
         plain = _ABBREVIATION.sub(r"\1", _MARKUP.sub("X", paragraph))
         yield from filter(None, _SENTENCE_END.split(plain))

@@ -43,7 +43,7 @@ _FORMATTER_OFF = re.compile(r"#\s*fmt:\s*(?:skip|off)\b")
 
 
 def find_exports(checkout: Checkout) -> Iterator[Place]:
-    """Yield the names that tmkit and its packages export; the command line exports none to readers."""
+    """Yield the names that tmkit and its packages export, except those of the command line."""
     return (
         place for package, place in _exports(checkout) if len(package) < 2 and package != ["cli"]
     )
@@ -66,7 +66,7 @@ def _exports(checkout: Checkout) -> Iterator[tuple[list[str], Place]]:
 
 
 def _exported_names(module: Module, *, is_stub: bool) -> Iterator[tuple[str, int]]:
-    """Yield names with lines: imports as the same name, in a stub all public imports, and the items of ``__all__``."""
+    """Yield names with lines: imports as the same name, a stub's imports, items of ``__all__``."""
     for node in ast.walk(module.tree):
         if (
             isinstance(node, ast.ImportFrom)
@@ -124,7 +124,7 @@ def find_core_parameters(checkout: Checkout) -> Iterator[Place]:
 
 
 def _named_parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
-    """Return the parameters with a name, but ``self``; a constructor of the core may take keywords besides."""
+    """Return the named parameters without ``self``; core constructors may take keywords too."""
     arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
     return [argument for argument in arguments if argument.arg != "self"]
 
@@ -216,7 +216,7 @@ def find_repeated_constants(checkout: Checkout) -> Iterator[Place]:
 
 
 def find_literals(checkout: Checkout) -> Iterator[Place]:
-    """Yield numbers within functions and classes of tamp and manipulation, but small whole ones and halves."""
+    """Yield numbers in functions of tamp and manipulation, except small integers and halves."""
     for module in checkout.modules:
         tops = [node for node in module.tree.body if isinstance(node, (ast.ClassDef, *FUNCTIONS))]
         for node in (
@@ -277,7 +277,7 @@ def own_attributes(modules: list[Module]) -> frozenset[str]:
 
 
 def find_outside_sets(checkout: Checkout) -> Iterator[Place]:
-    """Yield attributes of tmkit's classes that are set on anything but the first argument of a method."""
+    """Yield attributes of tmkit's classes set on anything but the first argument of a method."""
     own = own_attributes(checkout.modules)
     for module in checkout.modules:
         places = dict.fromkeys(_outside_sets(module, own))  # a line may set one twice
@@ -322,7 +322,7 @@ def _targets(node: ast.AST) -> Iterator[ast.Attribute]:
 
 
 def find_outside_changes(checkout: Checkout) -> Iterator[Place]:
-    """Yield changes of a collection in an attribute of another object, such as ``log.trees.append``."""
+    """Yield changes of a collection in another object's attribute, as ``log.trees.append``."""
     own = own_attributes(checkout.modules)
     for module in checkout.modules:
         for node in ast.walk(module.tree):

@@ -31,7 +31,7 @@ class Semantics(DomainSemantics):
     """
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
-        """Return objects and trays by name; the names of such frames must be lower-case PDDL names."""
+        """Return objects and trays by name; the names must be lower-case PDDL names."""
         return dict.fromkeys(movable_frames(scene), "item") | dict.fromkeys(
             scene.frames_of_class("tray"), "tray"
         )

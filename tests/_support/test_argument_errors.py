@@ -1,4 +1,4 @@
-"""Calls that do not fit: the message names the argument, what was expected and what to write instead."""
+"""Argument errors: the message has the argument, the expected type and a suggestion."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ BOX = tk.Box([0.1, 0.1, 0.1])
     ],
 )
 def test_a_wrong_argument_is_named(call: Callable[[], object], message: str) -> None:
-    """No C++ signature is shown; the error is a TypeError and a TmkitError, and survives pickling."""
+    """The error has no C++ signature, is a TypeError and a TmkitError, and can be pickled."""
     with pytest.raises(ArgumentError, match=re.escape(message)) as caught:
         call()
     assert isinstance(caught.value, TypeError)
@@ -171,7 +171,7 @@ def _bound_functions() -> list[Any]:
 
 
 def test_every_signature_of_the_core_is_understood() -> None:
-    """Each bound function explains a call with an argument too many and one of a type that nothing takes."""
+    """Each bound function explains a call with an extra argument and one with a wrong type."""
     functions = _bound_functions()
     assert len(functions) > 300
     for function in functions:
@@ -183,7 +183,7 @@ def test_every_signature_of_the_core_is_understood() -> None:
 
 
 def test_wrong_calls_of_the_core_never_show_a_cpp_signature() -> None:
-    """Whatever a function is called with, its own error reaches the caller, or nothing is raised."""
+    """A call with any arguments raises the function's own error, or nothing."""
     for function in _bound_functions():
         if function.__name__.startswith("_"):
             continue
@@ -197,7 +197,7 @@ def test_wrong_calls_of_the_core_never_show_a_cpp_signature() -> None:
 
 
 def test_operators_with_foreign_values_leave_the_answer_to_them() -> None:
-    """A pose times what is no pose is Python's own TypeError, and comparison with anything is False."""
+    """A pose times another type is Python's TypeError, and comparison with any type is False."""
     with pytest.raises(TypeError, match="unsupported operand"):
         tk.Pose() @ 3  # type: ignore[operator]
     assert tk.Pose() != 3
@@ -205,7 +205,7 @@ def test_operators_with_foreign_values_leave_the_answer_to_them() -> None:
 
 
 def test_bare_shapes_sit_in_the_origin_of_their_frame() -> None:
-    """A shape is the same as an attached shape at the identity, in every edit of scenes and arrays."""
+    """A shape is equal to an attached shape at the identity, in every edit of scenes and arrays."""
     attached = tk.AttachedShape(BOX)
     for shape in (BOX, attached):
         made = SCENE.add_frame("a", "world", shapes=[shape])

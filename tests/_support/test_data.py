@@ -47,7 +47,7 @@ def test_names_cannot_leave_the_data(name: str) -> None:
 
 
 def test_bare_name_means_ours() -> None:
-    """A name without separator and suffix is looked up among ours, with the suffixes tried in order."""
+    """A name without separator and suffix is a built-in name; suffixes are tried in order."""
     assert resolve_name("blocks1", "scenes", suffixes=(".urdf", ".robray")) == data_path(
         "scenes/blocks1.robray"
     )

@@ -50,14 +50,14 @@ def units_off(found: float, wide: np.longdouble) -> float:
 @wide_numbers
 @given(angles)
 def test_sine_and_cosine_of_every_angle_are_right_to_one_unit(angle: float) -> None:
-    """They are those of long doubles for all angles, also huge ones and the neighbours of multiples of pi/2."""
+    """Sines and cosines equal long doubles, for huge angles and near multiples of pi/2 too."""
     assert units_off(sin(angle), np.sin(WIDE(angle))) < 0.85
     assert units_off(cos(angle), np.cos(WIDE(angle))) < 0.85
 
 
 @wide_numbers
 def test_many_angles() -> None:
-    """A hundred thousand of the angles that joints have, and their neighbours near multiples of pi/2."""
+    """A hundred thousand angles of joints, and neighbours of multiples of pi/2, are exact."""
     rng = np.random.default_rng(1)
     near = np.nextafter(
         rng.integers(-40, 40, 2000) * (math.pi / 2), rng.choice([-np.inf, np.inf], 2000)
@@ -81,7 +81,7 @@ def test_many_angles() -> None:
     ],
 )
 def test_known_cosines(angle: float, wanted: float) -> None:
-    """The hardest double of all (Muller, Elementary Functions, 10.2), and other known ones, are right to one unit."""
+    """The hardest double (Muller, Elementary Functions, 10.2) and others are exact to one ulp."""
     assert abs(cos(angle) - wanted) <= math.ulp(wanted)
 
 
@@ -108,7 +108,7 @@ def test_the_angle_of_ordinary_points(y: float, x: float) -> None:
 
 
 def test_the_angles_of_zeros_and_infinities() -> None:
-    """Each pair of special numbers has the angle, and the sign of zero, that the C standard asks for."""
+    """Each pair of special numbers has the angle and the sign of zero of the C standard."""
     special = (0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, 5e-324, -1e300)
     for y in special:
         for x in special:
@@ -232,7 +232,7 @@ def test_known_powers(base: float, exponent: float, wanted: float) -> None:
 
 
 def test_powers_that_are_no_numbers() -> None:
-    """Roots of negative numbers are complex, negative powers of zero an error, and too large ones, too."""
+    """Roots of negative numbers are complex; negative powers of zero and overflows are errors."""
     assert isinstance(power(-8.0, 0.5), complex)
     with pytest.raises(ZeroDivisionError, match="negative power"):
         power(0.0, -1.0)
@@ -241,7 +241,7 @@ def test_powers_that_are_no_numbers() -> None:
 
 
 def test_normal_numbers() -> None:
-    """They are the same for the same seed, others for another, and distributed as they should be."""
+    """Equal seeds give equal numbers, others differ, and the distribution is correct."""
     numbers = standard_normals(3, 200_000)
     assert np.array_equal(standard_normals(3, 10), numbers[:10])
     assert not np.array_equal(standard_normals(4, 10), numbers[:10])

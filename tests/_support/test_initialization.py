@@ -56,7 +56,7 @@ def calls(tree: ast.AST, function: str = "") -> Iterator[tuple[str, ast.Call]]:
 
 
 def test_only_constructors_set_fields_of_immutable_values() -> None:
-    """A constructor sets fields of ``self``; the other functions that may call the helper are listed above."""
+    """A constructor sets fields of ``self``; other callers of the helper are listed above."""
     others = set()
     for path in sorted(PACKAGE.rglob("*.py")):
         file = path.relative_to(PACKAGE).as_posix()
@@ -73,7 +73,7 @@ def test_only_constructors_set_fields_of_immutable_values() -> None:
 
 @given(st.integers(-1000, 1000))
 def test_a_converted_field_stays_frozen(degrees: int) -> None:
-    """A value with a converted field equals one that got the converted argument, and does not change."""
+    """A value with a converted field equals one of the converted argument, and is immutable."""
     value = Celsius(degrees)
     assert type(value.degrees) is float
     assert value == Celsius(float(degrees))

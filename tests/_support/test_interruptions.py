@@ -36,7 +36,7 @@ CHECKS = {"RESUME", "CALL", "CALL_FUNCTION_EX", "JUMP_BACKWARD"}
 
 
 def interrupt_at(moment: int, number: signal.Signals, work: Callable[[], None]) -> bool:
-    """Send a signal at the check ``moment`` of the code under test; return whether there are as many checks."""
+    """Send a signal at check ``moment`` of the tested code; return whether it has that check."""
     count = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:

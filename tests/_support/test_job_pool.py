@@ -136,7 +136,7 @@ def test_what_the_listener_raises_ends_all(folder: Path) -> None:
 
 
 def test_errors_are_raised_when_their_turn_comes() -> None:
-    """An error counts like an answer: only if no job before it decides. Its words and facts arrive."""
+    """An error counts as a result: only if no earlier job decides. Its message and facts remain."""
     error = UnknownNameError.of("frame", "cip", ["cup"])
     with pytest.raises(UnknownNameError, match="unknown frame 'cip'; did you mean 'cup'") as caught:
         race([("answer", 0), ("raise", error), ("answer", 1)])
@@ -194,7 +194,7 @@ first_in_order(do, [("sleep", None)] * 2, decides=bool, processes=2, on_message=
 @LINUX
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_workers_end_with_the_one_who_waits(folder: Path, number: signal.Signals) -> None:
-    """After Ctrl-C nothing is left; after a kill no process is, and the next run removes the folders."""
+    """Ctrl-C leaves nothing; a kill leaves no process, and the next run removes the folders."""
     environment = {
         **os.environ,
         "TMPDIR": str(folder),

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, in their place, and what a killed process left is removed by the next."""
+"""Atomic output: files are complete or absent, and remains of killed processes are removed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_an_interruption_leaves_the_old_file(
 
 
 def test_what_a_killed_process_left_goes_and_what_others_write_stays(tmp_path: Path) -> None:
-    """The next who writes the same file removes what a dead process has left of it, and nothing else."""
+    """The next writer of a file removes the remains of a dead process, and nothing else."""
     path = tmp_path / "x.json"
     write_text(path, "old")
     dead, living, other = writer(path), writer(path), writer(tmp_path / "y.json")
@@ -105,7 +105,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_device_is_written_and_stays_a_device(tmp_path: Path) -> None:
-    """What is no regular file is opened and written, never replaced, whether it is named itself or by a link."""
+    """A file that is not regular is written in place, named directly or by a link."""
     device, link = tmp_path / "null", tmp_path / "link"
     try:
         os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
@@ -144,7 +144,7 @@ def test_a_pipe_hands_the_output_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("descriptor", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
 @pytest.mark.parametrize("through", ["file", "pipe"])
 def test_the_standard_output_by_its_path(descriptor: str, through: str, tmp_path: Path) -> None:
-    """The standard output gets the text between what is printed before and after, whatever it leads to."""
+    """Standard output receives the text in print order, whatever its target."""
     program = (
         "import sys; from pathlib import Path; from tmkit._support.output import write_text;"
         f" print('one');write_text(Path({descriptor!r}), 'two\\n'); print('three')"
@@ -161,7 +161,7 @@ def test_the_standard_output_by_its_path(descriptor: str, through: str, tmp_path
 
 @pytest.mark.parametrize("exists", [True, False])
 def test_links_are_followed(exists: bool, tmp_path: Path) -> None:
-    """A chain of links, also one that leads to no file yet, stays, and what it leads to is written."""
+    """A chain of links is kept, and its target is written, even if it does not exist."""
     (tmp_path / "there").mkdir()
     real = tmp_path / "there" / "real.json"
     if exists:
@@ -188,7 +188,7 @@ def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o755, 0o666])
 def test_a_file_keeps_its_mode_and_owner(mode: int, tmp_path: Path) -> None:
-    """A file that is written again keeps mode and owner; a new one gets what the user's mask leaves."""
+    """A rewritten file keeps mode and owner; a new one has the mode of the user's mask."""
     path, new = tmp_path / "x.json", tmp_path / "new.json"
     path.write_text("old", encoding="utf-8")
     if os.geteuid() == 0:
@@ -211,7 +211,7 @@ def test_a_file_keeps_its_mode_and_owner(mode: int, tmp_path: Path) -> None:
 
 
 def test_a_long_name_can_be_written(tmp_path: Path) -> None:
-    """A name as long as the file system takes it, in letters of two bytes, has room for the temporary one."""
+    """A name of maximal length in two-byte letters leaves room for the temporary name."""
     path = tmp_path / ("\N{GREEK SMALL LETTER PI}" * 127)
     write_text(path, "one")
     write_text(path, "two")
@@ -241,7 +241,7 @@ def test_file_and_folder_are_synchronised(tmp_path: Path, monkeypatch: pytest.Mo
 def test_files_that_belong_together_stay_together(
     code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the second of three files cannot be written, all three are the old ones, and nothing is left."""
+    """If the second of three files cannot be written, all three stay old without remains."""
     paths = [tmp_path / name for name in ("a.obj", "b.obj", "scene.urdf")]
     write_files(dict.fromkeys(paths, "old"))
     calls: list[int] = []
@@ -259,7 +259,7 @@ def test_files_that_belong_together_stay_together(
 
 
 def test_text_that_is_none_is_refused(tmp_path: Path) -> None:
-    """Half a character and a name with a NUL are errors that name the file, and nothing is written."""
+    """A lone surrogate and a name with NUL are errors with the file, and nothing is written."""
     with pytest.raises(OutputError, match=r"cannot write '.*x.json': .*surrogates not allowed"):
         write_text(tmp_path / "x.json", "\udcff")
     with pytest.raises(OutputError, match="cannot write 'a\0b': embedded null byte"):
@@ -278,7 +278,7 @@ def test_what_was_left_behind_under_a_pipe_is_no_trap(tmp_path: Path) -> None:
 
 
 def test_many_writers_of_one_file(tmp_path: Path) -> None:
-    """Threads that write one file at once all succeed, and nothing is left beside what the last one wrote."""
+    """Threads that write one file at once all succeed, and only the last content remains."""
     path, failed = tmp_path / "x.json", list[BaseException]()
 
     def write(letter: str) -> None:
@@ -315,7 +315,7 @@ def test_no_file_stays_open(tmp_path: Path) -> None:
 def test_a_folder_without_permission_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file in a folder that may not be written is refused before the work; root may write everywhere."""
+    """A file in a read-only folder is rejected before the work; root may write everywhere."""
     monkeypatch.setattr(output.os, "access", lambda path, mode: (path, mode) != (tmp_path, os.W_OK))
     with pytest.raises(OutputError, match=r"x.json: cannot be written: permission denied"):
         check_writable(tmp_path / "x.json")

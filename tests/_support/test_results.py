@@ -1,4 +1,4 @@
-"""What all results have in common: an enum status, no truth value, numbers in the repr, displays, plain values."""
+"""Laws of all results: enum status, no truth value, numbers in the repr, plain values."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ else:
 def test_a_command_is_not_interrupted_in_an_import(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A module that catches everything while it is imported swallows nothing: the interrupt comes afterwards."""
+    """A module that catches everything during import delays the interrupt, and loses nothing."""
     (tmp_path / "greedy_module_of_a_test.py").write_text(GREEDY, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGALRM)]
@@ -171,7 +171,7 @@ def test_a_temporary_folder_goes_with_its_block(parent: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_removed_and_nothing_else(parent: Path) -> None:
-    """The next process removes the folder of a dead one; those of the living, and of others, stay."""
+    """The next process removes the folders of dead ones; those of live and foreign ones stay."""
     living, its_folder = hold(parent)
     dead, left = hold(parent)
     dead.kill()

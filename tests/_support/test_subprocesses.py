@@ -1,4 +1,4 @@
-"""Programs that are run end with the process that runs them, however that ends, and their folders go."""
+"""Subprocesses end with their parent process, however it ends, and their folders are removed."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def is_running(process: int) -> bool:
 @LINUX
 @pytest.mark.parametrize("way", ["shell", "python"])
 def test_a_program_dies_with_the_process_that_started_it(tmp_path: Path, way: str) -> None:
-    """A kill that nobody can answer ends the program too, and the next process removes what was left."""
+    """A SIGKILL ends the program too, and the next process removes its remains."""
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     runner = Process([sys.executable, "-c", RUNNER, way], env=environment)
 
@@ -110,7 +110,7 @@ def test_a_program_does_not_begin_when_its_starter_is_dead(tmp_path: Path, way: 
 def test_words_and_codes_arrive_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, found: bool
 ) -> None:
-    """Arguments with blanks, quotes and stars, and the exit code, are those of the program itself."""
+    """Arguments with blanks, quotes and stars, and the exit code, are those of the program."""
     if not found:
         monkeypatch.setattr(processes.shutil, "which", lambda _: None)
     words = ["a b", "'", '"', "*", "$PPID", "-x", "", "\n"]

@@ -35,7 +35,7 @@ def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> R
 
 
 def evil_scene(folder: Path) -> Path:
-    """Write a scene whose frame, joint-free class and root have names that a terminal would obey."""
+    """Write a scene with terminal control sequences in the names of a frame, class and root."""
     scene = SceneGraph("world\x1b[2J").add_frame(EVIL, "world\x1b[2J", classes=["red\x1b[31m"])
     path = folder / "evil.json"
     path.write_text(json.dumps(scene_to_dict(scene)))
@@ -44,7 +44,7 @@ def evil_scene(folder: Path) -> Path:
 
 @given(st.text())
 def test_what_is_printable_stays_and_the_rest_is_escaped(text: str) -> None:
-    """The answer is printable but for what may stay, and reads back to the text where it has no backslash."""
+    """The result is printable, and decodes to the text if the text has no backslash."""
     shown = printable(text)
     assert all(letter.isprintable() or letter in "\n\t" for letter in shown)
     assert printable(text, keep="").isprintable()
@@ -55,7 +55,7 @@ def test_what_is_printable_stays_and_the_rest_is_escaped(text: str) -> None:
 
 
 def test_commands_print_names_without_what_terminals_obey(run: Run, tmp_path: Path) -> None:
-    """A frame's name is printed on one line, its control characters as escapes; JSON says the name itself."""
+    """A frame's name is printed on one line with escapes; JSON contains the name itself."""
     path = evil_scene(tmp_path)
     for command in ("dump", "check"):
         _, out, err = run("scene", command, path)

@@ -1,4 +1,4 @@
-"""Limits over work in Python: they stop what grows and change nothing else; quantifiers are not expanded."""
+"""Time limits in Python code: they stop growth and change nothing else."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def places_problem(goal: str, blocks: int = 10) -> Problem:
 
 
 def test_a_limit_stops_and_is_gone_behind_its_block() -> None:
-    """Checks count down, a block inside ends with the one around it, and outside nothing is limited."""
+    """Checks count down, an inner block ends with the outer one, and no limit acts outside."""
     check_time()
     clock = Polls()
     with pytest.raises(TimeLimitError, match="the time is up"), time_limit(5, clock=clock):  # noqa: PT012  # the count
@@ -83,7 +83,7 @@ def test_a_limit_stops_and_is_gone_behind_its_block() -> None:
     ],
 )
 def test_quantifiers_over_a_dozen_variables_are_judged_at_once(goal: str, holds: bool) -> None:
-    """A quantifier costs what the variables that belong together do: 10^12 combinations are not gone through."""
+    """A quantifier costs its dependent variables only: 10^12 combinations are not enumerated."""
     problem, clock = places_problem(goal), Polls()
     with time_limit(20_000, clock=clock):
         assert problem.holds(problem.init, problem.goal) is holds
@@ -102,7 +102,7 @@ def test_what_cannot_be_judged_at_once_is_stopped() -> None:
 
 
 def test_all_that_grows_looks_at_the_time() -> None:
-    """Translating, searching and executing end at a limit that is over, each with its answer for that."""
+    """Translation, search and execution end at an expired limit, each with its own result."""
     problem = load("places")
     task = FastDownward().translate(problem)
     assert not FastDownward().translate(problem, time_limit=-1.0).is_complete
@@ -120,7 +120,7 @@ def test_all_that_grows_looks_at_the_time() -> None:
 
 
 def test_planning_for_a_hard_goal_ends_in_time() -> None:
-    """The whole command ends with an answer soon after its limit; the guard is a hundred times as long."""
+    """The whole command ends soon after its limit; the guard is a hundred times as long."""
     goal = f"(forall ({MANY} - block) (or {' '.join(f'(on ?v{i} ?v{i + 1})' for i in range(11))}))"
     command = [
         sys.executable,

@@ -50,7 +50,7 @@ DOMAIN = parts.compose_domain("sort", [Ways])
 
 
 def eight_objects(seed: int) -> tk.SceneGraph:
-    """Return Baxter before eight bricks in the middle of a table and a tray on either side, within reach of one arm."""
+    """Return Baxter before eight bricks on a table, with a tray on either side for each arm."""
     rng = np.random.default_rng(seed)
     scene = tk.load_scene("baxter_trays")
     for frame in ("a", "right_tray", "left_tray"):
@@ -74,7 +74,7 @@ def eight_objects(seed: int) -> tk.SceneGraph:
 def planned(
     scene: tk.SceneGraph, arms: list[tk.Manipulator], seed: int, *, improve: int = 0
 ) -> tuple[Plan, float]:
-    """Return a plan by which each tray gets four objects, and the processor's seconds that it took."""
+    """Return a plan that puts four objects on each tray, and its processor time [s]."""
     q = scene.configuration({joint: value for arm in arms for joint, value in arm.ready.items()})
     near = {"baxter": "right_tray", "baxter_left": "left_tray"}
     ways = " ".join(

@@ -128,7 +128,7 @@ def _processor_seconds(process: int) -> float:
 
 
 def processes(count: int = 500, turn: int = 250) -> list[str]:
-    """Return how many problems a second a batch and two processes solve, and the processor time of a problem."""
+    """Return problems solved a second by a batch of two processes, and the CPU time of each [s]."""
     source, spent, used = three_blocks(), {"batch": 0.0, "loops": 0.0}, {"batch": 0.0, "loops": 0.0}
     for first in range(0, count, turn):
         seeds = range(first, first + turn)
@@ -282,7 +282,7 @@ def _dask(*arguments: str) -> subprocess.Popen[bytes]:
 
 
 def _digest_after_kills(batch: Batch, folder: Path, kills: int) -> tuple[str, int]:
-    """Return the digest of a batch, during which workers are killed and the scheduler once, and its attempts."""
+    """Return the digest and attempts of a batch in which workers and the scheduler are killed."""
     file = folder / "scheduler.json"
     processes = [_dask("scheduler", "--port", "0", "--scheduler-file", str(file))]
 
@@ -329,7 +329,7 @@ def _digest_after_kills(batch: Batch, folder: Path, kills: int) -> tuple[str, in
 
 
 def _digest_on_a_full_disk(batch: Batch, disk: Path) -> tuple[str, int]:
-    """Return the digest of a batch whose disk is full, stays full, and has room again; how many rows were kept."""
+    """Return the digest of a batch with a full disk, resumed with room; and the rows kept."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], check=True)
     try:
         (disk / "filler").write_bytes(bytes(3_600_000))
@@ -348,7 +348,7 @@ def _digest_on_a_full_disk(batch: Batch, disk: Path) -> tuple[str, int]:
 
 
 def _digest_after_a_kill(batch: Batch, folder: Path) -> tuple[str, int]:
-    """Return the digest of a batch that is killed with the whole process, and goes on; how many rows were kept."""
+    """Return the digest of a batch that is killed as a whole and resumed; and the rows kept."""
     child = os.fork()
     if child == 0:
 

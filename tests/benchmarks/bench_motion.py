@@ -1,4 +1,4 @@
-"""Speed of the motion core: a Panda before a table with ten blocks, as ratios to pinocchio where it can do the same.
+"""Speed of the motion core: a Panda at a table with ten blocks, relative to pinocchio.
 
 Run by hand: ``pytest tests/benchmarks/bench_motion.py --benchmark-enable --benchmark-only
 --benchmark-group-by=group``. The ratios are what counts; the times depend on the machine and on
@@ -75,7 +75,7 @@ def test_check_batch(
 def test_check_beside_pinocchio(
     benchmark: BenchmarkFixture, world: CollisionWorld, qs: NDArray[np.float64]
 ) -> None:
-    """A check beside pinocchio's broad phase in the same run, both called from Python; the ratio is what counts."""
+    """Ratio of a collision check to pinocchio's broad phase, both called from Python in one run."""
     oracle = PinocchioOracle("panda", BOXES, world)
     manager = oracle.broad_phase()
     theirs = [oracle.configuration(q) for q in qs]
@@ -116,7 +116,7 @@ def test_inverse_kinematics(
 def test_first_check_of_a_version(
     benchmark: BenchmarkFixture, scene: SceneGraph, qs: NDArray[np.float64]
 ) -> None:
-    """A block hangs off the hand: the world is moved and asked once; the ratios are those to a plain check."""
+    """Ratio of a check with a block in the hand, after one edit of the world, to a plain check."""
     world = CollisionWorld(scene, pair_margins=NEVER)
     versions = [scene.reparent(f"block{i % 10}", "panda_hand", q=q) for i, q in enumerate(qs)]
     held = world.moved_to(versions[0])
@@ -170,7 +170,7 @@ def test_query(benchmark: BenchmarkFixture, make_query: Callable[[], Query], cut
 @pytest.mark.benchmark(group="path search")
 @pytest.mark.parametrize("degrees", [20.0, 5.0, 1.0])
 def test_constrained_query(benchmark: BenchmarkFixture, degrees: float) -> None:
-    """The wall with the hand upright within an angle; the ratio is that to the same query without constraints."""
+    """Ratio of a query with the hand upright within an angle to the query without constraints."""
     query = wall_query()
     world = query.world(0.001)
     upright = PathConstraint(

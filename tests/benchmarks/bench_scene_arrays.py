@@ -1,4 +1,4 @@
-"""Speed of the arrays for control loops: edits, forward kinematics beside a plain C++ loop, and poses.
+"""Speed of the arrays of control loops: edits, poses, and kinematics against a plain C++ loop.
 
 Run by hand: ``pytest tests/benchmarks/bench_scene_arrays.py --benchmark-enable --benchmark-only
 -s``. The ratios are what counts: the floor is compiled here from ``floors.cpp``, with and without
@@ -74,7 +74,7 @@ def test_forward_beside_a_plain_loop(
     floors: list[ctypes.CDLL],
     same_bits: ctypes.CDLL,
 ) -> None:
-    """Forward kinematics of the arrays beside the floor: the same bits, but for those of the C library's sines."""
+    """Ratio of forward kinematics to the floor, with equal bits except those of the C sines."""
     q = np.linspace(-1.0, 1.0, len(scene.joint_names))
     arrays, floor = SceneArrays(scene, 256), Floor(scene)
     ours, *loops = least_times(

@@ -1,8 +1,8 @@
-"""Speed of the scene graph: edits and queries at several sizes, beside the same in plain Python where that is fair.
+"""Speed of the scene graph: edits and queries at several sizes, and the ratio to plain Python.
 
 Run by hand: ``pytest tests/benchmarks/bench_scene_graph.py --benchmark-enable --benchmark-only
---benchmark-group-by=func``. What counts is how the times grow with the number of frames, and the ratio to plain
-Python; the times themselves depend on the machine and on what else runs there.
+--benchmark-group-by=func``. The results are the growth with the
+number of frames and the ratio to plain Python. Absolute times depend on the machine and its load.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def test_reparent_keeping_the_pose(benchmark: BenchmarkFixture, scene: SceneGrap
 
 @pytest.mark.parametrize("what", ["edge", "fact"])
 def test_fact(benchmark: BenchmarkFixture, scene: SceneGraph, what: str) -> None:
-    """Join a tree by an edge; by a pose that says what it is of, as the scene finds the edge: 7 and 4 times as long."""
+    """Join a tree by an edge, and by a pose whose frames the scene finds: 7 and 4 times as long."""
     apart, pose = scene.add_body("New").add_root("new", body="New"), Pose([0, 0, 0.1])
     fact = SemanticPose(PoseCoord("{new}|New", "{thing3}|thing3", "[thing3]"), pose)
     if what == "edge":

@@ -43,7 +43,7 @@ class Outcome:
 
 
 def goal_of(kind: str, blocks: int) -> str:
-    """Return the PDDL goal: a tower on one free location, or a row of free neighbouring locations."""
+    """Return the PDDL goal: a tower on one free location, or a row of adjacent free locations."""
     names = NAMES[:blocks]
     if kind == "tower":
         facts = [f"(on {upper} {lower})" for upper, lower in itertools.pairwise(names)]

@@ -1,4 +1,4 @@
-"""Executions in a closed loop in which something goes wrong: what they reach, and what they say where they do not.
+"""Closed-loop executions with disturbances: goals reached, and explanations of the failures.
 
 Run by hand: ``python tests/benchmarks/closed_loop_table.py [--out
 docs/results/closed_loop_results.md] [--seeds 40]``. Seed by seed it takes one of three problems and
@@ -258,7 +258,7 @@ def one(seed: int, *, is_hard: bool = False, pictures: Path | None = None) -> Ou
 
 
 def is_explained(result: ClosedLoopResult, executor: Disturbed) -> bool:
-    """Return whether a failure names the object with which something happened, and is right about where that is."""
+    """Return whether a failure names the disturbed object and its actual place."""
     if not executor.happened:
         return False
     name = executor.happened.split("'")[1]
@@ -271,7 +271,7 @@ def is_explained(result: ClosedLoopResult, executor: Disturbed) -> bool:
 
 
 def goal_holds(result: Any, simulation: Simulation, task: tk.PlanningProblem) -> bool:
-    """Return whether the objects of the goal are where the scene has them in which it was seen to hold."""
+    """Return whether the objects of the goal are at their poses in the scene that met the goal."""
     at, goal = result.scene.at(result.q), task.goals[0]
     text = goal.read_text().split("(:goal", 1)[1] if isinstance(goal, Path) else str(goal)
     wanted = {word.strip("()") for word in text.split()}
@@ -335,7 +335,7 @@ class Watched(SimulatedCamera):
 
 
 def decision_times() -> tuple[float, float]:
-    """Return the milliseconds of a decision when nothing is wrong (median), and when one of five blocks was moved.
+    """Return the time of a decision [ms]: undisturbed (median), and with one of five blocks moved.
 
     The latter is the least of five runs, as other programs on a machine only add to it.
     """

@@ -1,4 +1,4 @@
-"""The plans of the golden test under both physics engines: ``python tests/benchmarks/engines_table.py [NAME ...]``.
+"""Golden plans in both physics engines: ``python tests/benchmarks/engines_table.py [NAME ...]``.
 
 One row a plan and engine: the outcome, the largest error of an object and of a joint at the end,
 the largest slip in a hand, and the processor time a simulated second.

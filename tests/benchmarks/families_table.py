@@ -1,4 +1,4 @@
-"""Random families of planning problems: success, steps and processor time of ``tk.plan``, in one table.
+"""Table of random planning problems: success, steps and processor time of ``tk.plan``.
 
 Run by hand: ``python tests/benchmarks/families_table.py [FAMILY ...] [--numbers 0:50] [--only
 even|odd] [--limit 20] [--wall-limit 20] [--simulate-every 10] [--out FILE] [--verbose]``. The

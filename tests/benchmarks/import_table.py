@@ -1,4 +1,4 @@
-"""CPU seconds until tmkit can be used, beside those of numpy: ``python tests/benchmarks/import_table.py [--runs N]``.
+"""Import times of tmkit and numpy [CPU s]: ``python tests/benchmarks/import_table.py [--runs N]``.
 
 Each program runs in a new interpreter, all of them in turn, with compiled bytecode; the table shows
 medians. "More" is the cost over that of the interpreter. tmkit imports numpy itself when it plans.

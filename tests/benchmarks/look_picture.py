@@ -1,4 +1,4 @@
-"""Draw what is believed of the uncertain blocks before and after looks, and what becomes of plans in physics.
+"""Picture of uncertain blocks before and after looks, and of simulated plans.
 
 Run by hand: ``python tests/benchmarks/look_picture.py docs/images/uncertain_blocks.png``.
 """
@@ -33,7 +33,7 @@ HALF = 0.025 * np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]])
 
 
 def draw(axes: Axes, scene: SceneGraph, world: SceneGraph, title: str) -> None:
-    """Draw from above where blocks are, full, and where they are believed to be, with ellipses of 95 %."""
+    """Draw blocks from above at their true poses, and estimated poses with 95 % ellipses."""
     for block, color in COLORS.items():
         axes.add_patch(
             Polygon(

@@ -1,4 +1,4 @@
-"""How often a block comes to stand on another that is not where it seems, with looks and without, in physics.
+"""Success rate of stacking on a block of uncertain pose, with and without looks, in simulation.
 
 Run by hand: ``python tests/benchmarks/look_table.py [--worlds 20] [--out
 docs/uncertain_blocks_results.md]``. Worlds are drawn from the scene's distribution, seeded; looks

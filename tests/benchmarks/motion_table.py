@@ -1,4 +1,4 @@
-"""All numbers of motion in one table: state checks, versions, inverse kinematics, and motion queries.
+"""Motion measurements in one table: checks, versions, inverse kinematics and motion queries.
 
 Run by hand: ``python tests/benchmarks/motion_table.py [--out docs/results/motion_results.md]
 [--quick]``. Times are CPU times, the best of several runs that take turns, so that what else runs

@@ -1,4 +1,4 @@
-"""Is what a scene claims of its errors true after looking, picking, carrying, placing, looking and grasping again?
+"""Consistency of scene covariances (NEES) after looks, picks, carries and places.
 
 Simulates runs whose errors are drawn from the scene's own sources (``tests/support/nees_runs.py``)
 and compares the mean squared Mahalanobis distance of the cup's true pose (NEES) with its chi-square

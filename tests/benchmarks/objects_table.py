@@ -1,4 +1,6 @@
-"""Objects put down in every way, in both engines: ``python tests/benchmarks/objects_table.py [SEED:SEED] [OBJECT...]``.
+"""Objects placed in every way, in both engines.
+
+Usage: ``python tests/benchmarks/objects_table.py [SEED:SEED] [OBJECT...]``.
 
 The mug of pybullet_data (its visual mesh, cut into convex pieces) and ours are held by their wall
 or handle, and put upright on a tray, upside down on it or on two bars, and hung on a peg; the other

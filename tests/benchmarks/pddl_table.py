@@ -1,4 +1,4 @@
-"""Compare our reader of PDDL with Fast Downward's translator on every domain and problem under some folders.
+"""Comparison of the PDDL reader with Fast Downward's translator on folders of problems.
 
 Run by hand: ``python tests/benchmarks/pddl_table.py FOLDER... [--states 3] [--seconds 60] [--each
 5] [--all]``. A problem goes with the nearest domain file whose name it gives. Each pair is compared
@@ -40,7 +40,7 @@ class Pair:
 
 
 def pairs_under(folder: Path) -> Iterator[Pair]:
-    """Yield each problem with the domain that lies nearest and has the name that the problem gives."""
+    """Yield each problem with its domain: that of the name in the problem, nearest by folder."""
     domains: dict[str, list[Path]] = {}
     problems: list[tuple[str, Path]] = []
     for path in sorted(folder.rglob("*.pddl")):
@@ -56,7 +56,7 @@ def pairs_under(folder: Path) -> Iterator[Pair]:
 
 
 def _nearness(domain: Path, problem: Path) -> tuple[int, int, int]:
-    """Rank a domain for a problem: first by the folders they share, then by the letters their names share."""
+    """Return the rank of a domain for a problem: shared folders, then shared letters of names."""
     shared = sum(a == b for a, b in zip(domain.parts, problem.parts, strict=False))
     twin = re.sub(r"_test$", "", problem.parent.name)
     stem = re.sub(r"(problem|prob|pfile|_|-)", "", problem.stem)
@@ -146,7 +146,7 @@ def chosen(pairs: list[Pair], each: int) -> dict[Path, list[Pair]]:
 
 
 def main() -> int:
-    """Print the table; the exit status is 1 when a pair that the translator reads is read otherwise or refused."""
+    """Print the table; exit with 1 if a pair differs from the translator or is rejected."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

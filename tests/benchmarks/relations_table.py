@@ -1,4 +1,4 @@
-"""What it costs that relations say what they mean: a table of operations, of queries, and of the rules of scenes.
+"""Cost of the semantics of relations: tables of operations, of queries and of scene rules.
 
 Run by hand: ``python tests/benchmarks/relations_table.py [--out
 docs/results/relations_results.md]``; as a benchmark of pytest: ``pytest
@@ -136,7 +136,7 @@ def operations() -> list[Operation]:
 
 
 def batches() -> list[Operation]:
-    """Return the operations on a batch of 1,000 that are timed, and the same arithmetic on plain arrays."""
+    """Return the timed operations on a batch of 1,000, and their arithmetic on plain arrays."""
     random = np.random.default_rng(1)
     six, steps, matrices = (
         random.normal(size=(COUNT, 6)),
@@ -171,7 +171,7 @@ def batches() -> list[Operation]:
 
 
 def arm(*, twists: bool) -> SceneGraph:
-    """Return an arm of eight links on a base, a hand of two frames and a table with twenty things."""
+    """Return an arm of eight links on a base, a hand of two frames and a table with 20 objects."""
     scene = SceneGraph(root=None).add_body("World").add_frame("world", body="World")
     for i in range(8):
         joint = Revolute([0, 1, 0], name=f"joint{i}")
@@ -212,7 +212,7 @@ def queries(scene: SceneGraph) -> tuple[Work, dict[str, Work]]:
 
 
 def moving(*, twists: bool) -> SceneGraph:
-    """Return a chain of eight edges, every other one a joint, the rest fixed or free with a twist edge."""
+    """Return a chain of eight edges, alternately a joint and a fixed or free edge with a twist."""
     scene, parent = SceneGraph(), "world"
     for i in range(8):
         joint = Revolute([0, 0, 1]) if i % 2 == 0 else Free() if twists else None
@@ -261,7 +261,7 @@ def motions_and_facts() -> dict[str, Work]:
 
 
 def best(work: dict[str, Work], *, rounds: int = ROUNDS) -> dict[str, float]:
-    """Return microseconds for each piece of work: the best of many short bursts, one after the other."""
+    """Return the time of each work item, the best of many short interleaved bursts [us]."""
     found = dict.fromkeys(work, np.inf)
     gc.disable()
     for _ in range(rounds):
@@ -275,7 +275,7 @@ def best(work: dict[str, Work], *, rounds: int = ROUNDS) -> dict[str, float]:
 
 
 def measured_operations() -> list[tuple[str, float, float, float]]:
-    """Return name, and microseconds of the bare arithmetic, of the operation without and with its checks."""
+    """Return name and times [us] of an operation: arithmetic, without checks, and with checks."""
     rows = []
     for operation in operations():
         on = bare = off = np.inf

@@ -86,7 +86,7 @@ def mbm(robot: str, resources: Path, count: int) -> Iterator[tuple[str, list[Set
 
 
 def built_in(count: int) -> Iterator[tuple[str, list[Setting]]]:
-    """Make queries in scenes of ours: blocks and a wall, a shelf behind it, tall blocks in the kitchen."""
+    """Return queries in built-in scenes: blocks and a wall, a shelf, tall blocks in the kitchen."""
     rng = np.random.default_rng(0)
     for name, query in (("blocks and a wall", wall_query()), ("shelf", cubby_query())):
         blocks = [frame for frame in query.scene.frame_names if frame.startswith("block")]
@@ -125,7 +125,7 @@ def built_in(count: int) -> Iterator[tuple[str, list[Setting]]]:
 
 
 def changed(one: Setting, how: str, path: NDArray[np.float64], rng: Any) -> tk.SceneGraph:
-    """Return the scene with an object moved by up to 10 cm along each axis, or with a ball on the path."""
+    """Return the scene with an object moved by up to 10 cm an axis, or with a ball on the path."""
     scene = one.scene
     if how == "across":
         at = int(rng.integers(len(path) - 1))
@@ -140,7 +140,7 @@ def changed(one: Setting, how: str, path: NDArray[np.float64], rng: Any) -> tk.S
 
 
 def measure(one: Setting, how: str, rounds: int, rng: Any) -> list[float] | None:
-    """Return ms of the first search, of one anew, of the second; length ratio, whether known, whether valid."""
+    """Return first, fresh and second search [ms], length ratio, whether known, whether valid."""
 
     def anew(scene: tk.SceneGraph, start: Any, goal: Any) -> Any:
         return search_path(one.world(scene), one.joints, start=start, goals=goal)

@@ -1,4 +1,4 @@
-"""Plan, check and play the demo goal with every robot of ours, and write the table and the picture into the docs.
+"""The demo goal, planned, validated and simulated with every built-in robot, as page and picture.
 
 Run by hand: ``python tests/benchmarks/robots_table.py [--out docs/results/robots_results.md]
 [--picture docs/images/robots.jpg] [--robots panda iiwa] [--seeds 0 1 2]``. Three blocks go to a

@@ -1,4 +1,4 @@
-"""How the costs of a scene grow with its frames: a table and a plot, from ten frames to a hundred thousand.
+"""Costs of a scene from ten frames to a hundred thousand, as a table and a plot.
 
 Run by hand: ``python tests/benchmarks/scene_costs.py [--out docs/results/scene_costs.md] [--picture
 docs/images/scene_costs.png] [--sizes 10 100 1000]``. The times depend on the machine and on what
@@ -108,7 +108,7 @@ class Subject:
 
 
 def microseconds(work: Callable[[Any], object], arguments: Sequence[object]) -> float:
-    """Return how long one call with one of the arguments takes on the mean; its result is dropped."""
+    """Return the mean time of a call with one of the arguments, without its result."""
     count = 1
     while True:
         these = list(itertools.islice(itertools.cycle(arguments), count))
@@ -122,7 +122,7 @@ def microseconds(work: Callable[[Any], object], arguments: Sequence[object]) -> 
 
 
 def measured(sizes: Sequence[int]) -> list[Costs]:
-    """Measure all sizes in turn, many times over: what else runs on the machine slows none more than the others."""
+    """Measure all sizes in turn, many times, so that other load slows all of them equally."""
     subjects = [Subject(frames) for frames in sizes]
     gc.disable()
     for turn in range(ROUNDS):
@@ -134,7 +134,7 @@ def measured(sizes: Sequence[int]) -> list[Costs]:
 
 
 def measured_apart(frames: int) -> float:
-    """Return the bytes for each further version, measured in a process whose objects all come from the C allocator."""
+    """Return the bytes of each further version, in a process with the C allocator alone."""
     command = [sys.executable, __file__, "--bytes", str(frames)]
     environment = {**os.environ, "PYTHONMALLOC": "malloc"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)

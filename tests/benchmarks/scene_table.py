@@ -97,7 +97,7 @@ def _seconds(work: Callable[[], object], least: float = 0.01) -> float:
 
 
 def scene_of(frames: int) -> SceneGraph:
-    """Return a chain of eight fixed links, and free things spread over it: frames at depths up to nine."""
+    """Return a chain of eight fixed links with free objects, at depths up to nine."""
     random = np.random.default_rng(0)
     with SceneGraph().edit() as edit:
         for i in range(DEPTH):
@@ -397,7 +397,7 @@ def bytes_a_version(frames: int) -> float:
 
 
 def held_and_dropped(count: int) -> tuple[float, float, float]:
-    """Return the mebibytes of so many versions of a scene of 200 frames, and milliseconds of dropping them.
+    """Return the memory of versions of a scene of 200 frames [MiB], and times of dropping [ms].
 
     These are the longest pause when they go one by one, and the time it takes when all go in one
     call.
@@ -452,10 +452,11 @@ def main() -> None:
 
 PAGE = """# Speed and memory of the scene graph
 
-Made by `python tests/benchmarks/scene_table.py --out docs/results/scene_results.md`: each number beside a peer, a floor
-or a limit of the same run, on two shared cores. The loop is forward kinematics in plain C++ over
-arrays (`tests/benchmarks/floors.cpp`), compiled with and without vectors of two numbers; the faster
-counts. How costs grow with the number of frames is in [](scene_costs.md).
+Made by `python tests/benchmarks/scene_table.py --out docs/results/scene_results.md`: each number
+beside a peer, a floor or a limit of the same run, on two shared cores. The loop is forward
+kinematics in plain C++ over arrays (`tests/benchmarks/floors.cpp`), compiled with and without
+vectors of two numbers; the faster counts. How costs grow with the number of frames is in
+[](scene_costs.md).
 
 {table}"""
 

@@ -137,7 +137,7 @@ class Vamp:
         return rows
 
     def _environment(self, problem: MotionProblem, name: str) -> Any:
-        """Return the objects as vamp's own reader gives them: cylinders are capsules, in the boxes cuboids."""
+        """Return the objects as vamp's reader does: cylinders as capsules, boxes as cuboids."""
         made, scene = self._vamp.Environment(), problem.scene
         for frame in scene.frame_names:
             for attached in scene.shapes(frame) if "/" in frame else ():
@@ -301,9 +301,10 @@ turns; made by `python tests/benchmarks/search_table.py RESOURCES`, where RESOUR
 `resources` of the source distribution of vamp-planner 0.6.4, which vamp was built from. vamp
 allocates memory for all samples that it may draw at each call: with its own settings for 1,000,000,
 and in the rows that say so for 50,000, as many as our default iterations. *Ratio*: to vamp with its
-own settings; to vamp with less memory. *Solved*: of the problems whose ends are valid by our geometry. *Valid*: what `recheck_path` says of
-the paths at 0.003 rad and 1 mm of tool travel, by the hulls of our Panda; vamp's robot is 40
-spheres. Lengths are means, in radians: of all; and where vamp's path is valid, since one that cuts
+own settings; to vamp with less memory. *Solved*: of the problems whose ends are valid by our
+geometry. *Valid*: what `recheck_path` says of the paths at 0.003 rad and 1 mm of tool travel, by
+the hulls of our Panda; vamp's robot is 40 spheres. Lengths are means, in radians: of all; and where
+vamp's path is valid, since one that cuts
 through a hull is shorter."""
 
 

@@ -1,4 +1,4 @@
-"""Draw the search tree of one run: a box that needs a regrasp, which a transfer finds and refinement follows.
+"""Picture of the search tree of one run: a box that needs a regrasp, found by a transfer.
 
 Run by hand: ``python tests/benchmarks/search_tree_picture.py [--out docs/images]``.
 """

@@ -1,4 +1,4 @@
-"""What the service of a world costs: updates and queries a second, lag of a replica, recovery of a log.
+"""Costs of the world service: updates and queries a second, replica lag, recovery of a log.
 
 Run: ``python tests/benchmarks/service_table.py [--seconds S] [--updates N] [--out FILE.json]``. A
 server in a process of its own, with a log, and four clients in four more, on loopback by zenoh; a
@@ -117,7 +117,7 @@ def throughput(kind: str, seconds: float, log: str | None) -> dict[str, float]:
 
 
 def lag(seconds: float, rate: float = 1000.0) -> dict[str, float]:
-    """Return how long after it was sent an update is in a replica in another process than the server, ms."""
+    """Return the delay of an update until a replica in a third process has it [ms]."""
     address, context = free_address(), mp.get_context("spawn")
     ready, done, times = context.Event(), context.Event(), context.Array("d", 1)
     serving = context.Process(target=server, args=(address, None, ready, done, times))
@@ -164,7 +164,7 @@ def write_stamps(address: str, count: int, rate: float) -> None:
 
 
 def recovery(updates: int, batch: int, folder: Path) -> dict[str, float]:
-    """Return the times of writing a log of so many updates with covariance, and of recovering from it."""
+    """Return the times of writing a log of updates with covariance, and of recovering from it."""
     log = folder / f"log{batch}"
     # it never begins anew
     limits = ServiceLimits(requests_per_second=1e9, bytes_per_second=1e12, log_bytes=10**12)

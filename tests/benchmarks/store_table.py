@@ -36,7 +36,7 @@ BYTES = 420  # of a row
 
 
 def burst(work: Callable[[int], object], start: int = 0) -> float:
-    """Return the median processor time of one call, microseconds; each call has a number of its own."""
+    """Return the median processor time of a call [us]; each call has its own index."""
     times = []
     for first in range(start, start + BURST * ROUNDS, BURST):
         begun = time.process_time()

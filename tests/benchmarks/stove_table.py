@@ -1,4 +1,4 @@
-"""An iiwa puts blocks on a stove, and cooks them: planning times, success and physics, in one table.
+"""Stove tasks of an iiwa: planning times, success and simulation, in one table.
 
 Run by hand: ``python tests/benchmarks/stove_table.py [--out docs/results/stove_results.md]
 [--quick] [--physics]``. The scene is the one on which PDDLStream was measured: blocks of 0.06 m x
@@ -51,7 +51,7 @@ TIME_LIMIT = 120.0
 
 @dataclass(frozen=True)
 class Task:
-    """One problem, what its time should be beyond Fast Downward's or in all, and what the peer needs."""
+    """One problem, its time aim beyond Fast Downward or in all, and the peer's time."""
 
     name: str
     kind: str

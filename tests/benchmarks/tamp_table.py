@@ -1,4 +1,4 @@
-"""Problems whose geometry decides: success, actions and processor time of ``tk.plan``, in one table.
+"""Problems decided by geometry: success, actions and processor time of ``tk.plan``.
 
 Run by hand: ``python tests/benchmarks/tamp_table.py [--out docs/results/tamp_results.md] [--seeds
 5] [NAME ...]``. The scenes are those of ``tests/support/tamp_problems.py``, in which the seed also
@@ -63,7 +63,7 @@ TIME_LIMIT = 600.0  # of the clock, which a busy machine reaches soon
 
 @dataclass
 class Run:
-    """One run: whether it was solved, checked and simulated well (None for not simulated), actions, and seconds."""
+    """One run: whether solved, valid and simulated (None if not simulated), actions, and times."""
 
     is_solved: bool
     is_valid: bool

@@ -1,4 +1,4 @@
-"""How long the motions of plans take: at rest after each segment, as before corners were rounded, and blended.
+"""Durations of motions in plans: with stops, with the former timing, and blended.
 
 Run by hand: ``python tests/benchmarks/timing_table.py [--out docs/results/timing_results.md]
 [--only NAME ...]``. Durations are of the arms alone; every sample at 1 kHz is checked by
@@ -77,7 +77,7 @@ PROBLEMS: dict[str, Callable[[], PlanResult]] = {
 
 
 def ramps(length: float, v: float, a: float, j: float) -> float:
-    """Return the shortest time from rest to rest over a length within limits of speed, acceleration and jerk."""
+    """Return the shortest rest-to-rest time over a length within speed, acceleration and jerk."""
     rise = v / a + a / j if v * j >= a * a else 2.0 * math.sqrt(v / j)
     if length >= v * rise:
         return length / v + rise
@@ -88,7 +88,7 @@ def ramps(length: float, v: float, a: float, j: float) -> float:
 
 
 def before(piece: Piece) -> float:
-    """Return how long a segment took: at rest at its ends and where it turns sharply, with steps at small corners."""
+    """Return the former duration of a segment: stops at ends and corners, steps at small ones."""
     legs = np.diff(piece.path, axis=0)
     lengths = np.linalg.norm(legs, axis=1)
     legs, lengths = legs[lengths > 1e-9], lengths[lengths > 1e-9]
@@ -169,7 +169,8 @@ plan. Made by `python tests/benchmarks/timing_table.py`.
 
 {chr(10).join([*markdown_head(" | ".join(HEAD)), *lines])}
 
-Mean: {np.mean(blended / apart):.2f} of the durations at rest, {np.mean(blended / old):.2f} of those before.
+Mean: {np.mean(blended / apart):.2f} of the durations at rest,
+{np.mean(blended / old):.2f} of those before.
 
 ## Loads
 

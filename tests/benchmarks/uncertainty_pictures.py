@@ -30,7 +30,7 @@ def steps() -> list[GaussianPose]:
 
 
 def contour(pose: GaussianPose, count: int = 241) -> Array:
-    """Return points (count, 2), x and y: the 95 % ellipse of [rho_x, rho_y], each with the turn that goes with it.
+    """Return points (count, 2), x and y, of the 95 % ellipse of [rho_x, rho_y], with their turns.
 
     The turn is the one to be expected of such a rho; exp then bends the ellipse. To first order
     rho_x has no variance here, so that the ellipse is a line and the region an arc.
@@ -51,7 +51,7 @@ def flat_ellipse(centre: Array, covariance: Array, count: int = 181) -> Array:
 
 
 def banana(out: Path) -> None:
-    """Draw the samples, the region that the closed form bends, and the ellipse that x and y alone would give."""
+    """Draw the samples, the bent region in closed form, and the ellipse of x and y alone."""
     import matplotlib as mpl
 
     mpl.use("Agg")

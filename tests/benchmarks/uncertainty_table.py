@@ -1,4 +1,4 @@
-"""The numbers of uncertain poses, each beside peers measured in the same run; and a published evaluation.
+"""Benchmark of uncertain poses against peers in the same run, and a published evaluation.
 
 Run by hand: ``python tests/benchmarks/uncertainty_table.py [--out
 docs/results/uncertainty_results.md] [--picture docs/images/uncertainty_times.png] [--quick]``.
@@ -68,7 +68,7 @@ _CORE_SOURCES = (
 
 
 def tree(frames: int = 31) -> SceneGraph:
-    """Return a binary tree, n1 the root and n2, n3 below it, ...: 31 frames are a root and four levels."""
+    """Return a binary tree with root n1, then n2, n3, ...: 31 frames are a root and four levels."""
     links = random_chain(frames, linear=0.002, angular=0.002, seed=0)
     with SceneGraph(root="n1").edit() as edit:
         for i in range(2, frames + 1):
@@ -77,7 +77,7 @@ def tree(frames: int = 31) -> SceneGraph:
 
 
 def links_of(scene: SceneGraph, target: str, reference: str) -> list[GaussianPose]:
-    """Return the edges from the reference up to the common ancestor and down to the target, as they are walked."""
+    """Return the edges from the reference up to the common ancestor and down to the target."""
     path = scene.path(reference, target)
     found = []
     for here, there in itertools.pairwise(path):
@@ -169,7 +169,7 @@ def algebra(clock: Clock) -> Rows:
 
 
 def core_chain(links: list[GaussianPose]) -> Callable[[], object]:
-    """Return a call that composes the links REPEAT times in C++, compiled here with the core's sources and options."""
+    """Return a call that composes the links REPEAT times in C++, built with the core's options."""
     core = Path(__file__).resolve().parents[2] / "tmkit" / "core"
     sources = [Path(__file__).with_name("gaussian_chain.cpp")]
     sources += [core / "src" / name for name in _CORE_SOURCES]
@@ -445,7 +445,7 @@ def joined(*parts: str) -> str:
 
 
 def evaluation(queries: int) -> tuple[dict[str, Array], dict[int, float]]:
-    """Time queries between random leaves one by one; return microseconds, and how far samples' covariances are off."""
+    """Time queries of random leaves; return times [us] and errors of sampled covariances."""
     scene, random = tree(), np.random.default_rng(7)
     ends = [
         (f"n{16 + a}", f"n{16 + b}") for a, b in random.integers(0, 16, size=(queries, 2)) if a != b
@@ -588,7 +588,8 @@ where they are of the same order (`tests/spatial/test_gaussian_oracles.py`).
 
 {table}
 
-Conditioning in the scene makes a new version of it; `condition` of a list of links and `fuse` are numpy.
+Conditioning in the scene makes a new version of it; `condition` of a list of links and `fuse` are
+numpy.
 
 ## Leaf to leaf
 

@@ -1,4 +1,4 @@
-"""Load every robot description of two packages of robots, compare with pinocchio, and write the table into the docs.
+"""Comparison of all descriptions of two robot packages with pinocchio, as a page.
 
 Run by hand: ``python tests/benchmarks/urdf_table.py [--out docs/results/urdf_results.md]
 [--configurations 100] [--wheels DIR]``. The packages are pybullet_data and example_robot_data.
@@ -29,7 +29,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one file; ``difference`` is ``None`` where it did not load or pinocchio does not read it."""
+    """Result of one file; ``difference`` is ``None`` if either reader rejects it."""
 
     name: str
     reason: str
@@ -180,7 +180,7 @@ def table_of(outcomes: list[Outcome], configurations: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a message for the page: without folders of this computer, and with nothing that Markdown would take."""
+    """Return a message for the page, without local folders and with Markdown escaped."""
     for base in (pybullet_data(), example_robot_data()):
         text = text.replace(f"{base}/", "")
     for character in "<>*_$":

@@ -1,4 +1,6 @@
-"""Costs of pages and the live viewer: ``python tests/benchmarks/viewer_table.py [--frames N] [--actions N]``.
+"""Costs of pages and of the live viewer.
+
+Usage: ``python tests/benchmarks/viewer_table.py [--frames N] [--actions N]``.
 
 Sizes of pages; main-thread time of the browser for one step of scrubbing, forward and back, by
 chromium's own count of the seconds in tasks; processor time of Python for one update of a followed
@@ -72,7 +74,7 @@ def scrubbing(page: Any, *, steps: int) -> tuple[float, float, float]:
 
 
 def following(frames: int, *, rate: float = 30.0, seconds: float = 8.0) -> tuple[float, float]:
-    """Return milliseconds of Python for an update of a scene, and the updates a second that a page sees."""
+    """Return the time of a scene update in Python [ms], and the updates a second in a page."""
     scene = tk.SceneGraph().add_frame(
         "arm", "world", joint=tk.Revolute([0, 0, 1], lower=-2.0, upper=2.0)
     )

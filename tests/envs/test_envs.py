@@ -1,4 +1,4 @@
-"""Environments: Gymnasium's own checker, the domain as oracle, and the same episodes for the same seeds."""
+"""Environments: Gymnasium's checker, the domain as oracle, equal episodes for equal seeds."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def cantilever(
 
 
 def arm() -> tuple[SceneGraph, LinearCompliance]:
-    """Return a spatial arm of three joints whose joints and links give way, with masses, and its model."""
+    """Return a spatial arm of three elastic joints and links with masses, and its model."""
     scene = SceneGraph()
     parent = "world"
     for number, (axis, at) in enumerate(
@@ -75,7 +75,7 @@ Q = np.array([0.4, 0.3, -0.7])
 
 
 def test_a_cantilever_bends_as_the_textbook_says() -> None:
-    """A load at the end: P L^3 / 3 E I down, slope P L^2 / 2 E I, however many segments there are."""
+    """A load at the end: P L^3 / 3 E I down, slope P L^2 / 2 E I, for any number of segments."""
     load = 5.0
     for segments in (1, 4, 16):
         scene, model = cantilever(segments, load=load)
@@ -86,7 +86,7 @@ def test_a_cantilever_bends_as_the_textbook_says() -> None:
 
 
 def test_a_beam_bends_under_its_own_weight() -> None:
-    """A weight spread along the beam: w L^4 / 8 E I, which many segments come near to as their number squared."""
+    """A distributed weight: w L^4 / 8 E I, with an error that falls with the square of segments."""
     weight = 6.0
     expected = weight * G * LENGTH**3 / (8 * BENDING)
     defects = []
@@ -105,7 +105,7 @@ def test_a_beam_bends_under_its_own_weight() -> None:
 
 @pytest.mark.parametrize("axis", ["x", "y", "z"])
 def test_beams_along_all_axes_are_one_beam_turned(axis: str) -> None:
-    """The matrix of a beam along y or z is that along x in turned axes; it is symmetric and stores positive energy."""
+    """The matrix of a beam along y or z is that along x in turned axes, symmetric and positive."""
     along = beam_compliance(0.7, bending=(2e3, 5e3), torsion=7e2, axial=1e5, axis="x")
     turn = np.roll(np.eye(3), "xyz".index(axis), axis=0)
     both = np.kron(np.eye(2), turn)
@@ -115,7 +115,7 @@ def test_beams_along_all_axes_are_one_beam_turned(axis: str) -> None:
 
 
 def test_two_half_beams_are_a_beam() -> None:
-    """The compliance at the end is that of the second half and that of the first, carried over: series of springs."""
+    """The end compliance is that of the second half plus the first, moved: springs in series."""
     half, whole = (
         beam_compliance(length, bending=(2e3, 5e3), torsion=7e2, axial=1e5) for length in (0.3, 0.6)
     )
@@ -127,7 +127,7 @@ def test_two_half_beams_are_a_beam() -> None:
 
 
 def test_deflection_is_the_derivative_of_the_strain_energy() -> None:
-    """Castigliano's theorem: a load at the tool moves it by the derivative of the stored energy by that load."""
+    """A load at the tool moves it by the derivative of the stored energy (Castigliano)."""
     scene, model = arm()
     tool = scene.at(Q).pose("tool")
 
@@ -147,7 +147,7 @@ def test_deflection_is_the_derivative_of_the_strain_energy() -> None:
 
 
 def test_covariances_are_the_finite_difference_by_stiffness() -> None:
-    """The tool's covariance is that of moving every stiffness by its standard deviation, and the floor."""
+    """The tool covariance is that of each stiffness moved by its deviation, and the floor."""
     scene, model = arm()
     version = apply_compliance(scene, model, q=Q)
     claimed = version.gaussian_pose("tool", relative_to="world", q=Q).covariance
@@ -176,7 +176,7 @@ def test_covariances_are_the_finite_difference_by_stiffness() -> None:
 
 
 def test_the_offset_is_behind_the_joint() -> None:
-    """At q each edge is the nominal one times its offset, also on a joint; an error behind it is at its frame."""
+    """At q each edge is the nominal one times its offset, on a joint too, with errors behind it."""
     scene, model = arm()
     version = apply_compliance(scene, model, q=Q)
     for frame, deflection in model.deflections(scene, Q).items():

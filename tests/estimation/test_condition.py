@@ -32,7 +32,7 @@ def jumbled(random: np.random.Generator, frames: int = 9) -> SceneGraph:
 @settings(max_examples=scaled_examples(0.4))
 @given(SEEDS)
 def test_what_was_expected_only_makes_surer(seed: int) -> None:
-    """A pose measured where it was expected moves no mean; all covariances become those of Gaussian algebra."""
+    """A pose measured at its mean moves no mean; covariances follow Gaussian algebra."""
     random = np.random.default_rng(seed)
     scene = jumbled(random)
     target, reference = "f8", "f0"
@@ -60,7 +60,7 @@ def test_what_was_expected_only_makes_surer(seed: int) -> None:
 
 
 def most_likely(scene: SceneGraph, seen: Measurement, residual_of: object) -> dict[str, Pose]:
-    """Return the most likely poses relative to the parents by a general least-squares solver over the sources."""
+    """Return the most likely local poses by a general least-squares solver over the sources."""
     frames = scene.noisy_frames
     noises = {frame: scene.noise(frame) for frame in frames}
     sources = list(dict.fromkeys(source for noise in noises.values() for source in noise.sources))  # type: ignore[union-attr]
@@ -87,7 +87,7 @@ def most_likely(scene: SceneGraph, seen: Measurement, residual_of: object) -> di
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", KINDS)
 def test_means_are_the_most_likely_ones(kind: str, seed: int) -> None:
-    """For every kind, edges on the path and off it move to where a general solver finds the least sum of squares."""
+    """For every kind of edge, the poses are those of a general least-squares solver."""
     random = np.random.default_rng([seed, KINDS.index(kind)])
     scene = jumbled(random, 6)
     seen_pose = scene.pose("f5", relative_to="f0") @ Pose.exp(5e-3 * random.normal(size=6))
@@ -144,7 +144,7 @@ def test_means_are_the_most_likely_ones(kind: str, seed: int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_innovations_say_how_far_off_a_measurement_is(kind: str) -> None:
-    """Over random truths the squared distance has the mean of its chi-square law, within four deviations."""
+    """Over random truths the squared distance has its chi-square mean, within four deviations."""
     random = np.random.default_rng(KINDS.index(kind))
     scene = model.random_tree(random, 5, scale=0.3)
     distances = []
@@ -251,7 +251,7 @@ def test_what_hangs_on_what_was_measured_moves_along() -> None:
 
 
 def test_many_looks_stay_small() -> None:
-    """However often one looks, the joint source has no more dimensions than the edges that use it."""
+    """After any number of looks, the joint source has at most the dimensions of its edges."""
     random = np.random.default_rng(2)
     scene = model.random_tree(random, 8)
     looked = scene
@@ -369,7 +369,7 @@ def test_one_source_may_move_many_frames() -> None:
 @pytest.mark.parametrize("reach", [1.0, 1e3])
 @pytest.mark.parametrize("deviation", [1e-4, 1e-7, 1e-9])
 def test_tiny_errors_far_away_come_to_rest(reach: float, deviation: float) -> None:
-    """A step as short as rounding of the poses makes it is the last, however sure the scene and the measurement are."""
+    """The step that is as short as rounding of the poses is the last one."""
     random = np.random.default_rng(3)
     scene, parent = SceneGraph(), "world"
     for name in ("a", "b", "c"):

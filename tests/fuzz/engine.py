@@ -1,17 +1,17 @@
-"""Fuzzing: readers of files are given broken ones, and must end in a value or in an error that says what is wrong.
+"""Fuzzing: readers of damaged files must return a value or raise an error that names the file.
 
 One input after the other is made by a :class:`~mutations.Mutator`, written to a folder of its own
 and read by a worker, a forked process with bounded memory. What the worker must not do is a
 *finding*:
 
-========== =============================================================================================
+========== ===============================================================================
 crash      it dies: a segmentation fault, an abort, an exit
 hang       it needs longer than the time-out
 memory     it needs more memory than it has
 exception  it raises anything but a :class:`~tmkit.errors.TmkitError`; a warning is an exception
 nameless   it raises a TmkitError whose message names neither the input nor a file beside it
-outside    it opens a file outside the folder of the input and the one above, Python and tmkit, or a connection
-========== =============================================================================================
+outside    it opens a connection, or a file outside Python, tmkit and the input's folders
+========== ===============================================================================
 
 Findings that agree in kind and in the place in the code are one; the first is made small and
 written to a folder with a text that says what happened. Inputs that end as none before (another
@@ -117,7 +117,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a worker may use: bytes of memory on top of what Python and tmkit need, and seconds for an input."""
+    """Limits of a worker: memory beyond that of Python and tmkit [bytes], and time [s]."""
 
     memory: int
     seconds: float
@@ -331,7 +331,7 @@ def _place(error: BaseException) -> str:
 def minimised(
     data: bytes, worker: Worker, signature: str, *, seconds: float = _MINIMISING_SECONDS
 ) -> bytes:
-    """Return a smaller input with the same outcome: lines, then bytes are left out as long as it stays the same."""
+    """Return a smaller input with the same outcome: lines, then bytes are removed in turn."""
     until = time.monotonic() + seconds
     runs = 0
 
@@ -391,7 +391,7 @@ def fuzz(
     limits: Limits,
     folder: Path,
 ) -> Report:
-    """Give broken inputs to the targets in turn until the time or the number of inputs is used up."""
+    """Give damaged inputs to the targets in turn, up to a time or a number of inputs."""
     report = Report()
     until = time.monotonic() + seconds
     mutators = {

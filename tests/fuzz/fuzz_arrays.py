@@ -1,4 +1,4 @@
-"""Fuzz the readers of points and heights: ``python tests/fuzz/fuzz_arrays.py --seconds 600 --seed 1``."""
+"""Fuzz the readers of points and heights: ``fuzz_arrays.py --seconds 600 --seed 1``."""
 
 from __future__ import annotations
 

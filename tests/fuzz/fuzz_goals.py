@@ -1,4 +1,4 @@
-"""Fuzz the readers of what options name beside scenes: ``python tests/fuzz/fuzz_goals.py --seconds 600 --seed 1``."""
+"""Fuzz the readers of goals and shown versions: ``fuzz_goals.py --seconds 600 --seed 1``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fuzz what unpickling makes of damaged pickles: ``python tests/fuzz/fuzz_pickle.py --seconds 600 --seed 1``.
+"""Fuzz the unpickling of damaged pickles: ``fuzz_pickle.py --seconds 600 --seed 1``.
 
 Pickles from strangers are never safe: whoever writes one chooses what it calls. But a file may be
 damaged, and a state may be of another version, so reading one must end in a whole value or in an
@@ -79,7 +79,7 @@ _ODD: tuple[Any, ...] = (
 
 
 def values() -> dict[str, Any]:
-    """Return a small value of every bound class that can be pickled, and some that hold others, by name."""
+    """Return a small value of every picklable bound class, and some containers, by name."""
     corners, faces = (
         [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]],
         [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]],
@@ -198,7 +198,7 @@ def read_bytes(path: Path) -> None:
 
 
 def read_state(path: Path) -> None:
-    """Set a state that was damaged in the way that the bytes of the file say; only a TmkitError will do."""
+    """Set a state damaged as the file's bytes describe; only a TmkitError is acceptable."""
     random = Random(path.read_bytes())
     value = random.choice([value for value in values().values() if hasattr(value, "__setstate__")])
     state = value.__getstate__()

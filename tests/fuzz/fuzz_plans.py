@@ -1,4 +1,4 @@
-"""Fuzz the readers of plan files and the checker: ``python tests/fuzz/fuzz_plans.py --seconds 600 --seed 1``."""
+"""Fuzz the readers of plan files and the checker: ``fuzz_plans.py --seconds 600 --seed 1``."""
 
 from __future__ import annotations
 

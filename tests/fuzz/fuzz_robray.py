@@ -1,4 +1,4 @@
-"""Fuzz the reader of robray scene files: ``python tests/fuzz/fuzz_robray.py --seconds 600 --seed 1``."""
+"""Fuzz the reader of robray scene files: ``fuzz_robray.py --seconds 600 --seed 1``."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ ARM = b"""\
   <joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/><axis xyz="0 1 0"/>
     <origin xyz="0.5 0 0"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
   <joint name="grip" type="prismatic"><parent link="lower"/><child link="finger"/>
-    <axis xyz="0 1 0"/><origin xyz="0 0.01 0"/><limit lower="0" upper="0.04" effort="1" velocity="1"/></joint>
+    <axis xyz="0 1 0"/><origin xyz="0 0.01 0"/>
+    <limit lower="0" upper="0.04" effort="1" velocity="1"/></joint>
   <joint name="thumb" type="prismatic"><parent link="lower"/><child link="thumb"/>
     <axis xyz="0 -1 0"/><origin xyz="0 -0.01 0"/><mimic joint="grip"/>
     <limit lower="0" upper="0.04" effort="1" velocity="1"/></joint>
@@ -85,7 +86,7 @@ def target() -> Target:
 
 
 def read(path: Path) -> object:
-    """Read the file, write it and read that; load it with its robot; look up its groups, and make an arm of one."""
+    """Read, write and reread the file; load it with its robot, and make an arm of a group."""
     semantics = read_srdf(path)
     written = path.with_name("written.srdf")
     written.write_text(srdf_text(semantics), encoding="utf-8")

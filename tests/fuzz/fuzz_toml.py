@@ -1,4 +1,4 @@
-"""Fuzz the reader of robot descriptions: ``python tests/fuzz/fuzz_toml.py --seconds 600 --seed 1``."""
+"""Fuzz the reader of robot descriptions: ``fuzz_toml.py --seconds 600 --seed 1``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fuzz the readers of URDF, SDF and meshes: ``python tests/fuzz/fuzz_urdf.py --seconds 600 --seed 1``."""
+"""Fuzz the readers of URDF, SDF and meshes: ``fuzz_urdf.py --seconds 600 --seed 1``."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ class Mutator:
         )
 
     def _with_tokens(self, data: bytes, change: Callable[[list[bytes]], None]) -> bytes:
-        """Change the tokens of a window of the input: so long inputs cost no more than short ones."""
+        """Change tokens in a window of the input, so that long inputs cost no more than short."""
         begin = self._random.randint(0, max(0, len(data) - 4096)) if len(data) > 8192 else 0
         tokens = _TOKEN.findall(data[begin : begin + 8192])
         if tokens:

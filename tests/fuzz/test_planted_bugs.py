@@ -1,4 +1,4 @@
-"""The harnesses are real: bugs that are planted deep in the readers are found, each for what it is."""
+"""Planted bugs: the harnesses find bugs that are planted deep in the readers, each by kind."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _little_minimising(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", PLACES)
 def test_a_planted_bug_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index error where a reader looks for the nearest name is found among inputs that end as they should."""
+    """An index error in the search for the nearest name is found among correct rejections."""
     targets = harness(name)[:1]
 
     def planted(*arguments: object, **named: object) -> object:
@@ -116,7 +116,7 @@ def _look_outside(data: bytes) -> None:
     ],
 )
 def test_each_kind_of_finding(read: Callable[[bytes], None], kind: str, tmp_path: Path) -> None:
-    """A reader that crashes, hangs, hoards, warns, blames nobody or looks outside is found to do so, once."""
+    """Crash, hang, memory use, warning, nameless error and outside access are found, once each."""
     target = Target(
         "odd", "main.odd", lambda path: read(path.read_bytes()), [b"a whole input\n"], tokens=[b"!"]
     )

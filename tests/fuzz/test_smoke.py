@@ -1,4 +1,4 @@
-"""Every fuzzing harness runs, and finds nothing among its first inputs; long runs are made by hand."""
+"""Smoke test of the fuzzing harnesses: all run, and find nothing among their first inputs."""
 
 from __future__ import annotations
 

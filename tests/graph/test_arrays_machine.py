@@ -1,7 +1,6 @@
 """Scene arrays against scenes: equal results after the same random edits.
 
-Equal scenes, equal rejections to the letter, and equal poses to the last bit; what is frozen goes on
-as what it equals.
+Scenes, error messages and poses are equal to the last bit. A frozen value continues as its equal.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def stacked() -> SimulationReport:
 
 
 def test_real_fingers_stack_a_block(stacked: SimulationReport) -> None:
-    """A block picked and placed by friction alone ends within 3 mm and 1 degree, and nothing is noted."""
+    """A block carried by friction alone ends within 3 mm and 1 degree, without a note."""
     assert stacked.is_successful
     assert stacked.worst_position < 0.003
     assert stacked.worst_rotation < math.radians(1.0)
@@ -80,7 +80,7 @@ def test_same_plan_same_report_also_beside_another_process(stacked: SimulationRe
 
 
 def test_several_steps_with_progress() -> None:
-    """Blocks are moved one after the other, the second onto the first, and each step is announced."""
+    """Blocks are moved in turn, the second onto the first, and each step is announced."""
     writer = PlanWriter(two_blocks())
     writer.move("green", [0.15, -0.1, HALF], turn=0.5)
     writer.move("red", [0.15, -0.1, HALF + BLOCK], turn=0.5, parent="green")
@@ -203,7 +203,7 @@ def displaced(plan: Plan, offset: tuple[float, float, float], turn: float = 0.0)
 
 
 def test_known_displacement_is_reported() -> None:
-    """The error of an object is its distance and angle from its planned place; beyond the tolerance it is a miss."""
+    """An object's error is its distance and angle from its planned pose, with a tolerance."""
     report = simulate(displaced(stacking_plan(), (0.03, 0.04, 0.0), 0.2))
     assert report.errors["green"].position == pytest.approx(0.05, abs=1e-3)
     assert report.errors["green"].rotation == pytest.approx(0.2, abs=0.01)

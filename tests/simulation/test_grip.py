@@ -33,7 +33,7 @@ def bar_in_the_hand() -> SceneGraph:
 
 
 def turned_by(moment: float) -> float:
-    """Return by how much (radians) a held bar turns in half a second of a moment (N m) about the closing axis."""
+    """Return the turn of a held bar in 0.5 s of a moment [N m] about the closing axis [rad]."""
     scene = bar_in_the_hand()
     q = PANDA.ready_configuration(scene)
     finger = scene.joint_names.index("panda_finger_joint1")
@@ -64,7 +64,7 @@ def turned_by(moment: float) -> float:
 
 
 def test_every_link_has_the_friction_of_its_kind() -> None:
-    """Fingers rub like fingers, the rest of the arm like an arm; only fingers bear a moment about a normal."""
+    """Fingers have finger friction, the arm has its own; only fingers bear a normal moment."""
     scene = tk.load_scene("panda_table", "blocks1")
     settings = PhysicsSettings(robot_friction=0.4, finger_friction=0.9, pad_radius=0.003)
     with Simulation.from_scene(scene, robot=PANDA, settings=settings) as simulation:
@@ -78,14 +78,14 @@ def test_every_link_has_the_friction_of_its_kind() -> None:
 
 
 def test_a_hand_bears_the_moment_that_the_model_says() -> None:
-    """What pads bear about the line between them is what two patches of their radius do: less holds, more turns."""
+    """Pads bear the moment of two patches of their radius: less holds, more turns the object."""
     bound = 2.0 * PANDA.grip_force * 0.8 * torsion_arm(PhysicsSettings().pad_radius)
     assert turned_by(0.85 * bound) < math.radians(1.0)
     assert turned_by(1.3 * bound) > math.radians(10.0)
 
 
 def test_what_is_in_many_pieces_does_not_creep() -> None:
-    """An arc of uneven pieces, as the handle of a mug is cut, stays where it is in the fingers, pulled sideways."""
+    """An arc of uneven pieces, as of a mug's handle, stays in the fingers when pulled sideways."""
     scene, rng = tk.load_scene("panda_table"), np.random.default_rng(0)
     q = PANDA.ready_configuration(scene)
     pose = scene.pose(PANDA.tool, relative_to="world", q=q)
@@ -117,7 +117,7 @@ def test_what_is_in_many_pieces_does_not_creep() -> None:
 
 
 def test_what_is_held_by_an_upper_corner_does_not_turn() -> None:
-    """Objects in a niche are taken by a tilted grasp and turned on the way; they end where the plan puts them."""
+    """Objects in a niche are taken by a tilted grasp, and end at their planned poses."""
     plan = checked(plan_problem("rearrangement", "behind", scene="rearrange_behind", seed=1))
     report = simulate(plan)
     assert report.is_successful
@@ -127,7 +127,7 @@ def test_what_is_held_by_an_upper_corner_does_not_turn() -> None:
 
 
 def test_a_cup_gives_way_to_what_is_set_down_too_deep() -> None:
-    """A disc that a cup holds at its ring touches down a tenth of a millimetre early, and is let go all the same."""
+    """A disc held at its ring touches down 0.1 mm early, and is released."""
     hanoi = plan_problem(
         "hanoi", "hanoi3", scene="hanoi3", robot="iiwa", table="iiwa_nozzle", seed=1
     )

@@ -1,4 +1,4 @@
-"""The Panda of our own scenes, with its crude inertias and hulls for fingers, builds what the planner plans."""
+"""The built-in Panda, with simple inertias and finger hulls, executes the plans."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_panda_stands_where_forward_kinematics_says(scene: SceneGraph) -> None:
 
 
 def test_panda_builds_a_tower_with_real_fingers(scene: SceneGraph, robot: Manipulator) -> None:
-    """A planned tower of three stands within 3 mm and 1 degree, and the arm follows within a tenth of a milliradian."""
+    """A planned tower of three stands within 3 mm and 1 degree; the arm follows to 1e-4 rad."""
     q = robot.ready_configuration(scene)
     result = tk.plan(
         scene, q, domain="blocks", goal="(and (on a b) (on b c))", robot="panda", seed=0

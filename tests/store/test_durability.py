@@ -115,7 +115,7 @@ def test_threads_and_forks_share_a_store(tmp_path: Path) -> None:
 
 
 def stored(path: Path) -> tuple[Store, str, str, str]:
-    """A store of a version with a mesh, the ids of it and of its child, and the name of the blob."""
+    """A store of a version with a mesh, its id and its child's, and the name of the blob."""
     mesh = Mesh(*TETRAHEDRON)
     scene = SceneGraph().add_frame("a", "world", shapes=[mesh])
     store = Store(path)

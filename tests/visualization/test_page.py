@@ -1,4 +1,4 @@
-"""Offline pages, in a real browser: what is drawn is where the plan has it, whatever way the time line went before."""
+"""Offline pages in a real browser: drawn poses are those of the plan, in either time direction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def plan() -> tk.Plan:
 
 
 def test_the_samples_end_where_the_plan_has_each_step(plan):
-    """Each action ends in the version and near the configuration of the plan, and with the goal as facts."""
+    """Each action ends in the version and near the configuration of the plan, with its facts."""
     timeline = plan_timeline(plan)
     for sample, step in zip(timeline.steps, plan.steps, strict=True):
         assert timeline.scenes[sample] == step.scene

@@ -23,7 +23,7 @@ def region(count: int) -> ReachableRegion:
 
 @pytest.mark.parametrize("count", [0, 50])
 def test_a_picture_is_repeatable(count: int, tmp_path: Path) -> None:
-    """The same region gives the same bytes, also when nothing is free or a link is flat in a view."""
+    """Equal regions give equal bytes, also when nothing is free or a link is flat in a view."""
     pytest.importorskip("matplotlib")
     first, again = (draw_region(region(count), tmp_path / name) for name in ("a.png", "b.png"))
     assert first.read_bytes() == again.read_bytes()

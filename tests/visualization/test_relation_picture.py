@@ -78,7 +78,7 @@ def line(drawing: Drawing, meaning: str) -> Line:
 
 @pytest.mark.parametrize("coord", NINE, ids=str)
 def test_the_words_of_coordinates_are_drawn(coord: Coord) -> None:
-    """Every point, frame and body has its label in the papers' notation, and the caption says which word is what."""
+    """Every point, frame and body has its label in the papers' notation; the caption explains."""
     drawing = semantics_drawing(coord)
     assert texts(drawing) == NINE[coord]
     assert drawing.title == f"{type(coord).__name__}({', '.join(coord.notation())})"
@@ -128,7 +128,7 @@ def test_arrows_begin_and_end_where_the_scene_has_their_points() -> None:
 
 
 def test_velocities_are_turned_into_the_plane_and_in_proportion() -> None:
-    """Arrows of two velocities in different axes have the directions and the ratio of what the scene says."""
+    """Arrows of two velocities in different axes have the directions and ratio of the scene."""
     scene = moving_scene()
     coords = [LinearVelocityCoord("g|C", "D", "[g]"), LinearVelocityCoord("e|C", "D", "[d]")]
     drawing = relation_drawing(scene, coords, viewpoint=ABOVE)
@@ -189,7 +189,7 @@ def test_wrenches_are_drawn_from_their_numbers() -> None:
 
 
 def test_poses_are_solid_and_twists_dashed() -> None:
-    """Every edge of the scene is an arrow from its tail to its head, every body a box around its frames."""
+    """Every edge of the scene is an arrow from tail to head, every body a box around its frames."""
     drawing = semantics_graph_drawing(moving_scene(), has_notation=True)
     pose, twist = (
         line(drawing, "pose edge from frame 'd' to frame 'g'"),
@@ -311,7 +311,7 @@ def test_pictures_are_repeatable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_pictures_of_the_page_show_what_the_rules_refuse() -> None:
-    """Each rule that a picture names is the one that the scene names, and the page shows each picture."""
+    """Each rule that a picture names is the scene's rule, and the page shows each picture."""
     tool: dict[str, Any] = runpy.run_path(str(ROOT / "tools" / "relation_pictures.py"))
     page = (ROOT / "docs" / "concepts" / "relations.md").read_text(encoding="utf-8")
     captions = []

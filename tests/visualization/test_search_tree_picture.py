@@ -51,7 +51,7 @@ def tree_of(size: int, *, seed: int = 0, is_solved: bool = True) -> SearchTree:
 def test_the_plan_is_drawn_and_all_else_is_drawn_or_counted(
     size: int, seed: int, rows: int
 ) -> None:
-    """Each version is a dot or counted in a rest; every way to a dot is drawn; lines do not lie on each other."""
+    """Each version is a dot or counted in a rest; every way to a dot is a line without overlap."""
     tree = tree_of(size, seed=seed)
     drawing = search_tree_drawing([tree], rows=rows)
     drawn = {int(mark.meaning.split()[-1]) for mark in drawing.marks if isinstance(mark, Dot)}

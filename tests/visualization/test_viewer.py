@@ -1,4 +1,4 @@
-"""The live viewer in a real browser: what is done in the page reaches Python, and the other way round."""
+"""The live viewer in a real browser: input in the page reaches Python, and output the page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TOWER = "(and (on a b) (on b c))"
 
 
 def _until(holds: Callable[[], bool], page: Any) -> None:
-    """Wait for what another thread does after a message of the page; the browser goes on meanwhile."""
+    """Wait for the effect of a page message in another thread, while the browser runs on."""
     for _ in range(600):
         if holds():
             return
@@ -97,7 +97,7 @@ def test_scrubbing_and_joints_meet_in_the_state(plan, browser):
 
 
 def test_clicks_pick_and_the_gizmo_moves_and_rederives_facts(browser):
-    """A click on a row or a body picks the frame; the gizmo's messages move it, and the facts follow."""
+    """A click on a row or a body picks the frame; the gizmo moves it, and the facts follow."""
     problem = PlanningProblem(tk.load_scene("panda_table", "blocks3"), goal="(on a b)")
     with (
         Viewer(problem, port=0) as viewer,
@@ -253,7 +253,7 @@ def test_a_source_is_followed_to_its_last_scene(browser):
 
 
 def test_a_live_scene_is_followed(browser):
-    """Each version is shown with its newest joint values; what comes is drawn, and the camera stays."""
+    """Each version is shown with its newest joint values, without moving the camera."""
     box = tk.AttachedShape(tk.Box([0.1, 0.1, 0.1]))
     scene = tk.SceneGraph().add_frame(
         "arm", "world", joint=tk.Revolute([0, 0, 1], lower=-2.0, upper=2.0)
@@ -288,7 +288,7 @@ def test_a_live_scene_is_followed(browser):
 
 
 def test_versions_of_a_store_have_a_slider(tmp_path, browser):
-    """The slider draws each version, what changed in it is coloured and named, and nothing of it is markup."""
+    """The slider shows each version with its changes coloured and named, and escapes markup."""
     scene = tk.load_scene("panda_table", "blocks3")
     moved = scene.set_pose("a", tk.Pose([0.05, 0.1, 0.0]) @ scene.local_pose("a"))
     box = tk.AttachedShape(tk.Box([0.1, 0.1, 0.1]))
@@ -351,7 +351,7 @@ def test_texts_of_a_scene_are_escaped(browser):
 
 
 def test_the_simulation_tells_its_states(plan):
-    """States come thirty times a simulated second and end where the report has the objects; the report is the same."""
+    """States arrive thirty times a simulated second and end at the poses of the same report."""
     states: list[tuple[tk.SceneGraph, Any]] = []
     report = tk.simulate(plan, on_state=lambda scene, q: states.append((scene, q)))
     assert report == tk.simulate(plan)
@@ -418,7 +418,7 @@ def _view(*arguments: str, folder: Path) -> Process:
 
 @pytest.mark.parametrize("shown", [("panda_table", "blocks3"), ("worlds:try",)])
 def test_the_command_shows_until_interrupted(tmp_path, shown, browser):
-    """It prints the address, serves the page of scenes or of a store's branch, and ends in order on an interrupt."""
+    """It prints the address, serves scenes or a store's branch, and ends cleanly on interrupt."""
     with Store(tmp_path / "worlds") as store:
         store.put(tk.SceneGraph().add_frame("a", "world"), "try")
     with _view(*shown, "--no-browser", "--port", "0", folder=tmp_path) as process:
@@ -434,7 +434,7 @@ def test_the_command_shows_until_interrupted(tmp_path, shown, browser):
 
 
 def test_the_command_refuses_what_it_cannot_show(tmp_path, plan):
-    """Unknown files and options that do not fit are one line and exit code 2; pages are written without a server."""
+    """Unknown files and bad options are one line and exit code 2; pages need no server."""
     tk.save_plan(plan, tmp_path / "plan.json")
     with Store(tmp_path / "worlds") as store:
         store.put(plan.scene, "try")
@@ -456,7 +456,7 @@ def test_the_command_refuses_what_it_cannot_show(tmp_path, plan):
 
 
 def test_the_facts_of_a_domain_of_ones_own(tmp_path, browser):
-    """A plan file runs no code: the facts need --domain, and a page without them comes with a warning that says so."""
+    """A plan file runs no code: facts need --domain, and a page without them has a warning."""
 
     def run(*arguments: str) -> Outcome:
         ended = tmkit(tmp_path, *arguments)

@@ -52,12 +52,12 @@ class Planner(Protocol):
     """A planner in the arena: a function of a module will do."""
 
     def __call__(self, problem: PlanningProblem, options: PlanningOptions) -> Answer:
-        """Return a plan, or a result; None where none was found. The options have the seed and the limits."""
+        """Return a plan, a result, or None; the options contain the seed and the limits."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Contestant:
-    """Problems of a source, planned by a planner that is found by its name in the process that plans."""
+    """Problems of a source, for a planner that is looked up by name in the planning process."""
 
     source: ProblemSource
     planner: str
@@ -165,7 +165,7 @@ def run_arena(
     workers: int | None = None,
     on_progress: Callable[[BatchProgress], None] | None = None,
 ) -> list[ArenaRow]:
-    """Run planners on suites and write ``arena.md``, the table; the results of each are in a folder of its own.
+    """Run planners on suites and write the table ``arena.md``, with one folder for each planner.
 
     Args:
         suites: the suites by name.

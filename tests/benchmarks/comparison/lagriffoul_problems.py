@@ -1,4 +1,4 @@
-"""Problems of Lagriffoul et al. (IEEE RA-L 3(4), 2018) for an arm on a base: sticks that are carried between tables.
+"""Problems of Lagriffoul et al. (IEEE RA-L 3(4), 2018): sticks carried between tables.
 
 A problem is an XML file with poses, surfaces and the robot, meshes in a folder beside it, and a
 PDDL problem whose goal counts. Problem 3, sorting in clutter, and problem 4, which is not
@@ -153,7 +153,7 @@ def _goal_of(
 
 
 def _named(word: str, names: list[str]) -> str | None:
-    """Return the name that a word of PDDL stands for: itself, or its initials and number as 'bs1' for 'stick_blue1'."""
+    """Return the PDDL word of a name: itself, or its abbreviation: 'bs1' for 'stick_blue1'."""
     if word in names:
         return word
     short = [
@@ -217,7 +217,7 @@ def _box(bounds: Bounds) -> AttachedShape:
 
 
 def _bounds(node: XmlElement, file: Path) -> Bounds:
-    """Return the least and most coordinates of an object's mesh, which is in a folder beside the file or above it."""
+    """Return the bounds of an object's mesh, from a folder beside the file or above it."""
     mesh = _text(node, "geom")
     folders = (file.parent, file.parent.parent)
     found = next(

@@ -1,4 +1,4 @@
-"""Problems of motion alone: from one configuration to another, around things (MotionBenchMaker's, for the arena).
+"""Motion problems of MotionBenchMaker for the arena: from one configuration to another.
 
 MotionBenchMaker (Chamzas et al. 2021, https://github.com/KavrakiLab/motion_bench_maker) writes
 pairs of files, ``scene0001.yaml`` and ``request0001.yaml``: MoveIt's messages ``PlanningScene`` and
@@ -59,7 +59,7 @@ class MotionProblem:
 
 @dataclass(frozen=True)
 class MotionSource:
-    """The problems of a folder of MotionBenchMaker; a seed is the place of a problem among its files, from 0.
+    """Problems of a folder of MotionBenchMaker; a seed is the index of a problem, from 0.
 
     Args:
         folder: the folder.
@@ -118,7 +118,7 @@ class MotionSource:
         )
 
     def row(self, seed: int) -> Row:
-        """Search for the motion of a problem, check it anew, and return its row; the time is that of the search."""
+        """Search for the motion of a problem, recheck it, and return its row, timed by search."""
         motion, planner = self.motion(seed), self._planner()
         world = CollisionWorld(motion.scene)
         check = PathCheck(CollisionWorld(motion.scene), tool_frame=motion.arm.tool)
@@ -189,7 +189,7 @@ def motion_source(
 def read_motion_problem(
     scene_file: str | Path, request_file: str | Path, *, scene: SceneGraph, arm: Manipulator
 ) -> MotionProblem:
-    """Return the problem of two files of MotionBenchMaker: a ``PlanningScene`` and a ``MotionPlanRequest`` of MoveIt.
+    """Return the problem of MotionBenchMaker's ``PlanningScene`` and ``MotionPlanRequest`` files.
 
     The poses are in the root frame of ``scene``, the robot. Meshes, planes, attached objects and
     goals that are no values of joints are refused. Names of joints that the scene does not have are

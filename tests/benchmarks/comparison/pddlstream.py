@@ -1,4 +1,4 @@
-"""PDDLStream as a planner of the arena: its algorithms decide, above grasps, placements and motions of tmkit.
+"""PDDLStream as a planner of the arena, with grasps, placements and motions of tmkit.
 
 `PDDLStream <https://github.com/caelan/pddlstream>`_ (Garrett et al., ICAPS 2020) is not on PyPI and
 under the GPL: it is loaded from a checkout that the user names. A domain of tmkit becomes a
@@ -37,7 +37,7 @@ from tmkit.tamp.problem import PlanningProblem
 
 ALGORITHMS = ("adaptive", "binding", "focused", "incremental")
 DOMAINS = ("blocks", "hanoi", "kitchen", "mobile_manipulation", "rearrangement")
-"""The domains that can be read: one hand picks and places, and all else changes facts alone or drives a base."""
+"""Readable domains: one hand picks and places, and other actions change facts or drive a base."""
 
 _PLANS = 3  # of PDDLStream, where those before cannot be carried out
 # which heuristics of Fast Downward have no more
@@ -104,7 +104,7 @@ class PddlStream:
 
 
 def _library(checkout: Path, folder: Path) -> dict[str, Any]:
-    """Import PDDLStream, whose Fast Downward is laid out as its build would be, in a folder without blanks."""
+    """Import PDDLStream, with Fast Downward in its build layout, in a folder without blanks."""
     from tmkit.task_planning.fast_downward_process import search_program
 
     builds = folder / "checkout" / "downward" / "builds" / "release" / "bin"
@@ -148,7 +148,7 @@ def _library(checkout: Path, folder: Path) -> dict[str, Any]:
 
 
 def _output(task: Any, stream: Any) -> None:
-    """Write a task for Fast Downward without the rules that give derived variables their default value."""
+    """Write a task for Fast Downward without the default-value rules of derived variables."""
     task.axioms = [
         axiom for axiom in task.axioms if task.init.values[axiom.effect[0]] != axiom.effect[1]
     ]
@@ -274,7 +274,7 @@ class _Compiled(PddlStreamSampling):
         )(function)
 
     def _action(self, action: Action) -> Iterator[str]:
-        """Yield an action, with its choices; of one that places, as on what is fixed and on other objects."""
+        """Yield an action with its choices; a place once on fixed supports and once on objects."""
         names = [parameter.name for parameter in action.parameters]
         kinds = " ".join(_kind(parameter.name, parameter.types) for parameter in action.parameters)
         effect = re.sub(r"\(increase \(total-cost\) [^()]*\)", "", str(action.effect))

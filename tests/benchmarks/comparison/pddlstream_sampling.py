@@ -1,4 +1,4 @@
-"""What PDDLStream's streams sample for a domain of tmkit, and its plans carried out in the whole scene.
+"""Streams of PDDLStream for a domain of tmkit, and execution of its plans in the whole scene.
 
 Invariants: what is sampled for an action sees the fixed scene and the objects of the action alone;
 a motion begins at the start configuration of the arm, wherever the base is.
@@ -74,14 +74,14 @@ class Rest:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A grasp or a place of the base that one stream has given: to PDDLStream, equal values are one object."""
+    """Output of a stream, a grasp or base pose; to PDDLStream, equal values are one object."""
 
     value: Any
 
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """A motion of one sample from the start configuration, which is a candidate in every scene where it is free.
+    """Motion of one sample from the start, a candidate in every scene where it is free.
 
     Attributes:
         items: the objects that it has seen.
@@ -97,7 +97,7 @@ class Motion:
     def refine(
         self, arm: ArmMotionPlanner, context: ActionContext, *, seed: int
     ) -> Iterator[ActionMotion]:
-        """Yield the motion as it is, beside the objects of the scene, which touch what they rest on."""
+        """Yield the stored motion with the other objects of the scene on their supports."""
         del seed
         scene, q = context.scene, context.q
         segments: list[Segment] = []
@@ -328,7 +328,7 @@ class PddlStreamSampling:
         return scene.reparent(item, self.arm.tip, pose=tip_from_item), np.array(q)
 
     def carried_out(self, actions: Sequence[tuple[str, tuple[Any, ...]]]) -> Plan | None:
-        """Return the plan of actions with their choices, in the whole scene; None where a motion is not found."""
+        """Return the plan of actions with their choices in the whole scene, or None."""
         node = self.tree.root
         steps: list[PlanStep] = []
         for number, (name, values) in enumerate(actions):
@@ -355,7 +355,7 @@ class PddlStreamSampling:
     def _chosen(
         self, action: GroundAction, chosen: Sequence[Any], node: SceneVersion
     ) -> Iterator[Candidate]:
-        """Yield what carries an action out with its choices; the candidates of the domain where it has none."""
+        """Yield motions of an action with its choices, or else the candidates of the domain."""
         if action.name == "drive" and self.base is not None:
             joints = dict(zip(self.base.joints, chosen[1].value, strict=True))
             yield InTurn(
@@ -385,7 +385,7 @@ def _parts(
 
 
 def handled(action: Action) -> tuple[str, bool] | None:
-    """Return the variable of the object that an action takes or puts down, and whether it puts it down."""
+    """Return the variable of the object that an action moves, and whether it places it."""
     effect = str(action.effect)
     put = re.search(r"\(not \(holding (?:\?\S+ )?(\?[^ )]+)\)\)", effect)
     taken = re.search(r"(?<!\(not )\(holding (?:\?\S+ )?(\?[^ )]+)\)", effect)

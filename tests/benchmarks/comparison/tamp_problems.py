@@ -1,4 +1,4 @@
-"""Problems of PDDLStream's author for an arm on a base: tables with objects, which are to be carried (for the arena).
+"""Problems of PDDLStream's author for an arm on a base: objects to be carried between tables.
 
 `pybullet-planning <https://github.com/caelan/pybullet-planning>`_ has them as
 ``problems/json/*.json`` (Garrett et al., FFRob and HBF). Of a file, boxes, cylinders and spheres
@@ -42,7 +42,7 @@ _ON = 0.02  # metres between an object and the top on which it is
 
 
 def read_tamp_problem(path: str | Path) -> PlanningProblem:
-    """Return the problem of a file, for an arm on a mobile base; washing, cooking, stacking, holding are not read."""
+    """Return the problem of a file for a mobile arm; wash, cook, stack and hold are unsupported."""
     document, _ = read_json(Path(path), limit=ReadingLimits().text_bytes)
     top = JsonNode(document, str(path))
     task = top.get("task")
@@ -106,7 +106,7 @@ def _with_body(
 
 
 def lies_on(scene: SceneGraph, low: Pose, table: str) -> bool:
-    """Return whether a point in the world is on the top of a table's first shape, a box around its origin."""
+    """Return whether a world point is on top of the first shape of a table, a centred box."""
     at = (scene.pose(table, relative_to="world").inverse() @ low).translation
     least, most = scene.shapes(table)[0].shape.bounds
     return bool(

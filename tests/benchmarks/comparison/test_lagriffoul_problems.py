@@ -53,7 +53,7 @@ def _object(
 
 
 def _written(folder: Path, goal: str, *, more: str = "", objects: str = "sb1") -> Path:
-    """Write a problem with two tables in an arena, a stick on one of them, and a point on the other."""
+    """Write a problem with two tables, a stick on one of them, and a goal point on the other."""
     meshes = folder / "meshes"
     for mesh, *size in (
         ("table.obj", 0.5, 0.35, 0.6),
@@ -85,7 +85,7 @@ def _written(folder: Path, goal: str, *, more: str = "", objects: str = "sb1") -
 
 
 def test_a_stick_is_carried_to_another_table(tmp_path: Path) -> None:
-    """Its name in PDDL is an abbreviation; the surface is that of the file, above the table's mesh."""
+    """The name in PDDL is an abbreviation; the surface of the file is above the table's mesh."""
     _written(tmp_path, "(on-surface bs1 table2)", objects="bs1")
     source = 'source = "benchmarks.comparison.lagriffoul_problems:stick_source"'
     parameters = f'parameters = {{ file = "{tmp_path / "scene.xml"}" }}'

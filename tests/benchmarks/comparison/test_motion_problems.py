@@ -1,4 +1,4 @@
-"""Motions of MotionBenchMaker's files: scenes have what they say, planners are compared, errors have places."""
+"""MotionBenchMaker's files: contents of the scenes, comparison of planners, located errors."""
 
 from __future__ import annotations
 

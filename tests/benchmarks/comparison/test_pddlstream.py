@@ -1,4 +1,4 @@
-"""PDDLStream in the arena: what its streams sample, its plans in the whole scene, and what is refused."""
+"""PDDLStream in the arena: samples of its streams, plans in the whole scene, rejected input."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _tower(goal: str = "(on a b)") -> tk.PlanningProblem:
 
 
 def test_samples_are_carried_out() -> None:
-    """A pick and a stack, sampled with the scene otherwise empty, are a valid plan of the whole scene."""
+    """A pick and a stack that were sampled in an empty scene form a valid plan of the scene."""
     sampling = PddlStreamSampling(_tower(), tk.PlanningOptions(seed=1), 0)
     pick, stack = (sampling.actions[name] for name in ("pick-up", "stack"))
     init = sampling.facts.problem.init

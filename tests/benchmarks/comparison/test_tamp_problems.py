@@ -1,4 +1,4 @@
-"""Problems of PDDLStream's author: a block between two tables and into a region, poses, and what is not read."""
+"""Problems of PDDLStream's author: a block between two tables, poses, and unsupported input."""
 
 from __future__ import annotations
 

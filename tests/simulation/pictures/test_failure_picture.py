@@ -1,4 +1,4 @@
-"""Pictures of what was in the way: the culprits red, the object blue, the same bytes for the same answer."""
+"""Pictures of obstacles: culprits in red, the object in blue, equal bytes for equal results."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_what_cannot_be_drawn_is_said(lid: PlanResult, tmp_path: Path) -> None:
 
 
 def test_what_a_plan_sweeps_is_seen_over_the_scene(tmp_path: Path) -> None:
-    """The cells are blue and let through what lies behind; without steps there is the scene alone."""
+    """The cells are blue and translucent; without steps the picture shows the scene alone."""
     plan = stacking_plan()
     volume = swept_volume(plan, cell=0.03)
     first = draw_swept_volume(plan, volume, tmp_path / "swept.png", width=160, height=120)

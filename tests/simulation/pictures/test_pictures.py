@@ -43,7 +43,7 @@ def share_of(pixels: np.ndarray, channel: int) -> float:
 
 
 def test_picture_shows_the_objects_in_their_colours(simulation: Simulation) -> None:
-    """Red and green blocks are red and green in the picture, and it has light, shade and a backdrop."""
+    """Red and green blocks are red and green in the picture, with light, shade and a backdrop."""
     pixels = render(simulation, fit_camera(simulation, width=320, height=240))
     assert pixels.shape == (240, 320, 3)
     assert pixels.dtype == np.uint8
@@ -69,7 +69,7 @@ def test_camera_looks_where_it_is_told(simulation: Simulation) -> None:
 
 
 def test_good_camera_sees_what_matters(simulation: Simulation) -> None:
-    """Blocks, hand and the near table edges project into the picture, and fill a good part of it."""
+    """Blocks, hand and the near table edges project into the picture, and fill much of it."""
     camera = fit_camera(simulation, width=640, height=480)
     points = [simulation.pose(frame).translation for frame in ("red", "green", "hand", "tool")]
     eye, axes = np.array(camera.position), camera.axes()
@@ -107,7 +107,7 @@ def test_camera_refuses_what_it_cannot_show() -> None:
 
 
 def test_film_and_picture_of_a_plan(tmp_path: Path) -> None:
-    """A plan leaves a small film that moves and a picture, changes no number of the report, and no other file."""
+    """A plan is rendered as a film and a picture, without other files or changes of the report."""
     film, picture = tmp_path / "film.gif", tmp_path / "end.png"
     camera = Camera((0.9, -0.9, 0.7), (0.0, 0.0, 0.1), width=120, height=90)
     report = simulate(

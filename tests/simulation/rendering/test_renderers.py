@@ -1,4 +1,4 @@
-"""Both renderers show what the scene holds: known colours at known places, all kinds of shapes, films that move."""
+"""Both renderers draw the scene: known colours and places, all kinds of shapes, moving films."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_joints_and_planes_are_drawn_where_they_are(renderer: str) -> None:
 
 @pytest.mark.skipif(not HAS_FILAMENT, reason="needs MuJoCo and Vulkan")
 def test_same_scene_same_pixels() -> None:
-    """Two pictures by Filament have the same bytes, and shadows: the floor is darker beside a box than far from it."""
+    """Two Filament pictures have equal bytes, and the floor is darker beside a box."""
     box = tk.AttachedShape(tk.Box([0.2, 0.2, 0.6]), color=RED)
     scene = SceneGraph().add_frame("x", "world", pose=Pose([0, 0, 0.3]), shapes=[box])
     camera = fit_camera(StillScene(scene), width=160, height=120)
@@ -118,7 +118,7 @@ def red_middle(pixels: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("renderer", RENDERERS)
 def test_a_film_of_a_plan_follows_its_objects(tmp_path: Path, renderer: str) -> None:
-    """The film begins with the red block in its place and ends with it on the other; nothing is simulated."""
+    """The film begins with the red block at its place and ends with it on the other."""
     plan = stacking_plan()
     camera = Camera((0.9, -0.9, 0.7), (0.0, 0.0, 0.1), width=120, height=90)
     path = record_plan(plan, tmp_path / "film.gif", camera=camera, speed=8.0, renderer=renderer)
@@ -140,7 +140,7 @@ def test_a_film_of_a_plan_follows_its_objects(tmp_path: Path, renderer: str) -> 
 
 
 def test_choosing_a_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The better one is taken where it is there; a wrong or missing one is refused with what to do."""
+    """The better renderer is the default where installed; other names are errors with advice."""
     assert select_renderer("tiny") == "tiny"
     assert select_renderer() == ("filament" if HAS_FILAMENT else "tiny")
     with pytest.raises(
@@ -158,7 +158,7 @@ def test_choosing_a_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_vulkan_driver_the_process_goes_on() -> None:
-    """Filament would abort without a driver; it is not tried, and a picture is made all the same."""
+    """Filament, which would abort without a driver, is skipped, and a picture is rendered."""
     code = (
         "import tmkit as tk; from tmkit.simulation import Camera, render\nfrom"
         " tmkit.simulation.rendering.studio import select_renderer\nprint(select_renderer(),"

@@ -1,4 +1,4 @@
-"""As the domain spots, but the hand is said to be free even when it holds something, which is a lie."""
+"""The domain ``spots`` with a wrong fact: the hand is free even while it holds an object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An object is taken from above, and taken again by its other two sides: an action of two candidates."""
+"""An object is taken from above and then by its other two sides, an action of two candidates."""
 
 from __future__ import annotations
 

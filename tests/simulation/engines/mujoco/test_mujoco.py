@@ -39,7 +39,7 @@ from tmkit.spatial import Pose
     ids=["branching", "gantry", "a frame called as MuJoCo's own"],
 )
 def test_link_poses_equal_forward_kinematics(scene: SceneGraph) -> None:
-    """At random configurations every frame is where the scene's forward kinematics has it, and stays there."""
+    """At random configurations every frame is at its pose by forward kinematics, and stays."""
     rng = np.random.default_rng(1)
     with MujocoSimulation.from_scene(scene) as simulation:
         for _ in range(5):
@@ -96,7 +96,7 @@ def test_falling_object_rests_at_the_known_height(shape: Shape, height: float, g
 
 
 def test_real_fingers_stack_a_block_as_in_pybullet() -> None:
-    """The report has the same entries, the block ends within a millimetre, and two runs agree to the last bit."""
+    """The report has the same entries, the block ends within 1 mm, and two runs are equal."""
     report = simulate(stacking_plan(), options=SimulationOptions(engine="mujoco"))
     other = simulate(stacking_plan())
     assert report.is_successful
@@ -208,7 +208,7 @@ def test_errors_name_what_is_wrong() -> None:
 
 @pytest.mark.parametrize(("joint", "by"), [(0, 0.4), (1, 0.3), (3, 0.5), (5, 0.5)])
 def test_arm_recovers_from_an_error_beyond_its_efforts(joint: int, by: float) -> None:
-    """An arm that is far from where it is to be goes there, though its efforts do not suffice to do so at once."""
+    """An arm far from its set point reaches it, although its efforts do not suffice at once."""
     scene, robot = tk.load_scene("panda_table"), tk.load_manipulator("panda")
     goal = np.array(robot.ready_configuration(scene))
     with MujocoSimulation.from_scene(scene, goal, robot=robot) as simulation:

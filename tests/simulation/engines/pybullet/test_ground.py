@@ -1,4 +1,4 @@
-"""Planes, height fields, point clouds and levels of detail in the physics engine: balls dropped on them."""
+"""Planes, height fields, point clouds and levels of detail in simulation: balls are dropped."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_ball_rests_on_a_plane() -> None:
 
 
 def test_a_ball_rolls_into_the_valley_of_a_field() -> None:
-    """Columns run along x, rows along y, and heights are not centred: the ball lies where the ground is lowest."""
+    """Columns run along x, rows along y, and heights are absolute: the ball ends at the lowest."""
     x, y = np.meshgrid(np.linspace(-0.5, 0.5, 21), np.linspace(-1.0, 1.0, 41))
     heights = 0.5 + 0.8 * np.abs(x - 0.2) + 0.6 * np.abs(y + 0.5)
     field = AttachedShape(HeightField(heights, size=[1, 2]), Pose([0, 0, 0.1]))
@@ -107,7 +107,7 @@ def test_what_moves_is_a_hull() -> None:
 
 
 def test_what_cannot_be_simulated_is_refused() -> None:
-    """A plane that moves, and a cloud of too many points, are errors that name the frame; a box of it is none."""
+    """A moving plane and a cloud of too many points are errors; a box is accepted."""
     with pytest.raises(
         SimulationError, match="frame 'ball': a plane cannot be simulated on a body that moves"
     ):
@@ -140,7 +140,7 @@ def test_pictures_look_at_what_has_an_end() -> None:
 
 
 def test_skins_are_closed() -> None:
-    """The meshes that stand for a field and a cloud face outwards: their volumes are those of field and cubes."""
+    """The meshes of a field and a cloud face outwards: volumes are those of field and cubes."""
     field = HeightField(np.random.default_rng(0).uniform(0, 1, (5, 4)), size=[2, 1], floor=-0.5)
     assert mesh_of_field(field).volume == pytest.approx(field.volume)
     assert [bound.tolist() for bound in mesh_of_field(field).bounds] == [

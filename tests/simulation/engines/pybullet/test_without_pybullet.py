@@ -1,4 +1,4 @@
-"""tmkit where pybullet is not installed: all but the simulation works, with the robots whose descriptions are there."""
+"""tmkit without pybullet: everything but simulation works with the robots that it contains."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run(code: str, *arguments: str | Path, folder: Path) -> subprocess.Completed
 
 
 def test_a_plan_for_the_panda_is_the_same(tmp_path: Path) -> None:
-    """Planning and validating work with the Panda that tmkit contains; the motions are those with pybullet's Panda."""
+    """The Panda that tmkit contains plans and validates with the motions of pybullet's Panda."""
     ended = run(PLANNED, "plan.json", folder=tmp_path)
     assert ended.stdout.startswith(
         "True\nsimulating needs pybullet: pip install 'pybullet>=3.2.7'"
@@ -60,7 +60,7 @@ def test_a_plan_for_the_panda_is_the_same(tmp_path: Path) -> None:
 
 
 def test_the_contained_panda_is_that_of_pybullet() -> None:
-    """Both descriptions have the same frames, joints, masses and collision shapes; only looks differ."""
+    """Both descriptions have equal frames, joints, masses and collision shapes, but not visuals."""
     from pybullet_data import getDataPath
 
     contained = tk.load_scene(tk.data_path("scenes/packages/pybullet_data/franka_panda/panda.urdf"))
@@ -80,7 +80,7 @@ def test_the_contained_panda_is_that_of_pybullet() -> None:
 
 
 def test_the_command_lists_what_is_missing(tmp_path: Path) -> None:
-    """``tmkit list`` names the package that a scene needs; those of Panda, UR5 and Baxter need no pybullet."""
+    """``tmkit list`` names the package of each scene; Panda, UR5 and Baxter need no pybullet."""
     listed = json.loads(run(COMMAND, "list", "scenes", "--json", folder=tmp_path).stdout)
     missing = {entry["name"] for entry in listed if entry["missing_packages"]}
     assert missing == {"iiwa_kitchen", "iiwa_nozzle", "iiwa_table", "xarm_table"}
@@ -99,7 +99,7 @@ def test_the_message_says_what_to_install(scene: str, tmp_path: Path) -> None:
 
 
 def test_a_plan_with_pybullet_s_meshes_says_what_to_install(tmp_path: Path) -> None:
-    """A plan that was saved with pybullet's iiwa names its meshes; the error has the package of missing ones."""
+    """A saved plan with pybullet's iiwa names its meshes; the error names the missing package."""
     result = tk.plan(tk.load_scene("iiwa_table", "blocks1"), goal="(holding a)", robot="iiwa")
     assert result.plan is not None
     tk.save_plan(result.plan, tmp_path / "plan.json")

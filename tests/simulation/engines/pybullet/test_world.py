@@ -45,7 +45,7 @@ def cube_mesh(size: float = BLOCK) -> Shape:
 
 
 def branching_robot() -> SceneGraph:
-    """Return a robot that has everything: tilted edges, off-centre masses, mimics of mimics, markers, fixed links."""
+    """Return a robot with tilted edges, off-centre masses, nested mimics, markers, fixed links."""
     scene = SceneGraph()
     with scene.edit() as edit:
         edit.add_frame("pedestal", "world", pose=TILT, shapes=[AttachedShape(Cylinder(0.1, 0.2))])
@@ -97,7 +97,7 @@ def branching_robot() -> SceneGraph:
 
 @pytest.mark.parametrize("scene", [branching_robot(), two_blocks()], ids=["branching", "gantry"])
 def test_link_poses_equal_forward_kinematics(scene: SceneGraph) -> None:
-    """At random configurations every frame is where the scene's forward kinematics has it, to 1e-6."""
+    """At random configurations every frame is at its pose by forward kinematics, to 1e-6 m."""
     rng = np.random.default_rng(1)
     with Simulation.from_scene(scene) as simulation:
         for _ in range(10):
@@ -145,7 +145,7 @@ def test_falling_object_rests_at_the_known_height(shape: Shape, height: float) -
 
 @pytest.mark.parametrize("shape", [cube_mesh(0.1), Cylinder(0.08, 0.1), Box([0.1, 0.1, 0.1])])
 def test_an_object_rests_on_the_true_surface_of_a_mechanism(shape: Shape) -> None:
-    """Not a millimetre above it, as pybullet's margin of what comes from a URDF file would have it."""
+    """An object rests on a surface, without pybullet's margin for shapes from URDF files."""
     with SceneGraph().edit() as edit:
         edit.add_frame(
             "turntable", "world", joint=Revolute([0, 0, 1], lower=-1, upper=1, name="turn")
@@ -159,7 +159,7 @@ def test_an_object_rests_on_the_true_surface_of_a_mechanism(shape: Shape) -> Non
 
 
 def test_compound_object_with_offset_mass_rests_on_all_its_parts() -> None:
-    """An object of several shapes and sub-frames is one body, and its pose is that of its frame, not of its mass."""
+    """An object of several shapes and frames is one body with the pose of its frame."""
     legs = [AttachedShape(Box([0.02, 0.02, 0.04]), Pose([x, 0.0, 0.02])) for x in (-0.06, 0.06)]
     scene = gantry_scene().add_frame(
         "bridge",
@@ -185,7 +185,7 @@ def test_compound_object_with_offset_mass_rests_on_all_its_parts() -> None:
 
 
 def test_objects_on_objects_are_bodies_of_their_own() -> None:
-    """A tower whose blocks hang on each other in the scene is a pile of loose blocks, and stands."""
+    """A tower of blocks that are children of each other is simulated as loose blocks."""
     scene = with_block(gantry_scene(), "b0", [0.2, 0.0, BLOCK / 2])
     for number in range(1, 5):
         height = (number + 0.5) * BLOCK
@@ -204,7 +204,7 @@ def test_objects_on_objects_are_bodies_of_their_own() -> None:
 
 
 def test_masses_come_from_the_scene_or_from_the_density() -> None:
-    """An object weighs what the scene says, otherwise its volume times the density; moments are those of its box."""
+    """The mass is the scene's, or volume times density; the moments are those of the box."""
     scene = two_blocks().set_inertia(
         "red", Inertia(0.3, [0.0, 0.0, 0.01], matrix=np.diag([1e-4, 2e-4, 3e-4]))
     )
@@ -335,7 +335,7 @@ def test_two_simulations_do_not_disturb_each_other() -> None:
 
 
 def test_standard_output_stays_clean() -> None:
-    """A program that simulates prints what it prints itself and nothing else, not even on standard error."""
+    """A simulating program prints its own output only, even on standard error."""
     program = (
         "from support.gantry import two_blocks\n"
         "from tmkit.simulation import Simulation\n"
@@ -358,7 +358,7 @@ def test_standard_output_stays_clean() -> None:
 
 
 def test_attached_object_follows_the_hand_until_it_is_let_go() -> None:
-    """An object fixed to a frame keeps its pose there while the arm moves, and falls when it is let go."""
+    """An object fixed to a frame keeps its pose there while the arm moves, and falls when freed."""
     scene = with_block(gantry_scene(), "thing", [0.0, -0.3, 0.38])
     q = GANTRY.ready_configuration(scene)
     with Simulation.from_scene(scene, q, robot=GANTRY) as simulation:
@@ -400,7 +400,7 @@ def test_overlaps_of_fixed_parts_with_a_robot_are_meant() -> None:
 
 
 def test_misuse_is_named() -> None:
-    """Unknown frames and objects, bad numbers and a missing screen are told with what would have been right."""
+    """Unknown frames and objects, bad numbers and a missing screen are errors with a suggestion."""
     scene = two_blocks()
     with pytest.raises(ConfigurationError):
         Simulation.from_scene(scene, [0.0])
@@ -425,7 +425,7 @@ def test_window_without_a_screen_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_more_shapes_than_the_engine_takes_are_refused() -> None:
-    """A frame of 17 shapes that collide is an error that says so; 16 are taken. pybullet itself would end the process.
+    """A frame of 17 colliding shapes is an error; 16 are accepted. pybullet would abort.
 
     Shapes that are only drawn are joined where they are more.
     """
