@@ -158,43 +158,43 @@ def test_the_command_writes_a_schedule(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (":duration (= ?duration 2)", "", r"d:8:\d+: action 'load' has no duration"),
+        (":duration (= ?duration 2)", "", r"d:11:\d+: action 'load' has no duration"),
         (
             "(= ?duration 2)",
             "(= ?duration -2)",
-            r"d:8:\d+: the duration of 'load' is below zero: -2",
+            r"d:11:\d+: the duration of 'load' is below zero: -2",
         ),
-        ("(= ?duration 2)", "(<= ?duration 2)", r"d:8:\d+: expected \(= \?duration EXPRESSION\)"),
-        ("(= ?duration 2)", "(= ?duration (tim ?a))", r"d:8:\d+: unknown function 'tim'"),
+        ("(= ?duration 2)", "(<= ?duration 2)", r"d:11:\d+: expected \(= \?duration EXPRESSION\)"),
+        ("(= ?duration 2)", "(= ?duration (tim ?a))", r"d:11:\d+: unknown function 'tim'"),
         (
             "(at end (in ?k ?t))",
             "(at end (increase (work) ?duration))",
-            r"d:10:\d+: '\?duration' in a condition or",
+            r"d:13:\d+: '\?duration' in a condition or",
         ),
         (
             "(at end (in ?k ?t))",
             "(increase (work) (* #t 1))",
-            r"d:10:\d+: continuous effects \(#t\) are not supported",
+            r"d:13:\d+: continuous effects \(#t\) are not supported",
         ),
         (
             "(at end (in ?k ?t))",
             "(when (at start (on ?k ?p)) (at end (in ?k ?t)))",
-            r"d:10:\d+: .*one time for both",
+            r"d:13:\d+: .*one time for both",
         ),
         (
             "(at start (on ?k ?p))",
             "(on ?k ?p)",
-            r"d:9:\d+: expected \(at start ...\), \(over all ...\) or",
+            r"d:12:\d+: expected \(at start ...\), \(over all ...\) or",
         ),
         (
             "(at end (in ?k ?t))",
             "(over all (in ?k ?t))",
-            r"d:10:\d+: an effect is \(at start ...\) or \(at end",
+            r"d:13:\d+: an effect is \(at start ...\) or \(at end",
         ),
         (
             "(over all (at ?t ?p))",
             "(over all (on ?k ?p))",
-            r"d:8:\d+: action 'load': the condition after the start",
+            r"d:11:\d+: action 'load': the condition after the start",
         ),
         (
             "(at end (in ?k ?t))",
