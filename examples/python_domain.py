@@ -56,7 +56,7 @@ class TrayMeaning(DomainSemantics):
             parent = scene.parent(object)
             if parent is not None and objects.get(parent) == "tray":
                 facts.append(inside.fact(object, parent))
-            elif parent == self.manipulator.tip:
+            elif parent == self.robot.tip:
                 facts.append(holding.fact(object))
             else:
                 raise SceneError(

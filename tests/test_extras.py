@@ -223,7 +223,7 @@ def test_every_module_can_be_imported_or_names_its_extra(tmp_path: Path) -> None
 
 def test_a_semantics_that_lacks_a_library_is_not_blamed() -> None:
     """An ImportError of a semantics passes unchanged, not as an error about actions."""
-    domain = load_planning_domain("blocks", manipulator=load_manipulator("panda"))
+    domain = load_planning_domain("blocks", robot=load_manipulator("panda"))
     with (
         pytest.raises(ModuleNotFoundError, match="No module named 'no_such_library'"),
         domain.attribute_errors("the state"),
@@ -251,7 +251,7 @@ def test_code_of_users_that_needs_an_extra_names_it(tmp_path: Path) -> None:
     scene, arm = tmkit.load_scene("panda_table", "blocks1"), load_manipulator("panda")
     for call in (
         lambda: load_planning_domain(
-            tmp_path / "mine.pddl", manipulator=arm, semantics=tmp_path / "mine.py"
+            tmp_path / "mine.pddl", robot=arm, semantics=tmp_path / "mine.py"
         ),
         lambda: import_named_module(f"{tmp_path / 'mine.py'}:blocks"),
         lambda: tmkit.plan(

@@ -172,7 +172,7 @@ class Uncertain(parts.Stacking, parts.Cells):
             return pose_probability(
                 scene,
                 block,
-                relative_to=self.manipulator.base,
+                relative_to=self.robot.base,
                 directions=_LEVEL_DIRECTIONS,
                 tolerances=tolerances,
                 q=q,
@@ -254,7 +254,7 @@ class Uncertain(parts.Stacking, parts.Cells):
         self, scene: SceneGraph, block: str, camera: str, q: NDArray[np.float64]
     ) -> str | None:
         """Return the reason why a static camera cannot observe a block, or None."""
-        if self.manipulator.tip in scene.ancestors(camera):
+        if self.robot.tip in scene.ancestors(camera):
             return None
         return CameraModel.of(scene, camera).fault(scene, block, q=q)
 
@@ -274,16 +274,14 @@ class Uncertain(parts.Stacking, parts.Cells):
 
         The place uses the nearest quarter turn.
         """
-        base = self.manipulator.base
+        base = self.robot.base
         _, joint = joint_gaussian(scene, [(block, base), (below, base)], q=q)
         x, y, _ = scene.pose(block, relative_to=below, q=q).rotate([1.0, 0.0, 0.0])
         turn = math.pi / 2 * round(atan2(y, x) / (math.pi / 2))
         rotation = np.array([[cos(turn), -sin(turn)], [sin(turn), cos(turn)]])
         relative = np.zeros((2, 12))
         relative[:, :2], relative[:, 6:8] = rotation, -np.eye(2)
-        slips = (
-            PLACE_SLIP if scene.parent(block) == self.manipulator.tip else PLACE_SLIP + GRASP_SLIP
-        )
+        slips = PLACE_SLIP if scene.parent(block) == self.robot.tip else PLACE_SLIP + GRASP_SLIP
         spread = product(relative, joint, relative.T) + product(rotation, slips[:2, :2], rotation.T)
         lower, upper = (bound[:2] for bound in shape_bounds(scene, below))
         return inside_box(np.zeros(2), spread, lower=lower, upper=upper)
@@ -328,7 +326,7 @@ class Uncertain(parts.Stacking, parts.Cells):
         """Return (3,) largest errors of a block along its x and y [m] and in its turn [rad]."""
         lower, upper = shape_bounds(scene, block)
         size = (upper - lower)[:2]
-        room = (self.manipulator.width_open - size) / 2 - _FINGER_CLEARANCE
+        room = (self.robot.width_open - size) / 2 - _FINGER_CLEARANCE
         return np.append(np.where(room > 0.0, room, size / 2 - _MIN_OVERLAP), _MAX_TURN)
 
 

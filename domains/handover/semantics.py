@@ -44,7 +44,7 @@ class Faces(parts.TwoArms):
 
         grasps = sorted(context.grasps(object, arm=arm.name), key=steepness)
         if not grasps:
-            yield no_grasp(context.scene, object, manipulator=arm)
+            yield no_grasp(context.scene, object, robot=arm)
         yield from (Pick(object, grasp, arm.name) for grasp in grasps)
 
     def places(
@@ -56,7 +56,7 @@ class Faces(parts.TwoArms):
         object_from_tool = scene.pose(arm.tool, relative_to=object, q=q)
         settings = PlacementSettings(is_packed=False, any_face=True)
         for placement in placements_on_surface(
-            scene, object, region, q=q, rng=context.rng, manipulator=arm, settings=settings
+            scene, object, region, q=q, rng=context.rng, robot=arm, settings=settings
         ):
             tool = root_from_region @ placement.support_from_object @ object_from_tool
             if float(tool.rotate([0.0, 0.0, 1.0])[2]) < _MAX_DOWNWARD_Z:

@@ -101,7 +101,7 @@ class Discs(parts.Slots):
         height = context.scene.local_pose(object).translation[2]
         lift = self._lift_distance(context.scene, object, height, region)
         motion = PickPlaceOptions(lift_distance=lift)
-        candidates = list(pick_candidates(context, object, manipulator=arm))
+        candidates = list(pick_candidates(context, object, robot=arm))
         yield from (end for end in candidates if isinstance(end, DeadEnd))
         picks = [replace(pick, motion=motion) for pick in candidates if isinstance(pick, Pick)]
         yield from sorted(picks, key=lambda pick: _is_over_middle(context, object, pick.grasp))

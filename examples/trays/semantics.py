@@ -27,7 +27,7 @@ class Semantics(DomainSemantics):
     """The meaning of the trays domain for one arm.
 
     Args:
-        manipulator: the arm that moves the objects.
+        robot: the arm that moves the objects.
     """
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
@@ -46,7 +46,7 @@ class Semantics(DomainSemantics):
         facts: list[Fact] = []
         for object in movable_frames(scene):
             parent = scene.parent(object)
-            if parent == self.manipulator.tip:
+            if parent == self.robot.tip:
                 facts.append(Fact.of("holding", object))
             elif parent is not None and objects.get(parent) == "tray":
                 facts.append(Fact.of("in", object, parent))

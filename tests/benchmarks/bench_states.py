@@ -22,7 +22,7 @@ HELD = SCENE.reparent("a", "panda_hand", q=Q)
 @pytest.mark.parametrize("what", ["edit", "full", "from the version before"])
 def test_state(benchmark: BenchmarkFixture, what: str) -> None:
     """Pick up a block; derive the state after it in full; derive it from that before."""
-    domain = load_planning_domain("blocks", manipulator=ROBOT)
+    domain = load_planning_domain("blocks", robot=ROBOT)
     deriver = StateDeriver(domain, domain.semantics.objects(SCENE))
     before = deriver.derive(SCENE, Q)
     if what == "edit":

@@ -33,9 +33,7 @@ def row(deviation: float, worlds: int) -> str:
     blind = tk.plan(scene, domain="blocks", goal="(on a b)").plan
     assert planned is not None
     assert blind is not None
-    semantics = load_planning_domain(
-        "blocks_uncertain", manipulator=load_manipulator("panda")
-    ).semantics
+    semantics = load_planning_domain("blocks_uncertain", robot=load_manipulator("panda")).semantics
     found = semantics.probability(Fact.of("located", "a"), scene, planned.q)  # type: ignore[attr-defined]
     with_looks = without = 0
     for seed in range(worlds):

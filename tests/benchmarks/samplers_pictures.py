@@ -89,7 +89,7 @@ def grasps_picture() -> np.ndarray:
     for number, shape in enumerate((l_mesh(), mug(), bowl)):
         thing = tk.AttachedShape(shape, color=GREY, level="exact")
         alone = hand.add_frame("thing", "world", pose=tk.Pose([3.0, 0.0, 0.0]), shapes=[thing])
-        found = [g for g in grasps_of(alone, "thing", manipulator=PANDA) if "over" not in g.name]
+        found = [g for g in grasps_of(alone, "thing", robot=PANDA) if "over" not in g.name]
         shown = apart([g for g in found if g.object_from_tool.rotation[2, 2] < -0.3], 6)
         lift = -float(np.asarray(shape.bounds[0])[2])
         pose = tk.Pose.from_rpy([0.0, 0.22 * (number - 1), lift], [0.0, 0.0, 0.5])

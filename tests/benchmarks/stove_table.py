@@ -140,7 +140,7 @@ def answer(task: Task, scene: SceneGraph, seed: int) -> PlanResult:
 def problem_of(scene: SceneGraph, goal: str) -> Problem:
     """Return the task that the task planner is given first."""
     arm = load_manipulator(ROBOT)
-    domain = load_planning_domain("kitchen", manipulator=arm)
+    domain = load_planning_domain("kitchen", robot=arm)
     return derive_problem(scene, domain, q=arm.ready_configuration(scene), goal=goal)
 
 

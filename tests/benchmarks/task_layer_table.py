@@ -61,7 +61,7 @@ def replanning(runs: int) -> None:
     """Print what a search after one learned constraint takes."""
     robot = tk.load_manipulator(ROBOT)
     scene = kitchen(4)
-    domain = load_planning_domain("kitchen", manipulator=robot)
+    domain = load_planning_domain("kitchen", robot=robot)
     problem = derive_problem(scene, domain, goal=stove_goal(4))
     planner = FastDownward()
     task = planner.prepare(problem)
@@ -98,7 +98,7 @@ def states(runs: int) -> None:
         ("kitchen", crowd, "o3"),
     ):
         q = robot.ready_configuration(scene)
-        domain = load_planning_domain(name, manipulator=robot)
+        domain = load_planning_domain(name, robot=robot)
         deriver = StateDeriver(domain, domain.semantics.objects(scene))
         held = scene.reparent(object, "panda_hand", q=q)
         before = deriver.derive(scene, q)
@@ -117,7 +117,7 @@ def objects(runs: int) -> None:
     """Print what an object that comes takes."""
     robot = tk.load_manipulator("panda")
     scene = tk.load_scene("panda_table", "blocks3")
-    domain = load_planning_domain("blocks", manipulator=robot)
+    domain = load_planning_domain("blocks", robot=robot)
     problem = derive_problem(scene, domain, goal="(on a b)")
     task = FastDownward().prepare(problem, spare={"block": 1})
     state = problem.init.change(

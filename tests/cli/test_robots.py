@@ -82,7 +82,7 @@ def test_the_srdf_file_contains_the_arm(urdf: Path, tmp_path: Path) -> None:
     """Its groups, states and disabled pairs are read back with their reasons."""
     srdf = tmp_path / "r.srdf"
     check(urdf, "--write-srdf", srdf)
-    arm = infer_arm(load_scene(urdf)).manipulator
+    arm = infer_arm(load_scene(urdf)).robot
     written = read_srdf(srdf)
     assert (written.group_names, written.end_effectors) == (("arm",), ())
     (ready,) = written.states

@@ -215,7 +215,7 @@ def test_a_cup_is_held_by_its_wall(cup: tuple[AttachedShape, ...]) -> None:
     """A hand grasps the wall of 4 mm, although the hull of 90 mm is too wide."""
     scene = tk.load_scene("panda_table")
     scene = scene.add_frame("cup", "table", pose=Pose([0, 0, 0.025]), joint=tk.Free(), shapes=cup)
-    grasps = grasps_of(scene, "cup", manipulator=tk.load_manipulator("panda"))
+    grasps = grasps_of(scene, "cup", robot=tk.load_manipulator("panda"))
     assert len(grasps) >= 8
     # Flat pads span a round wall, and the pieces are slightly thicker than the wall.
     assert all(grasp.width < 0.008 for grasp in grasps)
@@ -236,7 +236,7 @@ def test_closing_fingers_neither_push_nor_turn_a_cup(cup: tuple[AttachedShape, .
             [pair_distance(held, q_held, frame_a=link, frame_b="cup") for link in arm.contact_links]
         )
 
-    for grasp in grasps_of(scene, "cup", manipulator=arm)[::4]:
+    for grasp in grasps_of(scene, "cup", robot=arm)[::4]:
         pose, opening = grasp.object_from_tool, grasp.width + 0.004
         first, second = gaps(pose, opening)
         assert first == pytest.approx(second, abs=2e-4)
@@ -264,7 +264,7 @@ def test_closing_fingers_do_not_slide_off_a_handle() -> None:
 
     grasps = [
         one
-        for one in grasps_of(scene, "mug", manipulator=arm)
+        for one in grasps_of(scene, "mug", robot=arm)
         if one.object_from_tool.translation[1] > 0.041
     ]
     assert len(grasps) >= 8

@@ -68,7 +68,7 @@ def _everything_is_imported(tmp_path_factory: pytest.TempPathFactory) -> None:
     )
     load_scene(folder / "x.robray")
     scene = load_scene("panda_table", "blocks2")
-    load_planning_domain("blocks", manipulator=find_manipulator("panda", scene))
+    load_planning_domain("blocks", robot=find_manipulator("panda", scene))
     importlib.import_module("tmkit.cli.commands")
 
 

@@ -99,4 +99,4 @@ def test_dishes_are_in_exact_convex_pieces(name: str) -> None:
         if part.shape.kind == "mesh":
             hull = trimesh.convex.convex_hull(part.shape.vertices)
             assert hull.volume == pytest.approx(part.shape.volume, rel=1e-6)
-    assert len(grasps_of(scene, name, manipulator=tk.load_manipulator("panda"))) > 20
+    assert len(grasps_of(scene, name, robot=tk.load_manipulator("panda"))) > 20

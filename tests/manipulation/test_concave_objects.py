@@ -73,7 +73,7 @@ def test_places_in_an_open_box_are_on_its_floor() -> None:
     q = arm.ready_configuration(scene)
     for changed, height in ((scene, 0.09), (with_convex_pieces(scene), 0.046)):
         found = placements_in_region(
-            changed, "thing", "tray", q=q, rng=np.random.default_rng(0), manipulator=arm
+            changed, "thing", "tray", q=q, rng=np.random.default_rng(0), robot=arm
         )
         heights = [
             placement.support_from_object.translation[2]

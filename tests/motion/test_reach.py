@@ -36,7 +36,7 @@ class Arm:
     """An arm in a scene without movable objects."""
 
     scene: SceneGraph
-    manipulator: Manipulator
+    robot: Manipulator
     rng: np.random.Generator
 
     @classmethod
@@ -52,16 +52,16 @@ class Arm:
     @property
     def ready(self) -> NDArray[np.float64]:
         """The configuration at rest (n_joints,)."""
-        return self.manipulator.ready_configuration(self.scene)
+        return self.robot.ready_configuration(self.scene)
 
     def world(self, scene: SceneGraph) -> CollisionWorld:
         """Return the world in which the arm plans, as it is when the arm is at rest without obstacles."""
-        rules = CollisionRules.from_start(self.manipulator, self.scene, q=self.ready)
+        rules = CollisionRules.from_start(self.robot, self.scene, q=self.ready)
         return rules.world(scene, rules.allowed_contacts(scene), margin=PLANNING_MARGIN)
 
     def random_configurations(self, count: int) -> NDArray[np.float64]:
         """Return configurations (count, n_joints) of the arm that are free of collision."""
-        columns = [self.scene.joint_names.index(name) for name in self.manipulator.joints]
+        columns = [self.scene.joint_names.index(name) for name in self.robot.joints]
         limits = np.clip(self.scene.joint_limits[columns], -np.pi, np.pi)
         found, world = np.empty((0, len(self.ready))), self.world(self.scene)
         while len(found) < count:
@@ -74,14 +74,11 @@ class Arm:
 
     def pose(self, frame: str, q: NDArray[np.float64]) -> Pose:
         """Return root_from_frame."""
-        return self.scene.pose(frame, relative_to=self.scene.root(self.manipulator.tool), q=q)
+        return self.scene.pose(frame, relative_to=self.scene.root(self.robot.tool), q=q)
 
     def boxed_in(self, q: NDArray[np.float64], boxes: int) -> tuple[SceneGraph, CollisionWorld]:
         """Return a scene with boxes close to the links, and its world, in which a configuration is free."""
-        root, links = (
-            self.scene.root(self.manipulator.tool),
-            self.scene.ancestors(self.manipulator.tool)[:7],
-        )
+        root, links = (self.scene.root(self.robot.tool), self.scene.ancestors(self.robot.tool)[:7])
         scene = self.scene
         for number in range(boxes):
             at = self.pose(links[self.rng.integers(len(links))], q).translation + self.rng.uniform(
@@ -106,9 +103,9 @@ class Arm:
         """Return a configuration at a pose of the tool, with the default number of restarts."""
         return inverse_kinematics_solutions(
             world,
-            self.manipulator.tool,
+            self.robot.tool,
             target_pose=target,
-            joints=self.manipulator.joints,
+            joints=self.robot.joints,
             q=self.ready,
             settings=IkSettings(max_solutions=1, seed=seed),
         )
@@ -118,9 +115,9 @@ class Arm:
 def test_poses_of_stretched_arms_are_reached(robot: str) -> None:
     """Of the poses farthest from the base that 3,000 free configurations reach, 99 of 100 are found."""
     arm = Arm.of(robot, seed=1)
-    first = arm.pose(arm.scene.joint_frame(arm.manipulator.joints[0]), arm.ready)
+    first = arm.pose(arm.scene.joint_frame(arm.robot.joints[0]), arm.ready)
     qs = arm.random_configurations(3000)
-    targets = [arm.pose(arm.manipulator.tool, q) for q in qs]
+    targets = [arm.pose(arm.robot.tool, q) for q in qs]
     distances = np.array(
         [np.linalg.norm(target.translation - first.translation) for target in targets]
     )
@@ -138,10 +135,10 @@ def test_poses_among_obstacles_are_reached(robot: str) -> None:
     found = 0
     for seed, q in enumerate(arm.random_configurations(100)):
         _, world = arm.boxed_in(q, 12)
-        target = arm.pose(arm.manipulator.tool, q)
+        target = arm.pose(arm.robot.tool, q)
         result = arm.solve(target, world, seed=seed)
         for solution in result.configurations:
-            metres, radians = arm.pose(arm.manipulator.tool, solution).distance(target)
+            metres, radians = arm.pose(arm.robot.tool, solution).distance(target)
             assert metres <= 1.01e-5
             assert radians <= 1.1e-5
             assert not world.is_in_collision(solution)
@@ -156,9 +153,9 @@ def test_the_elbow_is_moved_between_many_obstacles(robot: str) -> None:
     found = 0
     for seed, q in enumerate(arm.random_configurations(100)):
         _, world = arm.boxed_in(q, 140)
-        result = arm.solve(arm.pose(arm.manipulator.tool, q), world, seed=seed)
+        result = arm.solve(arm.pose(arm.robot.tool, q), world, seed=seed)
         found += result.status is InverseKinematicsStatus.SOLVED
-        again = arm.solve(arm.pose(arm.manipulator.tool, q), world, seed=seed)
+        again = arm.solve(arm.pose(arm.robot.tool, q), world, seed=seed)
         assert [q.tolist() for q in again.configurations] == [
             q.tolist() for q in result.configurations
         ]

@@ -64,7 +64,7 @@ def with_fingers(
 def test_two_fingers_that_slide(mimic: bool) -> None:
     """The open width is 6 cm, and the tool is 1 cm behind the fingertips."""
     found = infer_arm(with_fingers(arm(), mimic=mimic))
-    robot = found.manipulator
+    robot = found.robot
     assert (found.missing, robot.tip, robot.joints) == ("", "wrist", ("j0", "j1", "j2", "j3"))
     assert robot.gripper_open == dict.fromkeys(("a",) if mimic else ("a", "b"), 0.03)
     assert (robot.width_open, robot.width_closed) == pytest.approx((0.06, 0.0), abs=1e-4)
@@ -81,10 +81,10 @@ def test_two_fingers_that_slide(mimic: bool) -> None:
 def test_base_and_tip_choose_the_chain() -> None:
     """Only the joints between the two are taken; what cannot be is refused."""
     scene = load_scene("panda_table")
-    robot = infer_arm(scene, base="panda_link2", tip="panda_hand").manipulator
+    robot = infer_arm(scene, base="panda_link2", tip="panda_hand").robot
     assert (robot.base, robot.tip) == ("panda_link2", "panda_hand")
     assert robot.joints == tuple(f"panda_joint{number}" for number in range(3, 8))
-    assert infer_arm(scene, base="panda_link2").manipulator.joints == robot.joints
+    assert infer_arm(scene, base="panda_link2").robot.joints == robot.joints
     with pytest.raises(UnknownNameError, match="did you mean 'panda_hand'"):
         infer_arm(scene, tip="panda_hant")
     with pytest.raises(
@@ -101,7 +101,7 @@ def test_a_tool_that_is_given_is_taken() -> None:
     """Whatever its axes; only one that is not rigidly joined to the hand is refused."""
     scene = with_fingers(arm(), mimic=True).add_frame("point", "wrist", pose=Pose((0, 0, 0.3)))
     found = infer_arm(scene, tool="point")
-    assert (found.manipulator.tool, found.added_tool, found.scene) == ("point", "", scene)
+    assert (found.robot.tool, found.added_tool, found.scene) == ("point", "", scene)
     with pytest.raises(UnknownNameError, match="did you mean 'point'"):
         infer_arm(scene, tool="pont")
     with pytest.raises(
@@ -118,7 +118,7 @@ def test_ready_does_not_collide() -> None:
     scene = scene.add_frame(
         "b", "a", joint=Revolute((0, 0, 1), lower=-0.1, upper=0.1, name="k"), shapes=[box]
     )
-    ready = infer_arm(scene).manipulator.ready
+    ready = infer_arm(scene).robot.ready
     assert 0.2 < abs(ready["j"] + ready["k"]) < 0.6
 
 
@@ -129,11 +129,11 @@ def test_a_hand_is_mounted_before_the_arm(hand: str, named: bool) -> None:
     scene = arm()
     if named:
         scene = scene.add_frame("tool0", "wrist", pose=Pose.from_rpy((0, 0, 0.05), (0, 0, 1.0)))
-    bare = infer_arm(scene).manipulator
+    bare = infer_arm(scene).robot
     mounted = mount_hand(scene, load_scene(hand), tip=bare.tip, joints=bare.joints)
     found = infer_arm(mounted)
-    assert (found.missing, found.added_tool, found.manipulator.joints) == ("", "", bare.joints)
-    tool = mounted.pose(found.manipulator.tool, relative_to="wrist")
+    assert (found.missing, found.added_tool, found.robot.joints) == ("", "", bare.joints)
+    tool = mounted.pose(found.robot.tool, relative_to="wrist")
     assert tool.rotation[:, 2] == pytest.approx([0, 0, 1], abs=1e-9)
     length = 0.1 if hand == "parallel_gripper" else 0.07
     assert tool.translation == pytest.approx([0, 0, length + (0.05 if named else 0.02)], abs=1e-4)
@@ -157,10 +157,10 @@ def test_a_tool_frame_that_fits_is_taken_and_one_that_does_not_is_named() -> Non
     """A frame called a tool is the tool only between the fingertips with the right axes."""
     scene = with_fingers(arm(), mimic=True)
     good = infer_arm(scene.add_frame("tcp", "wrist", pose=Pose((0, 0, 0.085))))
-    assert (good.manipulator.tool, good.added_tool) == ("tcp", "")
+    assert (good.robot.tool, good.added_tool) == ("tcp", "")
     for pose in (Pose((0, 0, 0.3)), Pose.from_rpy((0, 0, 0.08), (0, np.pi / 2, 0))):
         bad = infer_arm(scene.add_frame("tcp", "wrist", pose=pose))
-        assert bad.manipulator.tool == bad.added_tool == "wrist_tool"
+        assert bad.robot.tool == bad.added_tool == "wrist_tool"
         assert "'tcp' has another place or other axes" in bad.inferred[2]
 
 
@@ -171,7 +171,7 @@ def test_a_jaw_is_no_joint_of_the_arm() -> None:
         "moving_jaw", "wrist", pose=Pose((0, 0.02, 0.03)), joint=jaw, shapes=FINGER
     )
     found = infer_arm(scene)
-    assert found.manipulator.joints == ("j0", "j1", "j2", "j3")
+    assert found.robot.joints == ("j0", "j1", "j2", "j3")
     assert (
         "one jaw, 'gripper', against a fixed finger of 'wrist', confidence medium (its name)"
         in found.inferred[1]
@@ -194,7 +194,7 @@ def test_a_wrist_that_turns_the_body_of_a_gripper_is_the_arms() -> None:
             "side", "gripper_body", pose=Pose((0, 0.02, 0.05)), joint=jaw, shapes=FINGER
         )
     )
-    assert found.manipulator.joints[-1] == "roll"
+    assert found.robot.joints[-1] == "roll"
     assert (
         "one jaw, 'gripper_opening', against a fixed finger of 'gripper_body'" in found.inferred[1]
     )
@@ -206,11 +206,7 @@ def test_a_flange_is_no_cup_and_a_cup_is_one_by_its_name() -> None:
     assert bare.status is InferredArmStatus.HAND_MISSING
     assert bare.missing.startswith("no gripper found: below 'wrist' nothing opens and closes")
     cup = infer_arm(arm().add_frame("vacuum_cup", "wrist", pose=Pose((0, 0, 0.1)), shapes=FINGER))
-    assert (cup.missing, cup.manipulator.gripper_kind, cup.manipulator.tool) == (
-        "",
-        "suction",
-        "vacuum_cup",
-    )
+    assert (cup.missing, cup.robot.gripper_kind, cup.robot.tool) == ("", "suction", "vacuum_cup")
 
 
 def test_a_hand_of_many_joints_is_unsupported() -> None:
@@ -222,7 +218,7 @@ def test_a_hand_of_many_joints_is_unsupported() -> None:
             f"f{number}", "wrist", pose=Pose((0.03 * number, 0, 0.05)), joint=joint, shapes=FINGER
         )
     found = infer_arm(scene)
-    assert found.manipulator.tip == "wrist"
+    assert found.robot.tip == "wrist"
     assert "the hand at 'wrist' has 5 joints" in found.missing
 
 
@@ -234,7 +230,7 @@ def test_a_torso_is_no_joint_of_one_of_two_arms() -> None:
     )
     both = lift.mount(one, "lift", prefix="left_").mount(one, "lift", prefix="right_")
     found = infer_arm(both)
-    assert found.manipulator.joints == tuple(f"left_j{number}" for number in range(4))
+    assert found.robot.joints == tuple(f"left_j{number}" for number in range(4))
     assert "other arms end at 'right_wrist', choose by --tip" in found.inferred[0]
 
 
@@ -242,9 +238,9 @@ def test_a_linkage_of_mimic_joints() -> None:
     """The xArm's gripper of six joints, with five mimic joints, has one joint."""
     found = infer_arm(load_scene(pybullet_robot("xarm/xarm6_with_gripper.urdf")))
     assert found.missing == ""
-    assert found.manipulator.gripper_joints == ("drive_joint",)
-    assert set(found.manipulator.contact_links) == {"left_finger", "right_finger"}
-    assert 0.08 < found.manipulator.width_open < 0.1
+    assert found.robot.gripper_joints == ("drive_joint",)
+    assert set(found.robot.contact_links) == {"left_finger", "right_finger"}
+    assert 0.08 < found.robot.width_open < 0.1
     np.testing.assert_allclose(
         found.scene.local_pose(found.added_tool).rotation[:, 2], [0, 0, 1], atol=1e-9
     )

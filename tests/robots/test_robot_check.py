@@ -126,7 +126,7 @@ def test_the_command_writes_an_srdf_and_a_picture(tmp_path: Path) -> None:
     assert png.stat().st_size > 0
     scene = load_scene(urdf, srdf)
     inferred, out_of_srdf = (
-        infer_arm(scene, tip="panda_hand").manipulator,
+        infer_arm(scene, tip="panda_hand").robot,
         find_manipulator(f"{srdf}:arm", scene),
     )
     assert inferred.tip == out_of_srdf.tip == "panda_hand"

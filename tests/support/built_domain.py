@@ -14,15 +14,15 @@ from tmkit.tamp import DomainSemantics, load_planning_domain
 
 __all__ = ["OF_OURS", "Meaning"]
 
-OF_OURS = load_planning_domain("blocks", manipulator=GANTRY).semantics
+OF_OURS = load_planning_domain("blocks", robot=GANTRY).semantics
 
 
 class Meaning(DomainSemantics):
     """The meaning of our blocks domain, under another name."""
 
-    def __init__(self, manipulator: Manipulator) -> None:
-        super().__init__(manipulator)
-        self.same = type(OF_OURS)(manipulator)
+    def __init__(self, robot: Manipulator) -> None:
+        super().__init__(robot)
+        self.same = type(OF_OURS)(robot)
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return what there is."""

@@ -52,7 +52,7 @@ def checked(result: PlanResult) -> Plan:
 
 def classic_domain(name: str, *, robot: str = "panda") -> PlanningDomain:
     """Return a domain of ours with its meaning for one arm."""
-    return load_planning_domain(name, manipulator=load_manipulator(robot))
+    return load_planning_domain(name, robot=load_manipulator(robot))
 
 
 def facts_of(scene: SceneGraph, domain: PlanningDomain) -> set[str]:

@@ -111,7 +111,7 @@ def exhaustive_plan(problem: SmallProblem, *, seed: int = 0) -> Plan | None:
         robot, budget=MotionSettings(4, 1000), rules=CollisionRules.from_start(robot, scene, q=q)
     )
     objects = movable_frames(scene)
-    grasps = {name: grasps_of(scene, name, manipulator=robot) for name in objects}
+    grasps = {name: grasps_of(scene, name, robot=robot) for name in objects}
     start = _Node(dict.fromkeys(objects), scene, q, ())
     seen, queue = {_key(start.at)}, deque([start])
     while queue:
@@ -206,7 +206,7 @@ def _plan(
     *,
     goal: str,
 ) -> Plan:
-    domain = load_planning_domain("kitchen", manipulator=robot)
+    domain = load_planning_domain("kitchen", robot=robot)
     plan = Plan(
         scene=scene,
         q=q,

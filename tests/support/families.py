@@ -184,7 +184,7 @@ class Reach:
 
     def grasps(self, object: str) -> list[Grasp]:
         """Return the grasps of an object, and the same with the object less deep in the hand."""
-        grasps = list(grasps_of(self.scene, object, manipulator=self.robot))
+        grasps = list(grasps_of(self.scene, object, robot=self.robot))
         if self.robot.gripper_joints:
             grasps += [
                 replace(

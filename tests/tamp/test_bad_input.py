@@ -197,9 +197,7 @@ def grasp_with(**values: Any) -> Callable[[GraspRequest], list[Grasp]]:
     """Return a sampler of one valid grasp with some values replaced."""
 
     def sample(request: GraspRequest) -> list[Grasp]:
-        first = grasps_of(
-            request.scene, request.object, manipulator=request.manipulator, rng=request.rng
-        )[0]
+        first = grasps_of(request.scene, request.object, robot=request.robot, rng=request.rng)[0]
         fields = {
             "object_from_tool": first.object_from_tool,
             "width": first.width,
@@ -319,7 +317,7 @@ def test_placements_far_from_the_middle_of_a_support_are_valid() -> None:
             request.support,
             q=request.q,
             rng=request.rng,
-            manipulator=request.manipulator,
+            robot=request.robot,
         )
 
     result = tk.plan(

@@ -47,7 +47,7 @@ def instance_of(name: str, number: int) -> FamilyInstance:
     return FAMILIES[name].instance(number)
 
 
-def manipulators(robot: str | Manipulator | tuple[str | Manipulator, ...]) -> list[Manipulator]:
+def arms_of(robot: str | Manipulator | tuple[str | Manipulator, ...]) -> list[Manipulator]:
     """Return the arms of an instance."""
     arms = robot if isinstance(robot, tuple) else (robot,)
     return [load_manipulator(arm) if isinstance(arm, str) else arm for arm in arms]
@@ -73,7 +73,7 @@ def test_objects_are_apart_at_the_start(name: str) -> None:
     for number in NUMBERS:
         instance = instance_of(name, number)
         scene = instance.scene
-        q = home_configuration(manipulators(instance.robot), scene)
+        q = home_configuration(arms_of(instance.robot), scene)
         movable = movable_frames(scene)
         world = CollisionWorld(scene, movable=movable)
         for contact in world.contacts(q):
@@ -103,7 +103,7 @@ def test_objects_that_move_are_in_reach(name: str) -> None:
     instance = instance_of(name, 1)
     scene = instance.scene
     movable = movable_frames(scene)
-    arms = manipulators(instance.robot)
+    arms = arms_of(instance.robot)
     joints = {"drawer_slide": 0.2} if "drawer_slide" in scene.joint_names else {}
     for object in instance.objects:
         absent = [

@@ -138,7 +138,7 @@ def test_plan_equals_solve_of_a_problem() -> None:
     short = tk.plan(
         scene, goal="(on a b)", robot=GANTRY, seed=2, options=PlanningOptions(max_iterations=8)
     )
-    domain = load_planning_domain("blocks", manipulator=GANTRY)
+    domain = load_planning_domain("blocks", robot=GANTRY)
     formula = parse_goal("(on a b)", domain.domain, objects=domain.semantics.objects(scene))
     problem = PlanningProblem(scene, goal=formula, robots=GANTRY)
     long = tk.solve(problem, PlanningOptions(seed=2, max_iterations=8))

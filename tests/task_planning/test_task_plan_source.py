@@ -292,7 +292,7 @@ def test_threads_get_equal_results(drawn: tuple[dict[str, Any], list[Constraint]
 def kitchen_task(count: int) -> TranslatedTask:
     """Return the translated task of washing and cooking so many things."""
     generated = cook(count)
-    domain = load_planning_domain("kitchen", manipulator=tk.load_manipulator(str(generated.robot)))
+    domain = load_planning_domain("kitchen", robot=tk.load_manipulator(str(generated.robot)))
     return FastDownward().prepare(derive_problem(generated.scene, domain, goal=str(generated.goal)))
 
 

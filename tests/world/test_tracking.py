@@ -294,7 +294,7 @@ def test_outdated_by_a_clock() -> None:
 def test_the_state_is_published_when_it_changes() -> None:
     """Block 'a' is put on block 'b', then the table is painted, then somebody takes 'a' away."""
     scene = tk.load_scene("panda_table", "blocks3")
-    domain = load_planning_domain("blocks", manipulator=tk.load_manipulator("panda"))
+    domain = load_planning_domain("blocks", robot=tk.load_manipulator("panda"))
     told: list[tuple[str, ...]] = []
     q = tuple(tk.load_manipulator("panda").ready_configuration(scene))
     world = LiveScene(scene)

@@ -224,7 +224,7 @@ class _Assistant:
             if hand is not None:
                 bare_arm = infer_robot_arm(
                     scene, base=hints.base, tip=hints.tip, name=self.name, seed=self.seed
-                ).manipulator
+                ).robot
                 scene = mount_hand(scene, hand, tip=bare_arm.tip, joints=bare_arm.joints)
             inferred = infer_robot_arm(
                 scene,
@@ -243,11 +243,10 @@ class _Assistant:
         inferred = self.infer()
         if self.hints.tip is None and inferred.other_tips:
             tip = _choose(
-                "Which arm, by the frame of its hand?",
-                (inferred.manipulator.tip, *inferred.other_tips),
+                "Which arm, by the frame of its hand?", (inferred.robot.tip, *inferred.other_tips)
             )
             self.hints = replace(self.hints, tip=tip)
-            inferred = inferred if tip == inferred.manipulator.tip else self.infer()
+            inferred = inferred if tip == inferred.robot.tip else self.infer()
         if inferred.missing and self.hints.hand is None:
             say(f"missing: {inferred.missing}")
             hand = _ask(
@@ -307,7 +306,7 @@ def _choose(question: str, frames: Sequence[str]) -> str:
 
 def _set_ready(inferred: InferredArm, text: str) -> Manipulator:
     """Return the arm with the joint values of a text in its ready configuration."""
-    arm = inferred.manipulator
+    arm = inferred.robot
     if text == _AS_INFERRED:
         return arm
     values = parse_joint_values(text, option="--ready")

@@ -200,7 +200,7 @@ class _Object:
         from tmkit.formats import load_scene
         from tmkit.robots import load_manipulator
 
-        self.name, self.mass, self.manipulator = name, mass, load_manipulator(robot)
+        self.name, self.mass, self.robot = name, mass, load_manipulator(robot)
         self._table_scene = load_scene(f"{robot}_table")
 
     def require_graspable(self, shapes: Sequence[AttachedShape]) -> None:
@@ -216,7 +216,7 @@ class _Object:
         from tmkit.motion.masses import solid_centre
         from tmkit.motion.regions.solids import solids_of
 
-        solids, arm = tuple(part for part in shapes if part.collision), self.manipulator
+        solids, arm = tuple(part for part in shapes if part.collision), self.robot
         if not solids:
             raise SceneError(f"'{self.name}' has no shape that collides", frame=self.name)
         mass = self._make_scene(shapes)[1]
@@ -257,7 +257,7 @@ class _Object:
         """
         from tmkit.manipulation.placements.stable_faces import stable_faces
 
-        arm, solids = self.manipulator, tuple(part for part in shapes if part.collision)
+        arm, solids = self.robot, tuple(part for part in shapes if part.collision)
         faces = stable_faces(self._make_scene(shapes)[0], self.name)
         if not faces:
             raise self._error(
@@ -308,7 +308,7 @@ class _Object:
         from tmkit.tamp.geometric_causes import explain_blocked_grasps
 
         # Put the object on the table, with the face down.
-        arm = self.manipulator
+        arm = self.robot
         placed_shapes, orientation = shapes, face.rotation
         if not face.is_upright:
             placed_shapes = [part.replace(pose=face.rotation @ part.pose) for part in shapes]
@@ -331,7 +331,7 @@ class _Object:
         count = 0
         for seed in range(_GRASP_SEEDS):
             rng = np.random.default_rng(seed)
-            grasps = grasps_of(world, _OBJECT_FRAME, manipulator=arm, rng=rng)
+            grasps = grasps_of(world, _OBJECT_FRAME, robot=arm, rng=rng)
             q = arm.ready_configuration(world)
             if not grasps and not reasons and seed == 0:
                 raise self._error(
@@ -345,7 +345,7 @@ class _Object:
                 q,
                 _OBJECT_FRAME,
                 grasps=bearing_grasps,
-                manipulator=arm,
+                robot=arm,
                 approach=_APPROACH_DISTANCE,
             )
             if not bearing_grasps:
@@ -388,7 +388,7 @@ class _Object:
         """Return the error of an object that the arm cannot pick, with its size."""
         size = " x ".join(f"{side:g}" for side in self._measure(solids))
         return SceneError(
-            f"'{self.name}', {size} mm, is no object for arm '{self.manipulator.name}': {reason}"
+            f"'{self.name}', {size} mm, is no object for arm '{self.robot.name}': {reason}"
         )
 
 

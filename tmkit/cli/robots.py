@@ -130,7 +130,7 @@ def check(
             inferred = infer_robot_arm(
                 scene, base=base, tip=tip, name=Path(scenes[0]).stem, seed=seed
             )
-            scene, arm = inferred.scene, inferred.manipulator
+            scene, arm = inferred.scene, inferred.robot
         report = check_robot(scene, arm, samples=sampling.samples, seed=seed, import_notes=notes)
         if arm is not None:
             _write_files(scene, arm, report, outputs, seed=seed)
@@ -174,7 +174,7 @@ def infer_robot_arm(
     tool_frame = inferred.added_tool
     if tool_frame:
         pose = inferred.scene.local_pose(tool_frame)
-        scene = scene.add_frame(tool_frame, inferred.manipulator.tip, pose=pose)
+        scene = scene.add_frame(tool_frame, inferred.robot.tip, pose=pose)
     return replace(inferred, scene=scene)
 
 

@@ -282,9 +282,7 @@ def _load_domain(value: Any) -> PlanningDomain:
             "domain is a name or {name = NAME, robots = [ROBOT, ...]} of a built-in one, not"
             f" {value!r}"
         )
-    return load_planning_domain(
-        name, manipulator=[load_manipulator(str(robot)) for robot in robots]
-    )
+    return load_planning_domain(name, robot=[load_manipulator(str(robot)) for robot in robots])
 
 
 def _convert(name: str, value: Any, hint: Any) -> Any:

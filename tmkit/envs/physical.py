@@ -89,7 +89,7 @@ class PhysicalEnv(gymnasium.Env[Any, Any]):
         self._substeps = round(1.0 / (rate * settings.time_step))
         self._context, _ = context_of(self.source, 0, None)
         self._table = FactTable(self._context.problem)
-        scene, arms = self._context.scene, self._context.manipulators
+        scene, arms = self._context.scene, self._context.robots
         self._joints = [[scene.joint_names.index(joint) for joint in arm.joints] for arm in arms]
         self._speeds = [arm.velocity_limits(scene) for arm in arms]
         self.action_space = spaces.Box(
@@ -117,7 +117,7 @@ class PhysicalEnv(gymnasium.Env[Any, Any]):
         self.close()
         context = self._context
         self._simulation = Simulation.from_scene(
-            context.scene, context.q, robot=context.manipulators, settings=self._settings
+            context.scene, context.q, robot=context.robots, settings=self._settings
         )
         self.objects = tuple(self._simulation.objects)
         self._target = np.array(context.q)
@@ -148,9 +148,7 @@ class PhysicalEnv(gymnasium.Env[Any, Any]):
         velocity = np.zeros(len(self._target))
         offset = 0
         lower, upper = context.scene.joint_limits.T
-        for arm, joints, speeds in zip(
-            context.manipulators, self._joints, self._speeds, strict=True
-        ):
+        for arm, joints, speeds in zip(context.robots, self._joints, self._speeds, strict=True):
             velocity[joints] = command[offset : offset + len(joints)] * speeds
             hand = command[offset + len(joints)]
             offset += len(joints) + 1

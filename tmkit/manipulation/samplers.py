@@ -66,13 +66,13 @@ class GraspRequest:
     Attributes:
         scene: scene with the object.
         object: frame of the object.
-        manipulator: arm with the hand.
+        robot: arm with the hand.
         rng: random generator, seeded by the plan's seed and the object's shapes.
     """
 
     scene: SceneGraph
     object: str
-    manipulator: Manipulator
+    robot: Manipulator
     rng: np.random.Generator
 
 
@@ -85,7 +85,7 @@ class PlacementRequest:
         q: (n_joints,) configuration.
         object: frame of the object.
         support: frame of the support: a surface, a region, or another object.
-        manipulator: arm that places the object.
+        robot: arm that places the object.
         rng: random generator, seeded for this visit of an action.
         is_random: whether to return placements far apart from each other in random order, instead
             of the best ones first.
@@ -95,7 +95,7 @@ class PlacementRequest:
     q: Configuration
     object: str
     support: str
-    manipulator: Manipulator
+    robot: Manipulator
     rng: np.random.Generator
     is_random: bool = False
 
@@ -118,9 +118,7 @@ class PlacementSampler(Protocol):
 
 def sample_grasps(request: GraspRequest, /) -> tuple[Grasp, ...]:
     """Return the built-in grasps of an object: the default sampler."""
-    return grasps_of(
-        request.scene, request.object, manipulator=request.manipulator, rng=request.rng
-    )
+    return grasps_of(request.scene, request.object, robot=request.robot, rng=request.rng)
 
 
 def sample_placements(request: PlacementRequest, /) -> Iterator[Placement]:
@@ -142,7 +140,7 @@ def sample_placements(request: PlacementRequest, /) -> Iterator[Placement]:
         request.support,
         q=request.q,
         rng=request.rng,
-        manipulator=request.manipulator,
+        robot=request.robot,
         settings=PlacementSettings(is_packed=is_region, is_random=request.is_random),
     )
 
@@ -248,7 +246,7 @@ class SeededSamplers:
 
     Attributes:
         samplers: mapping from objects to samplers.
-        manipulator: first arm.
+        robot: first arm.
         seed: seed of the run, at least 0.
         is_random: whether placements are in random order; see :class:`PlacementRequest`.
         arranged: placements by object and support, which replace those of the sampler.
@@ -257,7 +255,7 @@ class SeededSamplers:
     """
 
     samplers: Samplers
-    manipulator: Manipulator
+    robot: Manipulator
     seed: int = 0
     is_random: bool = False
     arranged: Mapping[tuple[str, str], Placement] = field(default_factory=dict, repr=False)
@@ -267,7 +265,7 @@ class SeededSamplers:
     )
 
     def grasps(
-        self, scene: SceneGraph, object: str, *, manipulator: Manipulator | None = None
+        self, scene: SceneGraph, object: str, *, robot: Manipulator | None = None
     ) -> tuple[Grasp, ...]:
         """Return the grasps of an object, best first.
 
@@ -276,7 +274,7 @@ class SeededSamplers:
         Args:
             scene: scene with the object.
             object: frame of the object.
-            manipulator: arm with the hand. Defaults to the first arm.
+            robot: arm with the hand. Defaults to the first arm.
 
         Raises:
             SamplerError: if the sampler fails, or returns an invalid grasp for this hand.
@@ -285,7 +283,7 @@ class SeededSamplers:
         """
         sampler = self.samplers.grasp_sampler(scene, object)
         shapes = tuple(attached for attached in scene.shapes(object) if attached.collision)
-        arm = manipulator or self.manipulator
+        arm = robot or self.robot
         is_built_in = sampler is sample_grasps
         key: tuple[Any, ...] = (sampler, arm.name, scene.extract(object))
         if is_built_in:
@@ -315,7 +313,7 @@ class SeededSamplers:
         *,
         q: Configuration,
         rng: np.random.Generator,
-        manipulator: Manipulator | None = None,
+        robot: Manipulator | None = None,
     ) -> Iterator[Placement]:
         """Yield placements of an object on a support, best first.
 
@@ -325,7 +323,7 @@ class SeededSamplers:
             support: frame of a surface, a region or another object.
             q: (n_joints,) configuration.
             rng: random generator of this visit.
-            manipulator: arm that places the object. Defaults to the first arm.
+            robot: arm that places the object. Defaults to the first arm.
 
         Raises:
             SamplerError: if the sampler fails, or yields an invalid placement.
@@ -337,7 +335,7 @@ class SeededSamplers:
             return
         sampler = self.samplers.placement_sampler(scene, object, support)
         request = PlacementRequest(
-            scene, q, object, support, manipulator or self.manipulator, rng, self.is_random
+            scene, q, object, support, robot or self.robot, rng, self.is_random
         )
         label = f"for '{object}' on '{support}'"
         is_built_in = sampler is sample_placements
@@ -407,7 +405,7 @@ def _call_sampler(
 
 
 def _check_grasp(
-    grasp: object, sampler: GraspSampler, object: str, manipulator: Manipulator, radius: float
+    grasp: object, sampler: GraspSampler, object: str, robot: Manipulator, radius: float
 ) -> Grasp:
     """Return a grasp from a sampler, if it is valid.
 
@@ -415,7 +413,7 @@ def _check_grasp(
         grasp: result of the sampler.
         sampler: grasp sampler.
         object: frame of the object.
-        manipulator: arm with the hand.
+        robot: arm with the hand.
         radius: radius of the object [m].
 
     Raises:
@@ -431,10 +429,10 @@ def _check_grasp(
     distance = _norm(grasp.object_from_tool)
     if distance > radius + _MAX_DISTANCE:
         raise _error(sampler, f"{prefix} with the tool {distance:.3g} m away from the object")
-    if manipulator.gripper_kind == "parallel":
-        low, high = manipulator.width_closed, manipulator.width_open
+    if robot.gripper_kind == "parallel":
+        low, high = robot.width_closed, robot.width_open
         if not low <= grasp.width <= high:
-            opening = f"the hand of '{manipulator.name}' opens from {low:g} to {high:g} m"
+            opening = f"the hand of '{robot.name}' opens from {low:g} to {high:g} m"
             raise _error(sampler, f"{prefix} that is {grasp.width:g} m wide, but {opening}")
     return grasp
 

@@ -79,20 +79,20 @@ class CollisionRules:
     """Contact rules of one acting arm, while the other arms stand still.
 
     Attributes:
-        manipulator: acting arm.
+        robot: acting arm.
         start_overlaps: pairs that overlap at the start and that nothing moves; see
             :meth:`from_start`.
         other_arms: other arms of the plan, in its order.
     """
 
-    manipulator: Manipulator
+    robot: Manipulator
     start_overlaps: tuple[AllowedContact, ...] = ()
     other_arms: tuple[Manipulator, ...] = ()
 
     @classmethod
     def from_start(
         cls,
-        manipulator: Manipulator,
+        robot: Manipulator,
         scene: SceneGraph,
         *,
         q: ArrayLike,
@@ -101,12 +101,12 @@ class CollisionRules:
         """Return the rules of plans that start in a scene at a configuration.
 
         Args:
-            manipulator: acting arm.
+            robot: acting arm.
             scene: start scene.
             q: (n_joints,) start configuration.
             other_arms: other arms of the plan.
         """
-        rules = cls(manipulator, other_arms=other_arms)
+        rules = cls(robot, other_arms=other_arms)
         mobile = {*moved_frames(scene, *rules.arms), *movable_frames(scene)}
         contacts = rules.allowed_contacts(scene, contact_object=rules.held_object(scene))
         world = rules.check_world(scene, contacts)
@@ -117,12 +117,12 @@ class CollisionRules:
             for a, b in overlaps
             if not any(frame in mobile or mobile & {*scene.ancestors(frame)} for frame in (a, b))
         }
-        return cls(manipulator, tuple(sorted(start_overlaps)), other_arms)
+        return cls(robot, tuple(sorted(start_overlaps)), other_arms)
 
     @property
     def arms(self) -> tuple[Manipulator, ...]:
         """All arms, the acting arm first."""
-        return (self.manipulator, *self.other_arms)
+        return (self.robot, *self.other_arms)
 
     def for_arm(self, name: str) -> CollisionRules:
         """Return the rules for phases in which another of the arms acts.
@@ -138,7 +138,7 @@ class CollisionRules:
 
     def held_object(self, scene: SceneGraph) -> str | None:
         """Return the object that is a child of the hand of the acting arm, or None."""
-        return held_object(scene, self.manipulator)
+        return held_object(scene, self.robot)
 
     def allowed_contacts(
         self, scene: SceneGraph, *, contact_object: str | None = None, support: str | None = None
@@ -154,7 +154,7 @@ class CollisionRules:
         """
         contacts: set[AllowedContact] = set(self.start_overlaps)
         hands = [
-            (self.manipulator, contact_object),
+            (self.robot, contact_object),
             *((arm, held_object(scene, arm)) for arm in self.other_arms),
         ]
         links = {link for arm in self.arms for link in arm.contact_links}

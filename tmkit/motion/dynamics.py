@@ -43,7 +43,7 @@ CHECK_STEP = 0.05
 
 
 def gravity_torques(
-    scene: SceneGraph, path: _Array, manipulator: Manipulator, *, is_loaded: bool = True
+    scene: SceneGraph, path: _Array, robot: Manipulator, *, is_loaded: bool = True
 ) -> _Array:
     """Return the joint torques that hold an arm against gravity, which acts along the root's -z.
 
@@ -53,14 +53,14 @@ def gravity_torques(
     Args:
         scene: the scene, with held objects below the arm's tip.
         path: (k, n_joints) configurations.
-        manipulator: the arm.
+        robot: the arm.
         is_loaded: whether objects in the hand count.
 
     Returns:
         (k, n_arm) torques [N m], or forces of prismatic joints [N], in the order of
-        ``manipulator.joints``.
+        ``robot.joints``.
     """
-    arm = _carried_bodies(scene, manipulator.joints, is_loaded)
+    arm = _carried_bodies(scene, robot.joints, is_loaded)
     origins, offsets = arm.place(scene, path)[:2]
     bodies = len(arm.masses)
     sums = np.zeros((len(path), bodies + 1, 3))
@@ -73,11 +73,7 @@ def gravity_torques(
 
 
 def inverse_dynamics(
-    scene: SceneGraph,
-    path: _Array,
-    velocities: _Array,
-    accelerations: _Array,
-    manipulator: Manipulator,
+    scene: SceneGraph, path: _Array, velocities: _Array, accelerations: _Array, robot: Manipulator
 ) -> _Array:
     """Return the joint torques of an arm along a motion under gravity; other joints stand still.
 
@@ -87,14 +83,14 @@ def inverse_dynamics(
     Args:
         scene: the scene, with held objects below the arm's tip.
         path: (k, n_joints) configurations.
-        velocities: (k, n_arm) velocities, in the order of ``manipulator.joints`` [rad/s or m/s].
+        velocities: (k, n_arm) velocities, in the order of ``robot.joints`` [rad/s or m/s].
         accelerations: (k, n_arm) accelerations [rad/s^2 or m/s^2].
-        manipulator: the arm.
+        robot: the arm.
 
     Returns:
         (k, n_arm) torques [N m], or forces of prismatic joints [N].
     """
-    arm = _carried_bodies(scene, manipulator.joints, True)
+    arm = _carried_bodies(scene, robot.joints, True)
     bodies = len(arm.masses)
     origins, offsets, vectors, scalars = arm.place(scene, path)
     axes, joint_origins = offsets[:, bodies:], origins[:, bodies:]
@@ -178,7 +174,7 @@ def _cross(a: _Array, b: _Array) -> _Array:
 def torque_fault(
     scene: SceneGraph,
     path: _Array,
-    manipulator: Manipulator,
+    robot: Manipulator,
     *,
     fraction: float = 1.0,
     step: float = CHECK_STEP,
@@ -188,40 +184,40 @@ def torque_fault(
     Args:
         scene: the scene, with held objects below the arm's tip.
         path: (k, n_joints) configurations, connected by straight joint motions.
-        manipulator: the arm.
+        robot: the arm.
         fraction: fraction of the effort limits that is available.
         step: largest joint step between two checked configurations [rad or m].
     """
-    if _is_always_within_limits(scene, manipulator, fraction):
+    if _is_always_within_limits(scene, robot, fraction):
         return None
     largest_steps = np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0)
     counts = np.maximum(1, np.ceil(largest_steps / step)).astype(np.intp)
     rows = np.repeat(np.arange(len(counts)), counts)
     parts = (np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[rows]
     dense = np.concatenate([path[rows] + parts[:, None] * (path[rows + 1] - path[rows]), path[-1:]])
-    faults = effort_faults(scene, dense, manipulator, fraction=fraction)
+    faults = effort_faults(scene, dense, robot, fraction=fraction)
     return next((fault for fault in faults if fault is not None), None)
 
 
 def effort_faults(
-    scene: SceneGraph, configurations: _Array, manipulator: Manipulator, *, fraction: float = 1.0
+    scene: SceneGraph, configurations: _Array, robot: Manipulator, *, fraction: float = 1.0
 ) -> list[str | None]:
     """Return the effort limit that gravity exceeds most, or None, for each configuration.
 
     Args:
         scene: the scene, with held objects below the arm's tip.
         configurations: (k, n_joints) configurations.
-        manipulator: the arm.
+        robot: the arm.
         fraction: fraction of the effort limits that is available.
     """
     no_faults: list[str | None] = [None] * len(configurations)
-    if _is_always_within_limits(scene, manipulator, fraction):
+    if _is_always_within_limits(scene, robot, fraction):
         return no_faults
-    torques = np.abs(gravity_torques(scene, configurations, manipulator))
-    if np.all(torques <= fraction * manipulator.effort_limits(scene)):
+    torques = np.abs(gravity_torques(scene, configurations, robot))
+    if np.all(torques <= fraction * robot.effort_limits(scene)):
         return no_faults
-    limits = effort_limits(scene, configurations[0], manipulator)
-    arm = _carried_bodies(scene, manipulator.joints, True)
+    limits = effort_limits(scene, configurations[0], robot)
+    arm = _carried_bodies(scene, robot.joints, True)
     load = ", ".join(f"'{frame}' ({mass:.3g} kg)" for frame, mass in arm.load)
     load_note = f", with {load} in the hand" if load else ""
     faults: list[str | None] = []
@@ -229,24 +225,24 @@ def effort_faults(
         worst = int(np.argmax(required / limits))
         unit = "N" if arm.is_sliding[worst] else "N m"
         fault = (
-            f"gravity requires {required[worst]:.3g} {unit} of joint '{manipulator.joints[worst]}',"
+            f"gravity requires {required[worst]:.3g} {unit} of joint '{robot.joints[worst]}',"
             f" whose effort limit is {limits[worst]:.3g} {unit}{load_note}"
         )
         faults.append(fault if required[worst] > fraction * limits[worst] else None)
     return faults
 
 
-def effort_limits(scene: SceneGraph, q: _Array, manipulator: Manipulator) -> _Array:
+def effort_limits(scene: SceneGraph, q: _Array, robot: Manipulator) -> _Array:
     """Return the effort limits (n_arm,) [N m or N], infinite for ignored limits.
 
     Args:
         scene: the scene.
         q: (n_joints,) configuration, whose values of joints outside the arm are used.
-        manipulator: the arm.
+        robot: the arm.
     """
-    limits = manipulator.effort_limits(scene)
-    ready = manipulator.ready_configuration(scene, base=q)
-    empty = np.abs(gravity_torques(scene, ready[None], manipulator, is_loaded=False)[0])
+    limits = robot.effort_limits(scene)
+    ready = robot.ready_configuration(scene, base=q)
+    empty = np.abs(gravity_torques(scene, ready[None], robot, is_loaded=False)[0])
     return np.where(empty > limits, np.inf, limits)
 
 
@@ -256,18 +252,18 @@ class TorqueLimits:
 
     Attributes:
         scene: the scene, with held objects below the arm's tip.
-        manipulator: the arm.
+        robot: the arm.
         q: (n_joints,) configuration, whose values of joints outside the arm are used.
     """
 
     scene: SceneGraph
-    manipulator: Manipulator
+    robot: Manipulator
     q: _Array
 
     @cached_property
     def limits(self) -> _Array:
         """(n_arm,) effort limits [N m or N], infinite for ignored limits."""
-        return effort_limits(self.scene, self.q, self.manipulator)
+        return effort_limits(self.scene, self.q, self.robot)
 
     def torques(self, positions: _Array, velocities: _Array, accelerations: _Array) -> _Array:
         """Return the torques (m, n_arm) of a motion.
@@ -280,7 +276,7 @@ class TorqueLimits:
             velocities: joint velocities [rad/s or m/s].
             accelerations: joint accelerations [rad/s^2 or m/s^2].
         """
-        arm, columns = self.manipulator, slice(len(self.manipulator.joints))
+        arm, columns = self.robot, slice(len(self.robot.joints))
         path = self._full_path(positions)
         return inverse_dynamics(
             self.scene, path, velocities[:, columns], accelerations[:, columns], arm
@@ -293,20 +289,20 @@ class TorqueLimits:
             path: (k, n) positions, with the arm's joints in the first columns [rad or m].
             fraction: fraction of the effort limits that is available.
         """
-        return torque_fault(self.scene, self._full_path(path), self.manipulator, fraction=fraction)
+        return torque_fault(self.scene, self._full_path(path), self.robot, fraction=fraction)
 
     def _full_path(self, rows: _Array) -> _Array:
         q = np.repeat(self.q[None], len(rows), axis=0)
-        q[:, self.manipulator.joint_indices(self.scene)] = rows[:, : len(self.manipulator.joints)]
+        q[:, self.robot.joint_indices(self.scene)] = rows[:, : len(self.robot.joints)]
         return q
 
 
-def _is_always_within_limits(scene: SceneGraph, manipulator: Manipulator, fraction: float) -> bool:
+def _is_always_within_limits(scene: SceneGraph, robot: Manipulator, fraction: float) -> bool:
     """Return whether gravity exceeds no effort limit in any configuration."""
-    limits = manipulator.effort_limits(scene)
+    limits = robot.effort_limits(scene)
     if not np.isfinite(limits).any():
         return True
-    bounds = _carried_bodies(scene, manipulator.joints, True).torque_bounds
+    bounds = _carried_bodies(scene, robot.joints, True).torque_bounds
     return bool(np.all(bounds <= fraction * limits))
 
 

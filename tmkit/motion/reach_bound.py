@@ -66,15 +66,15 @@ class WristBound:
         return max(0.0, norm(wrist - self.center) - self.radius)
 
 
-def wrist_bound(scene: SceneGraph, manipulator: Manipulator, *, q: ArrayLike) -> WristBound:
+def wrist_bound(scene: SceneGraph, robot: Manipulator, *, q: ArrayLike) -> WristBound:
     """Return a ball that contains the wrist of an arm in every configuration.
 
     Args:
         scene: the scene.
-        manipulator: the arm.
+        robot: the arm.
         q: (n_joints,) configuration, whose values of joints outside the arm are used.
     """
-    tool, mobile = manipulator.tool, _mobile_frames(scene, manipulator)
+    tool, mobile = robot.tool, _mobile_frames(scene, robot)
     if not mobile:
         return WristBound(np.zeros(3), np.inf, Pose())
     center = _edge(scene, mobile[0], scene.root(tool), q).translation
@@ -85,33 +85,33 @@ def wrist_bound(scene: SceneGraph, manipulator: Manipulator, *, q: ArrayLike) ->
 
 
 def reach_excess(
-    scene: SceneGraph, manipulator: Manipulator, *, root_from_tool: Pose, q: ArrayLike
+    scene: SceneGraph, robot: Manipulator, *, root_from_tool: Pose, q: ArrayLike
 ) -> float:
     """Return a lower bound of the distance from a tool pose to the reach of an arm.
 
     Args:
         scene: the scene.
-        manipulator: the arm.
+        robot: the arm.
         root_from_tool: target pose of the tool in the root frame.
         q: (n_joints,) configuration, whose values of joints outside the arm are used.
 
     Returns:
         distance, at least 0 [m]. The true distance is never smaller.
     """
-    bound = wrist_bound(scene, manipulator, q=q)
+    bound = wrist_bound(scene, robot, q=q)
     length = bound.radius + norm(bound.wrist_from_tool.translation)
     return max(0.0, norm(root_from_tool.translation - bound.center) - length)
 
 
-def reach_heights(scene: SceneGraph, manipulator: Manipulator, *, q: ArrayLike) -> ReachHeights:
+def reach_heights(scene: SceneGraph, robot: Manipulator, *, q: ArrayLike) -> ReachHeights:
     """Return bounds of the height of an arm's tool in every configuration.
 
     Args:
         scene: the scene.
-        manipulator: the arm.
+        robot: the arm.
         q: (n_joints,) configuration, whose values of joints outside the arm are used.
     """
-    tool, mobile = manipulator.tool, _mobile_frames(scene, manipulator)
+    tool, mobile = robot.tool, _mobile_frames(scene, robot)
     lowest = highest = 0.0
     up: NDArray[np.float64] | None = np.array([0.0, 0.0, 1.0])
     last = scene.root(tool)
@@ -143,10 +143,10 @@ def reach_heights(scene: SceneGraph, manipulator: Manipulator, *, q: ArrayLike) 
     return ReachHeights(lowest, highest, up)
 
 
-def _mobile_frames(scene: SceneGraph, manipulator: Manipulator) -> list[str]:
+def _mobile_frames(scene: SceneGraph, robot: Manipulator) -> list[str]:
     """Return the frames from the root to the tool that are children of the arm's joints."""
-    chain = [*reversed(scene.ancestors(manipulator.tool)), manipulator.tool]
-    return [frame for frame in chain if leading_joint(scene, frame) in manipulator.joints]
+    chain = [*reversed(scene.ancestors(robot.tool)), robot.tool]
+    return [frame for frame in chain if leading_joint(scene, frame) in robot.joints]
 
 
 def _edge(scene: SceneGraph, frame: str, last: str, q: ArrayLike) -> Pose:

@@ -109,13 +109,13 @@ class ReachableRegion(Displayed):
 
 
 def reachable_region(
-    scene: SceneGraph, manipulator: Manipulator, *, samples: int = 20000, seed: int = 0
+    scene: SceneGraph, robot: Manipulator, *, samples: int = 20000, seed: int = 0
 ) -> ReachableRegion:
     """Sample the reachable region of the tool of an arm.
 
     Args:
         scene: the robot, alone or among obstacles.
-        manipulator: the arm.
+        robot: the arm.
         samples: number of random configurations, uniform within the joint limits.
         seed: seed of the random configurations.
 
@@ -128,25 +128,25 @@ def reachable_region(
         raise ConfigurationError(
             f"expected at least one sample, received {samples}", received=samples
         )
-    manipulator.check(scene)
-    ready = manipulator.ready_configuration(scene)
-    columns = [scene.joint_names.index(joint) for joint in manipulator.joints]
+    robot.check(scene)
+    ready = robot.ready_configuration(scene)
+    columns = [scene.joint_names.index(joint) for joint in robot.joints]
     configurations = np.tile(ready, (samples, 1))
     configurations[:, columns] = random_configurations(scene, samples, seed=seed)[:, columns]
     is_colliding = CollisionWorld(scene).in_collision_batch(configurations)
     free = configurations[~is_colliding]
-    root = scene.root(manipulator.tool)
-    poses = [scene.pose(manipulator.tool, relative_to=root, q=q) for q in free]
+    root = scene.root(robot.tool)
+    poses = [scene.pose(robot.tool, relative_to=root, q=q) for q in free]
     kinematics = scene.at(ready)
     outline = tuple(
         (kinematics.pose(frame, relative_to=root) @ part.pose).apply(hull_points(part.shape))
-        for frame in scene.subtree(manipulator.base)
+        for frame in scene.subtree(robot.base)
         for part in scene.shapes(frame)
         if part.collision
     )
     return ReachableRegion(
-        manipulator.name,
-        manipulator.tool,
+        robot.name,
+        robot.tool,
         root,
         samples,
         np.array([pose.translation for pose in poses]).reshape(-1, 3),

@@ -253,8 +253,8 @@ def blend_path(
             raise ConfigurationError(
                 f"{name} must be {n} numbers {bounds}, not {limits}", expected=n
             )
-    if torques is not None and n < len(torques.manipulator.joints):
-        joints = len(torques.manipulator.joints)
+    if torques is not None and n < len(torques.robot.joints):
+        joints = len(torques.robot.joints)
         raise ConfigurationError(
             f"torques are of an arm with {joints} joints, the path has {n} columns", expected=joints
         )

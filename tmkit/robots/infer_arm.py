@@ -63,7 +63,7 @@ class InferredArm(Result):
 
     Attributes:
         scene: scene, with an additional tool frame if the robot has none.
-        manipulator: description of the arm. Without a hand, it has a suction cup at its tip.
+        robot: description of the arm. Without a hand, it has a suction cup at its tip.
         inferred: inferred values with confidence and evidence, one line each.
         missing: reason why the arm cannot pick, in one sentence. Empty with a hand or a cup.
         added_tool: name of the added tool frame. Empty if the robot has one.
@@ -73,7 +73,7 @@ class InferredArm(Result):
     """
 
     scene: SceneGraph
-    manipulator: Manipulator
+    robot: Manipulator
     inferred: tuple[str, ...]
     missing: str
     added_tool: str = ""
@@ -87,7 +87,7 @@ class InferredArm(Result):
         return InferredArmStatus.HAND_MISSING if self.missing else InferredArmStatus.COMPLETE
 
     def __repr__(self) -> str:
-        arm = self.manipulator
+        arm = self.robot
         return (
             f"InferredArm({self.status.value}, {len(arm.joints)} joints from '{arm.base}' to"
             f" '{arm.tip}')"

@@ -182,9 +182,9 @@ def closure_error(
     return max_distance, max_angle
 
 
-def moved_frames(scene: SceneGraph, *manipulators: Manipulator) -> frozenset[str]:
+def moved_frames(scene: SceneGraph, *robots: Manipulator) -> frozenset[str]:
     """Return the frames that the joints of arms and their grippers move."""
-    joints = {joint for arm in manipulators for joint in (*arm.joints, *arm.gripper_joints)}
+    joints = {joint for arm in robots for joint in (*arm.joints, *arm.gripper_joints)}
     roots = frames_on_joints(scene, joints)
     return frozenset(frame for root in roots for frame in scene.subtree(root))
 
@@ -199,9 +199,8 @@ def frames_on_joints(scene: SceneGraph, joints: Collection[str]) -> list[str]:
     ]
 
 
-def held_object(scene: SceneGraph, manipulator: Manipulator) -> str | None:
+def held_object(scene: SceneGraph, robot: Manipulator) -> str | None:
     """Return the object that is a child of an arm's tip, or None."""
     return next(
-        (object for object in movable_frames(scene) if scene.parent(object) == manipulator.tip),
-        None,
+        (object for object in movable_frames(scene) if scene.parent(object) == robot.tip), None
     )

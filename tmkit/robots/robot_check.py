@@ -128,7 +128,7 @@ class RobotReport(Report):
 
 def check_robot(
     scene: SceneGraph,
-    manipulator: Manipulator | None = None,
+    robot: Manipulator | None = None,
     *,
     samples: int = 2000,
     seed: int = 0,
@@ -138,7 +138,7 @@ def check_robot(
 
     Args:
         scene: scene with the robot, alone or in its cell.
-        manipulator: arm of the robot. Defaults to the longest chain of actuated joints, without
+        robot: arm of the robot. Defaults to the longest chain of actuated joints, without
             collisions of a hand.
         samples: number of random configurations, uniform within the limits.
         seed: seed of the random configurations.
@@ -152,8 +152,8 @@ def check_robot(
         raise ConfigurationError(
             f"expected at least one sample, received {samples}", received=samples
         )
-    if manipulator is not None:
-        manipulator.check(scene)
+    if robot is not None:
+        robot.check(scene)
     chains = joint_chains(scene)
     problems = [] if scene.joint_names else ["no joint moves"]
     problems += [
@@ -179,16 +179,16 @@ def check_robot(
             " allow the pairs whose shapes overlap by design (disable_collisions in an SRDF file)"
         )
     often = [pair for pair in pairs if OFTEN * samples <= counts[pair] < samples]
-    if manipulator is not None:
-        arm_frames = moved_frames(scene, manipulator)
-        for contact in world.contacts(manipulator.ready_configuration(scene)):
+    if robot is not None:
+        arm_frames = moved_frames(scene, robot)
+        for contact in world.contacts(robot.ready_configuration(scene)):
             if arm_frames & {contact.frame_a, contact.frame_b}:
                 problems.append(
                     f"the arm collides when it is ready: '{contact.frame_a}' and"
                     f" '{contact.frame_b}'"
                 )
                 break
-    reach = _reach(scene, manipulator, chains, free[:POSES], seed)
+    reach = _reach(scene, robot, chains, free[:POSES], seed)
     if reach is not None and 2 * reach.solved < reach.poses:
         problems.append(
             f"'{reach.tip}' got back to {reach.solved} of {reach.poses} poses that it reaches"
@@ -239,7 +239,7 @@ def _collisions(
 
 def _reach(
     scene: SceneGraph,
-    manipulator: Manipulator | None,
+    robot: Manipulator | None,
     chains: tuple[JointChain, ...],
     free: list[NDArray[np.float64]],
     seed: int,
@@ -248,15 +248,15 @@ def _reach(
 
     Args:
         scene: scene with the robot.
-        manipulator: arm of the robot, or None for the longest chain.
+        robot: arm of the robot, or None for the longest chain.
         chains: chains of joints, the longest first.
         free: collision-free configurations (n_joints,). Each is the start for the next one's pose.
         seed: seed of inverse kinematics.
     """
-    if not free or (manipulator is None and not chains):
+    if not free or (robot is None and not chains):
         return None
-    tip = manipulator.tool if manipulator is not None else chains[0].tip
-    joints = manipulator.joints if manipulator is not None else chains[0].joints
+    tip = robot.tool if robot is not None else chains[0].tip
+    joints = robot.joints if robot is not None else chains[0].joints
     columns = [scene.joint_names.index(joint) for joint in joints]
     solved_count, duration = 0, 0.0
     for number, q in enumerate(free):

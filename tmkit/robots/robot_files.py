@@ -140,24 +140,22 @@ def _split_srdf(name: str | Path) -> tuple[str, str | None, str | None] | None:
 
 
 def write_manipulator(
-    manipulator: Manipulator, path: str | os.PathLike[str], *, notes: Sequence[str] = ()
+    robot: Manipulator, path: str | os.PathLike[str], *, notes: Sequence[str] = ()
 ) -> None:
     """Write a description as a TOML file; :func:`load_manipulator` reads it back as an equal one.
 
     Args:
-        manipulator: description to write.
+        robot: description to write.
         path: file to write. An existing file is replaced, and unchanged if writing fails.
         notes: comments at the beginning, a line each.
 
     Raises:
         OutputError: if the file cannot be written. An existing file is unchanged.
     """
-    values = manipulator.to_dict()
-    if not manipulator.gripper_joints:
+    values = robot.to_dict()
+    if not robot.gripper_joints:
         del values["gripper_joints"], values["gripper_open"], values["gripper_closed"]
-    if manipulator.gripper_kind != "parallel" and not (
-        manipulator.width_open or manipulator.width_closed
-    ):
+    if robot.gripper_kind != "parallel" and not (robot.width_open or robot.width_closed):
         del values["width_open"], values["width_closed"]
     lines = [f"# {printable(note, keep='')}" for note in notes]
     lines += [_line(key, values.pop(key)) for key in _KEYS[: _KEYS.index("ready")]]
@@ -221,36 +219,36 @@ def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Mani
         from tmkit.robots.srdf_arms import HandChoice, manipulator_from_srdf
 
         return manipulator_from_srdf(srdf[0], scene, group=srdf[1], hand=HandChoice(group=srdf[2]))
-    manipulator = robot if isinstance(robot, Manipulator) else load_manipulator(robot)
-    if not set(manipulator.joints) & set(scene.joint_names):
-        raise _missing_robot_error(manipulator, scene)
+    description = robot if isinstance(robot, Manipulator) else load_manipulator(robot)
+    if not set(description.joints) & set(scene.joint_names):
+        raise _missing_robot_error(description, scene)
     source = (
         None
         if isinstance(robot, Manipulator)
         else str(resolve_name(robot, "scenes/robots", suffixes=(".toml",)))
     )
     try:
-        manipulator.check(scene, source=source)
+        description.check(scene, source=source)
     except UnknownNameError as error:
-        raise RobotError.at(f"robot '{manipulator.name}'", str(error)) from error
-    return manipulator
+        raise RobotError.at(f"robot '{description.name}'", str(error)) from error
+    return description
 
 
-def _missing_robot_error(manipulator: Manipulator, scene: SceneGraph) -> FileFormatError:
+def _missing_robot_error(robot: Manipulator, scene: SceneGraph) -> FileFormatError:
     """Return the error for a robot without a joint in the scene, with the built-in robots in it."""
     paths = sorted(data_path("scenes/robots").glob("*.toml"))
     robot_names = [
-        robot.name
-        for robot in map(load_manipulator, paths)
-        if set(robot.joints) <= set(scene.joint_names)
+        other.name
+        for other in map(load_manipulator, paths)
+        if set(other.joints) <= set(scene.joint_names)
     ]
-    reason = f"the scene has none of its joints ({', '.join(manipulator.joints[:3])}, ...)"
+    reason = f"the scene has none of its joints ({', '.join(robot.joints[:3])}, ...)"
     hint = (
         f"built-in robots in this scene: {', '.join(robot_names)}"
         if robot_names
         else "no built-in robot is in this scene"
     )
-    return RobotError.at(f"robot '{manipulator.name}'", f"{reason}; {hint}")
+    return RobotError.at(f"robot '{robot.name}'", f"{reason}; {hint}")
 
 
 def find_manipulators(robots: Robots, scene: SceneGraph) -> tuple[Manipulator, ...]:
@@ -271,20 +269,20 @@ def find_manipulators(robots: Robots, scene: SceneGraph) -> tuple[Manipulator, .
     return arms
 
 
-def check_different(manipulators: Sequence[Manipulator]) -> None:
+def check_different(robots: Sequence[Manipulator]) -> None:
     """Check that arms have different names and joints.
 
     Args:
-        manipulators: descriptions of arms.
+        robots: descriptions of arms.
 
     Raises:
         RobotError: if there is no arm, or two arms have one name or one joint in common.
     """
-    if not manipulators:
+    if not robots:
         raise RobotError.at("robot", "give at least one arm")
     movers: dict[str, str] = {}
-    for number, arm in enumerate(manipulators):
-        if any(arm.name == other.name for other in manipulators[:number]):
+    for number, arm in enumerate(robots):
+        if any(arm.name == other.name for other in robots[:number]):
             raise RobotError.at(
                 "robot", f"two arms have the name '{arm.name}'; each needs a name of its own"
             )
@@ -297,15 +295,15 @@ def check_different(manipulators: Sequence[Manipulator]) -> None:
             movers[joint] = arm.name
 
 
-def carrying_joints(scene: SceneGraph, manipulators: Sequence[Manipulator]) -> frozenset[str]:
+def carrying_joints(scene: SceneGraph, robots: Sequence[Manipulator]) -> frozenset[str]:
     """Return the frames on joints of one robot that carry another, such as a mobile base.
 
     Args:
         scene: scene with the robots.
-        manipulators: descriptions of all robots.
+        robots: descriptions of all robots.
     """
-    bases = {arm.name: (arm.base, *scene.ancestors(arm.base)) for arm in manipulators}
-    frames = ((arm.name, scene.joint_frame(joint)) for arm in manipulators for joint in arm.joints)
+    bases = {arm.name: (arm.base, *scene.ancestors(arm.base)) for arm in robots}
+    frames = ((arm.name, scene.joint_frame(joint)) for arm in robots for joint in arm.joints)
     return frozenset(
         frame
         for name, frame in frames
@@ -314,21 +312,16 @@ def carrying_joints(scene: SceneGraph, manipulators: Sequence[Manipulator]) -> f
 
 
 def home_configuration(
-    manipulators: Sequence[Manipulator],
-    scene: SceneGraph,
-    *,
-    base: NDArray[np.float64] | None = None,
+    robots: Sequence[Manipulator], scene: SceneGraph, *, base: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """Return the configuration (n_joints,) with all arms at ``ready`` and all grippers open.
 
     Args:
-        manipulators: descriptions of the arms.
+        robots: descriptions of the arms.
         scene: scene with the arms.
         base: (n_joints,) values of the other joints. Defaults to 0.
     """
     values = {
-        joint: value
-        for arm in manipulators
-        for joint, value in {**arm.ready, **arm.gripper_open}.items()
+        joint: value for arm in robots for joint, value in {**arm.ready, **arm.gripper_open}.items()
     }
     return scene.configuration(values, base=base)

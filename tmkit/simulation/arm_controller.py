@@ -34,7 +34,7 @@ class ArmController:
     Args:
         simulation: simulation with the arm.
         scene: first scene of the plan.
-        manipulator: arm and gripper.
+        robot: arm and gripper.
         q: (n_joints,) commanded configuration, which all arms share.
         by_constraint: whether objects are fixed to the hand instead of held by contact.
     """
@@ -43,22 +43,22 @@ class ArmController:
         self,
         simulation: Simulation,
         scene: SceneGraph,
-        manipulator: Manipulator,
+        robot: Manipulator,
         *,
         q: NDArray[np.float64],
         by_constraint: bool,
     ) -> None:
-        self.manipulator = manipulator
-        self.entries = manipulator.joint_indices(scene)
-        self.speeds = manipulator.velocity_limits(scene)
-        self.accelerations = manipulator.acceleration_limits(scene)
+        self.robot = robot
+        self.entries = robot.joint_indices(scene)
+        self.speeds = robot.velocity_limits(scene)
+        self.accelerations = robot.acceleration_limits(scene)
         self.holding: str | None = None
-        by_suction = manipulator.gripper_kind == "suction" and not by_constraint
-        self.cup = SuctionCup(simulation, manipulator) if by_suction else None
+        by_suction = robot.gripper_kind == "suction" and not by_constraint
+        self.cup = SuctionCup(simulation, robot) if by_suction else None
         self._simulation = simulation
         self._by_constraint = by_constraint
         self._q = q
-        self._fingers = {name: scene.joint_names.index(name) for name in manipulator.gripper_joints}
+        self._fingers = {name: scene.joint_names.index(name) for name in robot.gripper_joints}
         self.finger_goal = {name: float(q[entry]) for name, entry in self._fingers.items()}
         self.tracking = np.zeros(len(self.entries))
         # Pose of the hand at the last renewal of contacts.
@@ -88,20 +88,18 @@ class ArmController:
             return
         settings = self._simulation.settings
         for name, entry in self._fingers.items():
-            max_change = (
-                settings.gripper_speed * settings.time_step / self.manipulator.finger_lever(name)
-            )
+            max_change = settings.gripper_speed * settings.time_step / self.robot.finger_lever(name)
             error = self.finger_goal[name] - self._q[entry]
             self._q[entry] += math.copysign(min(abs(error), max_change), error)
         is_fixed = self._by_constraint and self.holding is not None
-        force = _CONSTRAINT_FINGER_FORCE if is_fixed else self.manipulator.grip_force
-        self._simulation.command_fingers(self._q, force=force, arm=self.manipulator.name)
+        force = _CONSTRAINT_FINGER_FORCE if is_fixed else self.robot.grip_force
+        self._simulation.command_fingers(self._q, force=force, arm=self.robot.name)
 
     def take(self, name: str) -> str | None:
         """Hold an object or handle in the closed hand. Return the fault of the grasp, if any."""
         self.holding = name
         if self._by_constraint:
-            self._simulation.attach(name, self.manipulator.tip)
+            self._simulation.attach(name, self.robot.tip)
         return None if self.cup is None else self.cup.take(name)
 
     def renew_contacts(self) -> None:
@@ -109,9 +107,9 @@ class ArmController:
         if self.holding is None or not self._fingers or self._by_constraint:
             self._contact_pose = None
             return
-        hand = self._simulation.pose(self.manipulator.tip)
+        hand = self._simulation.pose(self.robot.tip)
         if self._must_renew_contacts(hand):
-            self._simulation.renew_contacts(self.holding, self.manipulator.contact_links)
+            self._simulation.renew_contacts(self.holding, self.robot.contact_links)
             self._contact_pose = hand
 
     def _must_renew_contacts(self, hand: Pose) -> bool:
@@ -127,7 +125,7 @@ class ArmController:
         self.renew_contacts()
         if self.cup is not None:
             self.cup.release()
-        self._simulation.detach(name, self.manipulator.tip)
+        self._simulation.detach(name, self.robot.tip)
         self.holding = None
         for entry, value in zip(self._fingers.values(), self.fingers(), strict=True):
             # Start from the actual positions, because the commanded ones are fully closed.
@@ -142,4 +140,4 @@ class ArmController:
         errors = np.abs(joints[self.entries] - self._q[self.entries])
         self.tracking = np.maximum(self.tracking, errors)
         worst = int(np.argmax(errors))
-        return self.manipulator.joints[worst], float(errors[worst])
+        return self.robot.joints[worst], float(errors[worst])

@@ -273,7 +273,7 @@ class _Execution(SimulatedExecutor):
         """Return the actions of a hand in a segment, relative to the start of its track."""
         segment = phase.segment
         if segment.kind == "grasp":
-            close = partial(controller.set_finger_goals, controller.manipulator.gripper_closed)
+            close = partial(controller.set_finger_goals, controller.robot.gripper_closed)
             take = partial(self._take_object, controller, segment)
             return [_HandEvent(phase.begin, close), _HandEvent(phase.end - PAUSE, take)]
         if segment.kind == "release":
@@ -293,7 +293,7 @@ class _Execution(SimulatedExecutor):
 
     def _release_object(self, controller: ArmController, segment: Segment) -> None:
         """Record the release of the object of a segment, and open the hand."""
-        arm, name = controller.manipulator, str(segment.held)
+        arm, name = controller.robot, str(segment.held)
         self._monitor.record_release(name, arm)
         controller.release(name)
         controller.set_finger_goals(segment.gripper or arm.gripper_open)
@@ -317,9 +317,7 @@ class _Execution(SimulatedExecutor):
             tracking={
                 name: float(error)
                 for controller in self._arms.values()
-                for name, error in zip(
-                    controller.manipulator.joints, controller.tracking, strict=True
-                )
+                for name, error in zip(controller.robot.joints, controller.tracking, strict=True)
             },
             joints=_joint_errors(plan, simulation.q),
             slips=self._monitor.slips,

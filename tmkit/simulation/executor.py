@@ -123,7 +123,7 @@ class SimulatedExecutor(Executor):
             }
         self._plan, self._active_monitor, self._step_count = plan, self._make_monitor(plan), 0
         for arm in self._arms.values():  # Release objects that the hand has lost.
-            if arm.holding is not None and plan.scene.parent(arm.holding) != arm.manipulator.tip:
+            if arm.holding is not None and plan.scene.parent(arm.holding) != arm.robot.tip:
                 arm.release(arm.holding)
         self._attach_held_objects()
         self._stand(PAUSE)
@@ -135,7 +135,7 @@ class SimulatedExecutor(Executor):
         _logger.info("step %d of %d: %s", number, len(self._plan.steps), step.action)
         self._report_phase("simulate", number - 1, str(step.action))
         for arm in self._arms.values():
-            segments = [part for part in step.segments if part.arm == arm.manipulator.name]
+            segments = [part for part in step.segments if part.arm == arm.robot.name]
             arm.soften_contacts([part.held for part in segments if part.held is not None])
 
     def follow(self, motion: TimedMotion) -> None:
@@ -225,7 +225,7 @@ class SimulatedExecutor(Executor):
 
     def _wait_for_fingers(self, arm: ArmController) -> None:
         """Stand until the fingers are at rest, at their goal or at an obstacle."""
-        if not arm.manipulator.gripper_joints:
+        if not arm.robot.gripper_joints:
             return
         previous = arm.fingers()
         for _ in range(round(_FINGER_TIME_LIMIT / PAUSE)):

@@ -104,7 +104,7 @@ class Improvement:
         self.costs = StepCosts(
             context.options.cost,
             context.scene,
-            context.manipulators,
+            context.robots,
             domain.original_action,
             self._makespan,
         )
@@ -233,7 +233,7 @@ class Improvement:
         """Return the actions in an order in which arms that act at once take turns."""
         if not self.context.options.arms_at_once:
             return tuple(actions)
-        arms = [pddl_name(arm.name) for arm in self.context.manipulators]
+        arms = [pddl_name(arm.name) for arm in self.context.robots]
         ranks = [*range(len(actions))]
         if is_shuffled:
             np.random.default_rng(self._seed("order")).shuffle(ranks)
@@ -330,7 +330,7 @@ def _replan_segment(
         end.scene, near_pairs, contact_object=segment.held, constraints=segment.constraints
     )
     q_start = np.array(end.q)
-    columns = arm.manipulator.joint_indices(end.scene)
+    columns = arm.robot.joint_indices(end.scene)
     q_start[columns] = segment.path[0]
     try:
         path = primitives.plan_path(phase, q_start, end.q[None], seed=seed, label="improving")

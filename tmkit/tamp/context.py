@@ -144,7 +144,7 @@ class PlanningContext:
     Attributes:
         scene: scene at the start.
         q: (n_joints,) configuration at the start.
-        manipulators: arms, in the order of the problem.
+        robots: arms, in the order of the problem.
         domain: planning domain with its semantics.
         problem: PDDL problem, derived from the scene.
         options: planning options.
@@ -159,7 +159,7 @@ class PlanningContext:
 
     scene: SceneGraph
     q: Configuration
-    manipulators: tuple[Manipulator, ...]
+    robots: tuple[Manipulator, ...]
     domain: PlanningDomain
     problem: Problem
     options: PlanningOptions
@@ -172,7 +172,7 @@ class PlanningContext:
     task_planner: TaskPlanner[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        first, *further = self.manipulators
+        first, *further = self.robots
         planner = self.options.task_planner or FastDownward()
         assert not isinstance(planner, str)  # options replace names at construction
         is_checked = type(planner) in (FastDownward, CheckedTaskPlanner)
@@ -185,7 +185,7 @@ class PlanningContext:
 
     def _sampling(self, seed: int) -> SeededSamplers:
         """Return the samplers with a seed."""
-        return SeededSamplers(self.options.samplers or Samplers(), self.manipulators[0], seed)
+        return SeededSamplers(self.options.samplers or Samplers(), self.robots[0], seed)
 
     def with_problem(
         self, scene: SceneGraph, problem: Problem, *, options: PlanningOptions
@@ -268,7 +268,7 @@ class PlanningContext:
         planner = self.options.motion_planner
         assert not isinstance(planner, str)  # options replace names at construction
         return arm_motion_planners(
-            self.manipulators, budget=budget, rules=self.rules, clock=clock, motion_planner=planner
+            self.robots, budget=budget, rules=self.rules, clock=clock, motion_planner=planner
         )
 
     def arm_goal_motion(self, clock: StageClock) -> ArmGoalMotion | None:
@@ -309,7 +309,7 @@ class PlanningContext:
         return Plan(
             scene=self.scene,
             q=self.q,
-            robots=self.manipulators,
+            robots=self.robots,
             domain=domain.name,
             domain_pddl=domain.pddl,
             domain_digest=domain.digest,

@@ -109,14 +109,14 @@ def find_causes(
         (object, arms[arm or first_arm])
         for object, arm in _failing_objects(log, scene, goal_objects)
     ]
-    manipulators = {name: arm.manipulator for name, arm in arms.items()}
+    robots = {name: arm.robot for name, arm in arms.items()}
     causes = [
         explain_blocked_grasps(
             scene,
             q,
             object,
-            grasps=sampling.grasps(scene, object, manipulator=arm.manipulator),
-            manipulator=arm.manipulator,
+            grasps=sampling.grasps(scene, object, robot=arm.robot),
+            robot=arm.robot,
             approach=arm.primitives.budget.approach_distance,
         )
         for object, arm in objects
@@ -134,13 +134,13 @@ def find_causes(
             )
             causes.append(cause)
     gaps = (
-        explain_narrow_gap(scene, q, object, manipulator=arm.manipulator, sampling=sampling)
+        explain_narrow_gap(scene, q, object, robot=arm.robot, sampling=sampling)
         for object, arm in objects
         if not is_over()
     )
     # the gap of an object is that of its neighbours, so the first one suffices
     causes.append(next((cause for cause in gaps if cause is not None), None))
-    causes.append(explain_hand_in_support(log, manipulators, first_arm))
+    causes.append(explain_hand_in_support(log, robots, first_arm))
     return tuple(cause for cause in causes if cause is not None)
 
 
@@ -188,7 +188,7 @@ class _FloatingHand:
         bodies: scene of the other bodies.
         scene: scene with arm and hand.
         q: (n_joints,) configuration of the scene.
-        manipulator: arm and gripper.
+        robot: arm and gripper.
 
     Attributes:
         frames: frames of the hand and of its joints.
@@ -200,9 +200,9 @@ class _FloatingHand:
         bodies: SceneGraph,
         scene: SceneGraph,
         q: Configuration,
-        manipulator: Manipulator,
+        robot: Manipulator,
     ) -> None:
-        self._manipulator, tool = manipulator, manipulator.tool
+        self._robot, tool = robot, robot.tool
         self._hand_from_tool = hand.pose(
             tool, relative_to=hand.root(tool), q=hand.zero_configuration()
         )
@@ -241,7 +241,7 @@ class _FloatingHand:
             opening: gripper width before the grasp [m]; None for fully open.
         """
         rows = []
-        fingers = self._manipulator.open_finger_values(opening)
+        fingers = self._robot.open_finger_values(opening)
         for distance in np.linspace(0.0, length, _N_APPROACH_POSES):
             back = Pose([0.0, 0.0, -distance])
             pose = root_from_tool @ back @ self._hand_from_tool.inverse()
@@ -257,7 +257,7 @@ def explain_blocked_grasps(
     object: str,
     *,
     grasps: Sequence[Grasp],
-    manipulator: Manipulator,
+    robot: Manipulator,
     approach: float,
 ) -> str | None:
     """Return the reason why the open hand collides at all grasps; None if one grasp is free.
@@ -270,13 +270,13 @@ def explain_blocked_grasps(
         q: (n_joints,) configuration at the start.
         object: frame of the object.
         grasps: candidate grasps of the object.
-        manipulator: arm and gripper.
+        robot: arm and gripper.
         approach: length of the straight approach [m].
     """
-    hand_scene, bodies = extract_hand(scene, manipulator), static_bodies(scene, manipulator)
+    hand_scene, bodies = extract_hand(scene, robot), static_bodies(scene, robot)
     if not grasps or hand_scene is None or bodies is None or not _is_stationary(scene, object):
         return None
-    hand = _FloatingHand(hand_scene, bodies, scene, q, manipulator)
+    hand = _FloatingHand(hand_scene, bodies, scene, q, robot)
     hulls, meshes = hand.collision_worlds()
     root_from_object = scene.pose(object, relative_to=scene.root(object), q=q)
     obstacles = Counter[str]()
@@ -298,7 +298,7 @@ def explain_blocked_grasps(
     if len(grasps) > 1:
         subject = f"all {len(grasps)} grasps of '{object}' collide"
     verb = "moves" if len(obstacles) == 1 else "move"
-    scope = f", in every configuration of '{manipulator.name}'"
+    scope = f", in every configuration of '{robot.name}'"
     if n_free_with_meshes:
         scope = (
             f"; {n_free_with_meshes} would have room if meshes were not checked as their convex"
@@ -311,18 +311,18 @@ def explain_blocked_grasps(
 
 
 def explain_hand_in_support(
-    log: FailureLog, manipulators: Mapping[str, Manipulator], first_arm: str
+    log: FailureLog, robots: Mapping[str, Manipulator], first_arm: str
 ) -> str | None:
     """Return that the hand collides with fixed bodies at all placement poses; None if it does not.
 
     Args:
         log: failures of the run.
-        manipulators: arms by name.
+        robots: arms by name.
         first_arm: arm of actions that name none.
     """
     obstacles, n_poses, object = Counter[str](), 0, None
     for record in (record for records in log.records.values() for record in records):
-        arm = manipulators[record.arm or first_arm]
+        arm = robots[record.arm or first_arm]
         is_held = record.object is not None and record.scene.parent(record.object) == arm.tip
         if not is_held or record.failure.kind in _UNREACHED_KINDS:
             continue
@@ -380,7 +380,7 @@ def explain_enclosed_arm(
         max_iterations: iterations of one path search.
         seed: seed of the sampled targets and of the path searches.
     """
-    arm, held = rules.manipulator, rules.held_object(scene)
+    arm, held = rules.robot, rules.held_object(scene)
     world = rules.check_world(scene, rules.allowed_contacts(scene, contact_object=held))
 
     # Sample the targets uniformly from the arm's range.
@@ -420,7 +420,7 @@ def explain_narrow_gap(
     q: Configuration,
     object: str,
     *,
-    manipulator: Manipulator,
+    robot: Manipulator,
     sampling: SeededSamplers,
 ) -> str | None:
     """Return that a finger is thicker than the gaps beside an object; None if a grasp fits.
@@ -431,11 +431,11 @@ def explain_narrow_gap(
         scene: scene at the start.
         q: (n_joints,) configuration at the start.
         object: frame of the object.
-        manipulator: arm and gripper.
+        robot: arm and gripper.
         sampling: samplers of grasps.
     """
-    tables = HandTables(scene, q, manipulator=manipulator, sampling=sampling)
-    if not tables.is_usable or manipulator.gripper_kind == "suction":
+    tables = HandTables(scene, q, robot=robot, sampling=sampling)
+    if not tables.is_usable or robot.gripper_kind == "suction":
         return None
     poses = {name: scene.pose(name, relative_to=scene.root(name), q=q) for name in tables.objects}
     blockers = _blockers_of_grasps(tables, object, poses)
@@ -445,7 +445,7 @@ def explain_narrow_gap(
 
     # Measure the smallest gap and the finger at each grasp that is free of fixed bodies.
     gaps: dict[str, float] = {}
-    min_thickness, fingers = math.inf, _Fingers(scene, manipulator)
+    min_thickness, fingers = math.inf, _Fingers(scene, robot)
     options = tables.options(object)
     free = _free_options(tables, object, poses[object])
     for option, names in zip(free, blockers[object], strict=True):
@@ -521,8 +521,8 @@ def _floor_millimetres(length: float) -> str:
 class _Fingers:
     """Contact links of a hand, whose thickness is measured beside an object."""
 
-    def __init__(self, scene: SceneGraph, manipulator: Manipulator) -> None:
-        self._scene, self._manipulator = scene, manipulator
+    def __init__(self, scene: SceneGraph, robot: Manipulator) -> None:
+        self._scene, self._robot = scene, robot
         self._outlines: dict[float, list[ConvexPolygon]] = {}
 
     def thickness(
@@ -552,7 +552,7 @@ class _Fingers:
     def _finger_outlines(self, width: float, q: Configuration) -> list[ConvexPolygon]:
         """Return the outlines of the fingers at a width, in the y and z coordinates of the tool."""
         if width not in self._outlines:
-            arm, scene = self._manipulator, self._scene
+            arm, scene = self._robot, self._scene
             q_closed = scene.configuration(arm.finger_values(width), base=q)
             outlines = []
             for link in arm.contact_links:

@@ -141,7 +141,7 @@ class _ProblemReader:
         robots = tuple(self.resolve(node) for node in _item_list(self.find("robots")))
         robots = robots or ("panda",)
         with _errors_at(self.find("robots")):
-            manipulators = find_manipulators(robots, scene)
+            arms = find_manipulators(robots, scene)
         q = None
         if (joints := self.find("q")) is not None:
             values = {name: joints.get(name).number() for name in joints.table()}
@@ -149,7 +149,7 @@ class _ProblemReader:
                 if name not in scene.joint_names:
                     error = UnknownNameError.of("joint", name, scene.joint_names)
                     raise joints.get(name).error(error.message)
-            q = scene.configuration(values, base=home_configuration(manipulators, scene))
+            q = scene.configuration(values, base=home_configuration(arms, scene))
         goals = [self.read_goal(node, scene) for node in _item_list(self.top.get("goal"))]
         file_semantics: str | Path | None = None
         if domain is None:

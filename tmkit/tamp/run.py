@@ -187,7 +187,7 @@ def _explanation(
 ) -> str:
     """Return the explanation as text, with the links of the arms that have no collision shapes."""
     explanation = explain(status, diagnosis, goal=context.goal_text, plan=plan)
-    arm_frames = moved_frames(context.scene, *context.manipulators)
+    arm_frames = moved_frames(context.scene, *context.robots)
     visual_only = visual_only_frames(context.scene, arm_frames)
     if visual_only:
         explanation += f"\nNot checked: {visual_only_warning(visual_only)}."
@@ -224,7 +224,7 @@ def _diagnose(context: PlanningContext, log: SearchLog, status: PlanStatus) -> D
             goal_objects=goal_objects,
         )
     return Diagnosis(
-        actions=diagnose_actions(log.failures, context.manipulators),
+        actions=diagnose_actions(log.failures, context.robots),
         constraints=merge_constraints(log.constraints),
         conflict=conflict,
         proofs=tuple(proof.cause for proof in log.infeasibilities),

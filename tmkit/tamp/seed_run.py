@@ -99,12 +99,10 @@ def planning_context(
         on_progress: receives the progress.
     """
     problem = with_convex_meshes(problem)
-    manipulators = find_manipulators(problem.robots, problem.scene)
-    domain = load_planning_domain(
-        problem.domain, manipulator=manipulators, semantics=problem.semantics
-    )
+    robots = find_manipulators(problem.robots, problem.scene)
+    domain = load_planning_domain(problem.domain, robot=robots, semantics=problem.semantics)
     with domain.attribute_errors("planning", if_traced=True):
-        return _make_context(problem, options, domain, manipulators, on_progress)
+        return _make_context(problem, options, domain, robots, on_progress)
 
 
 def with_convex_meshes(problem: PlanningProblem) -> PlanningProblem:
@@ -121,10 +119,10 @@ def _make_context(
     problem: PlanningProblem,
     options: PlanningOptions,
     domain: PlanningDomain,
-    manipulators: tuple[Manipulator, ...],
+    robots: tuple[Manipulator, ...],
     on_progress: Callable[[PlanningProgress], None] | None,
 ) -> PlanningContext:
-    start = _find_start(problem.scene, problem.q, manipulators)
+    start = _find_start(problem.scene, problem.q, robots)
     goals = tuple(goal for goal in problem.goals if isinstance(goal, get_args(ContinuousGoal)))
     texts = [
         (
@@ -135,7 +133,7 @@ def _make_context(
         for goal in problem.goals
         if not isinstance(goal, get_args(ContinuousGoal))
     ]
-    domain = extend_domain(domain, goals, problem.scene, q=start, manipulators=manipulators)
+    domain = extend_domain(domain, goals, problem.scene, q=start, robots=robots)
     scene = problem.scene
     if (file := problem_file_of(problem.goals[0])) is not None:
         scene = store_initial_facts(scene, domain, file)
@@ -148,7 +146,7 @@ def _make_context(
     return PlanningContext(
         scene,
         start,
-        manipulators=manipulators,
+        robots=robots,
         domain=domain,
         problem=task,
         options=options,
@@ -177,7 +175,7 @@ def _require_actions_for_arm_goals(
 
 
 def _find_start(
-    scene: SceneGraph, q: ArrayLike | None, manipulators: Sequence[Manipulator]
+    scene: SceneGraph, q: ArrayLike | None, robots: Sequence[Manipulator]
 ) -> Configuration:
     """Return the start configuration (n_joints,), within limits and free of collisions.
 
@@ -189,24 +187,22 @@ def _find_start(
         CollisionError: if bodies collide.
     """
     held_objects = {
-        arm.name: object for arm in manipulators if (object := held_object(scene, arm)) is not None
+        arm.name: object for arm in robots if (object := held_object(scene, arm)) is not None
     }
     if q is None:
-        start = np.array(home_configuration(manipulators, scene))
-        for arm in manipulators:
+        start = np.array(home_configuration(robots, scene))
+        for arm in robots:
             if arm.name in held_objects:
                 start = _close_fingers(held_objects[arm.name], scene, start, arm)
     else:
         start = np.array(plain_numbers(q, "q"))
     scene.at(start)  # raises for a wrong length and for numbers that are not finite
-    _require_limits(scene, start, manipulators)
-    rules = CollisionRules.from_start(
-        manipulators[0], scene, q=start, other_arms=tuple(manipulators[1:])
-    )
+    _require_limits(scene, start, robots)
+    rules = CollisionRules.from_start(robots[0], scene, q=start, other_arms=tuple(robots[1:]))
     for exemption in rules.start_overlaps:
         _log.warning("the start is in collision: %s", exemption)
     _require_no_collisions(scene, start, rules)
-    for arm in manipulators:
+    for arm in robots:
         object = held_objects.get(arm.name)
         if object is None:
             continue
@@ -219,17 +215,15 @@ def _find_start(
     return read_only(start)
 
 
-def _require_limits(
-    scene: SceneGraph, q: Configuration, manipulators: Sequence[Manipulator]
-) -> None:
+def _require_limits(scene: SceneGraph, q: Configuration, robots: Sequence[Manipulator]) -> None:
     """Check the joint limits of arms and hands, and warn about other joints beyond theirs.
 
     Raises:
         ConfigurationError: if a joint of an arm or hand is beyond its limits.
     """
-    arm_joints = {joint for arm in manipulators for joint in (*arm.joints, *arm.gripper_joints)}
-    names = " and ".join(f"'{arm.name}'" for arm in manipulators)
-    reason = f"the arm {names} does not" if len(manipulators) == 1 else f"the arms {names} do not"
+    arm_joints = {joint for arm in robots for joint in (*arm.joints, *arm.gripper_joints)}
+    names = " and ".join(f"'{arm.name}'" for arm in robots)
+    reason = f"the arm {names} does not" if len(robots) == 1 else f"the arms {names} do not"
     for joint, value, (lower, upper) in zip(scene.joint_names, q, scene.joint_limits, strict=True):
         if lower - LIMIT_TOLERANCE <= value <= upper + LIMIT_TOLERANCE:
             continue
@@ -271,23 +265,23 @@ def _require_no_collisions(scene: SceneGraph, q: Configuration, rules: Collision
 
 
 def _close_fingers(
-    object: str, scene: SceneGraph, q: Configuration, manipulator: Manipulator
+    object: str, scene: SceneGraph, q: Configuration, robot: Manipulator
 ) -> Configuration:
     """Return ``q`` with the fingers closed until they touch an object, else unchanged."""
-    if manipulator.gripper_kind != "parallel":
+    if robot.gripper_kind != "parallel":
         return q
 
     def configuration(width: float) -> Configuration:
-        return np.array(scene.configuration(manipulator.finger_values(width), base=q))
+        return np.array(scene.configuration(robot.finger_values(width), base=q))
 
     def distance(width: float) -> float:
-        q_width, links = configuration(width), manipulator.contact_links
+        q_width, links = configuration(width), robot.contact_links
         return max(
             (pair_distance(scene, q_width, frame_a=link, frame_b=object) for link in links),
             default=0.0,
         )
 
-    contact_width, free_width = manipulator.width_closed, manipulator.width_open
+    contact_width, free_width = robot.width_closed, robot.width_open
     if distance(contact_width) > 0.0 or distance(free_width) <= 0.0:
         return q
     for _ in range(_BISECTIONS):

@@ -195,7 +195,7 @@ class _SuggestionSearch:
     ) -> list[RelaxedProblem]:
         """Return problems with one more body removed, the most promising first."""
         names = removable_bodies(
-            relaxed.scene, self.context.manipulators, self.context.problem.goal, diagnosis
+            relaxed.scene, self.context.robots, self.context.problem.goal, diagnosis
         )
         return [
             replace(
@@ -224,7 +224,7 @@ class _SuggestionSearch:
 
 
 def removable_bodies(
-    scene: SceneGraph, manipulators: Sequence[Manipulator], goal: Formula, diagnosis: Diagnosis
+    scene: SceneGraph, robots: Sequence[Manipulator], goal: Formula, diagnosis: Diagnosis
 ) -> tuple[str, ...]:
     """Return the bodies to remove, none of them in the goal, the most promising first.
 
@@ -232,11 +232,11 @@ def removable_bodies(
 
     Args:
         scene: scene at the start.
-        manipulators: arms, whose frames cannot be removed.
+        robots: arms, whose frames cannot be removed.
         goal: goal, whose objects cannot be removed.
         diagnosis: diagnosis of the run without a plan.
     """
-    arm_frames = {*moved_frames(scene, *manipulators), *(arm.base for arm in manipulators)}
+    arm_frames = {*moved_frames(scene, *robots), *(arm.base for arm in robots)}
     movable = set(movable_frames(scene))
     goal_names = _pddl_names(str(goal))
 

@@ -97,7 +97,7 @@ class TrialPick(Result):
 
 def trial_pick(
     scene: SceneGraph,
-    manipulator: Manipulator,
+    robot: Manipulator,
     *,
     seed: int = 0,
     on_progress: Callable[[PlanningProgress], None] | None = None,
@@ -106,11 +106,11 @@ def trial_pick(
 
     Args:
         scene: scene of the arm, preferably without other bodies.
-        manipulator: arm and gripper.
+        robot: arm and gripper.
         seed: seed of the sampled positions and of planning.
         on_progress: function that receives planning progress.
     """
-    arm = manipulator
+    arm = robot
     min_opening = CUBE + _MIN_FINGER_CLEARANCE
     if arm.gripper_kind == "parallel" and arm.width_open < min_opening:
         reason = f"the hand opens to {1000 * arm.width_open:.0f} mm, too little for a cube of 40 mm"

@@ -329,7 +329,7 @@ class VersionTree:
         clock: StageClock,
         sampling: SeededSamplers | None = None,
     ) -> None:
-        first = next(iter(arms.values())).manipulator
+        first = next(iter(arms.values())).robot
         sampling = sampling or SeededSamplers(Samplers(), first, seed)
         self._sampling = replace(sampling, start=task.scene)
         self.problem, self.domain = task.problem, task.domain
@@ -339,7 +339,7 @@ class VersionTree:
         self.root = SceneVersion(task.scene, task.q, initial_state, None, frozenset(), key, key)
         self._numbers = itertools.count(1)
         self.propose: Callable[[SceneVersion, GroundAction], ActionMotion | None] = lambda *_: None
-        self.carriers = carrying_joints(task.scene, [arm.manipulator for arm in arms.values()])
+        self.carriers = carrying_joints(task.scene, [arm.robot for arm in arms.values()])
         self._dead_ends: dict[tuple[bytes, GroundAction, int], Expansion] = {}
         self._arrangements: dict[tuple[str, str], int] = {}
         self._arrangement_numbers: dict[tuple[str, str, Placement], int] = {}
@@ -544,7 +544,7 @@ class VersionTree:
         arm_joints = {
             joint
             for arm in self.arms.values()
-            for joint in (*arm.manipulator.joints, *arm.manipulator.gripper_joints)
+            for joint in (*arm.robot.joints, *arm.robot.gripper_joints)
         }
         return frozenset(
             frame

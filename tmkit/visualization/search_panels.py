@@ -49,7 +49,7 @@ def show_failure(
     if cases:
         action, cause, example = cases[number]
         paint = dict.fromkeys(example.scene.frame_names, _PALE_COLOR)
-        for name in example.scene.subtree(example.manipulator.base):
+        for name in example.scene.subtree(example.robot.base):
             del paint[name]  # The arm keeps its colours.
         paint |= dict.fromkeys((name for pair in example.pairs for name in pair), _CONTACT_COLOR)
         paint |= dict.fromkeys(example.in_the_way, RED)

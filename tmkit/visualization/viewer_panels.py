@@ -306,7 +306,7 @@ class FactsPanel(Panel):
         viewer, problem = self._viewer, self._viewer.problem
         assert problem is not None, "only viewers with a problem have this panel"
         arms = find_manipulators(problem.robots, viewer.scene)
-        domain = load_planning_domain(problem.domain, manipulator=arms, semantics=problem.semantics)
+        domain = load_planning_domain(problem.domain, robot=arms, semantics=problem.semantics)
         self._deriver = StateDeriver(domain, domain.semantics.objects(viewer.scene))
         self._first = self._last = self._deriver.derive(viewer.scene, viewer.q)
         with tabs.add_tab("Facts"):

@@ -117,7 +117,7 @@ class PddlStreamSampling:
         self.context = planning_context(problem, options)
         self.facts = planning_context(replace(problem, goal=stated or "(and)"), options)
         self.scene, self.q, self.options = self.context.scene, self.context.q, options
-        self.arm, *bases = self.context.manipulators
+        self.arm, *bases = self.context.robots
         self.base = bases[0] if bases else None
         self.start = dict(
             zip(self.arm.joints, self.q[self.arm.joint_indices(self.scene)].tolist(), strict=True)
@@ -245,7 +245,7 @@ class PddlStreamSampling:
 
     def _moves(self, scene: SceneGraph, frame: str) -> bool:
         """Return whether a frame is of the robot, or in its hand."""
-        bases = {arm.base for arm in self.context.manipulators}
+        bases = {arm.base for arm in self.context.robots}
         return frame in bases or not bases.isdisjoint(scene.ancestors(frame))
 
     def meets(self, name: str, _item: str, _place: str, rest: Rest) -> bool:

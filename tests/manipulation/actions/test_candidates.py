@@ -52,7 +52,7 @@ class Semantics(DomainSemantics):
         return {frame: "block" for frame in movable_frames(scene)}
 
     def state(self, scene, objects, q):
-        arm = self.manipulator
+        arm = self.robot
         held = [frame for frame in movable_frames(scene) if scene.parent(frame) == arm.tip]
         facts = [
             Fact.of("clean" if "clean" in scene.classes(frame) else "dirty", frame)
@@ -68,10 +68,10 @@ class Semantics(DomainSemantics):
         if action.name == "wash":
             yield ApplyEffects((ClassEffect(action.arguments[0], added=("clean",)),), "with water")
         elif action.name == "go-home":
-            yield MoveTo(self.manipulator.ready, "home")
+            yield MoveTo(self.robot.ready, "home")
         else:
             object = action.arguments[0]
-            for grasp in grasps_of(context.scene, object, manipulator=self.manipulator):
+            for grasp in grasps_of(context.scene, object, robot=self.robot):
                 yield Pick(object, grasp)
 """
 
@@ -246,7 +246,7 @@ def test_straight_ways_end_where_the_arm_cannot_follow_them(room: float, is_solv
     q = GANTRY.ready_configuration(scene)
     grasp = next(
         grasp
-        for grasp in grasps_of(scene, "a", manipulator=GANTRY)
+        for grasp in grasps_of(scene, "a", robot=GANTRY)
         if grasp.object_from_tool.translation == pytest.approx([0.0, 0.0, 0.0])
         and grasp.object_from_tool.rotate([0.0, 0.0, 1.0]) == pytest.approx([0.0, 0.0, -1.0])
     )

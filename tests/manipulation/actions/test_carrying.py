@@ -198,7 +198,7 @@ def picks(scene: SceneGraph, constraint: PathConstraint) -> list[ActionMotion | 
     """Return what comes of picking the cup with a constraint."""
     q = tk.load_manipulator("panda").ready_configuration(scene)
     arm = ArmMotionPlanner(tk.load_manipulator("panda"), budget=MotionSettings())
-    grasp = grasps_of(scene, "cup", manipulator=arm.manipulator)[0]
+    grasp = grasps_of(scene, "cup", robot=arm.robot)[0]
     return list(
         arm.pick(
             scene,

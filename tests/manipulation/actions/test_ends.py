@@ -14,7 +14,7 @@ from tmkit.plans.failures import MotionFailure, PrimitiveFailedError
 def test_one_configuration_that_can_be_approached_is_enough() -> None:
     """Some configurations near the base meet a joint limit; the first result is a motion."""
     arm, scene = tk.load_manipulator("panda"), add_block(table_scene(), "b", 0.25, 0.0)
-    q, grasp = arm.ready_configuration(scene), grasps_of(scene, "b", manipulator=arm)[1]
+    q, grasp = arm.ready_configuration(scene), grasps_of(scene, "b", robot=arm)[1]
     motion = ArmMotionPlanner(
         arm, budget=MotionSettings(8, path_iterations=300, is_multi_goal=True)
     )

@@ -182,7 +182,7 @@ def test_a_domain_of_one_arm_refuses_two() -> None:
     with pytest.raises(
         RobotError, match=r"semantics.py: the domain takes one arm only, received 2: gantry, other"
     ):
-        load_planning_domain("blocks", manipulator=(GANTRY, other))
+        load_planning_domain("blocks", robot=(GANTRY, other))
 
 
 def test_arms_must_be_different() -> None:

@@ -182,8 +182,8 @@ def attempt(**changes: object) -> object:
     """Return what comes of opening the drawer with the first grasp of its handle."""
     scene = tk.load_scene("panda_drawer")
     arm = ArmMotionPlanner(tk.load_manipulator("panda"), budget=MotionSettings())
-    q = arm.manipulator.ready_configuration(scene)
-    grasp = grasps_of(scene, "drawer_handle", manipulator=arm.manipulator)[0]
+    q = arm.robot.ready_configuration(scene)
+    grasp = grasps_of(scene, "drawer_handle", robot=arm.robot)[0]
     fields = {"handle": "drawer_handle", "to": 0.1, "grasp": grasp, **changes}
     context = ActionContext(scene, q, np.random.default_rng(0))
     return next(OperateJoint(**fields).refine(arm, context, seed=0))  # type: ignore[arg-type]  # any field of it

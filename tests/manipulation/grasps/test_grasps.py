@@ -31,9 +31,7 @@ OFFSET = Pose.from_rpy([0.1, -0.2, 0.3], [0.4, -0.5, 0.6])
 
 def grasps(*shapes: AttachedShape, arm: Manipulator = GANTRY) -> tuple[Grasp, ...]:
     """Return the grasps of an object of the given shapes."""
-    return grasps_of(
-        SceneGraph().add_frame("block", "world", shapes=shapes), "block", manipulator=arm
-    )
+    return grasps_of(SceneGraph().add_frame("block", "world", shapes=shapes), "block", robot=arm)
 
 
 def straight(found: tuple[Grasp, ...]) -> tuple[Grasp, ...]:

@@ -48,7 +48,7 @@ def one_box(friction: float | None = 1.0) -> SceneGraph:
 def load(offset: tuple[float, float, float], *, suction: bool = False, rim: float = 0.0) -> Load:
     """Return the box as the load of a hand with 30 N, at an offset from the tool point."""
     arm = SUCKER if suction else GANTRY
-    return Load.of(one_box(), "block", manipulator=arm, tool_from_object=Pose(offset), rim=rim)
+    return Load.of(one_box(), "block", robot=arm, tool_from_object=Pose(offset), rim=rim)
 
 
 def test_the_simulator_has_the_numbers_of_the_model() -> None:
@@ -86,9 +86,7 @@ def test_shares_of_a_pinch() -> None:
 
 def test_what_the_scene_does_not_say_has_the_usual_friction() -> None:
     """An object without a friction of its own has that of objects."""
-    found = Load.of(
-        one_box(friction=None), "block", manipulator=GANTRY, tool_from_object=Pose(), rim=0.0
-    )
+    found = Load.of(one_box(friction=None), "block", robot=GANTRY, tool_from_object=Pose(), rim=0.0)
     assert found.friction == OBJECT_FRICTION * FINGER_FRICTION
 
 

@@ -82,7 +82,7 @@ def grasps(
     """Return the grasps of an object of one shape."""
     rng = np.random.default_rng(seed)
     return grasps_of(
-        with_object(scene, AttachedShape(shape, level=level)), "block", manipulator=arm, rng=rng
+        with_object(scene, AttachedShape(shape, level=level)), "block", robot=arm, rng=rng
     )
 
 
@@ -110,7 +110,7 @@ def test_each_grasp_of_a_convex_mesh_is_antipodal_fits_and_is_free(
     made = trimesh.convex.convex_hull(points)
     assume(made.volume > 1e-6)
     shape = AttachedShape(mesh_of(made))
-    found = grasps_of(with_object(PANDA_SCENE, shape), "block", manipulator=PANDA)
+    found = grasps_of(with_object(PANDA_SCENE, shape), "block", robot=PANDA)
     planes = ConvexHull(points).equations
     least = math.cos(math.atan(FRICTION)) - 1e-6
     for grasp in found[:: max(1, len(found) // 6)]:
@@ -166,7 +166,7 @@ def test_a_cup_is_held_by_its_wall_too() -> None:
 def test_a_mug_is_held_by_its_handle_too() -> None:
     """Some grasps are farther out than the mug's wall, not all near the centre of mass."""
     scene, rng = tk.load_scene("panda_table", "dishes"), np.random.default_rng(0)
-    found = grasps_of(scene, "mug", manipulator=PANDA, rng=rng)
+    found = grasps_of(scene, "mug", robot=PANDA, rng=rng)
     assert any(grasp.object_from_tool.translation[1] > 0.041 for grasp in found)
     assert any(np.hypot(*grasp.object_from_tool.translation[:2]) < 0.045 for grasp in found)
 
@@ -201,9 +201,7 @@ def test_grasps_follow_seed_and_shape() -> None:
     assert first == second
     assert first != other
     box = mesh_of(trimesh.creation.box([0.05, 0.05, 0.05]))
-    moved = grasps_of(
-        with_object(PANDA_SCENE, AttachedShape(box, OFFSET)), "block", manipulator=PANDA
-    )
+    moved = grasps_of(with_object(PANDA_SCENE, AttachedShape(box, OFFSET)), "block", robot=PANDA)
     for a, b in zip(grasps(box), moved, strict=True):
         assert (OFFSET @ a.object_from_tool).is_close(b.object_from_tool)
     np.testing.assert_allclose(moved[0].object_from_tool.translation, OFFSET.translation, atol=1e-9)
@@ -225,8 +223,8 @@ def test_grasps_by_formula_pass_the_same_check(shape: Shape) -> None:
     """Straight and tilted grasps of simple shapes are free of the Panda's hand."""
     attached = AttachedShape(shape, OFFSET)
     scene = with_object(PANDA_SCENE, attached)
-    found = grasps_of(scene, "block", manipulator=PANDA)
-    check = HandCheck(scene, [attached], manipulator=PANDA)
+    found = grasps_of(scene, "block", robot=PANDA)
+    check = HandCheck(scene, [attached], robot=PANDA)
     assert check.are_feasible(found).all()
     assert len({grasp.name for grasp in found}) == len(found) >= 30
 
@@ -238,7 +236,7 @@ def test_a_grasp_in_which_the_fingers_would_turn_the_object_is_not_taken() -> No
     ``45 degrees - a`` of it a radian; of two edges a moment is asked, of faces none.
     """
     attached = AttachedShape(mesh_of(trimesh.creation.box([0.08, 0.01, 0.01])))
-    check = HandCheck(with_object(PANDA_SCENE, attached), [attached], manipulator=PANDA)
+    check = HandCheck(with_object(PANDA_SCENE, attached), [attached], robot=PANDA)
 
     def passed(*turns: float) -> list[bool]:
         down = Pose.from_rpy([0.0, 0.0, 0.0], [math.pi, 0.0, 0.0])
@@ -279,10 +277,8 @@ def test_a_ring_is_held_by_its_wall_with_a_hand_that_opens_a_little() -> None:
     q = PANDA.ready_configuration(scene)
     top = max(part.pose.translation[2] + part.shape.bounds[1][2] for part in scene.shapes("table"))
     scene = scene.set_pose("ring", Pose([-0.1, 0.0, top + 0.0151]))
-    narrow = [
-        grasp for grasp in grasps_of(scene, "ring", manipulator=PANDA) if grasp.opening is not None
-    ]
-    check = HandCheck(scene, shapes[1:], manipulator=PANDA)
+    narrow = [grasp for grasp in grasps_of(scene, "ring", robot=PANDA) if grasp.opening is not None]
+    check = HandCheck(scene, shapes[1:], robot=PANDA)
     assert narrow
     assert check.are_feasible(narrow).all()
     assert all(grasp.width < grasp.opening < PANDA.width_open for grasp in narrow if grasp.opening)
@@ -315,7 +311,7 @@ def test_a_ring_is_held_by_its_wall_with_a_hand_that_opens_a_little() -> None:
 def test_what_is_drawn_otherwise_is_held_by_its_pieces() -> None:
     """A ring that is drawn as a small ball is held by the same wall."""
     ball = AttachedShape(mesh_of(trimesh.creation.icosphere(radius=0.01)), collision=False)
-    found = grasps_of(with_object(PANDA_SCENE, ball, *ring()[1:]), "block", manipulator=PANDA)
+    found = grasps_of(with_object(PANDA_SCENE, ball, *ring()[1:]), "block", robot=PANDA)
     assert len(found) > 20
     assert all(0.029 < grasp.width < 0.034 for grasp in found)
 
@@ -328,7 +324,7 @@ def test_a_heavy_object_is_sampled_more(monkeypatch: pytest.MonkeyPatch) -> None
         scene = with_object(PANDA_SCENE, *ring()).set_inertia(
             "block", tk.graph.Inertia(mass, [0.0, 0.0, 0.0])
         )
-        found.append(grasps_of(scene, "block", manipulator=PANDA))
+        found.append(grasps_of(scene, "block", robot=PANDA))
     light, heavy = found
     assert heavy[: len(light)] == light
     assert len(heavy) > 2 * len(light)
@@ -414,7 +410,7 @@ def test_none_proves_something_only_where_all_are_known() -> None:
         ([Cylinder(0.1, 0.2)], True),
     ):
         scene = with_object(SceneGraph(), *(AttachedShape(shape) for shape in shapes))
-        assert are_grasps_complete(scene, "block", manipulator=GANTRY) == known
+        assert are_grasps_complete(scene, "block", robot=GANTRY) == known
 
 
 def test_the_gantry_takes_meshes() -> None:
@@ -430,7 +426,7 @@ def test_parts_of_an_object_are_held_too() -> None:
         AttachedShape(Cylinder(0.015, 0.08), Pose([0.0, 0.0, 0.1])),
     ]
     scene = with_object(PANDA_SCENE, *bottle)
-    found = grasps_of(scene, "block", manipulator=PANDA)
+    found = grasps_of(scene, "block", robot=PANDA)
     assert {grasp.name.split(":")[0] for grasp in found} == {"part 2"}
     assert {round(grasp.width, 6) for grasp in found} == {0.03}
     assert not any(grasp.object_from_tool.rotation[2, 2] > 0.5 for grasp in found)  # not from below

@@ -43,7 +43,7 @@ def region_scene(side: float, sizes: list[tuple[float, ...]]) -> SceneGraph:
 def packer_of(scene: SceneGraph, count: int) -> RegionPacker:
     """Return the packer of the objects of a scene."""
     names = [f"o{number}" for number in range(count)]
-    return RegionPacker(scene, names, "board", q=scene.zero_configuration(), manipulator=ARM)
+    return RegionPacker(scene, names, "board", q=scene.zero_configuration(), robot=ARM)
 
 
 def is_apart(scene: SceneGraph, packing: dict[str, Placement]) -> bool:
@@ -140,6 +140,6 @@ def test_what_is_no_region_is_refused() -> None:
     scene = region_scene(0.1, [(0.02, 0.02, 0.02)])
     q = scene.zero_configuration()
     with pytest.raises(UnknownNameError, match="boart"):
-        RegionPacker(scene, ["o0"], "boart", q=q, manipulator=ARM)
+        RegionPacker(scene, ["o0"], "boart", q=q, robot=ARM)
     with pytest.raises(SceneError, match="world"):
-        RegionPacker(scene, ["o0"], "world", q=q, manipulator=ARM)
+        RegionPacker(scene, ["o0"], "world", q=q, robot=ARM)

@@ -53,7 +53,7 @@ def find(
 ) -> list[Placement]:
     """Return all placements in a region."""
     rng = np.random.default_rng(seed)
-    return list(placements_in_region(scene, object, region, q=Q, rng=rng, manipulator=GANTRY))
+    return list(placements_in_region(scene, object, region, q=Q, rng=rng, robot=GANTRY))
 
 
 shapes = st.one_of(

@@ -87,7 +87,7 @@ def test_an_example_says_where_everything_was() -> None:
     example = blocked.example
     assert example is not None
     assert (example.object, example.in_the_way, example.scene) == ("a", ("lid",), scene)
-    assert example.manipulator is GANTRY
+    assert example.robot is GANTRY
     tool = scene.pose("tool", relative_to="world", q=example.q).translation
     assert np.linalg.norm(tool[:2]) < 0.02
     choices = [example.choice for example in blocked.examples]

@@ -37,10 +37,8 @@ def two() -> SceneGraph:
 def no_room(scene: SceneGraph, object: str = "a") -> str | None:
     """Return the proof that the hand has no room at an object."""
     q = GANTRY.ready_configuration(scene)
-    grasps = grasps_of(scene, object, manipulator=GANTRY)
-    return explain_blocked_grasps(
-        scene, q, object, grasps=grasps, manipulator=GANTRY, approach=0.08
-    )
+    grasps = grasps_of(scene, object, robot=GANTRY)
+    return explain_blocked_grasps(scene, q, object, grasps=grasps, robot=GANTRY, approach=0.08)
 
 
 def enclosed(scene: SceneGraph) -> str | None:
@@ -169,7 +167,7 @@ def gap_cause(scene: SceneGraph, object: str = "target", robot: str = "panda") -
     arm = load_manipulator(robot)
     sampling = SeededSamplers(Samplers(), arm)
     return explain_narrow_gap(
-        scene, arm.ready_configuration(scene), object, manipulator=arm, sampling=sampling
+        scene, arm.ready_configuration(scene), object, robot=arm, sampling=sampling
     )
 
 

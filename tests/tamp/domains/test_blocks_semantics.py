@@ -29,7 +29,7 @@ CLEARANCE = 1e-4  # metres above its support at which a block is let go
 @pytest.fixture(scope="module")
 def domain() -> PlanningDomain:
     """The blocks domain for the gantry."""
-    return load_planning_domain("blocks", manipulator=GANTRY)
+    return load_planning_domain("blocks", robot=GANTRY)
 
 
 def facts(domain: PlanningDomain, scene: SceneGraph) -> set[str]:
@@ -44,7 +44,7 @@ def candidates(domain: PlanningDomain, scene: SceneGraph, *words: str, seed: int
     """Return the candidates of an action."""
     semantics: Any = domain.semantics
     context = ActionContext(
-        scene, Q, np.random.default_rng(seed), SeededSamplers(Samplers(), semantics.manipulator)
+        scene, Q, np.random.default_rng(seed), SeededSamplers(Samplers(), semantics.robot)
     )
     return list(domain.semantics.candidates(GroundAction(words[0], words[1:]), context))
 
@@ -350,7 +350,7 @@ def test_samples_depend_on_the_seed_alone(domain: PlanningDomain) -> None:
 
 def test_suction_blocks_are_candidates_too() -> None:
     """A suction hand takes blocks that no parallel hand could."""
-    domain = load_planning_domain("blocks", manipulator=SUCKER)
+    domain = load_planning_domain("blocks", robot=SUCKER)
     scene = with_block(blocks_scene({}), "a", [0.0, 0.0, 0.1], shape=Box([0.2, 0.2, 0.2]))
     assert len(candidates(domain, scene, "pick-up", "a", "table__0__0")) == 24
 

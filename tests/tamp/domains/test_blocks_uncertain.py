@@ -81,7 +81,7 @@ def test_a_plan_of_another_process_has_what_was_looked_at() -> None:
 def test_the_state_is_that_of_the_scene(stacked: Plan) -> None:
     """Located blocks depend on the scene version alone, before and after each step of a plan."""
     plan = stacked
-    domain = load_planning_domain("blocks_uncertain", manipulator=load_manipulator("panda"))
+    domain = load_planning_domain("blocks_uncertain", robot=load_manipulator("panda"))
     objects = domain.semantics.objects(plan.scene)
     located = [
         {

@@ -128,9 +128,7 @@ def test_what_is_heavier_than_the_payload_is_refused_by_its_mass() -> None:
     )
     fact = Fact.of("on", "box0", "shelf")
     assert (
-        prove_ungraspable(
-            scene.set_inertia("box0", Inertia(13.9)), "box0", fact=fact, manipulator=ARM
-        )
+        prove_ungraspable(scene.set_inertia("box0", Inertia(13.9)), "box0", fact=fact, robot=ARM)
         is None
     )
 
@@ -187,7 +185,7 @@ def test_what_the_hand_cannot_hold_is_refused_only_when_it_has_to_move() -> None
     )
     assert plan_in(scene, "(on box0 floor)").is_solved
     fact = Fact.of("on", "box0", "shelf")
-    refuted = prove_ungraspable(scene, "box0", fact=fact, manipulator=ARM)
+    refuted = prove_ungraspable(scene, "box0", fact=fact, robot=ARM)
     assert refuted is not None
     assert (refuted.facts, refuted.frames) == ((fact,), ("box0", "vacuum_pad"))
 
@@ -198,7 +196,7 @@ def test_goals_for_all_are_counted_too() -> None:
     assert (
         plan_in(scene, "(forall (?x - item) (on ?x shelf))").status is PlanStatus.PROVED_UNSOLVABLE
     )
-    domain = load_planning_domain("kitchen", manipulator=ARM)
+    domain = load_planning_domain("kitchen", robot=ARM)
 
     def facts(goal: str) -> list[str]:
         return [str(fact) for fact in necessary_facts(derive_problem(scene, domain, goal=goal))]
@@ -330,7 +328,7 @@ def towers(height: float) -> SceneGraph:
 def test_towers_are_refuted_only_when_the_hand_does_not_get_so_high(height: float) -> None:
     """A feasible tower is never refuted; one beyond the reach of the hand is."""
     scene, goal = towers(height), "(and (on a b) (on b c))"
-    domain = load_planning_domain("blocks", manipulator=GANTRY)
+    domain = load_planning_domain("blocks", robot=GANTRY)
     facts = necessary_facts(derive_problem(scene, domain, goal=goal))
     found = list(domain.semantics.infeasibilities(facts, scene))
     assert len(found) == (height > 0.37)
@@ -345,10 +343,10 @@ def test_a_tower_that_stands_already_is_no_proof() -> None:
     """Blocks that need no move prove nothing at any height, nor do lower blocks."""
     object, fact = "a", Fact.of("on", "a", "b")
     scene = towers(0.25)
-    assert prove_too_high(scene, object, bottom=0.1, fact=fact, manipulator=GANTRY) is None
-    assert prove_too_high(scene, object, bottom=0.75, fact=fact, manipulator=GANTRY) is not None
+    assert prove_too_high(scene, object, bottom=0.1, fact=fact, robot=GANTRY) is None
+    assert prove_too_high(scene, object, bottom=0.75, fact=fact, robot=GANTRY) is not None
     stacked = scene.reparent("a", "b", pose=Pose([0.0, 0.0, 0.25]))
-    domain = load_planning_domain("blocks", manipulator=GANTRY)
+    domain = load_planning_domain("blocks", robot=GANTRY)
     facts = [Fact.of("on", "a", "b")]
     assert not list(domain.semantics.infeasibilities(facts, stacked))
 
@@ -372,8 +370,7 @@ def test_what_is_narrower_than_the_hand_opens_is_not_refused(shape: Shape) -> No
     scene = blocks_of_panda().set_shapes("a", [AttachedShape(shape)])
     fact, panda = Fact.of("on", "a", "b"), load_manipulator("panda")
     assert (
-        prove_ungraspable(scene.set_inertia("a", Inertia(0.1)), "a", fact=fact, manipulator=panda)
-        is None
+        prove_ungraspable(scene.set_inertia("a", Inertia(0.1)), "a", fact=fact, robot=panda) is None
     )
 
 
@@ -392,7 +389,7 @@ def test_only_what_is_wider_than_the_hand_in_all_directions_is_refused(
         shape = Cylinder(sides[0] / 2, sides[2]) if kind == "cylinder" else Sphere(sides[0] / 2)
     scene = blocks_of_panda().set_shapes("a", [AttachedShape(shape)]).set_inertia("a", Inertia(0.1))
     refuted = prove_ungraspable(
-        scene, "a", fact=Fact.of("on", "a", "b"), manipulator=load_manipulator("panda")
+        scene, "a", fact=Fact.of("on", "a", "b"), robot=load_manipulator("panda")
     )
     assert (refuted is not None) == (min(sides) > 0.084)
 
@@ -404,14 +401,14 @@ def test_what_stands_on_an_object_may_be_taken_off() -> None:
     loaded = scene.set_inertia("box1", Inertia(10.0)).reparent(
         "box1", "box0", pose=Pose([0.0, 0.0, 0.1])
     )
-    assert prove_ungraspable(loaded, "box0", fact=fact, manipulator=ARM) is None
+    assert prove_ungraspable(loaded, "box0", fact=fact, robot=ARM) is None
     heavy = prove_ungraspable(
-        loaded.set_inertia("box0", Inertia(15.0)), "box0", fact=fact, manipulator=ARM
+        loaded.set_inertia("box0", Inertia(15.0)), "box0", fact=fact, robot=ARM
     )
     assert heavy is not None
     assert "shapes" not in heavy.cause
     large = scene.set_shapes("box1", [AttachedShape(Box([0.4, 0.4, 0.4]))])
-    guessed = prove_ungraspable(large, "box1", fact=fact, manipulator=ARM)
+    guessed = prove_ungraspable(large, "box1", fact=fact, robot=ARM)
     assert guessed is not None
     assert (
         "its mass is 32 kg, and arm 'iiwa_flange' carries 14 kg (computed from its shapes with 500"

@@ -30,7 +30,7 @@ from tmkit.spatial import Pose
 from tmkit.tamp import load_planning_domain
 
 ARM = load_manipulator(ROBOT)
-DOMAIN = load_planning_domain("kitchen", manipulator=ARM)
+DOMAIN = load_planning_domain("kitchen", robot=ARM)
 HEIGHT = BLOCK_SIZE[2]
 
 
@@ -342,6 +342,6 @@ def test_a_ring_is_hung_on_a_peg_and_taken_off_again() -> None:
     assert back.plan is not None
     assert tk.validate_plan(back.plan).is_valid
     off = scene.reparent("ring", "peg", pose=Pose([0.0, 0.0, 0.2]))
-    semantics = load_planning_domain("kitchen", manipulator=load_manipulator("panda")).semantics
+    semantics = load_planning_domain("kitchen", robot=load_manipulator("panda")).semantics
     with pytest.raises(SceneError, match="'ring' does not rest on 'peg': it would fall off"):
         semantics.state(off, semantics.objects(off), off.zero_configuration())

@@ -204,8 +204,8 @@ def test_the_checker_finds_the_contradiction_too() -> None:
             ),
         ),
         (
-            f"{COMPLETE}    def __init__(self, manipulator):\n        1 / 0",
-            r"semantics.py: 'Semantics\(manipulator\)' fails: ZeroDivisionError: division by zero",
+            f"{COMPLETE}    def __init__(self, robot):\n        1 / 0",
+            r"semantics.py: 'Semantics\(robot\)' fails: ZeroDivisionError: division by zero",
         ),
         ("\0", "semantics.py: (Value|Syntax)Error: source code string cannot contain null bytes"),
     ],
@@ -272,7 +272,7 @@ def test_two_domains_of_one_name_do_not_meet(tmp_path: Path) -> None:
         tmp_path / "two" / "own",
         semantics=SEMANTICS.replace("Return all objects", "Return each object"),
     )
-    domains = [load_planning_domain(path, manipulator=GANTRY) for path in (first, second, first)]
+    domains = [load_planning_domain(path, robot=GANTRY) for path in (first, second, first)]
     assert domains[0].digest == domains[2].digest != domains[1].digest
     assert {domain.name for domain in domains} == {"own"}
     assert type(domains[0].semantics).relevant_objects.__doc__ == "Return all objects."
@@ -284,9 +284,9 @@ def test_two_domains_of_one_name_do_not_meet(tmp_path: Path) -> None:
 def test_a_changed_file_is_loaded_anew(tmp_path: Path) -> None:
     """A semantics file rewritten within the same second, with the same length, is the new one."""
     path = folder(tmp_path / "own")
-    before = load_planning_domain(path, manipulator=GANTRY)
+    before = load_planning_domain(path, robot=GANTRY)
     folder(path, semantics=SEMANTICS.replace("Return all objects", "Return oll objects"))
-    after = load_planning_domain(path, manipulator=GANTRY)
+    after = load_planning_domain(path, robot=GANTRY)
     assert type(after.semantics).relevant_objects.__doc__ == "Return oll objects."
     assert before.digest != after.digest
 
@@ -363,7 +363,7 @@ def test_parts_that_are_missing_are_named(
     (tmp_path / "empty").mkdir()
     named = semantics if semantics in (None, "blocks", "bloks") else tmp_path / str(semantics)
     with pytest.raises(error, match=message):
-        load_planning_domain(tmp_path / domain, manipulator=GANTRY, semantics=named)
+        load_planning_domain(tmp_path / domain, robot=GANTRY, semantics=named)
 
 
 def test_an_action_that_the_semantics_do_not_define_is_named(tmp_path: Path) -> None:

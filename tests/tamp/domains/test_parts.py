@@ -64,7 +64,7 @@ def meaning(domain: Domain) -> tuple[object, ...]:
 
 def loaded(*made_of: type[parts.DomainPart]) -> PlanningDomain:
     """Return a domain of parts for the gantry."""
-    return load_planning_domain(parts.compose_domain("made", made_of), manipulator=GANTRY)
+    return load_planning_domain(parts.compose_domain("made", made_of), robot=GANTRY)
 
 
 def facts(domain: PlanningDomain, scene: SceneGraph, q: Configuration | None = None) -> set[str]:
@@ -92,7 +92,7 @@ MADE_OF_PARTS = [
 def test_built_in_domains_mean_what_their_parts_do(name: str) -> None:
     """The PDDL of a built-in domain is equal to the merged fragments of its parts."""
     arms = ["panda", "panda_base"] if name == "mobile_manipulation" else ["panda"]
-    semantics = load_planning_domain(name, manipulator=[*map(tk.load_manipulator, arms)]).semantics
+    semantics = load_planning_domain(name, robot=[*map(tk.load_manipulator, arms)]).semantics
     assert isinstance(semantics, parts.DomainPart)
     assert meaning(semantics.domain) == meaning(
         load_domain(tk.data_path(f"domains/{name}/domain.pddl"))
@@ -181,7 +181,7 @@ def test_a_box_is_turned_upside_down_and_back() -> None:
     assert back is not None
     assert back.goal == "(and (on box table) (upright box))"
     assert [action.name for action in back.actions] == ["pick", "place"]
-    semantics = load_planning_domain(domain, manipulator=tk.load_manipulator("panda"))
+    semantics = load_planning_domain(domain, robot=tk.load_manipulator("panda"))
     lying = scene.set_pose("box", Pose.from_rpy([-0.05, 0.1, 0.05], [np.pi / 2, 0.0, 0.0]))
     assert facts(semantics, lying) == {"(on box table)", "(clear box)", "(handempty)"}
     assert facts(semantics, scene) == {

@@ -172,7 +172,7 @@ def test_an_arm_pours_only_what_it_holds() -> None:
     """And only into what has a rim; the failure and the error name the frame."""
     arm = ArmMotionPlanner(tk.load_manipulator("panda"), budget=MotionSettings())
     scene = tea()
-    q = arm.manipulator.ready_configuration(scene)
+    q = arm.robot.ready_configuration(scene)
     context = ActionContext(scene, q, np.random.default_rng(0), arms={"panda": arm})
     (failure,) = Pour("cup", "bowl", 0.0, 0.0).refine(arm, context, seed=0)
     assert isinstance(failure, MotionFailure)

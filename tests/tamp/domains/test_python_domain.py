@@ -56,33 +56,29 @@ def test_the_digest_is_that_of_words_and_meaning() -> None:
         """The same meaning in another class, in the same file."""
 
     made = PythonDomain(renamed("built"), Meaning)
-    digest = load_planning_domain(made, manipulator=GANTRY).digest
+    digest = load_planning_domain(made, robot=GANTRY).digest
+    assert digest == load_planning_domain(pickle.loads(pickle.dumps(made)), robot=GANTRY).digest
     assert (
-        digest == load_planning_domain(pickle.loads(pickle.dumps(made)), manipulator=GANTRY).digest
+        digest == load_planning_domain(PythonDomain(renamed("built"), Other), robot=GANTRY).digest
     )
     assert (
-        digest
-        == load_planning_domain(PythonDomain(renamed("built"), Other), manipulator=GANTRY).digest
-    )
-    assert (
-        digest
-        != load_planning_domain(PythonDomain(renamed("other"), Meaning), manipulator=GANTRY).digest
+        digest != load_planning_domain(PythonDomain(renamed("other"), Meaning), robot=GANTRY).digest
     )
     elsewhere = PythonDomain(renamed("built"), type(OF_OURS))
-    assert digest != load_planning_domain(elsewhere, manipulator=GANTRY).digest
+    assert digest != load_planning_domain(elsewhere, robot=GANTRY).digest
 
 
 def test_what_does_not_fit_is_refused() -> None:
     """Missing methods, repeated semantics and ambiguous PDDL names are errors."""
 
     class Empty:
-        def __init__(self, manipulator: Manipulator) -> None:
+        def __init__(self, robot: Manipulator) -> None:
             pass
 
     words = renamed("built")
     with pytest.raises(FileFormatError, match="class 'Empty' does not derive from DomainSemantics"):
-        load_planning_domain(PythonDomain(words, Empty), manipulator=GANTRY)  # type: ignore[arg-type]
+        load_planning_domain(PythonDomain(words, Empty), robot=GANTRY)  # type: ignore[arg-type]
     with pytest.raises(TaskError, match="has its own semantics"):
-        load_planning_domain(PythonDomain(words, Meaning), manipulator=GANTRY, semantics="blocks")
+        load_planning_domain(PythonDomain(words, Meaning), robot=GANTRY, semantics="blocks")
     with pytest.raises(TaskError, match="predicate 'Clear' is not in lower case"):
         make_domain("d", predicates=[make_predicate("Clear", "?x")], actions=[])

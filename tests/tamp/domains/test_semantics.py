@@ -55,9 +55,9 @@ def test_built_in_domains_derive_from_the_base_class(name: str) -> None:
     """A built-in domain is loaded for its arm; also one for a mobile base."""
     arm = tk.load_manipulator("panda")
     others = (tk.load_manipulator("panda_base"),) if name == "mobile_manipulation" else ()
-    semantics = load_planning_domain(name, manipulator=(arm, *others)).semantics
+    semantics = load_planning_domain(name, robot=(arm, *others)).semantics
     assert isinstance(semantics, DomainSemantics)
-    assert semantics.manipulator is arm
+    assert semantics.robot is arm
 
 
 def test_three_methods_are_required() -> None:

@@ -58,7 +58,7 @@ def proof(
     """Return the proof that the block cannot be handled."""
     handled = ObjectToMove("a", Fact.of("on", "a", "mat"), regions)
     q = PANDA.ready_configuration(scene) if q is None else q
-    found: Infeasibility | None = prove_separated(scene, handled, q=q, manipulator=PANDA)
+    found: Infeasibility | None = prove_separated(scene, handled, q=q, robot=PANDA)
     return None if found is None else found.cause
 
 
@@ -183,9 +183,7 @@ def test_what_is_planned_is_not_refuted() -> None:
             regions = tuple(scene.frames_of_class("region"))[:1]
             handled = ObjectToMove(frame, Fact.of("on", frame, "table"), regions)
             assert (
-                prove_separated(
-                    scene, handled, q=PANDA.ready_configuration(scene), manipulator=PANDA
-                )
+                prove_separated(scene, handled, q=PANDA.ready_configuration(scene), robot=PANDA)
                 is None
             )
 

@@ -108,7 +108,7 @@ def test_derived_from_any_version_is_derived_in_full(name: str, seed: int) -> No
     random = np.random.default_rng(seed)
     robot = tk.load_manipulator("iiwa" if name == "kitchen" else "panda")
     others = (tk.load_manipulator("panda_base"),) if name == "mobile_manipulation" else ()
-    domain = load_planning_domain(name, manipulator=(robot, *others))
+    domain = load_planning_domain(name, robot=(robot, *others))
     scene = tk.load_scene(*WORLDS[name])
     objects = domain.semantics.objects(scene)
     deriver = StateDeriver(domain, objects)
@@ -185,7 +185,7 @@ def _on(scene: SceneGraph, object: str, semantics: Counting) -> tuple[Fact, ...]
 def counting(scene: SceneGraph) -> tuple[Counting, StateDeriver]:
     """Return semantics that count calls, and a deriver with another domain."""
     semantics = Counting(tk.load_manipulator("panda"))
-    blocks = load_planning_domain("blocks", manipulator=tk.load_manipulator("panda"))
+    blocks = load_planning_domain("blocks", robot=tk.load_manipulator("panda"))
     domain = replace(blocks, semantics=semantics)
     return semantics, StateDeriver(domain, {})
 
@@ -292,7 +292,7 @@ def test_a_kept_query_is_right_or_called_again(seed: int) -> None:
         Fact.of("says", str(number), repr(function(scene)))
         for number, function in enumerate(functions)
     )
-    blocks = load_planning_domain("blocks", manipulator=tk.load_manipulator("panda"))
+    blocks = load_planning_domain("blocks", robot=tk.load_manipulator("panda"))
     deriver = StateDeriver(replace(blocks, semantics=semantics), {})
     scene, previous = tower(), None
     for _ in range(12):
@@ -323,7 +323,7 @@ def test_a_semantics_that_is_not_incremental_gets_the_scene_itself() -> None:
             seen.append((scene, objects))
             return State([Fact.of("size", str(len(diff(scene, scene).frames)))])
 
-    blocks = load_planning_domain("blocks", manipulator=tk.load_manipulator("panda"))
+    blocks = load_planning_domain("blocks", robot=tk.load_manipulator("panda"))
     domain = replace(blocks, semantics=Plain(tk.load_manipulator("panda")))
     scene = tower()
     first = StateDeriver(domain, {}).derive(scene, np.zeros(0))
@@ -348,7 +348,7 @@ def versions() -> Iterator[SceneGraph]:
 def test_the_checker_derives_in_full() -> None:
     """``PlanningDomain.state`` has no memory: it calls what is kept for every version."""
     robot = tk.load_manipulator("panda")
-    domain = load_planning_domain("blocks", manipulator=robot)
+    domain = load_planning_domain("blocks", robot=robot)
     first, second = versions()
     objects = domain.semantics.objects(first)
     q = robot.ready_configuration(first)
@@ -360,7 +360,7 @@ def test_what_is_noted_of_reads_does_not_grow_with_versions() -> None:
     """Objects that get classes, as those that are washed, stay in the groups in which they were."""
     scene = tk.load_scene("panda_table", "blocks3")
     robot = tk.load_manipulator("panda")
-    domain = load_planning_domain("kitchen", manipulator=robot)
+    domain = load_planning_domain("kitchen", robot=robot)
     q = robot.ready_configuration(scene)
     deriver = StateDeriver(domain, domain.semantics.objects(scene))
     versions = [scene.set_classes("a", ["movable", *more]) for more in ([], ["clean"], ["cooked"])]

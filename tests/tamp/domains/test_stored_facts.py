@@ -56,9 +56,7 @@ def extended(domain: str, tmp_path: Path, more: str) -> Path:
 
 def dishes(semantics: str | Path = "blocks") -> PlanningDomain:
     """Return the example with semantics."""
-    return load_planning_domain(
-        DOMAIN, semantics=semantics, manipulator=tk.load_manipulator("panda")
-    )
+    return load_planning_domain(DOMAIN, semantics=semantics, robot=tk.load_manipulator("panda"))
 
 
 @pytest.mark.parametrize("domain", [*STARTS, "blocks_uncertain"])

@@ -26,7 +26,7 @@ CLASSES = (
 @pytest.fixture(scope="module")
 def domain() -> PlanningDomain:
     """The blocks domain for the gantry."""
-    return load_planning_domain("blocks", manipulator=GANTRY)
+    return load_planning_domain("blocks", robot=GANTRY)
 
 
 def start() -> SceneGraph:
@@ -108,7 +108,7 @@ def test_a_goal_file_may_repeat_the_furniture(tmp_path: Path, domain: PlanningDo
 
 def test_semantics_without_a_word_on_goals_give_all_facts_of_what_is_stated() -> None:
     """The default goal is every fact of the goal scene that speaks of a stated object."""
-    spots = load_planning_domain(DOMAINS / "spots", manipulator=GANTRY)
+    spots = load_planning_domain(DOMAINS / "spots", robot=GANTRY)
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     facts = spots.semantics.state(scene, spots.semantics.objects(scene), scene.zero_configuration())
     goal = goal_of_scene(scene, scene, domain=spots)

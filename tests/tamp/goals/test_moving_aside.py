@@ -47,7 +47,7 @@ def solved(scene: SceneGraph, *goals: str | ContinuousGoal, domain: str = "kitch
             isinstance(goal, str)
             or goal.fault(result.plan.final_scene, result.plan.final_q) is None
         )
-    words = load_planning_domain(domain, manipulator=GANTRY).domain
+    words = load_planning_domain(domain, robot=GANTRY).domain
     assert {action.name for action in result.plan.actions} <= {
         action.name for action in words.actions
     }

@@ -69,7 +69,7 @@ class LearnerFixture:
         self, scene: SceneGraph, goal: str, *, domain: str, robot: Manipulator = GANTRY
     ) -> None:
         q = robot.ready_configuration(scene)
-        loaded = load_planning_domain(domain, manipulator=robot)
+        loaded = load_planning_domain(domain, robot=robot)
         problem = derive_problem(scene, loaded, q=q, goal=goal)
         arms = arm_motion_planners(
             (robot,), budget=MotionSettings(), rules=CollisionRules.from_start(robot, scene, q=q)

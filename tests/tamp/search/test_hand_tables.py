@@ -29,7 +29,7 @@ def make_tables(problem: TampProblem) -> HandTables:
     """Return the tables of a problem's scene."""
     scene = problem.scene
     q = scene.configuration(dict(PANDA.ready))
-    return HandTables(scene, q, manipulator=PANDA, sampling=SeededSamplers(Samplers(), PANDA, 0))
+    return HandTables(scene, q, robot=PANDA, sampling=SeededSamplers(Samplers(), PANDA, 0))
 
 
 def find_poses(problem: TampProblem, names: tuple[str, ...]) -> dict[str, Pose]:
@@ -144,7 +144,7 @@ def test_a_hand_without_shapes_has_no_tables() -> None:
         scene = scene.set_shapes(frame, ())
     q = scene.configuration(dict(PANDA.ready))
     assert not HandTables(
-        scene, q, manipulator=PANDA, sampling=SeededSamplers(Samplers(), PANDA, 0)
+        scene, q, robot=PANDA, sampling=SeededSamplers(Samplers(), PANDA, 0)
     ).is_usable
 
 
@@ -161,7 +161,7 @@ def test_the_flange_of_a_suction_hand_is_checked() -> None:
     tables = HandTables(
         scene,
         scene.configuration(robot.ready),
-        manipulator=robot,
+        robot=robot,
         sampling=SeededSamplers(Samplers(), robot, 0),
     )
     poses = {

@@ -175,7 +175,7 @@ def test_backjumping_skips_steps_outside_the_conflict() -> None:
 
 def blocks_tree(scene: SceneGraph, goal: str, *, seed: int = 0) -> VersionTree:
     """Return an empty tree of a blocks task."""
-    domain = load_planning_domain("blocks", manipulator=GANTRY)
+    domain = load_planning_domain("blocks", robot=GANTRY)
     return make_tree(scene, domain, derive_problem(scene, domain, goal=goal), seed=seed)
 
 

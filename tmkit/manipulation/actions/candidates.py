@@ -68,8 +68,8 @@ class ActionContext:
             object: frame of the object.
             arm: name of the arm. Defaults to the first arm.
         """
-        manipulator = None if arm is None else self.arm(arm).manipulator
-        return self._sampling().grasps(self.scene, object, manipulator=manipulator)
+        robot = None if arm is None else self.arm(arm).robot
+        return self._sampling().grasps(self.scene, object, robot=robot)
 
     def placements(
         self, object: str, support: str, *, arm: str | None = None
@@ -82,11 +82,9 @@ class ActionContext:
             arm: name of the arm. Defaults to the first arm.
         """
         self.placement_requests.append((object, support))
-        manipulator = None if arm is None else self.arm(arm).manipulator
+        robot = None if arm is None else self.arm(arm).robot
         sampling = self._sampling()
-        return sampling.placements(
-            self.scene, object, support, q=self.q, rng=self.rng, manipulator=manipulator
-        )
+        return sampling.placements(self.scene, object, support, q=self.q, rng=self.rng, robot=robot)
 
     def _sampling(self) -> SeededSamplers:
         """Return the samplers of the run.

@@ -84,7 +84,7 @@ def handovers(
         points: (3,) positions of the giver's tool in root axes, best first [m].
     """
     scene, q = context.scene, context.q
-    giving, taking = context.arm(giver).manipulator, context.arm(taker).manipulator
+    giving, taking = context.arm(giver).robot, context.arm(taker).robot
     root = scene.root(object)
     bases = [scene.pose(arm.base, relative_to=root, q=q).translation for arm in (giving, taking)]
     across = (bases[1] - bases[0]) * np.array([1.0, 1.0, 0.0])
@@ -148,12 +148,12 @@ class _Exchange:
     def attempts(self) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions, and the failures of other attempts."""
         object, giver = self.candidate.object, self.giver
-        if self.scene.parent(object) != giver.manipulator.tip:
+        if self.scene.parent(object) != giver.robot.tip:
             cause = f"'{object}' is not in the hand of '{self.candidate.giver}'"
             yield MotionFailure("handing over", cause, kind=FailureKind.NO_CHOICE)
             return
         root_from_tool = self.candidate.exchange @ self.scene.pose(
-            giver.manipulator.tool, relative_to=object, q=self.q
+            giver.robot.tool, relative_to=object, q=self.q
         )
         contacts = giver.primitives.contacts(
             self.carried, root_from_tool, q=self.q, seed=self.seed, label="reaching the exchange"
@@ -168,7 +168,7 @@ class _Exchange:
         """Return motions for one configuration (n_joints,) of the giver."""
         taker, scene, object = self.taker, self.scene, self.candidate.object
         q_open = scene.configuration(
-            taker.manipulator.open_finger_values(self.candidate.grasp.opening), base=q_exchange
+            taker.robot.open_finger_values(self.candidate.grasp.opening), base=q_exchange
         )
         root_from_object = scene.pose(object, relative_to=scene.root(object), q=q_exchange)
         target = root_from_object @ self.candidate.grasp.object_from_tool
@@ -199,13 +199,13 @@ class _Exchange:
 
         # Close the taker's fingers.
         width = self.candidate.grasp.width
-        q_held = scene.configuration(taker.manipulator.finger_values(width), base=q_take)
-        faults = grasp_contact_faults(scene, q_held, taker.manipulator, object=object)
+        q_held = scene.configuration(taker.robot.finger_values(width), base=q_take)
+        faults = grasp_contact_faults(scene, q_held, taker.robot, object=object)
         if faults:
             raise PrimitiveFailedError("grasp", faults[0], kind=FailureKind.GRIP)
 
         # Attach the object to the taker's hand.
-        tip = taker.manipulator.tip
+        tip = taker.robot.tip
         change = Attachment(object, tip, scene.pose(object, relative_to=tip, q=q_held))
         scene_after = change.apply(scene, q_held)
         release_phase = giver.primitives.phase(scene_after, self.near_pairs, contact_object=object)

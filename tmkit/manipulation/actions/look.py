@@ -53,7 +53,7 @@ class Look(BuiltInCandidate):
         self, arm: ArmMotionPlanner, context: ActionContext, seed: int
     ) -> Iterator[ActionMotion | MotionFailure]:
         scene = context.scene
-        if arm.manipulator.tip not in (self.camera, *scene.ancestors(self.camera)):
+        if arm.robot.tip not in (self.camera, *scene.ancestors(self.camera)):
             yield self._observe(ActionMotion((), scene, context.q, ""))
             return
         for root_from_camera in self._views(context):
@@ -88,9 +88,7 @@ class Look(BuiltInCandidate):
             seed: seed of inverse kinematics and of the path searches.
         """
         scene, q, primitives = context.scene, context.q, arm.primitives
-        root_from_tool = root_from_camera @ scene.pose(
-            arm.manipulator.tool, relative_to=self.camera, q=q
-        )
+        root_from_tool = root_from_camera @ scene.pose(arm.robot.tool, relative_to=self.camera, q=q)
         phase = primitives.phase(
             scene,
             primitives.near_pairs(scene, q),
@@ -103,8 +101,8 @@ class Look(BuiltInCandidate):
             if isinstance(contact, MotionFailure):
                 yield contact
                 continue
-            values = contact[arm.manipulator.joint_indices(scene)].tolist()
-            joints = dict(zip(arm.manipulator.joints, values, strict=True))
+            values = contact[arm.robot.joint_indices(scene)].tolist()
+            joints = dict(zip(arm.robot.joints, values, strict=True))
             name = f"a view of {self.object}"
             for attempt in arm.move(scene, q, joints=joints, name=name, seed=seed):
                 yield attempt if isinstance(attempt, MotionFailure) else self._observe(attempt)

@@ -111,7 +111,7 @@ class _Operation:
             return
         scene, primitives, handle = self.scene, self.arm.primitives, self.candidate.handle
         q_open = scene.configuration(
-            self.arm.manipulator.open_finger_values(self.candidate.grasp.opening), base=self.q
+            self.arm.robot.open_finger_values(self.candidate.grasp.opening), base=self.q
         )
         near_pairs = (*primitives.near_pairs(scene, self.q), *self._near_pairs_at_goal())
         phase = primitives.phase(scene, near_pairs, contact_object=handle)
@@ -177,7 +177,7 @@ class _Operation:
         Raises:
             PrimitiveFailedError: if a part of the motion is infeasible.
         """
-        arm, primitives = self.arm.manipulator, self.arm.primitives
+        arm, primitives = self.arm.robot, self.arm.primitives
         scene, handle = self.scene, self.candidate.handle
 
         # Close the fingers on the handle.
@@ -232,7 +232,7 @@ class _Operation:
         Raises:
             PrimitiveFailedError: if the arm cannot follow the handle, or the path collides.
         """
-        scene, tool, handle = self.scene, self.arm.manipulator.tool, self.candidate.handle
+        scene, tool, handle = self.scene, self.arm.robot.tool, self.candidate.handle
         handle_from_tool = scene.pose(tool, relative_to=handle, q=start)
         is_prismatic = scene.joint(scene.joint_frame(self.joint)).type == "prismatic"
         length = abs(self.candidate.to - float(start[self.entry]))
@@ -258,7 +258,7 @@ class _Operation:
         Raises:
             PrimitiveFailedError: if the arm cannot follow the handle.
         """
-        scene, arm, handle = self.scene, self.arm.manipulator, self.candidate.handle
+        scene, arm, handle = self.scene, self.arm.robot, self.candidate.handle
         q = np.array(start)
         q[self.entry] = value
         result = inverse_kinematics(

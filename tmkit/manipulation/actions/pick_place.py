@@ -153,7 +153,7 @@ class ArmMotionPlanner:
     """Planner of pick, place and move actions of one arm.
 
     Args:
-        manipulator: arm and gripper.
+        robot: arm and gripper.
         budget: search limits and default line lengths.
         rules: allowed contacts while this arm acts. Defaults to the rules for any plan start.
         clock: accumulates planning time by phase.
@@ -162,16 +162,16 @@ class ArmMotionPlanner:
 
     def __init__(
         self,
-        manipulator: Manipulator,
+        robot: Manipulator,
         *,
         budget: MotionSettings,
         rules: CollisionRules | None = None,
         clock: StageClock | None = None,
         motion_planner: MotionPlanner | None = None,
     ) -> None:
-        self.manipulator = manipulator
+        self.robot = robot
         self.primitives = MotionPrimitives(
-            manipulator, budget=budget, rules=rules, clock=clock, motion_planner=motion_planner
+            robot, budget=budget, rules=rules, clock=clock, motion_planner=motion_planner
         )
 
     def pick(
@@ -199,7 +199,7 @@ class ArmMotionPlanner:
         """
         primitives = self.primitives
         opening = grasp.opening if motion.gripper_opening is None else motion.gripper_opening
-        q_open = scene.configuration(self.manipulator.open_finger_values(opening), base=q)
+        q_open = scene.configuration(self.robot.open_finger_values(opening), base=q)
         near_pairs = primitives.near_pairs(scene, q)
         contact_phase = primitives.phase(
             scene, near_pairs, contact_object=object, support=scene.parent(object)
@@ -242,7 +242,7 @@ class ArmMotionPlanner:
             scene, near_pairs, contact_object=object, support=support, constraints=constraints
         )
         root_from_support = scene.pose(support, relative_to=scene.root(support), q=q)
-        object_from_tool = scene.pose(self.manipulator.tool, relative_to=object, q=q)
+        object_from_tool = scene.pose(self.robot.tool, relative_to=object, q=q)
         root_from_tool = root_from_support @ change.pose @ object_from_tool
         on_rack = RACK in scene.classes(support)
         if on_rack and abs(root_from_tool.rotation[2, 1]) > _MAX_FINGER_SLOPE:
@@ -285,8 +285,8 @@ class ArmMotionPlanner:
             UnknownNameError: if a joint does not belong to the arm.
         """
         for joint in joints:
-            if joint not in self.manipulator.joints:
-                raise UnknownNameError.of("joint of the arm", joint, self.manipulator.joints)
+            if joint not in self.robot.joints:
+                raise UnknownNameError.of("joint of the arm", joint, self.robot.joints)
         primitives, label = self.primitives, f"to {name}"
         held = primitives.rules.held_object(scene)
         near_pairs = primitives.near_pairs(scene, q)
@@ -330,7 +330,7 @@ class ArmMotionPlanner:
         Raises:
             PrimitiveFailedError: if the opening fingers collide.
         """
-        fingers = self.manipulator.open_finger_values(opening)
+        fingers = self.robot.open_finger_values(opening)
         if travel is not None:
             fingers.update(
                 self._open_partly(self.primitives.finger_values_of(q, phase.scene), travel)
@@ -359,7 +359,7 @@ class ArmMotionPlanner:
         Raises:
             PrimitiveFailedError: if the object is too heavy for this grasp.
         """
-        fault = payload_fault(phase.scene, path, self.manipulator, object=object)
+        fault = payload_fault(phase.scene, path, self.robot, object=object)
         if fault is not None:
             raise PrimitiveFailedError(label, fault, kind=FailureKind.GRIP, q=path[0])
 
@@ -385,7 +385,7 @@ class ArmMotionPlanner:
             change: change of the scene at the end of the segment.
             mechanism: joint that the hand moves by its handle.
         """
-        arm, names = self.manipulator, phase.scene.joint_names
+        arm, names = self.robot, phase.scene.joint_names
         joints = arm.joints if mechanism is None else (*arm.joints, mechanism)
         arm_path = read_only(np.array(path[:, [names.index(joint) for joint in joints]]))
         return Segment(
@@ -482,7 +482,7 @@ class ArmMotionPlanner:
             fingers: current value by finger joint [rad or m].
             travel: change of the gripper width [m].
         """
-        arm, opened = self.manipulator, {}
+        arm, opened = self.robot, {}
         fraction = travel / max(travel, arm.width_open - arm.width_closed)
         for joint, value in fingers.items():
             low, high = sorted((value, arm.gripper_open[joint]))
@@ -492,7 +492,7 @@ class ArmMotionPlanner:
 
 
 def arm_motion_planners(
-    manipulators: Sequence[Manipulator],
+    robots: Sequence[Manipulator],
     *,
     budget: MotionSettings,
     rules: CollisionRules | None = None,
@@ -502,14 +502,14 @@ def arm_motion_planners(
     """Return one planner for each arm, by name and in the given order.
 
     Args:
-        manipulators: arms of the scene.
+        robots: arms of the scene.
         budget: search limits and default line lengths.
         rules: allowed contacts. Defaults to the rules for any plan start.
         clock: accumulates planning time by phase.
         motion_planner: path planner. Defaults to the RRT-Connect of the C++ core.
     """
     if rules is None:
-        rules = CollisionRules(manipulators[0], other_arms=tuple(manipulators[1:]))
+        rules = CollisionRules(robots[0], other_arms=tuple(robots[1:]))
     return {
         arm.name: ArmMotionPlanner(
             arm,
@@ -518,7 +518,7 @@ def arm_motion_planners(
             clock=clock,
             motion_planner=motion_planner,
         )
-        for arm in manipulators
+        for arm in robots
     }
 
 
@@ -628,7 +628,7 @@ class _Attempt(ABC):
             (3,) lift, and on a rack the (3,) translation that follows it, in root axes [m].
         """
         if RACK in scene.classes(rest.parent):
-            ignored = moved_frames(scene, self._arm.manipulator)
+            ignored = moved_frames(scene, self._arm.robot)
             return removal_translations(
                 scene, rest.frame, rest.parent, rest.pose, q=q, ignored=ignored
             )
@@ -709,7 +709,7 @@ class _PickAttempt(_Attempt):
         q_open, q_closed = task.transit.start, self._close_fingers()
 
         # Attach the object to the hand.
-        tip = arm.manipulator.tip
+        tip = arm.robot.tip
         tip_from_object = scene.pose(object, relative_to=tip, q=q_closed)
         attachment = Attachment(object, tip, tip_from_object, task.grasp_covariance)
         held_phase = primitives.phase(
@@ -757,7 +757,7 @@ class _PickAttempt(_Attempt):
         Raises:
             PrimitiveFailedError: if a contact link does not touch the object.
         """
-        task, arm, scene = self._task, self._arm.manipulator, self._task.contact_phase.scene
+        task, arm, scene = self._task, self._arm.robot, self._task.contact_phase.scene
         q_closed = scene.configuration(arm.finger_values(task.grasp.width), base=self._q_grasp)
         with self._primitives.clock.phase(PlanningStage.COLLISION):
             faults = grasp_contact_faults(scene, q_closed, arm, object=task.object)

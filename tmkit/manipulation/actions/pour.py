@@ -90,13 +90,13 @@ class Pour(BuiltInCandidate):
     ) -> Iterator[ActionMotion | MotionFailure]:
         scene, q, primitives = context.scene, context.q, arm.primitives
         if primitives.rules.held_object(scene) != self.object:
-            cause = f"'{self.object}' is not in the hand of '{arm.manipulator.name}'"
+            cause = f"'{self.object}' is not in the hand of '{arm.robot.name}'"
             yield MotionFailure("pouring", cause, kind=FailureKind.NO_CHOICE)
             return
         carried = primitives.phase(
             scene, primitives.near_pairs(scene, q), contact_object=self.object
         )
-        object_from_tool = scene.pose(arm.manipulator.tool, relative_to=self.object, q=q)
+        object_from_tool = scene.pose(arm.robot.tool, relative_to=self.object, q=q)
         tool_poses = [pose @ object_from_tool for pose in self.poses(scene, q)]
         changes = self._class_changes(scene)
         scene_after = apply_effects(scene, changes)
@@ -181,13 +181,13 @@ class Pour(BuiltInCandidate):
         Raises:
             PrimitiveFailedError: if the arm cannot tilt the vessel so far, or the path is invalid.
         """
-        rows, manipulator = [start], arm.manipulator
+        rows, robot = [start], arm.robot
         for pose in tool_poses[1:]:
             result = inverse_kinematics(
                 phase.scene,
-                manipulator.tool,
+                robot.tool,
                 target_pose=pose,
-                joints=manipulator.joints,
+                joints=robot.joints,
                 q=rows[-1],
                 settings=IkSettings(restarts=0),
             )
@@ -218,9 +218,9 @@ def pours(context: ActionContext, object: str, into: str, *, arm: str) -> Iterat
         into: frame of the container.
         arm: name of the arm that holds the vessel.
     """
-    scene, q, manipulator = context.scene, context.q, context.arm(arm).manipulator
-    tool_axis = scene.pose(manipulator.tool, relative_to=object, q=q).rotate([0.0, 0.0, 1.0])
-    base = scene.pose(manipulator.base, relative_to=scene.root(into), q=q).translation
+    scene, q, robot = context.scene, context.q, context.arm(arm).robot
+    tool_axis = scene.pose(robot.tool, relative_to=object, q=q).rotate([0.0, 0.0, 1.0])
+    base = scene.pose(robot.base, relative_to=scene.root(into), q=q).translation
     base_to_opening = _opening_centre(scene, q, into) - base
     hand_angle = atan2(float(tool_axis[1]), float(tool_axis[0]))
     bearing = atan2(float(base_to_opening[1]), float(base_to_opening[0]))

@@ -148,7 +148,7 @@ class MotionPrimitives:
     """Planner of the primitives of one arm's motions.
 
     Args:
-        manipulator: arm and gripper.
+        robot: arm and gripper.
         budget: search limits and default line lengths.
         rules: allowed contacts while this arm acts. Defaults to the rules for any plan start.
         clock: accumulates planning time by stage.
@@ -157,20 +157,20 @@ class MotionPrimitives:
 
     def __init__(
         self,
-        manipulator: Manipulator,
+        robot: Manipulator,
         *,
         budget: MotionSettings,
         rules: CollisionRules | None = None,
         clock: StageClock | None = None,
         motion_planner: MotionPlanner | None = None,
     ) -> None:
-        self.manipulator = manipulator
+        self.robot = robot
         self.motion_planner: MotionPlanner = (
             RrtConnect() if motion_planner is None else motion_planner
         )
         self.clock = clock if clock is not None else StageClock()
         self.budget = budget
-        self.rules = rules if rules is not None else CollisionRules(manipulator)
+        self.rules = rules if rules is not None else CollisionRules(robot)
         # The next collision worlds are updates of these, which costs less than new ones.
         self._world: CollisionWorld | None = None
         self._check_world: CollisionWorld | None = None
@@ -268,7 +268,7 @@ class MotionPrimitives:
             seed: seed of inverse kinematics.
             label: name of the motion in the failure.
         """
-        arm = self.manipulator
+        arm = self.robot
         with self.clock.phase(PlanningStage.INVERSE_KINEMATICS):
             result = inverse_kinematics_solutions(
                 phase.world,
@@ -311,7 +311,7 @@ class MotionPrimitives:
         self, phase: CollisionContext, root_from_tool: Pose, q: Configuration, seed: int
     ) -> Configuration:
         """Return the configuration (n_joints,) nearest to a pose, without collision checks."""
-        arm = self.manipulator
+        arm = self.robot
         result = inverse_kinematics(
             phase.scene,
             arm.tool,
@@ -484,7 +484,7 @@ class MotionPrimitives:
             goals: (m, n_joints) configurations.
             seed: seed of the searches.
         """
-        scene, arm = phase.scene, self.manipulator
+        scene, arm = phase.scene, self.robot
         for corridor in self.budget.corridors:
             path = self._plan_along_corridor(phase, start, goals, corridor, seed=seed)
             if path is not None:
@@ -522,7 +522,7 @@ class MotionPrimitives:
             (k, n_joints) path.
         """
         corners = np.repeat(start[None], len(corridor), axis=0)
-        corners[:, self.manipulator.joint_indices(phase.scene)] = corridor
+        corners[:, self.robot.joint_indices(phase.scene)] = corridor
         points = interpolate_path(corners, _CORRIDOR_STEP)
         corner_indices = np.array(
             [np.flatnonzero((points == corner).all(axis=1))[0] for corner in corners]
@@ -620,13 +620,13 @@ class MotionPrimitives:
         limit = self.budget.path_iterations
         query = PathQuery(
             world,
-            self.manipulator.joints,
+            self.robot.joints,
             start,
             goals,
             seed=seed,
             max_iterations=limit if max_iterations is None else min(max_iterations, limit),
             resolution=PLANNING_RESOLUTION,
-            check=phase.check(self.manipulator.tool),
+            check=phase.check(self.robot.tool),
             constraints=phase.constraints,
         )
         return search_verified(self.motion_planner, query)
@@ -663,13 +663,11 @@ class MotionPrimitives:
             scene: scene with the joints.
         """
         names = scene.joint_names
-        return {joint: float(q[names.index(joint)]) for joint in self.manipulator.gripper_joints}
+        return {joint: float(q[names.index(joint)]) for joint in self.robot.gripper_joints}
 
     def _tool_pose(self, phase: CollisionContext, q: Configuration) -> Pose:
         """Return root_from_tool at a configuration (n_joints,)."""
-        return phase.scene.pose(
-            self.manipulator.tool, relative_to=phase.scene.root(self.manipulator.tool), q=q
-        )
+        return phase.scene.pose(self.robot.tool, relative_to=phase.scene.root(self.robot.tool), q=q)
 
     @StageTimer(PlanningStage.STRAIGHT_LINES)
     def _straight_line(
@@ -694,7 +692,7 @@ class MotionPrimitives:
         Raises:
             PrimitiveFailedError: if too little of the line is feasible.
         """
-        arm = self.manipulator
+        arm = self.robot
         line = straight_line(
             phase.world,
             arm.tool,
@@ -749,7 +747,7 @@ class MotionPrimitives:
         Raises:
             PrimitiveFailedError: if the path collides or violates a constraint.
         """
-        result = phase.check(self.manipulator.tool).run(path)
+        result = phase.check(self.robot.tool).run(path)
         if not result.is_ok:
             pairs = (result.pair,) if result.pair is not None else ()
             cause = "the straight line did not pass the fine check"
@@ -773,7 +771,7 @@ class MotionPrimitives:
             PrimitiveFailedError: if the path collides, leaves a joint limit or violates a
                 constraint.
         """
-        tool = self.manipulator.tool
+        tool = self.robot.tool
         for world, resolution in (
             (phase.world, PLANNING_RESOLUTION),
             (phase.check_world, CHECK_RESOLUTION),
@@ -808,7 +806,7 @@ class MotionPrimitives:
         """
         for path in paths:
             fault = torque_fault(
-                phase.scene, path, self.manipulator, fraction=_EFFORT_FRACTION, step=PLANNING_STEP
+                phase.scene, path, self.robot, fraction=_EFFORT_FRACTION, step=PLANNING_STEP
             )
             if fault is not None:
                 raise PrimitiveFailedError(label, fault, kind=FailureKind.JOINT_LIMIT, q=path[-1])

@@ -113,7 +113,7 @@ class _PushPlanner:
 
     def attempts(self) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions, and the failures of other attempts."""
-        scene, primitives, arm = self.scene, self.primitives, self.arm.manipulator
+        scene, primitives, arm = self.scene, self.primitives, self.arm.robot
         self.q_closed = scene.configuration(dict(arm.gripper_closed), base=self.q)
         self.near_pairs = primitives.near_pairs(scene, self.q)
         self.contact_phase = primitives.phase(
@@ -153,7 +153,7 @@ class _PushPlanner:
             height + reach(solids, to_object_axes(_UP)),
             height - reach(solids, to_object_axes(-_UP)),
         )
-        low = max(bottom + _MIN_TOOL_CLEARANCE, top - self.arm.manipulator.finger_depth)
+        low = max(bottom + _MIN_TOOL_CLEARANCE, top - self.arm.robot.finger_depth)
         if low > top:
             return None
         face = reach(solids, to_object_axes(-self.ahead)) + dot(
@@ -171,7 +171,7 @@ class _PushPlanner:
             PrimitiveFailedError: if a part of the motion is infeasible.
         """
         scene, primitives = self.scene, self.primitives
-        arm, object = self.arm.manipulator, self.object
+        arm, object = self.arm.robot, self.object
 
         # Move the fingers to the face.
         gap = min(

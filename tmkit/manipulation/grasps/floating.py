@@ -30,7 +30,7 @@ _AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 1), (0, 1, 0), (1, 0, 0))
 """Axes of these joints."""
 
 
-def extract_hand(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | None:
+def extract_hand(scene: SceneGraph, robot: Manipulator) -> SceneGraph | None:
     """Return the hand of an arm without held objects, as a separate scene, or None without shapes.
 
     A hand with fingers starts at the tip. A suction cup starts at the arm's last joint, since the
@@ -38,14 +38,12 @@ def extract_hand(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | No
 
     Args:
         scene: scene with the arm.
-        manipulator: arm with the hand.
+        robot: arm with the hand.
     """
-    root = manipulator.tip
-    if manipulator.gripper_kind == "suction":
+    root = robot.tip
+    if robot.gripper_kind == "suction":
         chain = (root, *scene.ancestors(root))
-        root = next(
-            (frame for frame in chain if scene.joint(frame).name in manipulator.joints), root
-        )
+        root = next((frame for frame in chain if scene.joint(frame).name in robot.joints), root)
     hand = scene.extract(root)
     for frame in movable_frames(hand):
         if frame in hand and frame != root:
@@ -56,18 +54,18 @@ def extract_hand(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | No
     return hand if has_shapes else None
 
 
-def static_bodies(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | None:
+def static_bodies(scene: SceneGraph, robot: Manipulator) -> SceneGraph | None:
     """Return a scene without an arm and without the shapes of movable objects.
 
     Args:
         scene: scene with the arm.
-        manipulator: arm to remove.
+        robot: arm to remove.
 
     Returns:
         The scene, or None if no joint of the arm moves its tool.
     """
-    chain = [*reversed(scene.ancestors(manipulator.tool)), manipulator.tool]
-    links = [frame for frame in chain if scene.joint(frame).name in manipulator.joints]
+    chain = [*reversed(scene.ancestors(robot.tool)), robot.tool]
+    links = [frame for frame in chain if scene.joint(frame).name in robot.joints]
     if not links:
         return None
     static_scene = scene.remove_frame(links[0], subtree=True)

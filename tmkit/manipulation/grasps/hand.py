@@ -75,26 +75,22 @@ class HandCheck:
     Args:
         scene: scene with the complete hand; see :meth:`has_hand`.
         solids: collision shapes of the object.
-        manipulator: arm with the hand.
+        robot: arm with the hand.
     """
 
     def __init__(
-        self, scene: SceneGraph, solids: Sequence[AttachedShape], *, manipulator: Manipulator
+        self, scene: SceneGraph, solids: Sequence[AttachedShape], *, robot: Manipulator
     ) -> None:
-        self.manipulator = manipulator
-        hand, tip = extract_hand(scene, manipulator), manipulator.tip
+        self.robot = robot
+        hand, tip = extract_hand(scene, robot), robot.tip
         assert hand is not None, "a complete hand has shapes"
-        self._tip_from_tool = hand.pose(
-            manipulator.tool, relative_to=tip, q=hand.zero_configuration()
-        )
+        self._tip_from_tool = hand.pose(robot.tool, relative_to=tip, q=hand.zero_configuration())
         self._scene = with_floating_joints(hand, root=tip, shapes=tuple(solids))
-        links = set(manipulator.contact_links)
+        links = set(robot.contact_links)
         pairs = [(a, b) for a, b, _ in CollisionWorld(self._scene).pairs]
         unrelated = {pair: -math.inf for pair in pairs if _OBJECT not in pair}
         contact_margins = {
-            pair: -manipulator.contact_tolerance
-            for pair in pairs
-            if _OBJECT in pair and links & {*pair}
+            pair: -robot.contact_tolerance for pair in pairs if _OBJECT in pair and links & {*pair}
         }
         self._open_world = CollisionWorld(
             self._scene, margin=PLANNING_MARGIN, pair_margins=unrelated
@@ -104,25 +100,25 @@ class HandCheck:
         )
 
     @staticmethod
-    def has_hand(scene: SceneGraph, manipulator: Manipulator) -> bool:
+    def has_hand(scene: SceneGraph, robot: Manipulator) -> bool:
         """Return whether a scene contains the complete hand of an arm.
 
         A complete hand has tip, tool, contact links with collision shapes, and finger joints.
 
         Args:
             scene: scene that may contain the arm.
-            manipulator: arm with the hand.
+            robot: arm with the hand.
         """
-        tip = manipulator.tip
-        if tip not in scene or manipulator.tool not in scene:
+        tip = robot.tip
+        if tip not in scene or robot.tool not in scene:
             return False
         hand_frames = {tip, *scene.subtree(tip)}
         joints = {scene.joint(frame).name for frame in hand_frames}
-        links = manipulator.contact_links
+        links = robot.contact_links
         return (
             bool(links)
-            and {manipulator.tool, *links} <= hand_frames
-            and set(manipulator.gripper_joints) <= joints
+            and {robot.tool, *links} <= hand_frames
+            and set(robot.gripper_joints) <= joints
             and all(any(attached.collision for attached in scene.shapes(link)) for link in links)
         )
 
@@ -131,9 +127,9 @@ class HandCheck:
         poses = [grasp.object_from_tool for grasp in grasps]
         widths = [grasp.width for grasp in grasps]
         is_free = np.ones(len(poses), dtype=bool)
-        open_values = [self.manipulator.open_finger_values(grasp.opening) for grasp in grasps]
-        closed_values = [self.manipulator.finger_values(width) for width in widths]
-        is_parallel = self.manipulator.gripper_kind == "parallel"
+        open_values = [self.robot.open_finger_values(grasp.opening) for grasp in grasps]
+        closed_values = [self.robot.finger_values(width) for width in widths]
+        is_parallel = self.robot.gripper_kind == "parallel"
         open_world = self._open_world if is_parallel else self._world
 
         # Check the grasp first, where most candidates fail, then the approach.
@@ -159,7 +155,7 @@ class HandCheck:
 
     def _is_in_contact(self, row: NDArray[np.float64]) -> bool:
         """Return whether all contact links touch the object in a configuration (n_joints,)."""
-        links, tolerance = self.manipulator.contact_links, self.manipulator.contact_tolerance
+        links, tolerance = self.robot.contact_links, self.robot.contact_tolerance
         contacts = (self._world.distance(link, _OBJECT, row) for link in links)
         return all(contact is not None and contact.distance <= tolerance for contact in contacts)
 
@@ -179,7 +175,7 @@ class HandCheck:
             Friction against tilting alone, and against all motions. 0 for other than parallel
             hands.
         """
-        if self.manipulator.gripper_kind != "parallel":
+        if self.robot.gripper_kind != "parallel":
             return 0.0, 0.0
         thickness = self._thickness(object_from_tool, width)
 
@@ -214,7 +210,7 @@ class HandCheck:
             object_from_tool and width of the settled grasp. Unchanged for other than parallel
             hands.
         """
-        if self.manipulator.gripper_kind != "parallel":
+        if self.robot.gripper_kind != "parallel":
             return object_from_tool, width
         best, step = (0.0, 0.0), _PROBE_ANGLE / 2.0
         min_thickness = self._thickness(object_from_tool, width)
@@ -244,7 +240,7 @@ class HandCheck:
             retreated = grasp.object_from_tool @ Pose([0.0, 0.0, -distance])
             pose, width = self._centre_grasp(retreated, grasp.width)
             opening = width + 2.0 * _NARROW_CLEARANCE
-            if self.manipulator.width_closed <= width and opening <= self.manipulator.width_open:
+            if self.robot.width_closed <= width and opening <= self.robot.width_open:
                 name = f"{grasp.name}, {prefix}opened to {1e3 * opening:.0f} mm"
                 yield Grasp(pose, width, name, opening)
 
@@ -265,10 +261,10 @@ class HandCheck:
             object_from_tool: pose of the tool relative to the object.
             width: distance between the fingers [m]; contacts 2 mm beyond are detected.
         """
-        opening = min(width + 2.0 * _PROBE_DISTANCE, self.manipulator.width_open)
-        row = self._configuration(object_from_tool, self.manipulator.finger_values(opening))
+        opening = min(width + 2.0 * _PROBE_DISTANCE, self.robot.width_open)
+        row = self._configuration(object_from_tool, self.robot.finger_values(opening))
         gaps = [opening / 2.0, opening / 2.0]
-        for link in self.manipulator.contact_links:
+        for link in self.robot.contact_links:
             if (contact := self._world.distance(link, _OBJECT, row)) is not None:
                 side = int(dot(contact.normal, self._tip_from_tool.rotation[:, 1]) < 0.0)
                 gaps[side] = min(gaps[side], contact.distance)

@@ -101,7 +101,7 @@ class Load:
     """An object as a load of a hand.
 
     Attributes:
-        manipulator: arm with the hand.
+        robot: arm with the hand.
         mass: mass of the object [kg].
         centre: (3,) centre of mass in the tool frame [m].
         friction: friction coefficient of the object times that of the fingers. For a suction cup,
@@ -109,7 +109,7 @@ class Load:
         rim: radius of a suction cup's rim [m]. 0 for fingers.
     """
 
-    manipulator: Manipulator
+    robot: Manipulator
     mass: float
     centre: Vector
     friction: float
@@ -121,7 +121,7 @@ class Load:
         scene: SceneGraph,
         object: str,
         *,
-        manipulator: Manipulator,
+        robot: Manipulator,
         tool_from_object: Pose,
         rim: float,
     ) -> Load:
@@ -130,7 +130,7 @@ class Load:
         Args:
             scene: scene with the object.
             object: frame of the object.
-            manipulator: arm with the hand.
+            robot: arm with the hand.
             tool_from_object: pose of the object relative to the tool.
             rim: radius of a suction cup's rim [m].
         """
@@ -139,23 +139,23 @@ class Load:
         centre = np.asarray(tool_from_object.apply(inertia.center), dtype=float)
         finger_frictions = [
             _friction(scene, (link,), FINGER_FRICTION)
-            for link in manipulator.contact_links
+            for link in robot.contact_links
             if link in scene
         ]
         friction = FINGER_FRICTION
-        if manipulator.gripper_kind != "suction":
+        if robot.gripper_kind != "suction":
             finger_friction = min(finger_frictions, default=FINGER_FRICTION)
             friction = finger_friction * _friction(scene, frames, OBJECT_FRICTION)
-        return cls(manipulator, inertia.mass, centre, friction, rim)
+        return cls(robot, inertia.mass, centre, friction, rim)
 
     @property
     def grip_fault(self) -> str | None:
         """Message if the hand has no grip on an object of any mass, or None."""
         if self.friction == 0.0:
-            grip = "the cup" if self.manipulator.gripper_kind == "suction" else "the fingers"
+            grip = "the cup" if self.robot.gripper_kind == "suction" else "the fingers"
             return f"its friction with {grip} is 0"
-        if self.manipulator.grip_force == 0.0:
-            return f"the grip force of arm '{self.manipulator.name}' is 0 N"
+        if self.robot.grip_force == 0.0:
+            return f"the grip force of arm '{self.robot.name}' is 0 N"
         return None
 
     @property
@@ -166,11 +166,11 @@ class Load:
     @property
     def payload_fault(self) -> str | None:
         """Message if the object exceeds the payload of the arm, or None."""
-        if self.mass <= self.manipulator.payload:
+        if self.mass <= self.robot.payload:
             return None
         return (
-            f"its mass is {self.mass:.3g} kg, and arm '{self.manipulator.name}' carries"
-            f" {self.manipulator.payload:g} kg"
+            f"its mass is {self.mass:.3g} kg, and arm '{self.robot.name}' carries"
+            f" {self.robot.payload:g} kg"
         )
 
     def load_fraction(self, down: Vector) -> tuple[float, str]:
@@ -181,13 +181,13 @@ class Load:
         """
         force = self.weight * down
         moment = np.cross(self.centre, force)
-        if self.manipulator.gripper_kind != "suction":
+        if self.robot.gripper_kind != "suction":
             return self._friction_load(math.hypot(force[0], force[2]), abs(float(moment[1])))
         return vacuum_overload(
             force,
             moment,
             axis=np.array([0.0, 0.0, 1.0]),
-            vacuum=self.manipulator.grip_force,
+            vacuum=self.robot.grip_force,
             friction=self.friction,
             radius=self.rim,
         )
@@ -195,11 +195,11 @@ class Load:
     def max_load_fraction(self) -> float:
         """Return an upper bound of the load fraction over all orientations of the hand."""
         weight = self.weight
-        if self.manipulator.gripper_kind != "suction":
+        if self.robot.gripper_kind != "suction":
             moment = weight * math.hypot(self.centre[0], self.centre[2])
             fraction, _ = self._friction_load(weight, moment)
             return fraction
-        vacuum = self.manipulator.grip_force
+        vacuum = self.robot.grip_force
         normal_force = vacuum - weight
         if normal_force <= 0.0:
             return math.inf
@@ -214,7 +214,7 @@ class Load:
             force: force across the line between the fingers [N].
             moment: moment about that line [N m].
         """
-        capacity = 2.0 * self.friction * self.manipulator.grip_force
+        capacity = 2.0 * self.friction * self.robot.grip_force
         description = f"{force:.1f} N and {moment:.2f} N m about the fingers"
         if capacity == 0.0:
             return math.inf, description

@@ -85,18 +85,14 @@ _MAX_NARROW_PAIRS = 24
 
 
 def grasps_of(
-    scene: SceneGraph,
-    object: str,
-    *,
-    manipulator: Manipulator,
-    rng: np.random.Generator | None = None,
+    scene: SceneGraph, object: str, *, robot: Manipulator, rng: np.random.Generator | None = None
 ) -> tuple[Grasp, ...]:
     """Return the grasps of an object by one hand, in a fixed order.
 
     Args:
         scene: scene with the object.
         object: frame of the object.
-        manipulator: arm with the hand.
+        robot: arm with the hand.
         rng: random generator of sampled grasps. Defaults to one seeded by 0.
 
     Returns:
@@ -110,7 +106,7 @@ def grasps_of(
         raise SceneError(f"object '{object}' has no collision shape to grasp it by", frame=object)
     if any(attached.shape.kind == "plane" for attached in solids):
         raise SceneError(f"object '{object}' has a plane, which no hand can grasp", frame=object)
-    hand = _Hand(scene, manipulator, rng if rng is not None else np.random.default_rng(0))
+    hand = _Hand(scene, robot, rng if rng is not None else np.random.default_rng(0))
     if len(solids) == 1:
         inertia = scene.inertia(object)
         centre = solid_centre(solids[0]) if inertia is None else np.asarray(inertia.center)
@@ -124,7 +120,7 @@ def grasps_of(
         # Only few grasps hold an object that is heavy for its handle, so it is sampled again.
         for _ in range(_MAX_SAMPLING_ROUNDS):
             grasps += _mesh_grasps(hand, mesh, mesh.pose.inverse().apply(centre), solids)
-            if len(upright_grasps(scene, object, grasps, manipulator)) >= _MIN_UPRIGHT_GRASPS:
+            if len(upright_grasps(scene, object, grasps, robot)) >= _MIN_UPRIGHT_GRASPS:
                 break
         return tuple(grasps)
     grasps = [_transform_grasp(grasp, box_pose) for grasp in hand.box_grasps(size)]
@@ -138,7 +134,7 @@ def grasps_of(
     return tuple(grasps)
 
 
-def are_grasps_complete(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> bool:
+def are_grasps_complete(scene: SceneGraph, object: str, *, robot: Manipulator) -> bool:
     """Return whether an empty result of :func:`grasps_of` proves that the object cannot be grasped.
 
     The result is a proof for one box, cylinder, ball or capsule without a face for a suction cup,
@@ -148,59 +144,57 @@ def are_grasps_complete(scene: SceneGraph, object: str, *, manipulator: Manipula
     Args:
         scene: scene with the object.
         object: frame of the object.
-        manipulator: arm with the hand.
+        robot: arm with the hand.
     """
     solids = [attached for attached in scene.shapes(object) if attached.collision]
     if len(solids) != 1 or solids[0].shape.kind not in ("box", "cylinder", "sphere", "capsule"):
         return False
     narrowest = float(np.min(np.subtract(*reversed(solids[0].shape.bounds))))
-    widest = manipulator.width_open + 2.0 * manipulator.contact_tolerance
-    return manipulator.gripper_kind == "suction" or narrowest > widest
+    widest = robot.width_open + 2.0 * robot.contact_tolerance
+    return robot.gripper_kind == "suction" or narrowest > widest
 
 
 def grasp_contact_faults(
-    scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipulator, *, object: str
+    scene: SceneGraph, q: NDArray[np.float64], robot: Manipulator, *, object: str
 ) -> tuple[str, ...]:
     """Return the faults of a closed grasp, in which each contact link should touch the object.
 
     Args:
         scene: scene with the arm and the object.
         q: (n_joints,) configuration with the fingers closed.
-        manipulator: arm with the hand.
+        robot: arm with the hand.
         object: frame of the object.
 
     Returns:
         One message for each fault.
     """
     faults: list[str] = []
-    for link in manipulator.contact_links:
+    for link in robot.contact_links:
         gap = pair_distance(scene, q, frame_a=link, frame_b=object)
         if math.isinf(gap):
             faults.append(reason_without_distance(scene, link, object))
-        elif gap > manipulator.contact_tolerance:
+        elif gap > robot.contact_tolerance:
             faults.append(f"'{link}' is {gap * 1000:.1f} mm away from '{object}'")
-        elif gap < -manipulator.contact_tolerance:
+        elif gap < -robot.contact_tolerance:
             faults.append(f"'{link}' overlaps with '{object}' by {-gap * 1000:.1f} mm")
     return tuple(faults)
 
 
 def payload_fault(
-    scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipulator, *, object: str
+    scene: SceneGraph, path: NDArray[np.float64], robot: Manipulator, *, object: str
 ) -> str | None:
     """Return a message if a hand cannot hold an object along a path, or else None.
 
     Args:
         scene: scene with the object in the hand.
         path: (k, n_joints) configurations.
-        manipulator: arm with the hand.
+        robot: arm with the hand.
         object: frame of the object.
     """
-    root = scene.root(manipulator.tool)
-    tool_from_object = scene.pose(object, relative_to=manipulator.tool, q=path[0])
-    rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
-    load = Load.of(
-        scene, object, manipulator=manipulator, tool_from_object=tool_from_object, rim=rim
-    )
+    root = scene.root(robot.tool)
+    tool_from_object = scene.pose(object, relative_to=robot.tool, q=path[0])
+    rim = _rim_radius(scene, robot) if robot.gripper_kind == "suction" else 0.0
+    load = Load.of(scene, object, robot=robot, tool_from_object=tool_from_object, rim=rim)
     if load.payload_fault is not None:
         return f"'{object}' is too heavy: {load.payload_fault}"
     if load.grip_fault is not None and load.mass > 0.0:
@@ -208,11 +202,11 @@ def payload_fault(
     if load.max_load_fraction() <= 1.0:
         return None
     rows = interpolate_path(path, _HOLD_RESOLUTION)
-    downs = (-scene.pose(manipulator.tool, relative_to=root, q=row).rotation[2] for row in rows)
+    downs = (-scene.pose(robot.tool, relative_to=root, q=row).rotation[2] for row in rows)
     fraction, description = max(load.load_fraction(down) for down in downs)
     if fraction <= 1.0:
         return None
-    grip = "its vacuum" if manipulator.gripper_kind == "suction" else "the friction of its fingers"
+    grip = "its vacuum" if robot.gripper_kind == "suction" else "the friction of its fingers"
     excess = f"and {grip} holds nothing"
     if math.isfinite(fraction):
         excess = f"{fraction:.1f} times the capacity of {grip}"
@@ -220,7 +214,7 @@ def payload_fault(
 
 
 def are_grasps_firm(
-    scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipulator: Manipulator
+    scene: SceneGraph, object: str, grasps: Sequence[Grasp], robot: Manipulator
 ) -> list[bool]:
     """Return for each grasp whether the gripper bears the object's weight in every orientation.
 
@@ -228,10 +222,10 @@ def are_grasps_firm(
         scene: scene with the object.
         object: frame of the object.
         grasps: grasps of the object.
-        manipulator: arm with the hand.
+        robot: arm with the hand.
     """
-    rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
-    load = Load.of(scene, object, manipulator=manipulator, tool_from_object=Pose(), rim=rim)
+    rim = _rim_radius(scene, robot) if robot.gripper_kind == "suction" else 0.0
+    load = Load.of(scene, object, robot=robot, tool_from_object=Pose(), rim=rim)
     inverses = (grasp.object_from_tool.inverse() for grasp in grasps)
     return [
         replace(load, centre=tool_from_grasp.apply(load.centre)).max_load_fraction() <= 1.0
@@ -240,7 +234,7 @@ def are_grasps_firm(
 
 
 def upright_grasps(
-    scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipulator: Manipulator
+    scene: SceneGraph, object: str, grasps: Sequence[Grasp], robot: Manipulator
 ) -> list[Grasp]:
     """Return the grasps that bear the weight of an object while its z axis points up.
 
@@ -248,10 +242,10 @@ def upright_grasps(
         scene: scene with the object.
         object: frame of the object.
         grasps: grasps of the object.
-        manipulator: arm with the hand.
+        robot: arm with the hand.
     """
-    rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
-    load = Load.of(scene, object, manipulator=manipulator, tool_from_object=Pose(), rim=rim)
+    rim = _rim_radius(scene, robot) if robot.gripper_kind == "suction" else 0.0
+    load = Load.of(scene, object, robot=robot, tool_from_object=Pose(), rim=rim)
 
     def upright_fraction(tool_from_object: Pose) -> float:
         """Return the load fraction of the upright object at a pose in the hand."""
@@ -271,19 +265,17 @@ class _Hand:
         is_in_scene: whether the scene contains the complete hand.
     """
 
-    def __init__(
-        self, scene: SceneGraph, manipulator: Manipulator, rng: np.random.Generator
-    ) -> None:
-        self.scene, self.manipulator, self.rng = scene, manipulator, rng
-        self.is_suction = manipulator.gripper_kind == "suction"
-        self.rim = _rim_radius(scene, manipulator) if self.is_suction else 0.0
-        self.is_in_scene = HandCheck.has_hand(scene, manipulator)
+    def __init__(self, scene: SceneGraph, robot: Manipulator, rng: np.random.Generator) -> None:
+        self.scene, self.robot, self.rng = scene, robot, rng
+        self.is_suction = robot.gripper_kind == "suction"
+        self.rim = _rim_radius(scene, robot) if self.is_suction else 0.0
+        self.is_in_scene = HandCheck.has_hand(scene, robot)
 
     def box_grasps(self, size: NDArray[np.float64]) -> Iterator[Grasp]:
         """Return the grasps of a box of side lengths (3,) [m]."""
         if self.is_suction:
             return suction_faces(size, self.rim)
-        return box_grasps(size, self.manipulator)
+        return box_grasps(size, self.robot)
 
     def feasible_grasps(
         self, solids: Sequence[AttachedShape], grasps: Sequence[Grasp]
@@ -297,7 +289,7 @@ class _Hand:
             grasps: grasps of the object.
         """
         if self.is_in_scene:
-            check = HandCheck(self.scene, solids, manipulator=self.manipulator)
+            check = HandCheck(self.scene, solids, robot=self.robot)
             results = zip(grasps, check.are_feasible(grasps), strict=True)
             return [grasp for grasp, is_feasible in results if is_feasible]
         feasible = []
@@ -305,7 +297,7 @@ class _Hand:
             backwards = -grasp.object_from_tool.rotate([0.0, 0.0, 1.0])
             position = grasp.object_from_tool.translation
             depth = reach(tuple(solids), backwards) - dot(backwards, position)
-            if self.is_suction or depth <= self.manipulator.finger_depth:
+            if self.is_suction or depth <= self.robot.finger_depth:
                 feasible.append(grasp)
         return feasible
 
@@ -318,7 +310,7 @@ class _Hand:
         """
         if not self.is_in_scene or self.is_suction:
             return grasps
-        check = HandCheck(self.scene, solids, manipulator=self.manipulator)
+        check = HandCheck(self.scene, solids, robot=self.robot)
         max_angle = _MAX_DISPLACEMENT / _DISPLACEMENT_ARM
         settled = []
         for grasp in grasps:
@@ -375,7 +367,7 @@ def _solid_grasps(hand: _Hand, solid: AttachedShape, centre: NDArray[np.float64]
         solid: collision shape of the object.
         centre: (3,) centre of mass in the object's axes [m].
     """
-    shape, arm, kind = solid.shape, hand.manipulator, solid.shape.kind
+    shape, arm, kind = solid.shape, hand.robot, solid.shape.kind
     shape_centre = solid.pose.inverse().apply(centre)
     grasps: Iterable[Grasp]
     pose = solid.pose
@@ -441,7 +433,7 @@ def _mesh_grasps(
         centre: (3,) centre of mass in the mesh's axes [m].
         solids: collision shapes of the object: the mesh, or its pieces.
     """
-    arm = hand.manipulator
+    arm = hand.robot
     widths = max(arm.width_closed, 1e-4), arm.width_open - 2.0 * FINGER_CLEARANCE
     pairs = antipodal_pairs(
         solid.shape, centre=centre, widths=widths, rng=hand.rng, depth=arm.finger_depth
@@ -461,7 +453,7 @@ def _mesh_grasps(
             other_pairs, limit=_MAX_NARROW_PAIRS, of_axis=_MAX_PARALLEL_PAIRS
         )
         other_ids = {id(pair) for pair in other_pairs}
-        check = HandCheck(hand.scene, solids, manipulator=arm)
+        check = HandCheck(hand.scene, solids, robot=arm)
         narrow_candidates = [
             (pair, narrow_grasp)
             for pair, grasp in candidates
@@ -533,26 +525,26 @@ def _suction_grasps(shape: Shape, centre: NDArray[np.float64], rim: float) -> It
             yield Grasp(tool_pose(contact.point, -contact.normal, closing), 0.0, name)
 
 
-def cup_rim(scene: SceneGraph, manipulator: Manipulator) -> NDArray[np.float64]:
+def cup_rim(scene: SceneGraph, robot: Manipulator) -> NDArray[np.float64]:
     """Return points (n, 3) of the foot of a suction cup, in tool axes [m]: its centre and its rim.
 
     The cup is the part of the contact links in the tool's plane, or else the tool point.
 
     Args:
         scene: scene with the hand.
-        manipulator: arm with the suction cup.
+        robot: arm with the suction cup.
     """
-    radius = _rim_radius(scene, manipulator)
+    radius = _rim_radius(scene, robot)
     angles = np.arange(_RIM_POINT_COUNT) * (2.0 * math.pi / _RIM_POINT_COUNT)
     rim = radius * np.column_stack([circle(angles), np.zeros(_RIM_POINT_COUNT)])
     return np.concatenate([np.zeros((1, 3)), rim]) if radius > 0.0 else np.zeros((1, 3))
 
 
-def _rim_radius(scene: SceneGraph, manipulator: Manipulator) -> float:
+def _rim_radius(scene: SceneGraph, robot: Manipulator) -> float:
     """Return the radius of a suction cup [m], or 0 if the contact links have no shape there."""
-    tool, radius = manipulator.tool, 0.0
+    tool, radius = robot.tool, 0.0
     kinematics = scene.at(scene.zero_configuration())
-    for link in manipulator.contact_links:
+    for link in robot.contact_links:
         if link not in scene or tool not in scene:
             continue
         for attached in scene.shapes(link):

@@ -35,38 +35,38 @@ _Z = np.array([0.0, 0.0, 1.0])
 Vector = NDArray[np.float64]
 
 
-def fits(width: float, manipulator: Manipulator) -> bool:
+def fits(width: float, robot: Manipulator) -> bool:
     """Return whether an object fits between the open fingers, with clearance.
 
     Args:
         width: width of the object [m].
-        manipulator: arm with the hand.
+        robot: arm with the hand.
     """
-    return manipulator.width_closed <= width <= manipulator.width_open - 2.0 * FINGER_CLEARANCE
+    return robot.width_closed <= width <= robot.width_open - 2.0 * FINGER_CLEARANCE
 
 
-def box_grasps(size: Vector, manipulator: Manipulator) -> Iterator[Grasp]:
+def box_grasps(size: Vector, robot: Manipulator) -> Iterator[Grasp]:
     """Yield the grasps of a box by a parallel gripper.
 
     Args:
         size: (3,) side lengths [m].
-        manipulator: arm with the hand.
+        robot: arm with the hand.
     """
     axes = np.eye(3)
     # Grasps along an axis.
     for depth_axis in (2, 0, 1):
-        width_axes = [i for i in range(3) if i != depth_axis and fits(size[i], manipulator)]
+        width_axes = [i for i in range(3) if i != depth_axis and fits(size[i], robot)]
         for side in (1.0, -1.0):
-            position = side * _depth(size[depth_axis], manipulator) * axes[depth_axis]
+            position = side * _depth(size[depth_axis], robot) * axes[depth_axis]
             for width_axis, sign in itertools.product(width_axes, (1.0, -1.0)):
                 direction, closing = _axis_name(side, depth_axis), _axis_name(sign, width_axis)
                 pose = tool_pose(position, -side * axes[depth_axis], sign * axes[width_axis])
                 name = f"from {direction}, closing along {closing}"
                 yield Grasp(pose, float(size[width_axis]), name)
     # Tilted grasps over an edge.
-    for width_axis in (i for i in range(3) if fits(size[i], manipulator)):
+    for width_axis in (i for i in range(3) if fits(size[i], robot)):
         first, second = (i for i in (2, 0, 1) if i != width_axis)
-        offset = _edge_offset(size[first] / 2, size[second] / 2, manipulator)
+        offset = _edge_offset(size[first] / 2, size[second] / 2, robot)
         if offset is None:
             continue
         for first_side, second_side in itertools.product((1.0, -1.0), repeat=2):
@@ -81,19 +81,19 @@ def box_grasps(size: Vector, manipulator: Manipulator) -> Iterator[Grasp]:
 
 
 def cylinder_grasps(
-    radius: float, length: float, manipulator: Manipulator, *, cap: float = 0.0
+    radius: float, length: float, robot: Manipulator, *, cap: float = 0.0
 ) -> Iterator[Grasp]:
     """Yield the grasps of a cylinder or capsule at its mantle by a parallel hand.
 
     Args:
         radius: radius of the mantle [m].
         length: length of the mantle [m].
-        manipulator: arm with the hand.
+        robot: arm with the hand.
         cap: height of the round caps beyond the mantle [m].
     """
-    if not fits(2.0 * radius, manipulator):
+    if not fits(2.0 * radius, robot):
         return
-    end = max(0.0, length / 2 + cap - manipulator.finger_depth)
+    end = max(0.0, length / 2 + cap - robot.finger_depth)
     # Grasps from the ends, and from the side.
     if end <= length / 2:
         for side in (1.0, -1.0):
@@ -101,16 +101,16 @@ def cylinder_grasps(
                 name = f"from {_axis_name(side, 2)}, turned {math.degrees(angle):.0f} degrees"
                 yield Grasp(tool_pose(side * end * _Z, -side * _Z, closing), 2.0 * radius, name)
     for angle, outward in _directions():
-        position = _depth(2.0 * radius, manipulator) * outward
+        position = _depth(2.0 * radius, robot) * outward
         for sign, suffix in ((1.0, ""), (-1.0, ", turned over")):
             name = f"from the side at {math.degrees(angle):.0f} degrees{suffix}"
             pose = tool_pose(position, -outward, sign * np.cross(_Z, outward))
             yield Grasp(pose, 2.0 * radius, name)
 
     # Tilted grasps over the rim.
-    height = max(0.0, length / 2 + cap - (manipulator.finger_depth / _DIAGONAL - radius))
+    height = max(0.0, length / 2 + cap - (robot.finger_depth / _DIAGONAL - radius))
     is_beyond_edge = height > length / 2 - min(_MIN_EDGE_DISTANCE, length / 2)
-    if is_beyond_edge or _DIAGONAL * radius > manipulator.finger_depth:
+    if is_beyond_edge or _DIAGONAL * radius > robot.finger_depth:
         return
     for side in (1.0, -1.0):
         for angle, outward in _directions():
@@ -121,14 +121,14 @@ def cylinder_grasps(
                 yield Grasp(pose, 2.0 * radius, f"tilted from {direction} degrees{suffix}")
 
 
-def ball_grasps(radius: float, manipulator: Manipulator) -> Iterator[Grasp]:
+def ball_grasps(radius: float, robot: Manipulator) -> Iterator[Grasp]:
     """Yield the grasps of a sphere by a parallel gripper: 18 directions with four rotations each.
 
     Args:
         radius: radius of the sphere [m].
-        manipulator: arm with the hand.
+        robot: arm with the hand.
     """
-    if not fits(2.0 * radius, manipulator) or radius > manipulator.finger_depth:
+    if not fits(2.0 * radius, robot) or radius > robot.finger_depth:
         return
     straight = [sign * axis for axis in np.eye(3)[[2, 0, 1]] for sign in (1.0, -1.0)]
     tilted = [
@@ -188,26 +188,24 @@ def _directions() -> Iterator[tuple[float, Vector]]:
         yield angle, np.array([cos(angle), sin(angle), 0.0])
 
 
-def _depth(extent: float, manipulator: Manipulator) -> float:
+def _depth(extent: float, robot: Manipulator) -> float:
     """Return the distance of the tool point from the object's centre, towards the hand [m]."""
-    return max(0.0, extent / 2 - manipulator.finger_depth)
+    return max(0.0, extent / 2 - robot.finger_depth)
 
 
-def _edge_offset(
-    first: float, second: float, manipulator: Manipulator
-) -> tuple[float, float] | None:
+def _edge_offset(first: float, second: float, robot: Manipulator) -> tuple[float, float] | None:
     """Return the tool point of a tilted grasp over a corner of a rectangle, from its centre.
 
     Args:
         first: half of the first side [m].
         second: half of the second side [m].
-        manipulator: arm with the hand.
+        robot: arm with the hand.
 
     Returns:
         Offsets along both sides [m], or None if the palm would touch the corner.
     """
     limits = [max(0.0, half - _MIN_EDGE_DISTANCE) for half in (first, second)]
-    total = max(0.0, first + second - manipulator.finger_depth / _DIAGONAL)
+    total = max(0.0, first + second - robot.finger_depth / _DIAGONAL)
     if total > sum(limits):
         return None
     first_offset = min(total / 2, limits[0])

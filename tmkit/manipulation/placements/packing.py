@@ -77,7 +77,7 @@ class RegionPacker:
         objects: frames of the objects to pack.
         region: frame of the region.
         q: (n_joints,) configuration. May be None if no joint is between the frames.
-        manipulator: arm whose links are no obstacles. The region is filled from the side that is
+        robot: arm whose links are no obstacles. The region is filled from the side that is
             farthest from its base.
 
     Raises:
@@ -92,7 +92,7 @@ class RegionPacker:
         region: str,
         *,
         q: ArrayLike | None,
-        manipulator: Manipulator,
+        robot: Manipulator,
     ) -> None:
         self.objects = tuple(objects)
         surface = region_surface(scene, region, q=q)
@@ -106,7 +106,7 @@ class RegionPacker:
                 if object != name and object in object_scene:
                     object_scene = object_scene.remove_frame(object, subtree=True)
             solids = collision_solids(object_scene, name, q)
-            postures = postures_on(object_scene, name, surface, q, manipulator, settings, parts=())
+            postures = postures_on(object_scene, name, surface, q, robot, settings, parts=())
             shapes = (_Shape(posture, outline(solids, posture.rotation)) for posture in postures)
             unique = {
                 np.round(shape.footprint.vertices, _POINT_DIGITS).tobytes(): shape
@@ -115,17 +115,17 @@ class RegionPacker:
             self._shapes[name] = tuple(reversed(unique.values()))
         self._sizes = {name: _size(shapes) for name, shapes in self._shapes.items()}
         self._avoided_points = np.zeros((0, 2))
-        self._far_direction = self._direction_from_base(scene, manipulator, surface, q)
+        self._far_direction = self._direction_from_base(scene, robot, surface, q)
 
     @staticmethod
     def _direction_from_base(
-        scene: SceneGraph, manipulator: Manipulator, surface: SupportSurface, q: ArrayLike | None
+        scene: SceneGraph, robot: Manipulator, surface: SupportSurface, q: ArrayLike | None
     ) -> Points:
         """Return the unit vector (2,) in the surface away from the base of an arm."""
-        if scene.root(manipulator.base) != scene.root(surface.support):
+        if scene.root(robot.base) != scene.root(surface.support):
             return np.array([1.0, 0.0])
         base = surface.support_from_surface.inverse() @ scene.pose(
-            manipulator.base, relative_to=surface.support, q=q
+            robot.base, relative_to=surface.support, q=q
         )
         direction = surface.polygon.centroid - base.translation[:2]
         length = norm(direction)

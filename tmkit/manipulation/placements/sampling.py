@@ -172,7 +172,7 @@ def placements_in_region(
     *,
     q: ArrayLike | None,
     rng: np.random.Generator,
-    manipulator: Manipulator | None = None,
+    robot: Manipulator | None = None,
     settings: PlacementSettings | None = None,
 ) -> Iterator[Placement]:
     """Yield placements of an object in a region, by default packed beside other objects.
@@ -183,7 +183,7 @@ def placements_in_region(
         region: frame with a flat box, or part of a surface; see :func:`region_surface`.
         q: (n_joints,) configuration. May be None if no joint is between these frames.
         rng: random generator of the placements at the end.
-        manipulator: arm whose links are no obstacles. The region is filled from the side that is
+        robot: arm whose links are no obstacles. The region is filled from the side that is
             farthest from its base.
         settings: spacing and order. Defaults to :class:`PlacementSettings`.
 
@@ -193,7 +193,7 @@ def placements_in_region(
     """
     surface = region if isinstance(region, SupportSurface) else region_surface(scene, region, q=q)
     yield from _placements(
-        scene, object, (surface,), q, rng, manipulator, settings or PlacementSettings()
+        scene, object, (surface,), q, rng, robot, settings or PlacementSettings()
     )
 
 
@@ -204,7 +204,7 @@ def placements_on_surface(
     *,
     q: ArrayLike | None,
     rng: np.random.Generator,
-    manipulator: Manipulator | None = None,
+    robot: Manipulator | None = None,
     settings: PlacementSettings | None = None,
 ) -> Iterator[Placement]:
     """Yield placements of an object on the level tops of a frame, nearest to the object first.
@@ -215,7 +215,7 @@ def placements_on_surface(
         support: frame with a level surface.
         q: (n_joints,) configuration. May be None if no joint is between these frames.
         rng: random generator of the placements at the end.
-        manipulator: arm whose links are no obstacles.
+        robot: arm whose links are no obstacles.
         settings: spacing and order. Defaults to near order.
 
     Raises:
@@ -226,7 +226,7 @@ def placements_on_surface(
     if not surfaces:
         raise SceneError(f"'{support}' has no level top to place objects on", frame=support)
     yield from _placements(
-        scene, object, surfaces, q, rng, manipulator, settings or PlacementSettings(is_packed=False)
+        scene, object, surfaces, q, rng, robot, settings or PlacementSettings(is_packed=False)
     )
 
 
@@ -236,7 +236,7 @@ def _placements(
     surfaces: Sequence[SupportSurface],
     q: ArrayLike | None,
     rng: np.random.Generator,
-    manipulator: Manipulator | None,
+    robot: Manipulator | None,
     settings: PlacementSettings,
 ) -> Iterator[Placement]:
     """Yield placements on surfaces, or over their centres if no surface is large enough.
@@ -247,20 +247,18 @@ def _placements(
         surfaces: surfaces of one support.
         q: (n_joints,) configuration. May be None if no joint is between these frames.
         rng: random generator.
-        manipulator: arm whose links are no obstacles.
+        robot: arm whose links are no obstacles.
         settings: spacing and order.
     """
     for may_overhang in (False, True):
         rows = []
         candidates = _rims(surfaces) if may_overhang else ((surface, ()) for surface in surfaces)
         for surface, parts in candidates:
-            postures = list(
-                postures_on(scene, object, surface, q, manipulator, settings, parts=parts)
-            )
+            postures = list(postures_on(scene, object, surface, q, robot, settings, parts=parts))
             # Order placements by their distance from the object or from the arm's base.
             frame = object
             if settings.is_packed:
-                frame = surface.support if manipulator is None else manipulator.base
+                frame = surface.support if robot is None else robot.base
             if scene.root(frame) != scene.root(surface.support):
                 frame = surface.support
             support_from_frame = scene.pose(frame, relative_to=surface.support, q=q)
@@ -432,7 +430,7 @@ def postures_on(
     object: str,
     surface: SupportSurface,
     q: ArrayLike | None,
-    manipulator: Manipulator | None,
+    robot: Manipulator | None,
     settings: PlacementSettings,
     *,
     parts: Sequence[ConvexPolygon],
@@ -444,7 +442,7 @@ def postures_on(
         object: frame of the object.
         surface: surface of the support.
         q: (n_joints,) configuration. May be None if no joint is between these frames.
-        manipulator: arm whose links are no obstacles.
+        robot: arm whose links are no obstacles.
         settings: spacing and faces.
         parts: parts of the surface that support the object at its centre. If empty, the object's
             outline lies in the surface.
@@ -460,7 +458,7 @@ def postures_on(
     for face in sorted(faces, key=lambda face: not face.is_upright):
         height = face.height + settings.clearance
         top = height + reach(solids, face.rotation.inverse().rotate([0.0, 0.0, 1.0]))
-        obstacles = list(_obstacles(scene, object, surface, top, q, manipulator, settings.spacing))
+        obstacles = list(_obstacles(scene, object, surface, top, q, robot, settings.spacing))
         target = current_rotation @ face.rotation.inverse()
         angles = _alignment_angles(surface.polygon, outline(solids, face.rotation), target)
         for angle in angles:
@@ -599,7 +597,7 @@ def _obstacles(
     surface: SupportSurface,
     height: float,
     q: ArrayLike | None,
-    manipulator: Manipulator | None,
+    robot: Manipulator | None,
     spacing: float,
 ) -> Iterator[ConvexPolygon]:
     """Yield the outlines of the obstacles on and over a surface, in the surface's x and y [m].
@@ -610,12 +608,12 @@ def _obstacles(
         surface: surface of the support.
         height: height of the object above the surface; obstacles above are omitted [m].
         q: (n_joints,) configuration. May be None if no joint is between these frames.
-        manipulator: arm whose links are no obstacles.
+        robot: arm whose links are no obstacles.
         spacing: distance to obstacles [m].
     """
     ignored = set(scene.subtree(object))
-    if manipulator is not None:
-        ignored |= moved_frames(scene, manipulator)
+    if robot is not None:
+        ignored |= moved_frames(scene, robot)
     root = scene.root(surface.support)
     balls = (_ball(attached) for attached in solids_under(scene, object, q=q))
     distance = spacing + max(norm(centre) + radius for centre, radius in balls)

@@ -233,7 +233,7 @@ def _obstacles(example: FailureExample) -> list[str]:
 def _paint_example(example: FailureExample, red: Iterable[str]) -> SceneGraph:
     """Return the scene of an example in the colours of the picture."""
     scene = example.scene
-    arm_frames = set(scene.subtree(example.manipulator.base)) - set(movable_frames(scene))
+    arm_frames = set(scene.subtree(example.robot.base)) - set(movable_frames(scene))
     colors = dict.fromkeys(set(red) - {example.object}, _OBSTACLE_COLOR)
     if example.object is not None:
         colors[example.object] = _OBJECT_COLOR
@@ -272,9 +272,9 @@ def _pale_color(part: AttachedShape) -> tuple[float, ...]:
 
 def _example_points(example: FailureExample) -> NDArray[np.float64]:
     """Return points (n, 3) to show in the root frame: tool, object and obstacles."""
-    state, root = example.scene.at(example.q), example.scene.root(example.manipulator.tool)
+    state, root = example.scene.at(example.q), example.scene.root(example.robot.tool)
     names = [
-        example.manipulator.tool,
+        example.robot.tool,
         *([example.object] if example.object is not None else []),
         *_obstacles(example),
     ]
@@ -361,10 +361,10 @@ def _draw_gap(
     text: str,
 ) -> None:
     """Draw a line from the tool to the object out of reach, with its minimum length."""
-    state, root = example.scene.at(example.q), example.scene.root(example.manipulator.tool)
+    state, root = example.scene.at(example.q), example.scene.root(example.robot.tool)
     ends = [
         state.pose(name, relative_to=root).translation
-        for name in (example.manipulator.tool, str(example.object))
+        for name in (example.robot.tool, str(example.object))
     ]
     (x0, y0), (x1, y1) = (_project(camera, point) for point in ends)
     draw.line([x0, y0, x1, y1], fill=_GAP_COLOR, width=_GAP_LINE_WIDTH)

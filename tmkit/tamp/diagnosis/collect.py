@@ -34,30 +34,26 @@ from tmkit.task_planning import FastDownward
 from tmkit.task_planning.translated_task import find_conflict
 
 
-def diagnose_actions(
-    log: FailureLog, manipulators: Sequence[Manipulator]
-) -> tuple[ActionDiagnosis, ...]:
+def diagnose_actions(log: FailureLog, robots: Sequence[Manipulator]) -> tuple[ActionDiagnosis, ...]:
     """Return the failures of each action, most frequent first.
 
     Args:
         log: failures of the run.
-        manipulators: the arms. The first one acts in failures that name no arm.
+        robots: the arms. The first one acts in failures that name no arm.
     """
-    by_name = {arm.name: arm for arm in manipulators}
+    by_name = {arm.name: arm for arm in robots}
     by_action: dict[str, list[FailureCause]] = {}
     for (action, _), records in log.records.items():
-        arm = by_name.get(records[0].arm or "", manipulators[0])
+        arm = by_name.get(records[0].arm or "", robots[0])
         by_action.setdefault(action, []).append(_cause(log, records, arm))
     diagnoses = [_action(action, causes) for action, causes in by_action.items()]
     return tuple(sorted(diagnoses, key=lambda action: (-action.failures, action.action)))
 
 
-def _cause(
-    log: FailureLog, records: Sequence[FailureRecord], manipulator: Manipulator
-) -> FailureCause:
+def _cause(log: FailureLog, records: Sequence[FailureRecord], robot: Manipulator) -> FailureCause:
     failure, scene = records[0].failure, records[0].scene
     key = str(records[0].action), str(failure)
-    moved = moved_frames(scene, manipulator)
+    moved = moved_frames(scene, robot)
     counts = Counter[str]()
     for pairs, count in log.pairs.get(key, Counter()).items():
         for frame in bodies_in_the_way(pairs, scene, moved=moved, object=records[0].object):
@@ -70,7 +66,7 @@ def _cause(
             r.object,
             r.failure.pairs,
             bodies_in_the_way(r.failure.pairs, r.scene, moved=moved, object=r.object),
-            manipulator,
+            robot,
             r.choice,
         )
         for r in records

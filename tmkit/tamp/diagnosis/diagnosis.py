@@ -50,7 +50,7 @@ class FailureExample:
         object: frame of the handled object, or None.
         pairs: pairs of colliding frames.
         in_the_way: frames of these pairs that neither the arm nor its hand moves.
-        manipulator: arm that acts.
+        robot: arm that acts.
         choice: description of the rejected grasp or placement; empty if none.
     """
 
@@ -59,7 +59,7 @@ class FailureExample:
     object: str | None
     pairs: tuple[tuple[str, str], ...]
     in_the_way: tuple[str, ...]
-    manipulator: Manipulator
+    robot: Manipulator
     choice: str = ""
 
 

@@ -251,7 +251,7 @@ def _format_sides(sides: NDArray[np.float64]) -> str:
 
 
 def prove_too_high(
-    scene: SceneGraph, object: str, *, bottom: float, fact: Fact, manipulator: Manipulator
+    scene: SceneGraph, object: str, *, bottom: float, fact: Fact, robot: Manipulator
 ) -> Infeasibility | None:
     """Prove that an arm cannot place an object upright at a height.
 
@@ -260,7 +260,7 @@ def prove_too_high(
         object: frame that must be placed there.
         bottom: lower bound of the height of its lowest point, in the root frame [m].
         fact: fact that requires it.
-        manipulator: the only arm that can make the fact true.
+        robot: the only arm that can make the fact true.
 
     Returns:
         The proof, or None if the arm may reach, or if joints of another mechanism move its base.
@@ -268,47 +268,47 @@ def prove_too_high(
     Raises:
         SceneError: if the object has no shape.
     """
-    chain = [*scene.ancestors(manipulator.tool), manipulator.tool]
+    chain = [*scene.ancestors(robot.tool), robot.tool]
     joints = {scene.joint(frame).name for frame in chain if scene.joint(frame).is_actuated}
-    if not joints <= set(manipulator.joints):
+    if not joints <= set(robot.joints):
         return None
-    heights = reach_heights(scene, manipulator, q=scene.zero_configuration())
+    heights = reach_heights(scene, robot, q=scene.zero_configuration())
     point_heights = (
         norms(points) if heights.up is None else product(points, heights.up)
-        for points in contact_points(scene, manipulator).values()
+        for points in contact_points(scene, robot).values()
     )
     highest_point = max((float(np.max(height)) for height in point_heights), default=math.inf)
-    needed = bottom - manipulator.contact_tolerance - (_OPENING_ERROR + highest_point)
+    needed = bottom - robot.contact_tolerance - (_OPENING_ERROR + highest_point)
     if needed <= heights.highest + _ARM_ERROR:
         return None
     cause = (
         f"'{object}' would stand at least {bottom:.2f} m high; to touch it there the hand"
-        f" '{manipulator.tip}' would be at {needed:.2f} m or higher, and the arm never gets higher"
+        f" '{robot.tip}' would be at {needed:.2f} m or higher, and the arm never gets higher"
         f" than {heights.highest:.2f} m"
     )
-    return Infeasibility(cause, (fact,), (object, manipulator.tip))
+    return Infeasibility(cause, (fact,), (object, robot.tip))
 
 
-def contact_points(scene: SceneGraph, manipulator: Manipulator) -> dict[str, NDArray[np.float64]]:
+def contact_points(scene: SceneGraph, robot: Manipulator) -> dict[str, NDArray[np.float64]]:
     """Return points whose convex hull contains a contact link at sampled openings of the hand.
 
     Between the openings, a point of the link is at most 1 mm from the nearest hull.
 
     Args:
         scene: the scene.
-        manipulator: arm and hand.
+        robot: arm and hand.
 
     Returns:
         (n, 3) points in the tool frame by contact link [m]; empty if a link has no shapes.
     """
     points_by_link: dict[str, list[NDArray[np.float64]]] = {}
-    closed, opened = manipulator.gripper_closed, manipulator.gripper_open
+    closed, opened = robot.gripper_closed, robot.gripper_open
     for fraction in np.linspace(0.0, 1.0, _N_OPENINGS).tolist():
         q = scene.configuration(
             {joint: closed[joint] + fraction * (opened[joint] - closed[joint]) for joint in closed}
         )
-        for link in manipulator.contact_links:
-            tool_from_link = scene.pose(link, relative_to=manipulator.tool, q=q)
+        for link in robot.contact_links:
+            tool_from_link = scene.pose(link, relative_to=robot.tool, q=q)
             solids = [attached for attached in scene.shapes(link) if attached.collision]
             if not solids:
                 return {}
@@ -319,7 +319,7 @@ def contact_points(scene: SceneGraph, manipulator: Manipulator) -> dict[str, NDA
 
 
 def prove_ungraspable(
-    scene: SceneGraph, object: str, *, fact: Fact, manipulator: Manipulator
+    scene: SceneGraph, object: str, *, fact: Fact, robot: Manipulator
 ) -> Infeasibility | None:
     """Prove that the hand cannot hold an object that must be moved.
 
@@ -327,7 +327,7 @@ def prove_ungraspable(
         scene: scene at the start.
         object: frame that must be picked.
         fact: fact that requires it.
-        manipulator: the only arm that can make the fact true.
+        robot: the only arm that can make the fact true.
 
     Returns:
         The proof, or None.
@@ -336,7 +336,7 @@ def prove_ungraspable(
         SceneError: if the object has no shape.
     """
     unloaded = _remove_load(scene, object)
-    load = Load.of(unloaded, object, manipulator=manipulator, tool_from_object=Pose(), rim=0.0)
+    load = Load.of(unloaded, object, robot=robot, tool_from_object=Pose(), rim=0.0)
     if load.payload_fault is not None:
         frames = (object, *unloaded.subtree(object))
         source = ""
@@ -345,16 +345,16 @@ def prove_ungraspable(
                 f" (computed from its shapes with {DENSITY:g} kg/m^3, as the scene has no mass)"
             )
         cause = f"'{object}' has to be moved, and {load.payload_fault}{source}"
-        return Infeasibility(cause, (fact,), (object, manipulator.tip))
-    if grasps_of(scene, object, manipulator=manipulator):
+        return Infeasibility(cause, (fact,), (object, robot.tip))
+    if grasps_of(scene, object, robot=robot):
         return None
-    if not are_grasps_complete(scene, object, manipulator=manipulator):
+    if not are_grasps_complete(scene, object, robot=robot):
         return None
-    tip = manipulator.tip
-    if manipulator.gripper_kind == "suction":
+    tip = robot.tip
+    if robot.gripper_kind == "suction":
         hand = f"the cup '{tip}'"
     else:
-        hand = f"the hand '{tip}', which opens to {manipulator.width_open * 100:.4g} cm"
+        hand = f"the hand '{tip}', which opens to {robot.width_open * 100:.4g} cm"
     cause = f"'{object}' has to be moved, and nothing of it fits {hand}"
     return Infeasibility(cause, (fact,), (object, tip), object)
 

@@ -94,7 +94,7 @@ class PythonDomain:
 def load_planning_domain(
     domain: str | Path | PythonDomain,
     *,
-    manipulator: Manipulator | Sequence[Manipulator],
+    robot: Manipulator | Sequence[Manipulator],
     semantics: str | Path | None = None,
     pddl: str | None = None,
 ) -> PlanningDomain:
@@ -105,7 +105,7 @@ def load_planning_domain(
             in ``.pddl``, or domain built in Python. A string with a separator or suffix is a path.
             A folder without ``domain.pddl`` must contain a composed ``Semantics``
             (:func:`tmkit.tamp.parts.compose_domain`).
-        manipulator: arm, or arms, that carry out the actions.
+        robot: arm, or arms, that carry out the actions.
         semantics: domain semantics: name of a built-in domain, folder with a ``semantics.py``, or
             Python file. Defaults to the ``semantics.py`` beside the PDDL file.
         pddl: PDDL text, if it is known, e.g. from a plan. Then no PDDL file is read.
@@ -118,7 +118,7 @@ def load_planning_domain(
             cannot be run.
         RobotError: if the semantics require another number of arms.
     """
-    arms = (manipulator,) if isinstance(manipulator, Manipulator) else tuple(manipulator)
+    arms = (robot,) if isinstance(robot, Manipulator) else tuple(robot)
     if isinstance(domain, PythonDomain):
         return _load_python_domain(domain, arms, semantics)
     if pddl is None and semantics is None:
@@ -272,7 +272,7 @@ def _construct_semantics(
     except MissingExtraError:
         raise
     except Exception as error:
-        call = f"{name}({', '.join(['manipulator'] * len(arms))})"
+        call = f"{name}({', '.join(['robot'] * len(arms))})"
         reason = f"'{call}' fails: {type(error).__name__}: {error}"
         raise FileFormatError.at(path, reason) from error
     return cast(DomainSemantics, semantics)
@@ -378,7 +378,7 @@ def load_plan_domain(
         domain = _require_built_in(
             plan.domain, f"domain '{plan.domain}' is", "it lies ('domain', --domain)"
         )
-    return load_planning_domain(domain, manipulator=plan.robots, semantics=semantics, pddl=pddl)
+    return load_planning_domain(domain, robot=plan.robots, semantics=semantics, pddl=pddl)
 
 
 def check_plan_domain(

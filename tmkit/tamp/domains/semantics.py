@@ -44,8 +44,8 @@ class DomainSemantics(ABC):
     """Meaning of the predicates and actions of a domain in a scene.
 
     A subclass must define :meth:`objects`, :meth:`state` and :meth:`candidates`. It is constructed
-    once for a planning run, as ``Semantics(manipulator)``; a domain for several arms overrides the
-    constructor: ``def __init__(self, *manipulators)``.
+    once for a planning run, as ``Semantics(robot)``; a domain for several arms overrides the
+    constructor: ``def __init__(self, *robots)``.
 
     All lengths are in [m], all angles in [rad]. A configuration ``q`` is an array (n_joints,) with
     the joint values of the scene [rad or m]. Every method may raise
@@ -53,7 +53,7 @@ class DomainSemantics(ABC):
     message should name the frame.
 
     Args:
-        manipulator: arm that carries out the actions; stored as ``self.manipulator``.
+        robot: arm that carries out the actions; stored as ``self.robot``.
     """
 
     is_incremental: ClassVar[bool] = False
@@ -91,8 +91,8 @@ class DomainSemantics(ABC):
     moving_actions: ClassVar[frozenset[str]] = frozenset()
     """Actions that affect only stored facts and still have motions, from :meth:`candidates`."""
 
-    def __init__(self, manipulator: Manipulator) -> None:
-        self.manipulator = manipulator
+    def __init__(self, robot: Manipulator) -> None:
+        self.robot = robot
 
     @abstractmethod
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:

@@ -98,7 +98,7 @@ class _Ball:
 
 
 def prove_separated(
-    scene: SceneGraph, target: ObjectToMove, *, q: ArrayLike, manipulator: Manipulator
+    scene: SceneGraph, target: ObjectToMove, *, q: ArrayLike, robot: Manipulator
 ) -> Infeasibility | None:
     """Prove that a hand cannot touch an object at its start, or at its goal.
 
@@ -106,13 +106,13 @@ def prove_separated(
         scene: scene at the start.
         target: object that must be moved.
         q: (n_joints,) configuration at the start.
-        manipulator: the only arm that can move the object.
+        robot: the only arm that can move the object.
 
     Returns:
         The proof, or None.
     """
     object, movable = target.object, frozenset(movable_frames(scene))
-    prove_enclosed = partial(_prove_enclosed, q=q, fact=target.fact, manipulator=manipulator)
+    prove_enclosed = partial(_prove_enclosed, q=q, fact=target.fact, robot=robot)
     bounds = _bounds(scene, object)
     if bounds is None:
         return None
@@ -147,7 +147,7 @@ def _prove_enclosed(
     what: str,
     q: ArrayLike,
     fact: Fact,
-    manipulator: Manipulator,
+    robot: Manipulator,
 ) -> Infeasibility | None:
     """Prove that a hand cannot touch anything inside a box.
 
@@ -158,10 +158,10 @@ def _prove_enclosed(
         what: subject of the cause.
         q: (n_joints,) configuration at the start.
         fact: fact that requires the touch.
-        manipulator: arm and hand.
+        robot: arm and hand.
     """
     root_from_frame = scene.pose(frame, relative_to=scene.root(frame), q=q)
-    for ball in _balls(scene, manipulator):
+    for ball in _balls(scene, robot):
         start = scene.pose(ball.link, relative_to=scene.root(ball.link), q=q).apply(ball.centre)
         bodies = _enclosing_bodies(
             scene, q, ball, root_from_frame=root_from_frame, bounds=bounds, start=start
@@ -190,12 +190,12 @@ def _bounds(scene: SceneGraph, frame: str, *, only_solid: bool = True) -> _Bound
     return points.min(axis=0), points.max(axis=0)
 
 
-def _balls(scene: SceneGraph, manipulator: Manipulator) -> Iterator[_Ball]:
+def _balls(scene: SceneGraph, robot: Manipulator) -> Iterator[_Ball]:
     """Yield balls inside the hand.
 
     They are balls of decreasing size in a contact link, and one in each link rigid with the tip.
     """
-    contacts, tip = contact_points(scene, manipulator), manipulator.tip
+    contacts, tip = contact_points(scene, robot), robot.tip
     if not contacts or tip not in scene:
         return
     movable = frozenset(movable_frames(scene))
@@ -217,14 +217,14 @@ def _balls(scene: SceneGraph, manipulator: Manipulator) -> Iterator[_Ball]:
             distance = float(np.max(norms(points - centre)))
         else:
             q = scene.zero_configuration()
-            tool_from_link = scene.pose(link, relative_to=manipulator.tool, q=q)
+            tool_from_link = scene.pose(link, relative_to=robot.tool, q=q)
             in_tool = tool_from_link.apply(centre)
             distances = (float(np.max(norms(points - in_tool))) for points in contacts.values())
             distance = min(distances) + _BALL_MARGIN
 
         is_convex_contact = link in contacts and len(solids) == 1
         for fraction in _BALL_FRACTIONS if is_convex_contact else (1.0,):
-            reach = fraction * distance + manipulator.contact_tolerance + _BALL_MARGIN
+            reach = fraction * distance + robot.contact_tolerance + _BALL_MARGIN
             reduced = fraction * radius - (1.0 - fraction) * excess - _BALL_MARGIN
             yield _Ball(link, centre, reduced, reach)
 

@@ -158,7 +158,7 @@ def turns_nearest_first(
 
 
 def grasps_steepest_first(
-    context: ActionContext, object: str, *, manipulator: Manipulator
+    context: ActionContext, object: str, *, robot: Manipulator
 ) -> list[Grasp]:
     """Return the grasps of an object in the order in which a pick from a table tries them.
 
@@ -168,11 +168,11 @@ def grasps_steepest_first(
     Args:
         context: scene and configuration before the action, and its samplers.
         object: frame of the object.
-        manipulator: the arm.
+        robot: the arm.
     """
     scene, q = context.scene, context.q
     root_from_object = scene.pose(object, relative_to=scene.root(object), q=q)
-    tool = scene.pose(manipulator.tool, relative_to=scene.root(object), q=q)
+    tool = scene.pose(robot.tool, relative_to=scene.root(object), q=q)
 
     def order(choice: tuple[Grasp, bool]) -> tuple[bool, float, float]:
         grasp, is_firm = choice
@@ -180,12 +180,12 @@ def grasps_steepest_first(
         steepness = float(root_from_tool.rotate([0.0, 0.0, 1.0])[2])
         return not is_firm, round(steepness, 3), round(root_from_tool.distance(tool)[1], 6)
 
-    grasps = context.grasps(object, arm=_arm_name(context, manipulator))
-    firm = are_grasps_firm(scene, object, grasps, manipulator)
+    grasps = context.grasps(object, arm=_arm_name(context, robot))
+    firm = are_grasps_firm(scene, object, grasps, robot)
     return [grasp for grasp, _ in sorted(zip(grasps, firm, strict=True), key=order)]
 
 
-def no_grasp(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> DeadEnd:
+def no_grasp(scene: SceneGraph, object: str, *, robot: Manipulator) -> DeadEnd:
     """Return the candidate of an action that is infeasible because an object has no grasp.
 
     Infeasibility is proven if :func:`~tmkit.manipulation.grasps.sampling.are_grasps_complete`.
@@ -193,39 +193,39 @@ def no_grasp(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> Dea
     Args:
         scene: the scene.
         object: frame of the object.
-        manipulator: the arm.
+        robot: the arm.
     """
-    if manipulator.gripper_kind == "suction":
-        cause = f"no face of '{object}' is large enough for the cup '{manipulator.tip}'"
+    if robot.gripper_kind == "suction":
+        cause = f"no face of '{object}' is large enough for the cup '{robot.tip}'"
     else:
-        cause = f"no two opposite sides of '{object}' fit the hand '{manipulator.tip}'"
-    if not (is_proved := are_grasps_complete(scene, object, manipulator=manipulator)):
-        cause = f"no grasp of '{object}' is known that fits the hand '{manipulator.tip}'"
+        cause = f"no two opposite sides of '{object}' fit the hand '{robot.tip}'"
+    if not (is_proved := are_grasps_complete(scene, object, robot=robot)):
+        cause = f"no grasp of '{object}' is known that fits the hand '{robot.tip}'"
         if (fault := hull_fault(scene, object)) is not None:
             cause = f"{cause}; {fault}"
     return DeadEnd(cause, is_proved=is_proved)
 
 
 def pick_candidates(
-    context: ActionContext, object: str, *, manipulator: Manipulator
+    context: ActionContext, object: str, *, robot: Manipulator
 ) -> Iterator[Pick | DeadEnd]:
     """Yield picks of an object in the order of :func:`grasps_steepest_first`, or :func:`no_grasp`.
 
     Args:
         context: scene and configuration before the action, and its samplers.
         object: frame of the object.
-        manipulator: the arm.
+        robot: the arm.
     """
-    grasps = grasps_steepest_first(context, object, manipulator=manipulator)
+    grasps = grasps_steepest_first(context, object, robot=robot)
     if not grasps:
-        yield no_grasp(context.scene, object, manipulator=manipulator)
+        yield no_grasp(context.scene, object, robot=robot)
     for grasp in grasps:
-        yield Pick(object, grasp, _arm_name(context, manipulator))
+        yield Pick(object, grasp, _arm_name(context, robot))
 
 
-def _arm_name(context: ActionContext, manipulator: Manipulator) -> str | None:
+def _arm_name(context: ActionContext, robot: Manipulator) -> str | None:
     """Return the name of an arm if there are several arms, else None."""
-    return manipulator.name if len(context.arms) > 1 else None
+    return robot.name if len(context.arms) > 1 else None
 
 
 def require_standing(scene: SceneGraph, object: str, *, kind: str = "") -> None:

@@ -311,7 +311,7 @@ def extend_domain(
     scene: SceneGraph,
     *,
     q: Configuration,
-    manipulators: Sequence[Manipulator],
+    robots: Sequence[Manipulator],
 ) -> PlanningDomain:
     """Return a domain extended by goals about objects; the domain itself without such goals.
 
@@ -320,7 +320,7 @@ def extend_domain(
         goals: goals of objects and arms.
         scene: scene at the start.
         q: (n_joints,) configuration at the start.
-        manipulators: the arms.
+        robots: the arms.
 
     Raises:
         UnknownNameError: if a frame or joint does not exist.
@@ -332,12 +332,12 @@ def extend_domain(
     for goal in goals:
         goal.check(scene)
         if isinstance(goal, ArmAt):
-            if not any(set(goal.joints) <= set(arm.joints) for arm in manipulators):
-                joints = "; ".join(f"'{arm.name}': {', '.join(arm.joints)}" for arm in manipulators)
+            if not any(set(goal.joints) <= set(arm.joints) for arm in robots):
+                joints = "; ".join(f"'{arm.name}': {', '.join(arm.joints)}" for arm in robots)
                 reason = f"these are not all joints of one arm ({joints})"
                 raise TaskError.at("goal", f"{goal}: {reason}")
             continue
-        facts, support = _find_goal_facts(domain, goal, scene, q, manipulators[0])
+        facts, support = _find_goal_facts(domain, goal, scene, q, robots[0])
         object_goals.append(ObjectGoal(goal, len(object_goals), facts, support))
     if not object_goals:
         return domain
@@ -581,7 +581,7 @@ def append_arm_goals(
     for goal in goals:
         if not isinstance(goal, ArmAt) or goal.fault(step.scene, step.q) is None:
             continue
-        arm = next(arm for arm in arms.values() if set(goal.joints) <= set(arm.manipulator.joints))
+        arm = next(arm for arm in arms.values() if set(goal.joints) <= set(arm.robot.joints))
         key = hashlib.blake2b(node.key + str(goal).encode(), digest_size=4).digest()
         seed = int.from_bytes(key, "little")
         motion = next(

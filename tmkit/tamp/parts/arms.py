@@ -46,7 +46,7 @@ class TwoArms(Regions):
             :class:`Home`, it is then at home, which PDDL does not predict.
 
     Args:
-        manipulators: the arms, one or more.
+        robots: the arms, one or more.
     """
 
     has_arms = True
@@ -63,9 +63,9 @@ class TwoArms(Regions):
                    (not (holding ?giver ?x)) (not (handempty ?taker))))
     """
 
-    def __init__(self, *manipulators: Manipulator) -> None:
-        super().__init__(manipulators[0])
-        self.arms = {pddl_name(arm.name): arm for arm in manipulators}
+    def __init__(self, *robots: Manipulator) -> None:
+        super().__init__(robots[0])
+        self.arms = {pddl_name(arm.name): arm for arm in robots}
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield candidates of an action, each also after other arms have moved out of the way."""

@@ -87,9 +87,9 @@ class DomainPart(DomainSemantics):
     is_incremental = True
     _fragments: ClassVar[MergedFragments]
 
-    def __init__(self, manipulator: Manipulator) -> None:
-        super().__init__(manipulator)
-        self.arms = {pddl_name(manipulator.name): manipulator}
+    def __init__(self, robot: Manipulator) -> None:
+        super().__init__(robot)
+        self.arms = {pddl_name(robot.name): robot}
 
     def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
         """Yield types of the fragments with the frames of their objects.
@@ -232,7 +232,7 @@ class DomainPart(DomainSemantics):
         frames = {**self.frames(context.scene), **self.arms}
         arguments = [frames[argument] for argument in action.arguments]
         if name in self._fragments.names_with_arm and not self.has_arms:
-            arguments.insert(0, self.manipulator)
+            arguments.insert(0, self.robot)
         method = getattr(self, f"do_{method_suffix(name)}", None)
         if method is None:
             raise TypeError(f"no part defines 'do_{method_suffix(name)}'")

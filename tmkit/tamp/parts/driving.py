@@ -50,7 +50,7 @@ class Driving(Regions):
     have costs.
 
     Args:
-        manipulator: the arm.
+        robot: the arm.
         base: mobile base, with joints along x, along y and about z.
     """
 
@@ -67,8 +67,8 @@ class Driving(Regions):
     (:extend (pick place place-upside-down) :precondition (at ?r))
     """
 
-    def __init__(self, manipulator: Manipulator, base: Manipulator) -> None:
-        super().__init__(manipulator)
+    def __init__(self, robot: Manipulator, base: Manipulator) -> None:
+        super().__init__(robot)
         self.base = base
 
     def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
@@ -120,7 +120,7 @@ class Driving(Regions):
     def do_drive(self, context: ActionContext, start: str, goal: str) -> Iterator[Candidate]:
         """Yield drives to a location, after the arm folds to its ready configuration."""
         del start
-        scene, arm = context.scene, self.manipulator
+        scene, arm = context.scene, self.robot
         current_pose = context.q[self.base.joint_indices(scene)]
         if "station" in scene.classes(goal):
             poses = [self._planar(scene, goal)]

@@ -197,7 +197,7 @@ class Pouring(Regions):
         if "filled" not in context.scene.classes(object):
             yield from super().do_pick(context, arm, object, region)
             return
-        picks = pick_candidates(context, object, manipulator=arm)
+        picks = pick_candidates(context, object, robot=arm)
         side = [pick for pick in picks if isinstance(pick, DeadEnd) or _is_side_grasp(pick.grasp)]
         reason = f"no grasp of '{object}' is by its side, and others are over its rim"
         yield from side or [DeadEnd(reason)]

@@ -200,7 +200,7 @@ class Regions(DomainPart):
         """Return the message for two objects in one hand, or at one place."""
         if self.fragment_predicate(fact) != "handempty":
             return super().conflict_message(fact, first, second)
-        arm = fact.arguments[0] if fact.arguments else self.manipulator.name
+        arm = fact.arguments[0] if fact.arguments else self.robot.name
         return f"'{first}' and '{second}' are both in the hand of '{arm}', which holds one object"
 
     def facts_handempty(self, scene: SceneGraph) -> Arguments:
@@ -283,7 +283,7 @@ class Regions(DomainPart):
     ) -> Iterator[Candidate]:
         """Yield grasps, from above first."""
         del region
-        yield from pick_candidates(context, object, manipulator=arm)
+        yield from pick_candidates(context, object, robot=arm)
 
     def do_place(
         self, context: ActionContext, arm: Manipulator, object: str, region: str
@@ -391,8 +391,7 @@ class Regions(DomainPart):
         for object in by_shapes.values():
             fact = facts_by_object[object]
             proofs = [
-                prove_ungraspable(scene, object, fact=fact, manipulator=arm)
-                for arm in self.arms.values()
+                prove_ungraspable(scene, object, fact=fact, robot=arm) for arm in self.arms.values()
             ]
             if proofs[0] is not None and all(proofs):
                 yield proofs[0]

@@ -196,7 +196,7 @@ class Stacking(Regions):
         for bottom, name, lowest in sorted(towers):
             object, fact = objects[name], stacked[name]
             proofs = [
-                prove_too_high(scene, object, bottom=bottom, fact=fact, manipulator=arm)
+                prove_too_high(scene, object, bottom=bottom, fact=fact, robot=arm)
                 for arm in self.arms.values()
             ]
             if proofs[0] is not None and all(proofs):
@@ -214,7 +214,7 @@ class Stacking(Regions):
     ) -> Iterator[Candidate]:
         """Yield grasps of the upper object."""
         del below
-        yield from pick_candidates(context, object, manipulator=arm)
+        yield from pick_candidates(context, object, robot=arm)
 
 
 def central_places(

@@ -122,7 +122,7 @@ class Orientation(Regions):
             region,
             q=context.q,
             rng=context.rng,
-            manipulator=arm,
+            robot=arm,
             settings=PlacementSettings(is_packed=is_region, any_face=True),
         )
         inverted = (

@@ -143,7 +143,7 @@ class ArmReach:
         arm = self._arm(transfer)
         joint_names = self._without_movables(arm)[0].joint_names
         values = dict(zip(joint_names, contact.tolist(), strict=True))
-        arm_joints = {*arm.manipulator.joints, *arm.manipulator.gripper_open}
+        arm_joints = {*arm.robot.joints, *arm.robot.gripper_open}
         arm_values = {name: value for name, value in values.items() if name in arm_joints}
         return not world.is_in_collision(scene.configuration(arm_values, base=q))
 
@@ -352,18 +352,18 @@ class ArmReach:
         q: Configuration,
     ) -> Configuration | None:
         """Return a configuration (n_joints,) at a grasp in a world, by inverse kinematics."""
-        manipulator = self._arm(transfer).manipulator
+        robot = self._arm(transfer).robot
         grasp_option = table.options(transfer.name)[option]
         fingers = (
-            manipulator.gripper_open
+            robot.gripper_open
             if grasp_option.opening is None
-            else manipulator.finger_values(grasp_option.opening)
+            else robot.finger_values(grasp_option.opening)
         )
         result = inverse_kinematics_solutions(
             world,
-            manipulator.tool,
+            robot.tool,
             target_pose=pose @ grasp_option.grasp.object_from_tool,
-            joints=manipulator.joints,
+            joints=robot.joints,
             q=scene.configuration(dict(fingers), base=q),
             settings=IkSettings(max_solutions=1, seed=self.seed),
         )

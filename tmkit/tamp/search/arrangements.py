@@ -147,10 +147,10 @@ class Arrangements:
             self._remove(region)
             return None
         self._attempts[region] += 1
-        arm = self._comparison.arm(None).manipulator
+        arm = self._comparison.arm(None).robot
         frames.sort(key=lambda name: round(_object_height(scene, name, q), 6))
         try:
-            packer = RegionPacker(scene, frames, region, q=q, manipulator=arm)
+            packer = RegionPacker(scene, frames, region, q=q, robot=arm)
         except (SceneError, UnknownNameError):
             return None
         packer.avoid(self._rejected_places.get(region, ()))

@@ -48,10 +48,9 @@ def prove_blocked_clutter(context: PlanningContext) -> Infeasibility | None:
     if not required_picks or len(objects) > _MAX_OBJECTS:
         return None
     tables = [
-        HandTables(scene, context.q, manipulator=arm, sampling=context.sampling)
-        for arm in context.manipulators
+        HandTables(scene, context.q, robot=arm, sampling=context.sampling) for arm in context.robots
     ]
-    tips = {arm.tip for arm in context.manipulators}
+    tips = {arm.tip for arm in context.robots}
     poses = {
         name: scene.pose(name, relative_to=scene.root(name), q=context.q)
         for name in objects

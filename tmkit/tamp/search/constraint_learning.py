@@ -63,7 +63,7 @@ class ConstraintLearner:
     def __init__(self, tree: VersionTree, guide: TaskGuide) -> None:
         self._tree, self._guide = tree, guide
         self._symmetric_names = _find_symmetric_names(tree)
-        self._hands = {arm.manipulator.tip for arm in tree.arms.values()}
+        self._hands = {arm.robot.tip for arm in tree.arms.values()}
 
     def blockers(self, cause: Cause) -> set[str]:
         """Return the movable objects that blocked an action and are not its arguments."""

@@ -138,7 +138,7 @@ class HandTables:
     Args:
         scene: scene at the start.
         q: (n_joints,) configuration at the start. Mechanisms are assumed to stay there.
-        manipulator: arm with the hand.
+        robot: arm with the hand.
         sampling: sampler of grasps.
 
     Attributes:
@@ -147,26 +147,21 @@ class HandTables:
     """
 
     def __init__(
-        self,
-        scene: SceneGraph,
-        q: Configuration,
-        *,
-        manipulator: Manipulator,
-        sampling: SeededSamplers,
+        self, scene: SceneGraph, q: Configuration, *, robot: Manipulator, sampling: SeededSamplers
     ) -> None:
-        self.manipulator, self._sampling, self._start = manipulator, sampling, scene
+        self.robot, self._sampling, self._start = robot, sampling, scene
         self.objects = tuple(movable_frames(scene))
         self._bits = {name: 1 << k for k, name in enumerate(self.objects)}
-        hand, fixed_bodies = extract_hand(scene, manipulator), static_bodies(scene, manipulator)
+        hand, fixed_bodies = extract_hand(scene, robot), static_bodies(scene, robot)
         self.is_usable = hand is not None and fixed_bodies is not None
         if hand is None or fixed_bodies is None:
             return
         self._hand = hand
         self._hand_from_tool = hand.pose(
-            manipulator.tool, relative_to=hand.root(manipulator.tool), q=hand.zero_configuration()
+            robot.tool, relative_to=hand.root(robot.tool), q=hand.zero_configuration()
         )
         joints = {name: float(value) for name, value in zip(scene.joint_names, q, strict=True)}
-        arm_frames = moved_frames(scene, manipulator)
+        arm_frames = moved_frames(scene, robot)
         for name in self.objects:
             # An object in the hand is no fixed body.
             if name in fixed_bodies and scene.parent(name) in arm_frames:
@@ -388,13 +383,13 @@ class HandTables:
     def _table(self, name: str) -> _Table:
         key = self._shape_number(name)
         if key not in self._tables:
-            grasps = self._sampling.grasps(self._start, name, manipulator=self.manipulator)
+            grasps = self._sampling.grasps(self._start, name, robot=self.robot)
             self._tables[key] = self._make_table(self._make_options(name, grasps))
         return self._tables[key]
 
     def _make_options(self, name: str, grasps: Sequence[Grasp]) -> list[GraspOption]:
         """Return the options: fully open, with narrow openings, then the same by the fingertips."""
-        arm, options = self.manipulator, []
+        arm, options = self.robot, []
         has_fingers = arm.gripper_kind != "suction"
         fingertip_grasps = self._make_fingertip_grasps(name, grasps) if has_fingers else []
         for clearance, group in (
@@ -416,7 +411,7 @@ class HandTables:
 
     def _make_fingertip_grasps(self, name: str, grasps: Sequence[Grasp]) -> list[Grasp]:
         """Return grasps moved back so that the fingertips alone hold the object."""
-        arm = self.manipulator
+        arm = self.robot
         solids = tuple(attached for attached in self._start.shapes(name) if attached.collision)
         fingertip_grasps: list[Grasp] = []
         for grasp in grasps:
@@ -428,12 +423,12 @@ class HandTables:
                 fingertip_grasps.append(replace(grasp, object_from_tool=pose, name=fingertip_name))
         if not fingertip_grasps or not HandCheck.has_hand(self._start, arm):
             return fingertip_grasps
-        is_valid = HandCheck(self._start, solids, manipulator=arm).are_feasible(fingertip_grasps)
+        is_valid = HandCheck(self._start, solids, robot=arm).are_feasible(fingertip_grasps)
         return list(itertools.compress(fingertip_grasps, is_valid))
 
     def _make_table(self, options: Sequence[GraspOption]) -> _Table:
         """Return the hand poses of all options."""
-        arm, tool_from_hand = self.manipulator, self._hand_from_tool.inverse()
+        arm, tool_from_hand = self.robot, self._hand_from_tool.inverse()
         fingers: list[Mapping[str, float]] = [dict(arm.gripper_open)]
         indices_by_width: dict[float, int] = {}
 

@@ -146,7 +146,7 @@ class RootPlanner:
         """
         guide, values, context = self._guide, self._values, self._context
         if context.options.arms_at_once:
-            arms = [pddl_name(arm.name) for arm in context.manipulators]
+            arms = [pddl_name(arm.name) for arm in context.robots]
             if iteration < _DISTRIBUTION_ITERATIONS:
                 actions = balance_loads(
                     self._problem,
@@ -175,7 +175,7 @@ class RootPlanner:
             arm: PDDL name of the arm.
         """
         scene, q = self._context.scene, self._context.q
-        bases = {pddl_name(each.name): each.base for each in self._context.manipulators}
+        bases = {pddl_name(each.name): each.base for each in self._context.robots}
         names = {name for action in actions for name in action.arguments if name not in bases}
         frames = [frame for frame in scene.frame_names if pddl_name(frame) in names]
         return sum(

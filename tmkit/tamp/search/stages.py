@@ -103,13 +103,12 @@ def find_plan(
 
 def _prove_separations(context: PlanningContext) -> tuple[Infeasibility, ...]:
     """Return proofs that the hand cannot touch objects that the goal requires."""
-    if len(context.manipulators) > 1:
+    if len(context.robots) > 1:
         return ()
-    arm, semantics = context.manipulators[0], context.domain.semantics
+    arm, semantics = context.robots[0], context.domain.semantics
     required_picks = semantics.objects_to_move(necessary_facts(context.problem), context.scene)
     proofs = (
-        prove_separated(context.scene, each, q=context.q, manipulator=arm)
-        for each in required_picks
+        prove_separated(context.scene, each, q=context.q, robot=arm) for each in required_picks
     )
     return tuple(proof for proof in proofs if proof is not None)
 

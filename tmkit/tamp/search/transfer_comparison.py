@@ -149,7 +149,7 @@ class TransferComparison:
 
     def _attach_to_hand(self, scene: SceneGraph, name: str, arm: str | None) -> SceneGraph:
         """Return a scene in which an object is in the hand at an arbitrary pose."""
-        return scene.reparent(name, self.arm(arm).manipulator.tip, pose=Pose([0.0, 0.0, 0.1]))
+        return scene.reparent(name, self.arm(arm).robot.tip, pose=Pose([0.0, 0.0, 0.1]))
 
     def arm(self, name: str | None) -> ArmMotionPlanner:
         """Return the motion planner of an arm; None for the first arm."""
@@ -157,19 +157,16 @@ class TransferComparison:
 
     def table(self, name: str | None) -> HandTables:
         """Return the tables of an arm's hand; None for the first arm."""
-        arm = self.arm(name).manipulator
+        arm = self.arm(name).robot
         if arm.name not in self._tables:
             self._tables[arm.name] = HandTables(
-                self.tree.root.scene,
-                self.tree.root.q,
-                manipulator=arm,
-                sampling=self.context.sampling,
+                self.tree.root.scene, self.tree.root.q, robot=arm, sampling=self.context.sampling
             )
         return self._tables[arm.name]
 
     def poses(self, scene: SceneGraph) -> dict[str, Pose]:
         """Return root_from_object of each movable object outside the hands."""
-        hands = {arm.manipulator.tip for arm in self.tree.arms.values()}
+        hands = {arm.robot.tip for arm in self.tree.arms.values()}
         return {
             name: self.pose_in_root(scene, name)
             for name in movable_frames(scene)

@@ -332,7 +332,7 @@ class TransferAttempts:
         The path is stored, and later path searches try it first.
         """
         planner = self.comparison.arm(arm)
-        ready = dict(planner.manipulator.ready)
+        ready = dict(planner.robot.ready)
         seed = seed_of(self.seed, f"{self._number}")
         scene, q = version.scene, version.q
         result = next(

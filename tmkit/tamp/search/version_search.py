@@ -554,7 +554,7 @@ class VersionSearch:
 
     def _nodes_along(self, node: SearchNode, moves: tuple[Move, ...]) -> Iterator[SearchNode]:
         """Yield the nodes on the path to a failure in which no arm holds an object."""
-        hands = {arm.manipulator.tip for arm in self._tree.arms.values()}
+        hands = {arm.robot.tip for arm in self._tree.arms.values()}
         for end in range(len(node.moves) + 1, len(moves) + 1):
             scene = moves[end - 1].version.scene
             if not any(scene.parent(name) in hands for name in movable_frames(scene)):

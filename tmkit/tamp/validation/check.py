@@ -326,7 +326,7 @@ class _PlanCheck:
         for segment, after, support in zip(step.segments, next_segments, supports, strict=True):
             place = f"{where}, {segment.kind.value}"
             rules = self.rules.for_arm(segment.arm)
-            _require_own_joints(segment, rules.manipulator)
+            _require_own_joints(segment, rules.robot)
             for fault in segment_faults(segment, scene, q, rules=rules, before=before, after=after):
                 self.problems.append(f"{place}: {fault}")
             self._check_segment(segment, scene, q, rules=rules, support=support, where=place)
@@ -366,9 +366,9 @@ class _PlanCheck:
         self.segments += 1
         path = self._full_path(segment, scene, q, where)
         if segment.kind is SegmentKind.PUSH and segment.held in movable_frames(scene):
-            faults = push_faults(scene, path, rules.manipulator, object=segment.held)
+            faults = push_faults(scene, path, rules.robot, object=segment.held)
             self.problems += [f"{where}: {fault}" for fault in faults]
-            scene = scene_during_push(scene, path[0], rules.manipulator, object=segment.held)
+            scene = scene_during_push(scene, path[0], rules.robot, object=segment.held)
         allowed_contacts = segment_allowed_contacts(segment, scene, rules=rules, support=support)
         for contact in sorted(set(segment.allowed_contacts) ^ set(allowed_contacts)):
             is_excess = contact in segment.allowed_contacts
@@ -387,7 +387,7 @@ class _PlanCheck:
             rules.check_world(scene, allowed_contacts),
             path,
             resolution=CHECK_RESOLUTION,
-            tool_frame=rules.manipulator.tool,
+            tool_frame=rules.robot.tool,
             tool_travel=CHECK_TRAVEL,
         )
         self.configurations += result.checks
@@ -400,12 +400,12 @@ class _PlanCheck:
             self._check_forces(segment, scene, path, rules, where)
         if segment.kind is SegmentKind.GRASP and is_at_handle(segment, scene):
             for fault in grasp_contact_faults(
-                scene, path[-1], rules.manipulator, object=str(segment.held)
+                scene, path[-1], rules.robot, object=str(segment.held)
             ):
                 self.problems.append(f"{where}: {fault} after the grasp")
         if segment.reparenting is not None:
             self._check_reparenting(
-                segment, segment.reparenting, scene, path[-1], rules.manipulator, where
+                segment, segment.reparenting, scene, path[-1], rules.robot, where
             )
 
     def _check_forces(
@@ -416,10 +416,10 @@ class _PlanCheck:
         rules: CollisionRules,
         where: str,
     ) -> None:
-        faults = [torque_fault(scene, path, rules.manipulator)]
+        faults = [torque_fault(scene, path, rules.robot)]
         object = segment.held
         if segment.kind in LOADED and object is not None and object == rules.held_object(scene):
-            faults.append(payload_fault(scene, path, rules.manipulator, object=object))
+            faults.append(payload_fault(scene, path, rules.robot, object=object))
         self.problems += [f"{where}: {fault}" for fault in faults if fault is not None]
 
     def _check_constraints(

@@ -99,7 +99,7 @@ def segment_faults(
     if is_at_handle(segment, scene):
         yield from _handle_faults(segment, scene, q, rules, before, after)
         if segment.kind in _NEXT_KINDS or segment.kind in _PREVIOUS_KINDS:
-            yield from line_faults(segment.path, scene, q, rules.manipulator)
+            yield from line_faults(segment.path, scene, q, rules.robot)
         return
     kind, in_hand = segment.kind, rules.held_object(scene)
     if kind is SegmentKind.OPERATE:
@@ -123,7 +123,7 @@ def segment_faults(
         segment, before, after, next_kinds=_NEXT_KINDS, previous_kinds=_PREVIOUS_KINDS
     )
     if kind in _NEXT_KINDS or kind in _PREVIOUS_KINDS or kind is SegmentKind.PUSH:
-        yield from line_faults(segment.path, scene, q, rules.manipulator)
+        yield from line_faults(segment.path, scene, q, rules.robot)
 
 
 def _neighbour_faults(
@@ -181,7 +181,7 @@ def _operation_faults(
     segment: Segment, scene: SceneGraph, q: Configuration, rules: CollisionRules, joint: str
 ) -> Iterator[str]:
     """Yield the faults of an operation: other joints, moved overlaps, and motion of the grasp."""
-    if segment.joint_names != (*rules.manipulator.joints, joint):
+    if segment.joint_names != (*rules.robot.joints, joint):
         yield f"it moves other joints than the arm's and '{joint}', which is the handle's"
         return
     operated_frames = {*scene.subtree(scene.joint_frame(joint))}
@@ -195,7 +195,7 @@ def _operation_faults(
     # No joint moves by more than the resolution in a step.
     steps = max(2, math.ceil(longest / min(CHECK_RESOLUTION, CHECK_TRAVEL)))
     distance, angle = closure_error(
-        scene, path, tool=rules.manipulator.tool, handle=str(segment.held), steps=steps
+        scene, path, tool=rules.robot.tool, handle=str(segment.held), steps=steps
     )
     if distance > CLOSURE_DISTANCE or angle > CLOSURE_ANGLE:
         error = f"{distance * 1000:.2f} mm and {math.degrees(angle):.3f} degrees"
@@ -261,7 +261,7 @@ def _change_faults(
     A grasp and a release change the parent of their object, and a push its pose. Other segments
     have no change.
     """
-    change, tip = segment.reparenting, rules.manipulator.tip
+    change, tip = segment.reparenting, rules.robot.tip
     other_tips = [arm.tip for arm in rules.other_arms]
     if segment.kind not in (SegmentKind.GRASP, SegmentKind.RELEASE, SegmentKind.PUSH):
         if change is not None:
@@ -301,16 +301,16 @@ def _change_faults(
 
 @np.errstate(over="ignore", invalid="ignore")  # a file may contain any number
 def line_faults(
-    path: Configuration, scene: SceneGraph, q: Configuration, manipulator: Manipulator
+    path: Configuration, scene: SceneGraph, q: Configuration, robot: Manipulator
 ) -> list[str]:
     """Return the deviation of a (k, n_arm) path of the tool from a straight line, if any."""
-    root, arm = scene.root(manipulator.tool), manipulator.joint_indices(scene)
+    root, arm = scene.root(robot.tool), robot.joint_indices(scene)
     midpoints = (path[:-1] + path[1:]) / 2
     poses = []
     for row in (*path, *midpoints):
         q_row = np.array(q)
         q_row[arm] = row
-        poses.append(scene.pose(manipulator.tool, relative_to=root, q=q_row))
+        poses.append(scene.pose(robot.tool, relative_to=root, q=q_row))
     first, last = poses[0], poses[len(path) - 1]
     along = last.translation - first.translation
     length = norm(along)

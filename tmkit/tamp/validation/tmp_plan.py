@@ -105,21 +105,19 @@ def load_tmp_plan(
     try:
         all_entries = read_tmp(path).entries
         header = _header(all_entries, path)
-        manipulators = find_manipulators(header.robots if robot is None else robot, scene)
+        robots = find_manipulators(header.robots if robot is None else robot, scene)
         planning_domain = load_planning_domain(
-            domain or header.domain, manipulator=manipulators, semantics=semantics
+            domain or header.domain, robot=robots, semantics=semantics
         )
         pddl_domain = planning_domain.domain
         objects = planning_domain.semantics.objects(scene)
         names = (*objects, *(constant.name for constant in pddl_domain.constants))
-        base = np.array(
-            home_configuration(manipulators, scene) if q is None else plain_numbers(q, "q")
-        )
+        base = np.array(home_configuration(robots, scene) if q is None else plain_numbers(q, "q"))
         scene.at(base)
         if goal is not None:
             parse_goal(goal, pddl_domain, objects=objects)
         entries = [entry for entry in all_entries if not isinstance(entry, TmpComment)]
-        reader = _PlanReader(scene, base, manipulators, planning_domain, names)
+        reader = _PlanReader(scene, base, robots, planning_domain, names)
         plan = reader.read(entries, goal=header.goal if goal is None else goal)
         if goal is None:
             # The goal in the header may have predicates of another domain.

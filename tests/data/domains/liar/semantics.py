@@ -30,7 +30,7 @@ class Semantics(DomainSemantics):
             parent = scene.parent(object) or ""
             facts.append(
                 Fact.of("held", object)
-                if parent == self.manipulator.tip
+                if parent == self.robot.tip
                 else Fact.of("at", object, parent)
             )
         return State([*facts, Fact.of("free")])
@@ -44,7 +44,7 @@ class Semantics(DomainSemantics):
         """Yield grasps, or places in the middle of a spot."""
         object, spot = action.arguments
         if action.name == "take":
-            for grasp in grasps_of(context.scene, object, manipulator=self.manipulator):
+            for grasp in grasps_of(context.scene, object, robot=self.robot):
                 yield Pick(object, grasp)
         else:
             top, bottom = (context.scene.shapes(frame)[0].shape.bounds for frame in (spot, object))

@@ -24,11 +24,9 @@ class Semantics(DomainSemantics):
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
         """Return which object is held, and whether the fingers close across it."""
         del q
-        held = [object for object in objects if scene.parent(object) == self.manipulator.tip]
+        held = [object for object in objects if scene.parent(object) == self.robot.tip]
         across = [
-            object
-            for object in held
-            if _is_across(scene.pose(self.manipulator.tool, relative_to=object))
+            object for object in held if _is_across(scene.pose(self.robot.tool, relative_to=object))
         ]
         return State(
             [
