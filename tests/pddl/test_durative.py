@@ -217,7 +217,7 @@ def test_faults_are_named_with_their_place(old: str, new: str, message: str) -> 
 
 def test_durations_of_a_problem_are_at_least_zero() -> None:
     """A negative duration is reported at its place, and a metric of time needs durations."""
-    with pytest.raises(TaskError, match=r"3:\d+: the duration \(time a b\) is below zero: -1"):
+    with pytest.raises(TaskError, match=r"4:\d+: the duration \(time a b\) is below zero: -1"):
         trucks([("a", "b")], time=-1.0)
     computed = parse_domain(
         TRUCKS.replace("(= ?duration (time ?a ?b))", "(= ?duration (- (time ?a ?b) 5))")

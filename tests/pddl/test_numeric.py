@@ -126,7 +126,7 @@ def test_states_are_values_with_their_numbers() -> None:
 )
 def test_effects_on_unknown_numbers_are_refused(old: str, new: str, reason: str) -> None:
     """The function is named with line and column."""
-    with pytest.raises(TaskError, match=rf"domain:7:\d+: {reason}"):
+    with pytest.raises(TaskError, match=rf"domain:9:\d+: {reason}"):
         parse_domain(DOMAIN.replace(old, new), source="domain")
 
 

@@ -20,8 +20,8 @@ DOMAIN = """(define (domain linear-blocks) (:requirements :typing :object-fluent
   (:types block place)
   (:constants table - place)
   (:predicates (red ?x - block))
-  (:functions (weight ?x - block) - number (position ?x - block) (goal-place ?x - block) - place
-    (moves))
+  (:functions (weight ?x - block) - number
+    (position ?x - block) (goal-place ?x - block) - place (moves))
   (:action move :parameters (?x - block ?p - place)
     :precondition (and (not (= (position ?x) ?p)) (<= (weight ?x) 3))
     :effect (assign (position ?x) ?p))
