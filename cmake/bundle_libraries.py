@@ -24,7 +24,7 @@ def patchelf(*arguments: str) -> str:
 
 
 def needed(library: Path) -> list[str]:
-    """Return the names that a library asks the loader for."""
+    """Return the names of the libraries that a library loads."""
     return patchelf("--print-needed", str(library)).split()
 
 
@@ -40,7 +40,7 @@ def rewrite(user: Path, renamed: Mapping[str, Path], *arguments: str) -> None:
 
 
 def main(package: Path, prefix: Path) -> None:
-    """Bundle what the module in ``package`` needs of ``prefix``."""
+    """Bundle the libraries under ``prefix`` that the module in ``package`` needs."""
     folders = [prefix / "lib", prefix / "lib64"]
     target = package / "_libraries"
     shutil.rmtree(target, ignore_errors=True)

@@ -1,7 +1,7 @@
 """Version of a build from git's tags: a scikit-build-core metadata provider that needs only git.
 
 A commit with the tag ``v1.2.3`` is version 1.2.3; the fourth commit after it is 1.2.4.dev4. Where
-git tells no tag (an archive without history, a clone without tags, no git), it is the version of
+git has no tag (an archive without history, a clone without tags, no git), it is the version of
 the archive's PKG-INFO, else the fallback.
 """
 
@@ -23,7 +23,7 @@ def dynamic_metadata(field: str, settings: Mapping[str, str], *_: object) -> str
         settings: the table of ``pyproject.toml``, with the entry ``fallback``.
 
     Raises:
-        RuntimeError: another field, or a table without fallback.
+        RuntimeError: if there is another field, or a table without fallback.
     """
     if field != "version" or "fallback" not in settings:
         raise RuntimeError(

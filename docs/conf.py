@@ -7,7 +7,7 @@ docstrings, which Sphinx understands for functions and methods but not for const
 methods; a part of this file is about those.
 
 Every tutorial is a notebook too (``tools/notebooks.py``), which its page offers for download. With
-``-D execute_tutorials=1`` a kernel runs the notebooks, and pages show in 3D what they wrote. For a
+``-D execute_tutorials=1`` a kernel runs the notebooks, and pages show their output in 3D. For a
 host, the environment variable ``TMKIT_DOCS_URL`` has the address, such as
 ``https://example.org/tmkit/{version}/``: links in notebooks, social cards and canonical addresses
 use it. ``llms.txt`` lists all pages for programs that read.
@@ -250,7 +250,7 @@ def _on_source(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def _on_start(app: Sphinx) -> None:
-    """Write the notebooks, and run them if that is asked for."""
+    """Write the notebooks, and run them if required."""
     folder = Path(app.outdir) / "notebooks"
     for page in sorted(TUTORIALS.glob("*.md")):
         notebook, own = notebook_of(page, url=html_baseurl), folder / page.stem

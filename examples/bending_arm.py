@@ -1,9 +1,9 @@
 """Compliance of an arm under its own weight: tool pose, covariance, and compensation.
 
 The scene describes a rigid arm of 1.4 m. The real one gives way in its joints and tubes; how much
-is known to 15 %, and the joints have some play. The model says where the tool will be and in which
-region; two hundred simulated arms, each with a stiffness and play of its own and bent to rest, show
-whether that is so. Then the arm is commanded such that the bent arm reaches what was asked. Run it:
+is known to 15 %, and the joints have some play. The model predicts the pose of the tool and its
+region; two hundred simulated arms, each with random stiffness and play and bent to rest, test
+the prediction. Then the arm is commanded such that the bent arm reaches the target. Run it:
 ``python examples/bending_arm.py``; it draws the picture of the documentation into ``--out`` (with
 the extra ``pictures``).
 """

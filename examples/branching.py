@@ -2,7 +2,7 @@
 
 Every edit gives a new version and leaves the old one as it was. So a planner that tries something
 keeps what it had, and going back is to go on with the other variable. README shows this file, with
-what it prints.
+its output.
 """
 
 import tmkit as tk

@@ -1,4 +1,4 @@
-"""Five mistakes with rigid bodies that everybody makes once, and what tmkit says to each.
+"""Five common mistakes with rigid bodies, and the error that tmkit raises for each.
 
 They are the common errors of De Laet et al., "Geometric relations between rigid bodies (part 1)",
 2013. Run it: ``python examples/common_errors.py``.
@@ -29,7 +29,7 @@ from tmkit.spatial import Pose
 
 
 def said(title: str, mistake: Callable[[], object]) -> None:
-    """Print what tmkit says to a mistake."""
+    """Print the error of tmkit for a mistake."""
     try:
         mistake()
     except SemanticError as error:

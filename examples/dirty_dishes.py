@@ -10,7 +10,7 @@ DOMAIN = Path(__file__).parent / "dishes" / "domain.pddl"
 
 
 def main() -> None:
-    """Plan, and print what each step changes."""
+    """Plan, and print the changes of each step."""
     scene = change_task_facts(
         tk.load_scene("panda_table", "blocks3"), add=["(dirty a)", "(dirty b)"]
     )

@@ -1,8 +1,8 @@
 """Covariance of hand-mounted cameras, fitted from recorded looks and stored in the scene.
 
 A camera is taken off an arm and put on again, a little differently each time: a decalibration that
-a scene should know of. Three errors are mixed in what is recorded: of the mount (new each time it
-is put on), of the arm (new in each posture) and of the camera (new in each picture). The example
+a scene should model. Three errors are mixed in the records: of the mount (new each time it is put
+on), of the arm (new in each posture) and of the camera (new in each picture). The example
 generates a year of records with a seed: in each mounting some postures, in each posture two
 pictures of a marker whose place is known. It fits all three covariances:
 
@@ -13,7 +13,7 @@ pictures of a marker whose place is known. It fits all three covariances:
   sum of covariances.
 
 These are linear in the covariances: least squares. They come out within the error of so many
-samples; the scene that carries them says how far off the marker is seen, and is honest about it
+samples; the scene that carries them predicts the error of the marker, and is honest about it
 (NEES).
 
 Run it: ``python examples/hand_eye.py``; it draws the picture of the documentation into
@@ -91,7 +91,7 @@ def recorded(seed: int) -> tuple[list[list[tk.Pose]], list[list[Array]]]:
 
 
 def carriers(marker_from_camera: tk.Pose) -> tuple[Array, Array]:
-    """Return what carries the error of the mount and that of the arm into the marker's axes."""
+    """Return the transforms of the mount's and the arm's errors into the marker's axes."""
     return -adjoint(marker_from_camera), -adjoint(marker_from_camera @ HAND_FROM_CAMERA.inverse())
 
 
@@ -104,7 +104,7 @@ def fitted(
     """Return the three covariances that explain the errors best, and the standard error of each.
 
     Observations are weighted by the residuals of the previous fit: far views do not dominate near
-    ones. The standard error is the root mean square of the Frobenius norm of what is wrong, from
+    ones. The standard error is the root mean square of the Frobenius norm of the error, from
     the scatter between mountings.
     """
     spread: dict[str, float] = {}

@@ -1,8 +1,8 @@
 """Integration of a constant velocity: the pose depends on which velocity is constant.
 
-Three people say "constant twist" of a cylinder O1 before a robot's base B1, and mean three motions
+Three people mean three motions by the "constant twist" of a cylinder O1 before a robot's base B1
 (De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013). tmkit integrates the
-two that are motions about one frame, refuses the third with the reason, and the results are checked
+two that are motions about one frame, rejects the third with the reason, and the results are checked
 against small steps in plain numpy. A page shows both motions. Run it: ``python
 examples/integrating_velocities.py``.
 """
@@ -53,8 +53,8 @@ def main() -> None:
         print("   ", error)
     else:
         raise AssertionError("a twist of one frame's point in another frame's axes was integrated")
-    # What was meant is a straight way of the point and a turn about fixed axes; each can be
-    # integrated by itself.
+    # The intended motion is a straight line of the point and a turn about fixed axes; each can be
+    # integrated separately.
     way = pose_twist.linear.integrate(SECONDS).numbers[0]
     turn = pose_twist.angular.integrate(SECONDS).numbers[0]
     apart = HomogeneousMatrix.of((START.numbers[0] + way, turn @ START.numbers[1])).matrix
@@ -63,7 +63,7 @@ def main() -> None:
     print("2 body-fixed twist: the velocity of o1, in the axes of o1")
     moved = twist_of("o1", "o1").integrate(SECONDS)
     print("   ", moved.coord)
-    # The reference of the result is where o1 was: a frame of B1 for the moment, as far from b1 as
+    # The reference of the result is where o1 was: a frame of B1 at that time, as far from b1 as
     # o1 was at the start.
     was = SemanticPose(PoseCoord("{o1}|B1", "{b1}|B1", "[b1]"), START.representation)
     show("moved.compose(was)", moved.compose(was).representation.matrix, small_steps(body_rate))
@@ -73,7 +73,7 @@ def main() -> None:
     )
     moved = twist_of("b1", "b1").integrate(SECONDS)
     print("   ", moved.coord)
-    # What moves is the frame of O1 that was at b1; where o1 is relative to it does not change.
+    # The frame of O1 that was at b1 moves; the pose of o1 relative to it does not change.
     inside = SemanticPose(PoseCoord("{o1}|O1", "{b1}|O1", "[b1]"), START.representation)
     show(
         "inside.compose(moved)",
@@ -111,7 +111,7 @@ def draw(path: Path) -> Path:
 
 
 def show(how: str, result: Array, expected: Array) -> None:
-    """Print where the cylinder is, and compare it with what small steps give."""
+    """Print the pose of the cylinder, and compare it with an integration in small steps."""
     print(
         f"    {how}: o1 is at {result[:3, 3]} m of b1; small steps agree to"
         f" {np.abs(result - expected).max():.0e}\n"

@@ -19,7 +19,7 @@ VIEW = Camera((2.3, -1.65, 1.5), (0.03, 0.0, 0.52), field_of_view=0.62, width=48
 
 
 def main() -> None:
-    """Plan, and say what each step changes."""
+    """Plan, and print the changes of each step."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"

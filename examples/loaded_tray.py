@@ -1,7 +1,7 @@
 """A loaded tray: one edit picks it up with its load, another puts it down.
 
 A Panda takes a tray by its handle, with two cups and a jug on it, and puts it down on the other
-side of the table. Only the tray's parent changes: what stands on it are its children, and comes
+side of the table. Only the tray's parent changes: the objects on it are its children, and come
 along.
 """
 
@@ -18,7 +18,7 @@ from tmkit.motion import IkSettings, inverse_kinematics_solutions
 
 
 def laid(scene: tk.SceneGraph) -> tk.SceneGraph:
-    """Put a loaded tray on the table; its handle goes over what stands on it."""
+    """Put a loaded tray on the table; its handle passes over the objects on it."""
     tray = AttachedShape(Box([0.3, 0.3, 0.02]))
     handle = AttachedShape(Box([0.02, 0.3, 0.02]), tk.Pose([0.0, 0.0, 0.25]))
     cup, jug = AttachedShape(Cylinder(0.03, 0.08)), AttachedShape(Cylinder(0.05, 0.2))
@@ -40,7 +40,7 @@ def laid(scene: tk.SceneGraph) -> tk.SceneGraph:
 
 
 def show(title: str, scene: tk.SceneGraph, q: NDArray[np.float64]) -> None:
-    """Print where the tray and what stands on it are, in metres."""
+    """Print the positions of the tray and of the objects on it [m]."""
     print(f"{title}: the parent of the tray is '{scene.parent('tray')}'")
     at = scene.at(q)
     for name in scene.subtree("tray"):

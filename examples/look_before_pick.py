@@ -1,7 +1,7 @@
 """Blocks with uncertain poses: a plan that looks first, and one that does not.
 
 The scene holds the estimate: three blocks, each known to 2 cm. A world is drawn from it, in which
-they stand somewhere else. Looks are taken in that world by a camera with errors of its own; they
+they stand somewhere else. Looks are taken in that world by a camera with random errors; they
 condition the scene, and the rest is planned from there. Written to ``--out``: how both end, and the
 second plan as a page.
 """

@@ -1,4 +1,4 @@
-"""A domain of one's own: two cartons go from one tray to another.
+"""A custom domain: two cartons are moved from one tray to another.
 
 The folder ``trays`` holds the domain (``domain.pddl`` and ``semantics.py``) and a scene for it. The
 plan is written to ``--out`` as a page.

@@ -1,7 +1,7 @@
-"""Samplers of one's own: a bottle is held by its neck and put down in the middle of a tray.
+"""Custom samplers: a bottle is held by its neck and put down in the middle of a tray.
 
-A sampler is a function from a request to grasps, or to placements; a class says for which objects
-it is asked.
+A sampler is a function from a request to grasps, or to placements; a class defines for which
+objects it is called.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def by_the_neck(request: GraspRequest) -> Iterator[Grasp]:
 
 
 def in_the_middle(request: PlacementRequest) -> Iterator[Placement]:
-    """Put an object upright in the middle of what it is put on."""
+    """Put an object upright in the middle of its support."""
     surface = support_surfaces(request.scene, request.support, q=request.q)[0]
     face = next(face for face in stable_faces(request.scene, request.object) if face.is_upright)
     for k in range(16):
@@ -62,7 +62,7 @@ def bottle_scene() -> tk.SceneGraph:
 
 
 def main() -> None:
-    """Plan with both samplers, check the plan, and say what was chosen."""
+    """Plan with both samplers, validate the plan, and print the chosen grasp and placement."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"

@@ -2,7 +2,7 @@
 
 A Panda stacks a block. Its joint states and the poses of the blocks go into a buffer, 30 times a
 simulated second, and from there into a bag (MCAP). The bag replays, as fast as possible or by a
-clock (``--rate 1``), into a buffer that knows the robot alone; lookups at the same times give the
+clock (``--rate 1``), into a buffer with the robot alone; lookups at the same times give the
 same there. ``--bag`` replays a bag of your own.
 """
 
@@ -38,7 +38,7 @@ def message(pose: tk.Pose, frame: str, stamp: Time) -> TransformStamped:
 
 
 def record(path: Path, scene: tk.SceneGraph) -> Buffer:
-    """Execute a plan in simulation, and record what happens to a bag."""
+    """Execute a plan in simulation, and record the motion to a bag."""
     plan = tk.plan(scene, domain="blocks", goal="(on a b)", robot="panda", seed=0).plan
     assert plan is not None
     buffer, ticks = Buffer(60.0, scene=scene, capacity=3000), 0

@@ -53,7 +53,7 @@ def wait(simulation: Simulation, seconds: float) -> None:
 
 
 def main() -> None:
-    """Plan for one block, export the plan, replay the bag, and say where the block ended."""
+    """Plan for one block, export the plan, replay the bag, and print the block's final pose."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for the bag"

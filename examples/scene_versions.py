@@ -1,4 +1,4 @@
-"""A scene is a value: every edit gives a new version, and the old one goes on to answer.
+"""Scenes as values: every edit gives a new version, and the old one stays valid.
 
 A cup stands on a table, is picked up by a swinging arm, and goes along; the version before still
 has it on the table. It writes a page with the end.

@@ -1,8 +1,8 @@
 """A chain of function blocks: depth image, point cloud, planes, segments, table with objects.
 
-The world is simulated; a depth camera with noise looks at it. The live scene knows the camera
-alone, and gets its point cloud. Written to ``--out``: what the camera sees, and what the blocks
-make of it.
+The world is simulated; a depth camera with noise observes it. The live scene contains the camera
+alone, and gets its point cloud. Written to ``--out``: the camera image, and the outputs of the
+blocks.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def picture(scene: tk.SceneGraph, camera: Camera) -> Image.Image:
 
 
 def main() -> None:
-    """Look once, run the chain, and print what was found beside what is there."""
+    """Look once, run the chain, and print the detected and the actual objects."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"

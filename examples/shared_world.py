@@ -20,7 +20,7 @@ from tmkit.world import connect
 
 
 def camera(address: str) -> None:
-    """See the cup ten times, each time a little nearer and better."""
+    """Detect the cup ten times, each time nearer and with a smaller error."""
     with connect(address) as world:
         for k in range(10):
             covariance = np.diag([1e-4] * 3 + [1e-3] * 3) / (k + 1)

@@ -1,8 +1,8 @@
 """A robot sprays a moving cylinder: pose and velocity of the painted spot relative to the gun.
 
 The example is that of De Laet, Bruyninckx and De Schutter's scene graph of poses and twists (2013):
-each relation is put in as it was measured, and the graph is asked for what the painting needs. The
-answers are checked against matrices multiplied by hand, and the graph is drawn. Run it: ``python
+each relation is put in as it was measured, and the graph computes the quantities for the painting.
+They are checked against explicit matrix products, and the graph is drawn. Run it: ``python
 examples/spray_painting.py``.
 """
 
@@ -43,10 +43,10 @@ BODIES = {
 # the reference
 POSES = [
     (("c", "C", "b", "B"), (0.5, -0.3, 0.2), (1.2, -0.4, 0.9)),  # how the camera is mounted
-    (("o1", "O1", "c", "C"), (-0.7, 0.4, 1.1), (0.3, -0.1, 1.5)),  # what the camera sees
+    (("o1", "O1", "c", "C"), (-0.7, 0.4, 1.1), (0.3, -0.1, 1.5)),  # from the camera
     (("f1", "O1", "o1", "O1"), (np.pi / 4, 0.0, 0.0), (0.02, 0.0, 0.2)),  # where paint is wanted
     (("o2", "O2", "e", "E"), (0.0, np.pi / 2, 0.0), (0.0, 0.05, 0.12)),  # how the gun is mounted
-    (("e", "E", "b", "B"), (1.0, 0.2, -0.4), (0.6, 0.3, 0.7)),  # what the joint angles give
+    (("e", "E", "b", "B"), (1.0, 0.2, -0.4), (0.6, 0.3, 0.7)),  # from the joint angles
 ]
 
 # point, body, reference body, frame of expression: linear and angular velocity
@@ -55,7 +55,7 @@ TWISTS = [
     # in the camera's axes: not as edges are kept
     (("o1", "O1", "C", "c"), (0.2, 0.1, 0.1), (0.05, 0.1, 0.2)),
     (("o2", "O2", "E", "o2"), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
-    (("e", "E", "B", "e"), (0.1, -0.2, 0.05), (0.3, -0.1, 0.2)),  # what the joint velocities give
+    (("e", "E", "B", "e"), (0.1, -0.2, 0.05), (0.3, -0.1, 0.2)),  # from the joint velocities
 ]
 
 
@@ -82,7 +82,7 @@ def build() -> SceneGraph:
 
 
 def main() -> None:
-    """Build the graph, ask it, and check what it says."""
+    """Build the graph, query it, and check the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"

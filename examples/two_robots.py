@@ -1,7 +1,7 @@
 """One robot holds a cylinder, another a spray gun: inverse kinematics of the relative pose.
 
 The steps are those of De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013:
-what is known is written down with its meaning, six operations lead to what is wanted, first in
+known quantities are written with their semantics, six operations lead to the target, first in
 meaning alone (1 to 6), then with matrices (7 to 12), and inverse kinematics does the rest. The
 robots are a Panda and a UR5. The result is checked by forward kinematics of both, and by a product
 of matrices. Run it: ``python examples/two_robots.py``.
@@ -20,7 +20,7 @@ from tmkit.motion import InverseKinematicsStatus, inverse_kinematics
 from tmkit.relations import PoseCoord, SemanticError, SemanticPose, apply
 from tmkit.relations.representations import HomogeneousMatrix
 
-FIRST_JOINTS = (0.4, -0.3, 0.2, -2.0, 0.1, 1.9, 0.5)  # radians; given
+FIRST_JOINTS = (0.4, -0.3, 0.2, -2.0, 0.1, 1.9, 0.5)  # given [rad]
 
 # Where the bodies meet: {o1} is the cylinder, {o2} the gun, {b} the bases, {e} the end effectors.
 MOUNTED = {
@@ -53,7 +53,7 @@ def main() -> None:
     first, arm = tk.load_scene("panda_table"), tk.load_manipulator("panda")
     second, other = tk.load_scene("ur5_table"), tk.load_manipulator("ur5")
 
-    # What is known. The pose of the first end effector is that of its forward kinematics.
+    # Known poses. The pose of the first end effector is that of its forward kinematics.
     q1 = first.configuration(dict(zip(arm.joints, FIRST_JOINTS, strict=True)))
     known = {pair: SemanticPose(coord_of(pair), pose.as_matrix()) for pair, pose in MOUNTED.items()}
     reached = first.pose(arm.tip, relative_to=arm.base, q=q1)

@@ -1,7 +1,7 @@
 """Mapping with an uncertain neck: a robot observes markers of an instrument from its head.
 
 The base is localised by wheel odometry and, now and then, a global fix. The camera sits on a torso
-and neck moved by ropes, whose pose is never quite what the encoders say. Every view is an
+and neck moved by ropes, whose pose differs from the encoder values. Every view is an
 observation of a marker from where the camera is believed to be. All of it is one scene: each stop
 of the base is a child of the one before, each camera on its base, the instrument on the map. As a
 pose graph it is solved at once, by tmkit and by gtsam (the extra ``world``; without it that part is
@@ -122,7 +122,7 @@ def look(
 
 
 def distance(scene: tk.SceneGraph, a: str, b: str) -> float:
-    """Return how far two frames are apart, metres."""
+    """Return the distance between two frames [m]."""
     return float(np.linalg.norm(scene.pose(a, relative_to=b).translation))
 
 

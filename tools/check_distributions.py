@@ -1,4 +1,4 @@
-"""Check what a wheel and a source distribution contain: ``check_distributions.py WHEEL SDIST``.
+"""Check of the contents of a wheel and an sdist: ``check_distributions.py WHEEL SDIST``.
 
 The wheel contains the package with its type information, the built-in domains and scenes, the core
 with its libraries, and nothing else (no tests, no C++). The source distribution contains every file
@@ -51,7 +51,7 @@ def wanted_in_wheel(files: set[str]) -> set[str]:
 
 
 def problems(wheel: Path, sdist: Path) -> Iterator[str]:
-    """Yield what is wrong with the two files."""
+    """Yield the faults of the two files."""
     files = tracked_files()
     with zipfile.ZipFile(wheel) as archive:
         contained = {name for name in archive.namelist() if not name.endswith("/")}

@@ -24,7 +24,7 @@ class _Page(HTMLParser):
         self.anchors: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note where the tag leads, and what can lead to it."""
+        """Record the target of the tag, and the anchors that it defines."""
         for name, value in attrs:
             if (
                 name in ("href", "src", "poster", "data")
@@ -48,12 +48,12 @@ def broken_links(folder: Path, *, prefix: str = "/") -> tuple[list[str], int]:
 
     Args:
         folder: the pages.
-        prefix: what absolute paths of the pages begin with.
+        prefix: beginning of absolute paths of the pages.
     """
     broken, followed = [], 0
     for path in sorted(folder.rglob("*.html")):
         if "notebooks" in path.relative_to(folder).parts[:-1]:
-            continue  # what tutorials wrote: tested where it is made
+            continue  # files written by tutorials are tested there
         for address, line in _read(path).addresses:
             parts = urlsplit(address)
             if parts.scheme or parts.netloc:

@@ -230,7 +230,7 @@ def samplers() -> None:
 
 
 def failures() -> None:
-    """Draw what a lid is in the way of, and a block out of reach."""
+    """Draw the obstacles of a lid, and a block out of reach."""
     lid = tk.AttachedShape(tk.Box([0.16, 0.16, 0.02]), color=(0.6, 0.6, 0.6, 1.0))
     scene = tk.load_scene("panda_table", "blocks3")
     x, y, z = scene.pose("a").translation
@@ -295,7 +295,7 @@ def hero() -> None:
 
 
 def tutorials() -> None:
-    """Draw what each tutorial ends with; of the sampler's, how the hammer is held."""
+    """Draw the result of each tutorial; of the sampler's, the grasp of the hammer."""
     here = Path.cwd()
     for page in sorted(TUTORIALS.glob("*.md")):
         blocks = blocks_of(page)
@@ -381,7 +381,7 @@ STILLS = {
 
 
 def main() -> None:
-    """Draw what is named, or all."""
+    """Draw the named pictures, or all."""
     for name in sys.argv[1:] or [*STILLS, *(f"film:{name}" for name in FILMS), "sheet"]:
         began = time.process_time()
         film(name.removeprefix("film:")) if name.startswith("film:") else STILLS[name]()

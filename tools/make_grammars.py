@@ -1,6 +1,6 @@
 """TextMate grammars in editors/syntaxes, from the lexers of the scene languages and of PDDL.
 
-``python tools/make_grammars.py`` writes them; a test compares what is written with what would be.
+``python tools/make_grammars.py`` writes them; a test compares the stored with the generated files.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def grammar(language: str) -> bytes:
         scope = f"{SCOPES.get(token, '')}.{language}"
         if token is Text:
             continue
-        if token is Comment.Multiline:  # a grammar sees one line at a time
+        if token is Comment.Multiline:  # a grammar matches one line at a time
             patterns.append({"name": scope, "begin": r"/\*", "end": r"\*/"})
             continue
         text = rule.get() if isinstance(rule, words) else rule

@@ -1,8 +1,8 @@
 """Objects of scenes/objects from exact convex pieces: ``python tools/make_objects.py``.
 
 Bodies of revolution are polygons of the r-z plane turned about z in sectors: each sector of a
-polygon is a convex piece, or all sectors together where the polygon touches the axis. What is drawn
-is their surface: triangles of the pieces, without those that two pieces share.
+polygon is a convex piece, or all sectors together where the polygon touches the axis. The
+visual shape is their surface: triangles of the pieces, without those that two pieces share.
 """
 
 from __future__ import annotations

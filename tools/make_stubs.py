@@ -2,8 +2,7 @@
 
 Usage: ``python tools/make_stubs.py [--check]``. With ``--check`` nothing is written: a stub that
 differs is shown as a diff and the exit code is 1. The module must be installed (``pip install -e
-.``). What the module cannot tell of itself, since it lies in the Python rooms above it, is written
-in ``tools/stub_patterns.txt``.
+.``). Types from the Python packages above it are in ``tools/stub_patterns.txt``.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def generate() -> str:
             f"{PATTERNS.name}: the built core has nothing that matches {', '.join(unused)}"
         )
     lines = generator.get().rstrip().splitlines()
-    # What pickle keeps is nobody's business, but strict checking wants to know what is in a tuple.
+    # The state of pickles is private, but strict checking needs the element types of a tuple.
     lines = [
         re.sub(r"\btuple\b(?!\[)", "tuple[object, ...]", line) if "state__" in line else line
         for line in lines

@@ -8,7 +8,7 @@ to write, ``shell`` a command, ``output`` the recorded output of the cell before
 ``result`` a display of the file that it names. Pictures are put into the notebook, links to other
 pages become their titles.
 
-With ``--execute`` each notebook is run by a kernel in a folder of its own, and an output that is
+With ``--execute`` each notebook is run by a kernel in a separate folder, and an output that is
 not the page's is an error. This needs the extra ``docs``; ``docs/conf.py`` and the tests use the
 same functions.
 """
@@ -49,7 +49,7 @@ class Block:
         mark: the mark before it, without the brackets; empty for a block without one.
         language: the word after the fence; empty for a directive.
         directive: name of the directive; empty for code.
-        argument: what stands behind the name of the directive.
+        argument: text behind the name of the directive.
         text: the lines between the fences.
         line: the line on which the text begins, from 1.
         start, end: where the block with its mark begins and ends in the page.
@@ -176,7 +176,7 @@ def portable(prose: str, page: Path, url: str) -> tuple[str, dict[str, Any]]:
 
 
 def execute(notebook: dict[str, Any], folder: Path) -> tuple[dict[str, Any], float]:
-    """Run a notebook by a kernel, and compare what it prints with what is recorded in it.
+    """Run a notebook by a kernel, and compare its output with the recorded output.
 
     Args:
         notebook: as :func:`notebook_of` returns it; it stays as it is.
@@ -187,7 +187,7 @@ def execute(notebook: dict[str, Any], folder: Path) -> tuple[dict[str, Any], flo
         children.
 
     Raises:
-        AssertionError: a cell prints otherwise, or prints a warning; the message has both texts.
+        AssertionError: if a cell's output differs or is a warning; the message has both texts.
         nbclient.exceptions.CellExecutionError: a cell raises an error.
     """
     import nbformat

@@ -27,7 +27,7 @@ SOURCE = "package://example-robot-data/robots/panda_description/meshes/visual/{}
 NAMES = (*(f"link{number}" for number in range(8)), "hand", "finger")
 SHARE = 0.12
 LEAST = 60  # triangles that a colour keeps
-WELD = 1e-5  # metres
+WELD = 1e-5  # distance [m]
 
 
 def smaller(mesh: MeshArrays) -> tuple[np.ndarray, np.ndarray]:

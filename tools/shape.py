@@ -113,7 +113,7 @@ def _checkout_of_limits(root: Path, folder: Path) -> Checkout | None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the figures, the places of one, or what is over its limit."""
+    """Print the figures, the places of one, or those over their limit."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -58,7 +58,7 @@ class Module:
 
     @property
     def is_private(self) -> bool:
-        """Whether the module or a package of it begins with an underscore."""
+        """Return whether the module or one of its packages begins with an underscore."""
         return any(part.startswith("_") and part != "__init__.py" for part in self.path.split("/"))
 
     @property
@@ -128,7 +128,7 @@ class Function(NamedTuple):
 
     @property
     def is_public(self) -> bool:
-        """Whether neither its name nor its class nor its module begins with an underscore."""
+        """Return whether the name, its class or its module begins with an underscore."""
         return not (
             self.module.is_private
             or self.node.name.startswith("_")

@@ -1,9 +1,9 @@
 """Measures of style: names and docstrings that a reader of ROS, MoveIt or Drake would stumble over.
 
 Each measure finds a pattern of words or names. Some patterns also match good text, such as *answer*
-for a message of a service, so a limit above zero is not a debt: it is what was read and kept.
+for a message of a service, so a limit above zero is the accepted count, not a debt.
 
-Invariants: docstrings, comments and names count. Messages do not, since a pattern cannot tell a
+Invariants: docstrings, comments and names count. Messages do not, since no pattern can distinguish a
 sentence from a value.
 """
 

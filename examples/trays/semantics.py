@@ -40,7 +40,7 @@ class Semantics(DomainSemantics):
         """Return where each object is.
 
         Raises:
-            SceneError: an object is in no tray and not in the hand.
+            SceneError: if an object is in no tray and not in the hand.
         """
         del q
         facts: list[Fact] = []

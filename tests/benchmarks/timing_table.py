@@ -175,9 +175,9 @@ Mean: {np.mean(blended / apart):.2f} of the durations at rest,
 ## Loads
 
 The motion of `blocks-panda` that carries the first block, on a Panda whose second joint gives
-46 N m, about half of what it has, by the mass of the block; and the largest part of this limit that it
-takes, by pinocchio from differences of positions at 1 kHz. In none of the problems above does a
-torque exceed 0.65 of its limit, so none is slowed.
+46 N m, about half of what it has, by the mass of the block; and the largest part of this limit
+that it takes, by pinocchio from differences of positions at 1 kHz. In none of the problems above
+does a torque exceed 0.65 of its limit, so none is slowed.
 
 {loads(plans["blocks-panda"])}
 """

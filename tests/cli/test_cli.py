@@ -76,7 +76,7 @@ GOAL = ("--goal", "(on a b)")
 PLAN = ("plan", "panda_table", "blocks2")
 
 
-# --- what is done
+# --- actions
 
 
 def test_version(run: Run) -> None:
@@ -184,7 +184,7 @@ def test_simulate_reports(run: Run, plan_file: Path, tmp_path: Path) -> None:
     assert "a" in json.dumps(report)
 
 
-# --- the answer is no
+# --- negative results
 
 
 def test_no_plan_is_exit_code_1(run: Run, tmp_path: Path) -> None:
@@ -702,7 +702,7 @@ def test_an_interrupt_ends_the_command(tmp_path: Path, moment: str) -> None:
         text=True,
     )
     deadline = time.monotonic() + HANG
-    if moment == "begun":  # the command runs, and loads what it plans with
+    if moment == "begun":  # the command runs and loads its planner
         while not is_library_loaded(process.pid, "/tmkit/_core.") and time.monotonic() < deadline:
             time.sleep(0.01)
     else:

@@ -114,7 +114,7 @@ def test_a_signal_ends_a_command(tmp_path: Path, number: signal.Signals, as_json
     ):
         time.sleep(0.01)
     process.send_signal(number)
-    process.send_signal(number)  # asked twice, it still tidies up
+    process.send_signal(number)  # after two signals, it still removes its files
     output, err = process.communicate(timeout=HANG)
     message = {
         signal.SIGINT: "interrupted",

@@ -111,7 +111,7 @@ def write_robot(scene: SceneGraph, folder: Path) -> Path:
 
 
 def test_a_terminal_prompts_for_uncertain_properties(tmp_path: Path) -> None:
-    """Prompts for the arm, the hand and the ready configuration repeat after invalid answers."""
+    """Prompts for the arm, the hand and the ready configuration repeat after invalid input."""
     robot = write_robot(
         arm(prefix="l_", sideways=0.8).merge(arm(prefix="r_", sideways=-0.8)), tmp_path
     )

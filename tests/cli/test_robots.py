@@ -70,7 +70,7 @@ def test_the_report_of_a_robot_without_a_gripper(urdf: Path) -> None:
 
 
 def test_pairs_that_always_collide_are_printed(urdf: Path) -> None:
-    """Such a pair is named and does not count as one that never collides."""
+    """Such a pair is reported, and is not a pair that never collides."""
     urdf.write_text(URDF.replace("0 0 0.5", "0 0 -0.2"), encoding="utf-8")
     run = check(urdf)
     assert run.exit_code == 1

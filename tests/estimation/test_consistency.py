@@ -88,7 +88,7 @@ def test_many_updates_are_consistent(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["unknown orientation", "position", "bearing"])
 def test_the_extended_kalman_filter_does_not_learn_what_is_not_measured(kind: str) -> None:
-    """One iteration an update: the orientation stays as unknown as it was."""
+    """With one iteration an update, the orientation keeps its covariance."""
     outcomes = [
         runs.run(kind, "wide", updates=100, max_iterations=1, seed=seed) for seed in range(20)
     ]

@@ -99,17 +99,17 @@ def seen(
 
 
 def alike(a: Pose, b: Pose, tolerance: float = 1e-10) -> bool:
-    """Tell whether two poses agree."""
+    """Return whether two poses agree."""
     return a.is_close(b, translation_tolerance=tolerance, rotation_tolerance=tolerance)
 
 
 def close(a: np.ndarray, b: np.ndarray, tolerance: float = 1e-9) -> bool:
-    """Tell whether two arrays agree relative to the greatest entry."""
+    """Return whether two arrays agree relative to the largest entry."""
     return bool(np.abs(a - b).max() <= tolerance * max(np.abs(a).max(), np.abs(b).max(), 1e-12))
 
 
 def same(a: GaussianPose, b: GaussianPose, tolerance: float = 1e-9) -> bool:
-    """Tell whether two uncertain poses agree."""
+    """Return whether two uncertain poses agree."""
     return alike(a.mean, b.mean) and close(a.covariance, b.covariance, tolerance)
 
 

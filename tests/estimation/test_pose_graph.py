@@ -185,7 +185,7 @@ def test_gtsam_finds_the_same(seed: int) -> None:
     try:
         theirs = solve_with_gtsam(graph)
     except RuntimeError as refusal:
-        # gtsam solves the normal equations, and refuses some that ours solves
+        # gtsam solves the normal equations, and rejects some that tmkit solves
         assume("Indeterminate linear system" not in str(refusal))
         raise
     for a, b in zip(ours.poses, theirs.poses, strict=True):

@@ -1,4 +1,4 @@
-"""Racks: where objects hang and stand over, and the way off, by answers that geometry gives."""
+"""Racks: poses of hanging and standing objects, and removal, against geometric results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def cup() -> list[AttachedShape]:
 def scene(
     thing: list[AttachedShape], rack: AttachedShape, *others: tuple[str, AttachedShape]
 ) -> SceneGraph:
-    """Return a rack a metre above the ground, a thing beside it, and what else stands there."""
+    """Return a rack 1 m above the ground, an object beside it, and other shapes."""
     made = SceneGraph().add_frame(
         "rack", "world", pose=Pose([0.5, 0.0, 1.0]), classes=[RACK], shapes=[rack]
     )

@@ -225,13 +225,13 @@ def test_a_sampler_that_raises_is_named() -> None:
 
 
 def test_errors_of_ours_stay_what_they_are() -> None:
-    """A scene that our samplers refuse is an error of the scene."""
+    """A scene that the built-in samplers reject is an error of the scene."""
     with pytest.raises(SceneError, match="has no collision shape"):
         context(Samplers(), scene_with_object().set_shapes("block", [])).grasps("block")
 
 
 def test_what_cannot_be_called_is_no_sampler() -> None:
-    """Registering something else is refused at once."""
+    """Registering another type is rejected at once."""
     for register in (Samplers().with_grasps, Samplers().with_placements):
         with pytest.raises(ConfigurationError, match="expected a callable as sampler, got 7"):
             register(7)  # type: ignore[arg-type]

@@ -96,7 +96,7 @@ def plan() -> Plan:
 
 @pytest.fixture(scope="module")
 def volume(plan: Plan) -> SweptVolume:
-    """Return what it sweeps."""
+    """Return the swept volume."""
     return swept_volume(plan)
 
 

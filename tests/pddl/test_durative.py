@@ -103,7 +103,7 @@ def test_schedules_are_valid_and_no_longer_than_one_after_the_other(
             moved.start > max(action.end for action in timed_actions)
             and moved.action.name == "load"
         ):
-            assert "does not hold" in fault  # too late for what follows
+            assert "does not hold" in fault  # too late for later actions
         if moved.start == 0.0 and moved.action.name == "unload":
             assert fault.startswith("0.000: (unload")
 

@@ -160,7 +160,7 @@ def test_quantifiers_over_an_empty_type() -> None:
 
 
 def test_quantified_variables_hide_outer_ones() -> None:
-    """An inner quantifier over the same name speaks of its own variable."""
+    """An inner quantifier over the same name binds its own variable."""
     problem = PROBLEMS["places"]
     block = (Parameter("?x", ("block",)),)
     formula = Exists(

@@ -105,7 +105,7 @@ class Uses:
     Attributes:
         text: the text.
         domain: the domain that it is or belongs to.
-        words: what may be said in it.
+        words: acceptable texts in it.
         atoms: every atom of a condition, effect, initial state or goal, with the variables bound by
             quantifiers, and the action that it stands in.
         types: every word that names a type that must be declared.

@@ -21,7 +21,7 @@ def axiom(head: str, *conditions: str) -> Axiom:
 
 
 def has_negative_circle(axioms: list[Axiom]) -> bool:
-    """Tell the same by trying all paths: the plain model."""
+    """Return the same by enumeration of all paths: the plain model."""
     edges = {
         (
             rule.predicate,

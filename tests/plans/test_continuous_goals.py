@@ -259,7 +259,7 @@ def test_an_invalid_goal_in_a_file_is_rejected() -> None:
             plan_from_dict(document)
 
 
-# --- what is refused
+# --- rejected goals
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ def test_an_interruption_leaves_the_old_file(
     assert list(tmp_path.iterdir()) == [path]
 
 
-# --- reading what is broken
+# --- damaged files
 
 
 @pytest.mark.parametrize(

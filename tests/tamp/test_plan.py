@@ -319,7 +319,7 @@ def test_an_object_out_of_the_fingers_reach_is_not_held() -> None:
         solve(scene, "(on a b)")
 
 
-# --- what is refused ---
+# --- rejected input ---
 
 
 def test_an_arm_of_another_scene_is_rejected() -> None:

@@ -1,4 +1,4 @@
-"""Actions that pick and place nothing: going somewhere, and changing what frames are."""
+"""Actions without pick or place: moving to a configuration, and changing frames."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def wash_of(document: Any) -> Any:
 
 
 def test_a_move_home_carries_what_the_hand_holds(plan: Plan) -> None:
-    """A move has one segment: a transfer of what is in the hand, to the values that were given."""
+    """A move has one segment: a transfer of the held object to the given values."""
     step = step_of(plan, "go-home")
     assert [(segment.kind, segment.held) for segment in step.segments] == [
         (SegmentKind.TRANSFER, "b")
@@ -168,7 +168,7 @@ def test_plans_of_the_original_keep_moves_and_changes(
 
 
 def test_the_checker_refuses_other_changes(plan: Plan, domain: Path) -> None:
-    """What is left out, or said of another frame, contradicts the words of the domain."""
+    """An omitted change, or one of another frame, contradicts the effects of the domain."""
 
     def forget(document: Any) -> None:
         del wash_of(document)["classes"]
@@ -203,7 +203,7 @@ def test_files_with_impossible_changes_are_refused(plan: Plan, change: Any, mess
 
 
 def test_class_changes_change_something_or_are_refused() -> None:
-    """Adding what is there and removing what is not are mistakes; the order of classes is kept."""
+    """Adding a present class and removing an absent one are errors; the order is kept."""
     scene = blocks_scene({"a": (0, 0)}).set_classes("a", ["movable", "dirty", "red"])
     washed = apply_effects(scene, [ClassEffect("a", added=("clean",), removed=("dirty",))])
     assert list(washed.classes("a")) == ["movable", "red", "clean"]

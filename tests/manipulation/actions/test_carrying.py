@@ -117,7 +117,7 @@ def test_an_upright_object_is_carried_upright(free: Plan, upright: Plan) -> None
 
 
 def test_the_checker_verifies_constraints(free: Plan, upright: Plan) -> None:
-    """A path that tips the cup is refused, and so is a plan that leaves the constraint out."""
+    """A path that tips the cup is rejected, and so is a plan without the constraint."""
     report = tk.validate_plan(edited(free, constraints=(UPRIGHT,)))
     assert [problem.split(": ", 1)[1] for problem in report.problems] == [
         f"joint path leaves the constraint: {tilted(free)}"
@@ -179,7 +179,7 @@ def test_a_constrained_motion_is_not_slow(free: Plan, upright: Plan) -> None:
 
 
 def test_the_angle_is_an_attribute() -> None:
-    """In radians; anything else is refused with the frame's name."""
+    """The angle is in radians; other values are rejected with the frame's name."""
     assert (
         carrying_constraints(cup_scene("upright", upright_tolerance=0.3), "cup")[0].tolerance == 0.3
     )
@@ -195,7 +195,7 @@ def test_the_angle_is_an_attribute() -> None:
 
 
 def picks(scene: SceneGraph, constraint: PathConstraint) -> list[ActionMotion | MotionFailure]:
-    """Return what comes of picking the cup with a constraint."""
+    """Return the result of picking the cup with a constraint."""
     q = tk.load_manipulator("panda").ready_configuration(scene)
     arm = ArmMotionPlanner(tk.load_manipulator("panda"), budget=MotionSettings())
     grasp = grasps_of(scene, "cup", robot=arm.robot)[0]
@@ -212,7 +212,7 @@ def picks(scene: SceneGraph, constraint: PathConstraint) -> list[ActionMotion | 
 
 
 def test_constraints_of_own_actions() -> None:
-    """A pick lifts within them; a move goes along a plane, or says why its start cannot be."""
+    """A pick lifts within them; a move follows a plane, or explains why it cannot start."""
     scene = cup_scene()
     line = PathConstraint("line", "cup", tolerance=0.001, point=(0.5, -0.3, 0.0))
     found = [made for made in picks(scene, line) if isinstance(made, ActionMotion)]

@@ -1,4 +1,4 @@
-"""One path search to any configuration at a contact ignores infeasible ones."""
+"""Path search to any configuration at a contact: infeasible ones are ignored."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def test_an_arm_that_nobody_knows(plan: Plan) -> None:
 
 
 def test_a_domain_of_one_arm_refuses_two() -> None:
-    """The blocks domain says that it takes one arm only, and which it received."""
+    """The blocks domain takes one arm, and rejects others with their names."""
     other = Manipulator.from_dict({**GANTRY.to_dict(), "name": "other"})
     with pytest.raises(
         RobotError, match=r"semantics.py: the domain takes one arm only, received 2: gantry, other"
@@ -186,7 +186,7 @@ def test_a_domain_of_one_arm_refuses_two() -> None:
 
 
 def test_arms_must_be_different() -> None:
-    """Two arms of one name, or with a joint in common, are refused, and so is no arm at all."""
+    """Two arms of one name, two with a shared joint, and no arm are rejected."""
     scene = gantry_scene()
     twin = Manipulator.from_dict({**GANTRY.to_dict(), "name": "twin"})
     with pytest.raises(RobotError, match="two arms have the name 'gantry'"):

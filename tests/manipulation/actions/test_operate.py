@@ -107,7 +107,7 @@ def test_a_block_goes_in_and_another_comes_out() -> None:
 
 
 def test_files_keep_operations(plan: Plan, tmp_path: Path) -> None:
-    """A plan file has the handle and the drawer's joint, and what is read passes its check."""
+    """A plan file has the handle and the drawer's joint, and the loaded plan is valid."""
     tk.save_plan(plan, tmp_path / "plan.json")
     loaded = tk.load_plan(tmp_path / "plan.json")
     assert plan_to_dict(loaded) == plan_to_dict(plan)
@@ -179,7 +179,7 @@ def test_false_operations_are_found(plan: Plan, falsify: object, problem: str) -
 
 
 def attempt(**changes: object) -> object:
-    """Return what comes of opening the drawer with the first grasp of its handle."""
+    """Return the result of opening the drawer with the first grasp of its handle."""
     scene = tk.load_scene("panda_drawer")
     arm = ArmMotionPlanner(tk.load_manipulator("panda"), budget=MotionSettings())
     q = arm.robot.ready_configuration(scene)

@@ -1,4 +1,4 @@
-"""Pushing: motions along a line, what the checker lets pass, and what physics makes of it."""
+"""Pushing: motions along a line, their validation, and their simulation."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_push_is_slow(plan: Plan) -> None:
 
 
 def test_a_push_with_an_obstacle_is_explained(scene: SceneGraph) -> None:
-    """Where a wall keeps the plate from the edge, the explanation names it."""
+    """If a wall keeps the plate from the edge, the explanation names it."""
     wall = [tk.AttachedShape(tk.Box([0.5, 0.01, 0.1]))]
     walled = scene.add_frame("wall", "table", pose=tk.Pose([-0.15, -0.29, 0.08]), shapes=wall)
     result = tk.plan(
@@ -151,7 +151,7 @@ def test_a_push_with_an_obstacle_is_explained(scene: SceneGraph) -> None:
 def test_pushes_that_fail_say_why(
     scene: SceneGraph, push: Push, edit: tuple[float, float, float] | None, cause: str
 ) -> None:
-    """Off a face, off the table, over the top: each is refused with its reason."""
+    """A push off a face, off the table or over the top is rejected with its reason."""
     if edit is not None:
         pose = scene.local_pose(push.object).translation
         scene = scene.set_shapes(push.object, [tk.AttachedShape(tk.Box(edit))])
@@ -240,7 +240,7 @@ def first_push(plan: Plan) -> tk.plans.Segment:
 def test_a_falsified_push_is_refused(
     plan: Plan, change: Callable[[tk.plans.Segment], dict[str, object]], problem: str
 ) -> None:
-    """The checker finds what was changed in a push."""
+    """The checker reports each change in a push."""
     assert str(plan.steps[0].action) == "(push box table goal)"
     problems = tk.validate_plan(pushed(plan, **change(first_push(plan)))).problems
     assert any(problem in found for found in problems), problems
@@ -257,7 +257,7 @@ def test_a_push_needs_free_space(plan: Plan) -> None:
 
 
 def test_a_push_cannot_be_written_in_the_original_format(plan: Plan, tmp_path: Path) -> None:
-    """The message says what the format lacks."""
+    """The message names the feature that the format lacks."""
     with pytest.raises(
         PlanFileError,
         match=r"pushes 'box', which the format cannot express; save the plan as \.json",

@@ -1,4 +1,4 @@
-"""Grasps: known answers for simple objects, and the conventions of the tool frame."""
+"""Grasps: known results for simple objects, and the conventions of the tool frame."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_clearance_decides(excess: float, count: int) -> None:
 
 
 def test_nothing_thinner_than_the_closed_hand_is_taken() -> None:
-    """A hand that does not close fully cannot hold what is thinner."""
+    """A hand that does not close fully cannot hold thin objects."""
     arm = Manipulator.from_dict({**GANTRY.to_dict(), "width_closed": 0.02})
     closings = {
         int(np.argmax(np.abs(axis(g, 1))))

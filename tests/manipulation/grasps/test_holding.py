@@ -52,7 +52,7 @@ def load(offset: tuple[float, float, float], *, suction: bool = False, rim: floa
 
 
 def test_the_simulator_has_the_numbers_of_the_model() -> None:
-    """Friction, weight and the size of pads are said once."""
+    """Friction, weight and pad size are stated once."""
     settings = PhysicsSettings()
     assert settings.finger_friction == FINGER_FRICTION
     assert settings.object_friction == OBJECT_FRICTION
@@ -64,7 +64,7 @@ def test_the_simulator_has_the_numbers_of_the_model() -> None:
 
 
 def test_a_patch_bears_the_moment_of_its_rings() -> None:
-    """Two thirds of the radius: what friction of even pressure on a disc sums up to."""
+    """The lever arm is two thirds of the radius, for even pressure on a disc."""
     radii = (np.arange(10_000) + 0.5) * 1e-6
     rings = 2.0 * math.pi * radii * 1e-6 / (math.pi * 0.01**2)
     assert float(np.sum(rings * radii)) == pytest.approx(torsion_arm(0.01), rel=1e-6)
@@ -85,7 +85,7 @@ def test_shares_of_a_pinch() -> None:
 
 
 def test_what_the_scene_does_not_say_has_the_usual_friction() -> None:
-    """An object without a friction of its own has that of objects."""
+    """An object without a friction attribute has the default friction of objects."""
     found = Load.of(one_box(friction=None), "block", robot=GANTRY, tool_from_object=Pose(), rim=0.0)
     assert found.friction == OBJECT_FRICTION * FINGER_FRICTION
 
@@ -192,7 +192,7 @@ def test_the_check_of_a_plan_names_the_friction() -> None:
 
 
 def test_a_distance_that_there_is_not_is_no_number_of_millimetres() -> None:
-    """Of frames without collision shapes, and of frames that move as one, the reason is named."""
+    """The reason names frames without collision shapes, and rigidly connected frames."""
     scene = tk.load_scene("panda_table", "blocks1")
     (panda,) = find_manipulators(("panda",), scene)
     q = panda.ready_configuration(scene)

@@ -233,7 +233,7 @@ def test_a_grasp_in_which_the_fingers_would_turn_the_object_is_not_taken() -> No
     """Pads on opposite edges of a square bar press it flat, so only grasps on its faces remain.
 
     Turned by ``a``, a square of side ``s`` is ``s (cos a + sin a)`` thick, less by the tangent of
-    ``45 degrees - a`` of it a radian; of two edges a moment is asked, of faces none.
+    ``45 degrees - a`` of it a radian; two edges need a moment, faces none.
     """
     attached = AttachedShape(mesh_of(trimesh.creation.box([0.08, 0.01, 0.01])))
     check = HandCheck(with_object(PANDA_SCENE, attached), [attached], robot=PANDA)

@@ -47,7 +47,7 @@ def packer_of(scene: SceneGraph, count: int) -> RegionPacker:
 
 
 def is_apart(scene: SceneGraph, packing: dict[str, Placement]) -> bool:
-    """Return whether objects at their places are within the region and meet nothing but it."""
+    """Return whether objects at their places are within the region and touch only it."""
     for name, place in packing.items():
         scene = scene.reparent(name, place.support, pose=place.support_from_object)
     world = CollisionWorld(scene)

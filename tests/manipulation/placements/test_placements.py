@@ -104,8 +104,8 @@ def test_placements_keep_the_spacing_and_carry_the_weight(
     scene = with_block(stove_scene(), "block", [-0.3, -0.3, 0.2], shape=shape)
     rng = np.random.default_rng(seed)
     corner = np.array([0.1, 0.05, 0.01]) + rng.uniform(-0.15, 0.15, size=3) * [1.0, 1.0, 0.2]
-    top = corner[2] + float(other.bounds[1][2])  # metres above the table
-    assume(not -0.002 < top <= 0.001)  # what ends there is part of the table, and in nobody's way
+    top = corner[2] + float(other.bounds[1][2])  # height above the table [m]
+    assume(not -0.002 < top <= 0.001)  # a box of that height is part of the table
     scene = with_block(scene, "other", corner.tolist(), shape=other, turn=float(rng.uniform(-3, 3)))
     found = find(scene, seed=seed)
     centre = centre_of_mass(scene, "block")
@@ -181,7 +181,7 @@ def test_equal_calls_give_equal_placements() -> None:
 
 
 def test_a_region_that_takes_part_in_collisions_is_a_support_of_its_own() -> None:
-    """A plate that can be touched carries what stands on it."""
+    """A plate that can be touched carries the objects on it."""
     plate = AttachedShape(Box([0.25, 0.25, 0.02]))
     scene = with_block(stove_scene(shape=plate), "block", [-0.3, -0.3, 0.03], shape=Box([0.06] * 3))
     placement = find(scene)[0]
@@ -190,7 +190,7 @@ def test_a_region_that_takes_part_in_collisions_is_a_support_of_its_own() -> Non
 
 
 def test_part_of_a_surface_is_a_region() -> None:
-    """A rectangle of a table's top takes what fits, and must lie on it."""
+    """A rectangle on a table top takes objects that fit, and must lie on the top."""
     scene = with_block(gantry_scene(), "block", [-0.3, -0.3, 0.03], shape=Box([0.06] * 3))
     (top,) = support_surfaces(scene, "table", q=Q)
     part = top.rectangle([0.0, 0.0], [0.06, 0.3])
@@ -251,7 +251,7 @@ def test_a_mesh_is_a_surface_as_it_counts() -> None:
 
 
 def test_nothing_is_put_over_the_hollow_of_a_mesh() -> None:
-    """On an L-shaped counter taken for what it is, every outline lies on the L."""
+    """On an L-shaped counter of exact shape, every outline lies on the L."""
     standing = l_mesh(0.3, 0.1)
     lying = Mesh(np.asarray(standing.vertices)[:, [0, 2, 1]], np.asarray(standing.faces)[:, ::-1])
     counter = AttachedShape(lying, level="exact")

@@ -1,4 +1,4 @@
-"""Stable faces: known answers, laws on random hulls, and that physics agrees."""
+"""Stable faces: known results, laws on random hulls, and agreement with simulation."""
 
 from __future__ import annotations
 

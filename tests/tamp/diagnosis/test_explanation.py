@@ -1,4 +1,4 @@
-"""The answer in words: every sentence, from diagnoses made by hand."""
+"""Text of explanations: every sentence, from hand-made diagnoses."""
 
 from __future__ import annotations
 

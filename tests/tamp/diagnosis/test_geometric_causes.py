@@ -116,7 +116,7 @@ def test_neighbours_that_do_not_move_leave_no_room_for_fingers() -> None:
 
 
 def test_an_arm_that_gets_about_is_not_enclosed() -> None:
-    """In an open scene most configurations are reached; the answer is the same each time."""
+    """In an open scene most configurations are reached; the result is repeatable."""
     assert enclosed(two()) is None
 
 

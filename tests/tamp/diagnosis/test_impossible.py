@@ -25,13 +25,13 @@ from tmkit.tamp import PlanResult, PlanStatus
 
 @dataclass(frozen=True)
 class Case:
-    """A question without a plan, and what must be in the answer.
+    """An infeasible problem and the required contents of its explanation.
 
     Attributes:
         scene: makes the scene.
         goal: in PDDL.
         status: how planning must end.
-        words: what the explanation must hold.
+        words: texts that the explanation must contain.
         kind: a kind of failure of the action that failed most; None for whichever.
         in_the_way: bodies that the diagnosis must name.
         domain: whose words.

@@ -23,7 +23,7 @@ from tmkit.tamp.domains.problems import derive_problem
 Q = GANTRY.ready_configuration(blocks_scene({}))
 
 
-CLEARANCE = 1e-4  # metres above its support at which a block is let go
+CLEARANCE = 1e-4  # height above its support at which a block is released [m]
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_a_surface_needs_a_shape(domain: PlanningDomain) -> None:
 
 
 def test_facts_of_a_stack(domain: PlanningDomain) -> None:
-    """Parents define what blocks stand on; the cell of a block's origin is its place."""
+    """A block stands on its parent; the cell of a block's origin is its place."""
     scene = blocks_scene({"a": (1.3, 1), "b": (-1, 0.6), "c": "a"})
     assert facts(domain, scene) == {
         "(ontable a table__1__1)",
@@ -381,7 +381,7 @@ def test_a_wrong_goal_says_where_and_what(domain: PlanningDomain, goal: str, mes
 
 
 def test_a_goal_is_needed(domain: PlanningDomain) -> None:
-    """Neither a goal nor a problem is refused by the library as well."""
+    """Neither a goal nor a problem is rejected by the library too."""
     with pytest.raises(TaskError, match="give either a goal or a problem file"):
         derive_problem(blocks_scene({}), domain)
 

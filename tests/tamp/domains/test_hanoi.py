@@ -1,4 +1,4 @@
-"""The towers of Hanoi: what the words mean in a scene, and plans for three to six discs on rods."""
+"""Towers of Hanoi: semantics of the facts in a scene, and plans for three to six discs on rods."""
 
 from __future__ import annotations
 

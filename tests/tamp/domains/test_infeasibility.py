@@ -1,4 +1,4 @@
-"""Proofs of impossibility from geometry: they say so at once, and never where a plan exists."""
+"""Proofs of infeasibility from geometry: immediate, and never for a solvable problem."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def shelf(sizes: list[tuple[float, float]], room: tuple[float, float]) -> SceneG
 def with_shelf(
     scene: SceneGraph, sizes: list[tuple[float, float]], room: tuple[float, float]
 ) -> SceneGraph:
-    """Return a scene that has a floor with these boxes on it, and a region of its own for them."""
+    """Return a scene with a floor, these boxes on it, and a separate region for them."""
     scene = scene.add_frame(
         "shelf",
         "world",
@@ -163,7 +163,7 @@ def test_two_blocks_on_a_shelf_for_two_are_planned() -> None:
 
 
 def test_what_is_longer_than_its_region_is_refused() -> None:
-    """A bar that is longer than the diagonal allows is refused although its area would fit."""
+    """A bar that is longer than the diagonal allows is rejected although its area would fit."""
     result = plan_in(shelf([(0.4, 0.05)], (0.25, 0.25)), on_shelf(1))
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert (
@@ -173,7 +173,7 @@ def test_what_is_longer_than_its_region_is_refused() -> None:
 
 
 def test_what_the_hand_cannot_hold_is_refused_only_when_it_has_to_move() -> None:
-    """A box narrower than the cup cannot be moved; where it may stay, nothing is said."""
+    """A box narrower than the cup cannot be moved; if it may stay, there is no proof."""
     scene = shelf([(0.02, 0.02)], (0.2, 0.2)).set_shapes(
         "box0", [AttachedShape(Box([0.02, 0.02, 0.02]))]
     )
@@ -191,7 +191,7 @@ def test_what_the_hand_cannot_hold_is_refused_only_when_it_has_to_move() -> None
 
 
 def test_goals_for_all_are_counted_too() -> None:
-    """A quantified goal is unfolded; what is negated or one of several is not counted."""
+    """A quantified goal is unfolded; negations and disjunctions are not counted."""
     scene = shelf([(0.1, 0.1)] * 3, (0.2, 0.1))
     assert (
         plan_in(scene, "(forall (?x - item) (on ?x shelf))").status is PlanStatus.PROVED_UNSOLVABLE
@@ -351,7 +351,7 @@ def test_a_tower_that_stands_already_is_no_proof() -> None:
     assert not list(domain.semantics.infeasibilities(facts, stacked))
 
 
-# --- what is no proof
+# --- no proof
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def facts_of(scene: SceneGraph, *, at_home: bool = True) -> set[str]:
 def placed(
     scene: SceneGraph, object: str, region: str, x: float, y: float, *, turn: float = 0.0
 ) -> SceneGraph:
-    """Return the scene with an object standing on a region, at metres from the region's middle."""
+    """Return the scene with an object on a region, offset from the region's centre [m]."""
     thickness = float(scene.shapes(region)[0].shape.dimensions[2])
     pose = Pose.from_rpy([x, y, (thickness + HEIGHT) / 2], [0.0, 0.0, turn])
     return scene.reparent(object, region, pose=pose)
@@ -90,7 +90,7 @@ def test_the_state_says_where_things_are_and_what_regions_do() -> None:
 
 
 def test_everything_of_an_object_must_be_on_its_region() -> None:
-    """An object at the edge is on the region, one over the edge is refused; a turn counts too."""
+    """An object at the edge is on the region, one over the edge is rejected, also by rotation."""
     edge = (0.25 - BLOCK_SIZE[0]) / 2
     assert "(on b0 stove)" in facts_of(placed(kitchen(1), "b0", "stove", edge, edge))
     with pytest.raises(SceneError, match="'b0' reaches 10 mm beyond the edge of 'stove'"):
@@ -175,7 +175,7 @@ def test_places_on_the_floor_avoid_what_stands_there() -> None:
 
 
 def marked(scene: SceneGraph) -> SceneGraph:
-    """Return the scene with the left half of the stove marked as a region of its own."""
+    """Return the scene with the left half of the stove marked as a separate region."""
     shapes = [AttachedShape(Box([0.25, 0.12, 0.002]), collision=False)]
     return scene.add_frame(
         "hot", "stove", pose=Pose([0.0, 0.065, 0.026]), classes=["region", "stove"], shapes=shapes
@@ -207,7 +207,7 @@ def test_marked_areas_are_regions_within_regions() -> None:
 
 
 def test_goal_scenes_say_regions_and_classes() -> None:
-    """A goal scene with a block cooked on the stove asks for both."""
+    """A goal scene with a block cooked on the stove has both facts as its goal."""
     scene = kitchen(2)
     goal = placed(scene, "b1", "stove", 0.0, 0.0).set_classes("b1", ["movable", "cooked"])
     facts = [
@@ -280,7 +280,7 @@ def test_what_fills_a_region_is_put_aside() -> None:
 def test_the_example_cooks(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The example prints a plan that passes the check, and what changes without any motion."""
+    """The example prints a valid plan, and the changes that need no motion."""
     path = tk.data_path("domains/kitchen").parents[1] / "examples" / "kitchen.py"
     monkeypatch.setattr(sys, "argv", [str(path)])
     runpy.run_path(str(path), run_name="__main__")

@@ -67,7 +67,7 @@ def test_a_domain_of_ones_own() -> None:
 
 
 def test_a_check_needs_the_folder_of_ones_own_domain(tmp_path: Path) -> None:
-    """A plan names its domain without folders, so the checker must be told where it lies."""
+    """A plan names its domain without folders, so the checker needs the path of the domain."""
     plan = solve(DOMAINS / "spots").plan
     assert plan is not None
     with pytest.raises(
@@ -244,19 +244,19 @@ def test_wrong_pddl_is_named(tmp_path: Path) -> None:
 
 
 def test_a_type_that_the_domain_lacks_is_named(tmp_path: Path) -> None:
-    """Semantics that speak of other types than the PDDL are refused."""
+    """Semantics with other types than the PDDL are rejected."""
     with pytest.raises(TaskError, match="semantics of domain 'own': unknown type 'thing'"):
         solve(folder(tmp_path / "own", semantics=SEMANTICS.replace('"item"', '"thing"')))
 
 
 def test_facts_that_the_domain_lacks_are_named(tmp_path: Path) -> None:
-    """Semantics that derive facts of no predicate of the PDDL are refused."""
+    """Semantics with facts of unknown predicates are rejected."""
     with pytest.raises(TaskError, match="helt"):
         solve(folder(tmp_path / "own", semantics=SEMANTICS.replace('of("at"', 'of("helt"')))
 
 
 def test_no_candidates_are_a_failure_with_a_cause(tmp_path: Path) -> None:
-    """An action for which the semantics yields nothing fails, and the explanation says so."""
+    """An action without candidates fails, with this reason in the explanation."""
     silent = SEMANTICS.replace(
         'if action.name == "take":', 'if action.name == "take" and False:'
     ).replace("            yield Place(", "            return\n            yield Place(")
@@ -266,7 +266,7 @@ def test_no_candidates_are_a_failure_with_a_cause(tmp_path: Path) -> None:
 
 
 def test_two_domains_of_one_name_do_not_meet(tmp_path: Path) -> None:
-    """Domains are told apart by content; loading one writes nothing beside it and is repeatable."""
+    """Domains are identified by content; loading one writes nothing beside it and is repeatable."""
     first = folder(tmp_path / "one" / "own")
     second = folder(
         tmp_path / "two" / "own",

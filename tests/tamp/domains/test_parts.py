@@ -206,7 +206,7 @@ def test_what_is_turned_over_is_taken_by_its_side_soon() -> None:
 
 
 def test_a_base_drives_with_its_arm_at_home() -> None:
-    """The arm is folded when it drives, so it is at home afterwards, as the PDDL says."""
+    """The arm is folded when the base drives, so it is at home afterwards, as in the PDDL."""
     domain = parts.compose_domain("fetching", [parts.Driving, parts.Home])
     scene = tk.load_scene("mobile_panda", "three_tables")
     goal = "(and (on b south) (athome))"

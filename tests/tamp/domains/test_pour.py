@@ -169,7 +169,7 @@ def test_what_is_poured_is_what_changes(plan: Plan) -> None:
 
 
 def test_an_arm_pours_only_what_it_holds() -> None:
-    """And only into what has a rim; the failure and the error name the frame."""
+    """Only a frame with a rim can receive; the failure and the error name the frame."""
     arm = ArmMotionPlanner(tk.load_manipulator("panda"), budget=MotionSettings())
     scene = tea()
     q = arm.robot.ready_configuration(scene)
@@ -182,7 +182,7 @@ def test_an_arm_pours_only_what_it_holds() -> None:
 
 
 def test_a_suction_cup_takes_no_full_vessel() -> None:
-    """It would hold it by its rim; the explanation says so. An xArm pours as the Panda does."""
+    """The hand would hold the cup by its rim, as explained. An xArm pours as the Panda does."""
     result = plan_problem("pour", "tea", scene="tea", robot="iiwa", time_limit=3.0)
     assert "no grasp of 'cup' is by its side, and others are over its rim" in result.explanation
     checked(plan_problem("pour", "tea", scene="tea", robot="xarm"))

@@ -1,4 +1,4 @@
-"""Rearrangement: what the words mean, swaps, and objects that must come back to where they were."""
+"""Rearrangement: semantics, swaps, and objects that must return to their places."""
 
 from __future__ import annotations
 

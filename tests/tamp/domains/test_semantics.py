@@ -94,7 +94,7 @@ def test_by_default_a_goal_scene_shows_the_facts_of_stated_objects() -> None:
 
 
 def test_by_default_conflict_facts_are_those_about_the_frames_and_what_they_are_on() -> None:
-    """Frames are compared by their PDDL names; what an object is on counts too."""
+    """Frames are compared by their PDDL names, and so are the supports of objects."""
     scene = blocks_scene({"a": (0, 0), "b": (0.2, 0)}, table=0.4)
     stacked = scene.reparent("a", "b", pose=Pose([0.0, 0.0, 0.05]))
     semantics = Least(GANTRY)

@@ -1,4 +1,4 @@
-"""Sorting: what the words mean, and bricks in clutter where some must go before others can."""
+"""Sorting: semantics, and bricks in clutter, some of which must go before others can."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def edited(scene: SceneGraph, random: np.random.Generator) -> SceneGraph:
         return scene.set_pose(
             object, Pose([*(lower[:2] + random.choice([0.0, 0.1, -0.1], size=2)), lower[2]])
         )
-    if kind < 0.6:  # stand on something as one should, where both have boxes
+    if kind < 0.6:  # stand on a support, if both have boxes
         shapes, below = scene.shapes(object), scene.shapes(other)
         if not shapes or not below:
             return scene
@@ -104,7 +104,7 @@ def edited(scene: SceneGraph, random: np.random.Generator) -> SceneGraph:
 @settings(max_examples=scaled_examples(0.05))
 @given(seed=st.integers(0, 2**32 - 1))
 def test_derived_from_any_version_is_derived_in_full(name: str, seed: int) -> None:
-    """The same facts or the same refusal, bit for bit, whichever version it is derived from."""
+    """The facts or the error are equal, whichever version the state is derived from."""
     random = np.random.default_rng(seed)
     robot = tk.load_manipulator("iiwa" if name == "kitchen" else "panda")
     others = (tk.load_manipulator("panda_base"),) if name == "mobile_manipulation" else ()
@@ -282,7 +282,7 @@ QUERIES: list[tuple[Any, tuple[str, ...]]] = [
 @settings(max_examples=scaled_examples(0.2))
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_kept_query_is_right_or_called_again(seed: int) -> None:
-    """Each query, kept over random edits, answers as the scene itself does, refusals included."""
+    """Each cached query, over random edits, returns or raises as the scene itself does."""
     random = np.random.default_rng(seed)
     functions = [
         incremental(lambda scene, _query=query: answer(_query, scene)) for query, _ in QUERIES
@@ -314,7 +314,7 @@ def answer(query: Any, scene: SceneGraph) -> object:
 
 
 def test_a_semantics_that_is_not_incremental_gets_the_scene_itself() -> None:
-    """Nothing of a domain of one's own changes: it is derived in full, from a scene."""
+    """The state of a custom domain is derived in full from a scene."""
     seen: list[tuple[object, object]] = []
 
     class Plain(Silent):
@@ -346,7 +346,7 @@ def versions() -> Iterator[SceneGraph]:
 
 
 def test_the_checker_derives_in_full() -> None:
-    """``PlanningDomain.state`` has no memory: it calls what is kept for every version."""
+    """``PlanningDomain.state`` stores nothing: it calls the derivation for every version."""
     robot = tk.load_manipulator("panda")
     domain = load_planning_domain("blocks", robot=robot)
     first, second = versions()

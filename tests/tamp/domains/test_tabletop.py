@@ -32,7 +32,7 @@ def two_blocks() -> SceneGraph:
 
 
 def test_names_are_those_of_pddl() -> None:
-    """Names keep their order; two frames of one PDDL name are refused."""
+    """Names keep their order; two frames of one PDDL name are rejected."""
     assert pddl_names(["Block A", "b"]) == {"block_a": "Block A", "b": "b"}
     with pytest.raises(
         SceneError, match="discs 'A' and 'a' have the same name in PDDL: 'a'; rename one"
@@ -97,7 +97,7 @@ def test_an_object_that_does_not_stand_is_refused(offset: Pose, message: str) ->
 
 
 def test_object_symmetries_are_of_shape_and_mass() -> None:
-    """A taller block is in a class of its own; the order is kept."""
+    """A taller block has a separate class; the order is kept."""
     scene = two_blocks().add_frame("c", "table", shapes=[AttachedShape(Box([BLOCK, BLOCK, 0.09]))])
     assert object_symmetries(scene, ["c", "b", "a"]) == [["c"], ["b", "a"]]
 

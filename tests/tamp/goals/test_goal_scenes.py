@@ -60,7 +60,7 @@ def test_a_goal_that_turns_a_tower_over(tmp_path: Path, domain: PlanningDomain) 
 
 
 def test_the_start_is_untouched(tmp_path: Path) -> None:
-    """Reading a goal makes a new scene; the one at the start answers as before."""
+    """Reading a goal makes a new scene; the start scene is unchanged."""
     scene = start()
     load_goal_scene(scene, write(tmp_path / "goal.robray", frame("c", "table", "[0, 0, 0.075]")))
     assert scene == start()

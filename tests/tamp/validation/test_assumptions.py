@@ -43,7 +43,7 @@ CHANGES = {
     "differs from yours: joint or its limits": changed_limits,
     "the plan's scene has a frame 'a' that yours lacks": lambda scene: scene.remove_frame("a"),
     "the plan's scene lacks your frame 'more'": lambda scene: scene.add_frame("more", "table"),
-    "your scene allows 'rail' and 'a' to overlap (reason 'user'), the plan's does not": lambda scene: (
+    "your scene allows 'rail' and 'a' to overlap (reason 'user')": lambda scene: (
         scene.allow_collision("a", "rail")
     ),
 }

@@ -226,7 +226,7 @@ def test_a_path_backwards(plan: Plan, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["approach", "lift", "lower", "retreat"])
 def test_a_straight_segment_that_is_bent(plan: Plan, kind: str) -> None:
-    """Where contact is allowed the tool moves along a line and does not rotate."""
+    """In segments with allowed contact the tool moves along a line and does not rotate."""
 
     def bend(document: Any, joint: int, size: float) -> None:
         path = segment(document, kind)["path"]
@@ -547,7 +547,7 @@ def test_an_empty_plan_is_checked_at_rest() -> None:
 
 
 def test_all_problems_are_listed(plan: Plan) -> None:
-    """One problem does not hide another."""
+    """Several problems are all reported."""
 
     def edit(document: Any) -> None:
         segment(document, "transit")["path"].insert(1, [0.51, 0.0, 0.3, 0.0])

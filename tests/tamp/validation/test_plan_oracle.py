@@ -18,7 +18,7 @@ from tmkit.plans import Plan, Segment, SegmentKind
 pinocchio = pytest.importorskip("pinocchio")
 oracle_module = pytest.importorskip("support.pinocchio_oracle")
 
-STEP = 0.03  # radians between the configurations that are judged
+STEP = 0.03  # distance between tested configurations [rad]
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ class Semantics(DomainSemantics):
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
         """Return where every object is, and that the hand is free."""
-        del objects, q  # all frames of the scene are told
+        del objects, q  # the state covers all frames of the scene
         facts = []
         for object in movable_frames(scene):
             parent = scene.parent(object) or ""

@@ -1,4 +1,4 @@
-"""Objects are movable frames, spots are surfaces; the parent of an object says where it is."""
+"""Objects are movable frames, spots are surfaces; the parent of an object is its place."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Semantics(DomainSemantics):
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
         """Return where every object is."""
-        del objects, q  # all frames of the scene are told
+        del objects, q  # the state covers all frames of the scene
         facts = []
         for object in movable_frames(scene):
             parent = scene.parent(object) or ""
