@@ -2,7 +2,7 @@
 
 Profiles, chosen by the environment variable ``HYPOTHESIS_PROFILE``:
 
-* ``default``: what a developer runs many times a day; random, so that every run looks somewhere
+* ``default``: for development; random, so that every run looks somewhere
   else;
 * ``ci``: fewer examples from a fixed seed, so that a run can be repeated: it tries the same ones
   each time;
@@ -14,7 +14,7 @@ A test that needs another effort than the profile's scales it:
 No test depends on the clock: time limits guard against hangs only, searches without a plan end by
 ``max_iterations``.
 
-Each test process has a folder of its own for temporary files, which is empty after each module.
+Each test process has a separate folder for temporary files, which is empty after each module.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-_HANG = 1200.0  # seconds in which even a busy machine ends what takes seconds
+_HANG = 1200.0  # time limit of a test on a busy machine [s]
 
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
@@ -42,7 +42,7 @@ settings.register_profile("long", max_examples=3000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 # A process that a shell starts in the background ignores SIGINT, and so do its children; tests of
-# interrupts want it.
+# interrupts need it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # likewise under nohup

@@ -1,7 +1,7 @@
 """tmkit in one process with packages that contain coal, Boost or Eigen: pinocchio, coal, ompl.
 
-The compiled core has libraries of its own, under names of its own. So whichever package is imported
-first, each must go on to use what it was built with. Each test runs in a new interpreter, since an
+The compiled core has its own libraries, under separate names. So whichever package is imported
+first, each must use the libraries of its build. Each test runs in a new interpreter, since an
 import cannot be undone.
 """
 
@@ -74,7 +74,7 @@ PARTS = {"tmkit": TMKIT, "pinocchio": PINOCCHIO, "coal": COAL, "ompl": OMPL}
     ids="-".join,
 )
 def test_imports_in_any_order(order: tuple[str, ...], tmp_path: Path) -> None:
-    """Each package answers rightly after all are imported, and again in the other order."""
+    """Each package computes correctly after all are imported, in both orders."""
     for name in order:
         if importlib.util.find_spec(name) is None:
             pytest.skip(f"{name} is not installed")

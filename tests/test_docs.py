@@ -3,7 +3,7 @@
 The marks are HTML comments on the line before a fenced block, invisible in the rendered page:
 
 * ``<!-- run -->``: Python, run; the blocks of a page share their names;
-* ``<!-- output -->``: what the block before it prints, exactly, its lines wrapped at 120 columns;
+* ``<!-- output -->``: output of the block before it, exactly, its lines wrapped at 120 columns;
 * ``<!-- file: NAME -->``: a file of that name;
 * ``<!-- shell -->``: a command line beginning with ``tmkit``.
 
@@ -67,7 +67,7 @@ def run_page(page: Path) -> None:
 def test_marked_blocks_of_a_page_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every marked block runs without an error, and prints what the page says it prints."""
+    """Every marked block runs without an error, and prints the output on the page."""
     monkeypatch.chdir(tmp_path)
     run_page(page)
 
@@ -205,7 +205,7 @@ def test_the_example_of_looks_shows_the_difference(
 def test_the_examples_of_domains_give_plans_that_hold(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What the pages on domains show is planned, passes the check, and is written as a page."""
+    """The tasks on the pages of domains are planned, validated, and written as pages."""
     monkeypatch.setattr(sys, "argv", [name, "--out", str(tmp_path)])
     runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
     assert "ValidationReport(valid, 4 actions" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""What an editor shows: the modules and the stub of the core document every argument."""
+"""Documentation for editors: modules and the core's stub document every argument."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def test_every_argument_of_the_core_is_documented() -> None:
 def test_every_argument_of_a_public_name_is_documented() -> None:
     """Functions of two or more arguments have a line for each under ``Args:``.
 
-    This holds of the names that the reference lists and of the classes that these inherit from, and
-    of all commands; what only modules of tmkit import documents the arguments that type and name do
-    not explain. A method that overrides another one has the arguments that are documented there.
+    This holds for the names in the reference, their base classes, and all commands. A name that
+    only modules of tmkit import documents the arguments that type and name do not explain. A method
+    that overrides another one has the arguments that are documented there.
     """
     sources = {file: file.read_text(encoding="utf-8") for file in sorted(_TMKIT.rglob("*.py"))}
     options = {name for source in sources.values() for name in option_types(source)}

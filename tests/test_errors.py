@@ -99,12 +99,12 @@ def test_builtins_catch_them() -> None:
     ],
 )
 def test_nearest_names(name: str, candidates: list[str], nearest: str | None) -> None:
-    """A misspelt name is recognised whatever its case; one that is like no other has no nearest."""
+    """A misspelt name is recognised in any case; a name unlike all has no nearest one."""
     assert nearest_name(name, candidates) == nearest
 
 
 def test_unknown_names() -> None:
-    """The message says what is unknown, where, what is near and, when few, what there is."""
+    """The message has the unknown name, its place, the nearest name and a short list."""
     error = UnknownNameError.of("frame", "tabel", ["table", "cup"], where="scene.robray:3")
     assert (
         str(error)

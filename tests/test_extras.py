@@ -296,7 +296,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=" ".join,
 )
 def test_the_commands_of_planning_need_no_extra(arguments: list[str], folder: Path) -> None:
-    """Planning, checking, simulating and listing end well with nothing but what tmkit requires."""
+    """Planning, validating, simulating and listing work with the requirements alone."""
     ended = run_without(optional_modules(), COMMAND, *arguments, folder=folder)
     assert ended.returncode == 0, ended.stderr
 

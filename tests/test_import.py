@@ -1,4 +1,4 @@
-"""What importing tmkit costs, and what it says when it cannot be imported."""
+"""Cost of importing tmkit, and the errors of a failed import."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def bare_source(tmp_path: Path) -> Path:
 
 def test_the_bare_source_folder_says_what_to_do(bare_source: Path) -> None:
     """Without the compiled core, importing tmkit is one ImportError with the command."""
-    # -S and an empty path: an installed tmkit must not answer in its place.
+    # -S and an empty path: an installed tmkit must not be imported instead.
     code = f"import sys; sys.path.insert(0, {str(bare_source)!r}); import tmkit"
     command = [sys.executable, "-I", "-S", "-c", code]
     run = run_process(command, cwd=bare_source, capture_output=True, text=True, check=False)

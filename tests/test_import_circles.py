@@ -1,7 +1,7 @@
 """Import cycles: tmkit has none, ``__init__`` files and imports in functions included.
 
-``lint-imports`` compares packages; it counts what a package's ``__init__`` imports as the package's
-own, and so sees no circle between it and the modules of the package.
+``lint-imports`` compares packages; it counts imports in ``__init__`` as the package's own,
+and so finds no circle between it and the modules of the package.
 """
 
 from __future__ import annotations

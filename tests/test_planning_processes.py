@@ -74,7 +74,7 @@ def descendants(process: int) -> list[int]:
 
 
 def is_running(process: int) -> bool:
-    """Whether a process is there and no zombie."""
+    """Return whether a process exists and is no zombie."""
     try:
         return (
             Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]

@@ -127,7 +127,7 @@ def test_a_faulty_plug_in_affects_itself_alone(group: str, fault: str, site: Pat
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_names_that_are_taken_are_not_given_again(group: str, site: Path) -> None:
-    """A built-in name stays what it is; two that claim one name are an error that names both."""
+    """A built-in name keeps its meaning; two that claim one name are an error with both."""
     registry, built_in = GROUPS[group]
     value = registry.find(built_in)
     install(site, group, "thief", good(group, built_in), key=built_in, name="thief")
@@ -153,7 +153,7 @@ def test_names_that_are_taken_are_not_given_again(group: str, site: Path) -> Non
 def test_a_format_may_not_claim_a_built_in_suffix_or_name(
     name: str, suffixes: tuple[str, ...], claimed: str, site: Path
 ) -> None:
-    """URDF files go on being read as they are; the suffix of its own is refused, too."""
+    """URDF files are still read by tmkit; the plug-in's suffix is rejected too."""
     text = f"{FORMAT}VALUE = Format('{name}', {suffixes}, lambda path, reading: SceneGraph())\n"
     install(site, "formats", "greedy", text)
     assert FORMATS.find("urdf").value is FORMATS.find_built_in("urdf")
@@ -187,7 +187,7 @@ def test_damaged_metadata_of_others_does_no_harm(has_metadata: bool, site: Path)
 
 
 def test_a_format_with_several_suffixes_is_listed_once(site: Path) -> None:
-    """Each suffix is found by an entry point of its own."""
+    """Each suffix is found by a separate entry point."""
     text = f"{FORMAT}VALUE = Format('x', ('.toy', '.toyb'), lambda path, reading: SceneGraph())\n"
     points = "[tmkit.formats]\ntoy = two:VALUE\ntoyb = two:VALUE\n"
     write_distribution(site, "toys", modules={"two": text}, entry_points=points)
@@ -417,7 +417,7 @@ def test_suffixes_stand_in_the_folder_of_their_format() -> None:
 
 @pytest.mark.parametrize("suffixes", [(), ".abc", ("abc",), (".ABC",), (".a/b",), (".",)])
 def test_suffixes_have_one_form(suffixes: Any) -> None:
-    """Anything but lower case with a dot is refused."""
+    """Any suffix but lower case with a dot is rejected."""
     with pytest.raises(
         ValueError, match=r"suffixes=.* expected a tuple of suffixes in lower case with the dot"
     ):

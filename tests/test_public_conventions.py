@@ -141,7 +141,7 @@ def test_what_succeeds_or_fails_is_a_result() -> None:
         for kind in classes()
         if promises.search(kind.__name__) or success & set(booleans(kind))
     ]
-    found.remove(BatchRow)  # a line of a table, which holds what a result said
+    found.remove(BatchRow)  # a row of a table with fields of a result
     for kind in {*found, *(kind for kind in classes() if hasattr(kind, "status"))}:
         assert hasattr(kind, "status") or "status" in kind.__annotations__, kind
         assert all(hasattr(kind, name) for name in shared), kind

@@ -351,7 +351,7 @@ def test_the_check_names_what_is_new_since_the_limits_changed(
     ],
 )
 def test_limits_are_checked(tmp_path: Path, text: str, match: str) -> None:
-    """One for each measure, and no other."""
+    """The file has one limit for each measure, and no other."""
     with pytest.raises(ValueError, match=match):
         shape.read_limits(_checkout(tmp_path, {str(LIMITS): text}))
 
@@ -359,7 +359,7 @@ def test_limits_are_checked(tmp_path: Path, text: str, match: str) -> None:
 def test_the_places_of_a_measure_are_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A line each, as many as the table says; another folder is refused."""
+    """The output has one line a measure; another folder is rejected."""
     _checkout(tmp_path, {"tmkit/a.py": f"def f({EIGHT}): ...\n"})
     assert main([str(tmp_path), "--list", "parameters"]) == 0
     assert capsys.readouterr().out == f"tmkit/a.py:1 f({EIGHT})\n"

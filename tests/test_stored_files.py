@@ -81,7 +81,7 @@ def test_every_format_is_stored() -> None:
 def test_files_do_not_depend_on_the_reader_of_meshes(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A version that makes other arrays of the same mesh files reads what this version wrote."""
+    """A version with other arrays of the same mesh files reads files of this version."""
     merged, count = meshes._merge_vertices, []
 
     def reversed_vertices(arrays: MeshArrays) -> MeshArrays:

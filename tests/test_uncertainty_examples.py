@@ -39,7 +39,7 @@ def test_examples_run_and_draw(
 def test_the_map_is_made_without_gtsam_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Without the extra the example says so, and does the rest."""
+    """Without the extra the example names it, and does the rest."""
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     monkeypatch.setattr(sys, "argv", ["uncertain_neck_map", "--out", str(tmp_path)])
     runpy.run_path(str(EXAMPLES / "uncertain_neck_map.py"), run_name="__main__")

@@ -3,7 +3,7 @@
 Each measure finds a pattern of words or names. Some patterns also match good text, such as *answer*
 for a message of a service, so a limit above zero is the accepted count, not a debt.
 
-Invariants: docstrings, comments and names count. Messages do not, since no pattern can distinguish a
+Invariants: docstrings, comments and names count. Messages do not, since no pattern can tell a
 sentence from a value.
 """
 

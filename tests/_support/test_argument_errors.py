@@ -256,7 +256,7 @@ def test_a_frame_that_is_no_object_says_which_class_it_lacks(goal: str | list[st
 
 
 def test_a_configuration_is_an_array_and_a_robot_is_in_the_scene() -> None:
-    """Joint values by name are refused with the method that makes an array of them."""
+    """Joint values by name are rejected with the method that makes an array of them."""
     scene = tk.load_scene("panda_table", "blocks1")
     with pytest.raises(
         tk.errors.SceneError,

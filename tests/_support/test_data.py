@@ -41,7 +41,7 @@ def test_unknown_data_names_the_nearest() -> None:
 
 @pytest.mark.parametrize("name", ["", "../pyproject.toml", "/etc/passwd", "scenes/../../x"])
 def test_names_cannot_leave_the_data(name: str) -> None:
-    """Only what travels with tmkit has a data name: no absolute path, no way upwards."""
+    """Only data in the package has a data name: no absolute path, no parent folder."""
     with pytest.raises(MissingFileError, match="no data named"):
         data_path(name)
 
@@ -66,7 +66,7 @@ def test_anything_with_separator_or_suffix_is_a_path(
 
 
 def test_missing_names_are_answered_with_the_nearest(tmp_path: Path) -> None:
-    """Both kinds of name say what is near; a bare one also says how to write a path."""
+    """Both kinds of name list close matches; a bare one has advice on paths."""
     with pytest.raises(
         MissingFileError,
         match=r"no 'blocks_1' in scenes; did you mean 'blocks1'\?.*separator or suffix",
@@ -104,7 +104,7 @@ def test_installed_without_a_checkout(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_redirected_sources_find_the_installed_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When the sources are redirected, the other places of the package are searched as well."""
+    """If the sources are redirected, the other places of the package are searched as well."""
     sources, installed = tmp_path / "src" / "tmkit", tmp_path / "lib" / "tmkit"
     (installed / "data_files" / "scenes").mkdir(parents=True)
     (installed / "data_files" / "scenes" / "one.robray").write_text("")

@@ -202,7 +202,7 @@ def test_eigenvalues_and_eigenvectors(size: int) -> None:
 
 
 def test_what_is_no_square_matrix_has_no_eigenvalues() -> None:
-    """Another shape is refused, and so are numbers that are not finite."""
+    """Another shape is rejected, and so are numbers that are not finite."""
     with pytest.raises(ConfigurationError, match=r"matrix must be square, not \(2, 3\)"):
         eigen(np.zeros((2, 3)))
     with pytest.raises(ConfigurationError, match="finite"):

@@ -78,7 +78,7 @@ def test_a_converted_field_stays_frozen(degrees: int) -> None:
     assert type(value.degrees) is float
     assert value == Celsius(float(degrees))
     with pytest.raises(FrozenInstanceError, match="degrees"):
-        value.degrees = 0.0  # type: ignore[misc]  # refused
+        value.degrees = 0.0  # type: ignore[misc]  # rejected
 
 
 VALUES = [
@@ -103,9 +103,9 @@ def test_fields_that_are_converted_cannot_be_set(value: object) -> None:
 
 
 def test_states_and_histories_keep_their_contents() -> None:
-    """A state refuses to be changed; an undone history leaves the one before as it was."""
+    """A state rejects changes; an undone history keeps the previous state."""
     with pytest.raises(AttributeError, match="a State is immutable"):
-        State().facts_of = ()  # type: ignore[attr-defined]  # refused
+        State().facts_of = ()  # type: ignore[attr-defined]  # rejected
     history = SceneHistory(SceneGraph()).add_frame("a", "world")
     undone = history.undo()
     assert (history.number, undone.number) == (1, 0)

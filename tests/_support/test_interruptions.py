@@ -23,7 +23,7 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stopped(BaseException):
-    """What the handlers of these tests raise."""
+    """Exception of the handlers of these tests."""
 
 
 def stop(*_: object) -> None:
@@ -100,7 +100,7 @@ def test_a_signal_at_any_moment_leaves_nothing(
     kept.mkdir()
     previous = {each: signal.signal(each, stop) for each in ENDING}
     gc.collect()
-    # hundreds of collections follow, which need not look at what tests before have loaded
+    # hundreds of collections follow, which need not visit objects of earlier tests
     gc.freeze()
     try:
         moment = 1

@@ -1,4 +1,4 @@
-"""Jobs over processes: the answer does not depend on them, and none outlives the call."""
+"""Jobs over processes: results do not depend on them, and none outlives the call."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def race(
     jobs: list[Job], *, processes: int = 2, on_message: Callable[[int, Any], None] | None = None
 ) -> tuple[Any, ...]:
-    """Do jobs until one answers something positive."""
+    """Run jobs until one returns a positive value."""
     return first_in_order(
         do,
         jobs,
@@ -48,7 +48,7 @@ def race(
 
 
 def is_running(process: int) -> bool:
-    """Whether a process is there and no zombie."""
+    """Return whether a process exists and is no zombie."""
     try:
         return (
             Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
@@ -59,7 +59,7 @@ def is_running(process: int) -> bool:
 
 
 def all_gone(processes: list[int], seconds: float = 300.0) -> bool:
-    """Whether processes end within some seconds."""
+    """Return whether processes end within a few seconds."""
     until = time.monotonic() + seconds
     while any(map(is_running, processes)) and time.monotonic() < until:
         time.sleep(0.02)
@@ -75,7 +75,7 @@ def test_the_first_in_order_decides_however_long_it_takes(processes: int) -> Non
 
 
 def test_nothing_to_do_is_done_at_once() -> None:
-    """Without jobs there are no answers; a single one needs no process."""
+    """Without jobs there are no results; a single one needs no process."""
     assert race([]) == ()
     here: list[Any] = []
     assert race([("answer", 3)], on_message=lambda *told: here.append(told)) == (3,)
@@ -107,7 +107,7 @@ def test_later_jobs_end_when_an_earlier_one_decides(folder: Path) -> None:
 
 @LINUX
 def test_a_job_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Who does not answer polite requests is killed after a while."""
+    """A process that ignores termination is killed after a while."""
     monkeypatch.setattr(worker_processes, "_TERMINATION_TIMEOUT", 1.0)
     told: list[Any] = []
     sign = tmp_path / "sign"
@@ -148,7 +148,7 @@ def test_errors_are_raised_when_their_turn_comes() -> None:
 
 
 def test_a_killed_worker_is_named() -> None:
-    """Which job, by which signal or exit code, and what it wrote."""
+    """The error has the job, its signal or exit code, and its output."""
     with pytest.raises(WorkerError, match="the process for job 1 was killed by SIGKILL"):
         race([("answer", 0), ("kill", signal.SIGKILL)])
     with pytest.raises(
@@ -159,7 +159,7 @@ def test_a_killed_worker_is_named() -> None:
 
 
 def test_what_cannot_travel_is_refused() -> None:
-    """A job that cannot be pickled is named, with what to do."""
+    """A job that cannot be pickled is named, with advice."""
     with pytest.raises(
         ConfigurationError,
         match=r"job 1 cannot be sent to another process: unfit for travel; .* use",
@@ -170,7 +170,7 @@ def test_what_cannot_travel_is_refused() -> None:
 def test_prints_and_logs_of_jobs(
     capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What a job prints disturbs nobody; what it logs is logged here."""
+    """Output of a job is discarded, and its log records are logged here."""
     with caplog.at_level(logging.INFO, logger="tmkit"):
         assert race([("answer", 0), ("print", "five!")]) == (0, 5)
     assert [(record.name, record.getMessage()) for record in caplog.records] == [

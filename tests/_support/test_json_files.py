@@ -1,4 +1,4 @@
-"""JSON files: a key that is given twice is refused, with its place."""
+"""JSON files: a repeated key is rejected, with its place."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def test_a_key_that_is_given_twice(tmp_path: Path, text: str) -> None:
     )
 )
 def test_other_documents_are_read(members: list[tuple[str, bool]]) -> None:
-    """Keys that differ are no repetition, whatever marks are in them and in values."""
+    """Keys that differ are no repetition, with any marks in keys and values."""
     document = {key: {key: key} if nested else [key, key] for key, nested in members}
     assert _find_repeated_key(json.dumps(document)) == ("", 0)

@@ -46,7 +46,7 @@ def writer(path: Path) -> Process:
 
 
 def test_a_file_takes_the_place_of_another(tmp_path: Path) -> None:
-    """What is written is there, and nothing else."""
+    """A written file has its contents, and no other file remains."""
     path = tmp_path / "x.json"
     write_text(path, "one")
     write_files({path: b"two"})
@@ -144,7 +144,7 @@ def test_a_pipe_hands_the_output_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("descriptor", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
 @pytest.mark.parametrize("through", ["file", "pipe"])
 def test_the_standard_output_by_its_path(descriptor: str, through: str, tmp_path: Path) -> None:
-    """Standard output receives the text in print order, whatever its target."""
+    """Standard output receives the text in print order, for any target."""
     program = (
         "import sys; from pathlib import Path; from tmkit._support.output import write_text;"
         f" print('one');write_text(Path({descriptor!r}), 'two\\n'); print('three')"
@@ -299,7 +299,7 @@ def test_many_writers_of_one_file(tmp_path: Path) -> None:
 
 
 def test_no_file_stays_open(tmp_path: Path) -> None:
-    """Files, folders, what is removed and open files by their paths leave no descriptor open."""
+    """Files, folders, deletions and open files by path leave no descriptor open."""
     path, before = tmp_path / "x.json", set(os.listdir("/proc/self/fd"))
     for _ in range(3):
         (tmp_path / ".x.json.0123456789abcdef").write_text("half", encoding="utf-8")

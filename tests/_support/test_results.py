@@ -143,7 +143,7 @@ def by_class(result: object) -> str:
 
 
 def test_all_public_results_are_tested() -> None:
-    """Every public class with a status is held to what follows, those of the core included."""
+    """Every public class with a status obeys the laws below, those of the core included."""
     with_status = {
         kind for kind in classes() if hasattr(kind, "status") or "status" in get_annotations(kind)
     }
@@ -156,7 +156,7 @@ def test_all_public_results_are_tested() -> None:
 
 @pytest.mark.parametrize("result", RESULTS, ids=by_class)
 def test_a_result_has_no_truth_value(result: Any) -> None:
-    """The error says what to write; that is right."""
+    """The suggestion of the error is correct."""
     name, status = type(result).__name__, type(result.status)
     with pytest.raises(
         TypeError, match=rf"^{name} has no truth value; write 'result\.status is "
@@ -170,7 +170,7 @@ def test_a_result_has_no_truth_value(result: Any) -> None:
 
 @pytest.mark.parametrize("result", RESULTS, ids=by_class)
 def test_displays_of_results(result: Any) -> None:
-    """One line with a status; HTML that is short, with no tags of names; values that JSON takes."""
+    """A repr of one line with a status; short HTML without tags of names; JSON values."""
     assert isinstance(result.status, Enum)
     line = repr(result)
     assert "\n" not in line.replace(EVIL, "")
@@ -200,7 +200,7 @@ def test_values_without_an_outcome_are_displayed() -> None:
 
 
 def test_the_display_of_a_diagnosis() -> None:
-    """A diagnosis is no outcome by itself: it has numbers and a display."""
+    """A diagnosis is no outcome: it has numbers and a display."""
     diagnosis = Diagnosis(iterations=2, skeletons=3, attempts=40, causes=(EVIL,))
     assert (
         repr(diagnosis)
@@ -212,7 +212,7 @@ def test_the_display_of_a_diagnosis() -> None:
 
 @given(st.text(), st.dictionaries(st.text(), st.text() | st.floats() | st.lists(st.text())))
 def test_no_text_leaves_its_cell(title: str, values: dict[str, Any]) -> None:
-    """Whatever texts say, the tags are those of the table."""
+    """The tags are those of the table, for any texts."""
     tags = Tags()
     tags.feed(to_html(title, plain_values(values)))
     assert tags.tags <= {"table", "caption", "tr", "th", "td"}
@@ -241,7 +241,7 @@ def test_relations_show_their_numbers() -> None:
 
 
 def test_a_subclass_needs_a_status_only() -> None:
-    """The base works for a dataclass of one's own."""
+    """The base works for a custom dataclass."""
 
     @dataclass(frozen=True)
     class Own(Result):

@@ -116,7 +116,7 @@ def test_another_thread_may_enter() -> None:
 
 
 def test_an_ignored_interrupt_stays_ignored() -> None:
-    """Where the process ignores interrupts, the block does too."""
+    """If the process ignores interrupts, the block does too."""
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with defer_interrupts():

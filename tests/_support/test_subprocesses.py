@@ -17,7 +17,7 @@ from tmkit.errors import TaskPlannerError
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a parent-death signal")
 
-# Runs a program that sleeps, in a thread while others work, and tells its number; the argument
+# Runs a program that sleeps, in a thread while others work, and prints its number; the argument
 # chooses how it is tied.
 RUNNER = """\
 import sys, threading, time
@@ -46,7 +46,7 @@ time.sleep(600)
 
 
 def wait_for(what: Callable[[], object], seconds: float = 300.0) -> object:
-    """Return what a function returns when that is true at last, or what it returns in the end."""
+    """Return the result of a function once it is true, or its last result."""
     until = time.monotonic() + seconds
     while not (found := what()) and time.monotonic() < until:
         time.sleep(0.02)
@@ -54,7 +54,7 @@ def wait_for(what: Callable[[], object], seconds: float = 300.0) -> object:
 
 
 def is_running(process: int) -> bool:
-    """Whether a process is there and no zombie."""
+    """Return whether a process exists and is no zombie."""
     try:
         return (
             Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
@@ -96,7 +96,7 @@ def test_a_program_dies_with_the_process_that_started_it(tmp_path: Path, way: st
     "way", [processes._SHELL_LAUNCHER, processes._PYTHON_LAUNCHER], ids=["shell", "python"]
 )
 def test_a_program_does_not_begin_when_its_starter_is_dead(tmp_path: Path, way: str) -> None:
-    """Should the starter die before the signal is asked for, the program is not run."""
+    """If the starter dies before the signal is set, the program is not run."""
     begin = (
         ["/bin/sh", "-c", way, "sh"] if "PPID" in way else [sys.executable, "-I", "-S", "-c", way]
     )

@@ -1,4 +1,4 @@
-"""What names from files do to a terminal: nothing."""
+"""Names from files have no effect on a terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVIL = "cup\x1b[31m\x1b]0;title\x07\r\n\x9b2J\u202egnp.exe"
 
 @pytest.fixture
 def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command in this process; return its exit code and what it wrote."""
+    """Run a command in this process; return its exit code and output."""
 
     def command(*arguments: str | Path) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["tmkit", *map(str, arguments)])

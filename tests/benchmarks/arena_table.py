@@ -1,4 +1,4 @@
-"""Planners on suites of problems, as one table: solved, valid, time, length of plans and paths.
+"""Planners on suites of problems: solved, valid, time, length of plans and paths, in one table.
 
     python tests/benchmarks/arena_table.py hanoi ceiling -o results python
     tests/benchmarks/arena_table.py geometry -o results --planner tmkit --planner my_planner:plan

@@ -36,7 +36,7 @@ _PROBLEM = """
 
 
 class Ways(parts.TwoArms):
-    """A way costs what the problem says: which arm is the nearer to a region."""
+    """Cost of the problem: an arm pays for a region that is nearer to the other arm."""
 
     pddl: ClassVar[str] = """
     (:requirements :typing :equality :negative-preconditions :action-costs)

@@ -1,4 +1,4 @@
-"""What a batch costs: beside two processes that plan in a loop, in memory, and with 64 workers.
+"""Costs of a batch, beside two processes in a loop, in memory, and with 64 workers.
 
 Run by hand: ``python tests/benchmarks/batch_table.py [processes] [memory] [workers] [--out FILE]``.
 
@@ -65,7 +65,7 @@ for _ in range(int(sys.argv[2])):
         os._exit(0)
 os.wait()
 """
-_EDGE = 40  # rows before and after what is measured
+_EDGE = 40  # rows before and after the measured ones
 
 
 def three_blocks() -> FixedProblem:
@@ -123,7 +123,7 @@ def _processor_seconds(process: int) -> float:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
         return own + sum(map(_processor_seconds, _children(process)))
-    except OSError:  # it has ended meanwhile
+    except OSError:  # it has ended
         return 0.0
 
 
@@ -242,7 +242,7 @@ def _workers(address: str, count: int) -> Iterator[None]:
 
 
 def workers(turns: int = 200) -> list[str]:
-    """Return what many workers cost."""
+    """Return the costs of many workers."""
     count = WORKERS * turns
     options = {"dashboard_address": "127.0.0.1:0"}
     with (
@@ -364,7 +364,7 @@ def _digest_after_a_kill(batch: Batch, folder: Path) -> tuple[str, int]:
 
 
 def survival(count: int = 500, kills: int = 24) -> list[str]:
-    """Return what became of batches whose workers, scheduler, disk and process failed."""
+    """Return the results of batches whose workers, scheduler, disk and process failed."""
     batch = Batch((BatchEntry("stack", two_blocks(), range(count)),), BatchOptions(tries=10))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -388,7 +388,7 @@ def survival(count: int = 500, kills: int = 24) -> list[str]:
 
 
 def main() -> None:
-    """Measure what is asked for and write it."""
+    """Run the selected measurements and write the page."""
     parts = {"processes": processes, "memory": memory, "workers": workers, "survival": survival}
     parser = table_parser(__doc__)
     parser.add_argument("parts", nargs="*", choices=[[], *parts], help="; ".join(parts))

@@ -63,7 +63,7 @@ class PlainLists:
         self.poses: dict[str, list[Plain]] = {}
 
     def insert(self, child: str, stamp: float, pose: Plain) -> None:
-        """Insert a pose and drop what is too old."""
+        """Insert a pose and drop expired ones."""
         stamps, poses = self.stamps.setdefault(child, []), self.poses.setdefault(child, [])
         at = bisect_left(stamps, stamp)
         stamps.insert(at, stamp)

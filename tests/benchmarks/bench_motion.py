@@ -1,8 +1,8 @@
 """Speed of the motion core: a Panda at a table with ten blocks, relative to pinocchio.
 
 Run by hand: ``pytest tests/benchmarks/bench_motion.py --benchmark-enable --benchmark-only
---benchmark-group-by=group``. The ratios are what counts; the times depend on the machine and on
-what else runs there.
+--benchmark-group-by=group``. The results are the ratios; the times depend on the machine and on
+its load.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def process_time_of(run: Callable[[], object], repeat: int = 5) -> float:
 
 @pytest.mark.benchmark(group="state check")
 def test_check(benchmark: BenchmarkFixture, world: CollisionWorld, qs: NDArray[np.float64]) -> None:
-    """One configuration at a time from Python."""
+    """Collision checks of single configurations from Python."""
     benchmark(lambda: [world.is_in_collision(q) for q in qs])
 
 

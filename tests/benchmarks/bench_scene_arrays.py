@@ -1,7 +1,7 @@
 """Speed of the arrays of control loops: edits, poses, and kinematics against a plain C++ loop.
 
 Run by hand: ``pytest tests/benchmarks/bench_scene_arrays.py --benchmark-enable --benchmark-only
--s``. The ratios are what counts: the floor is compiled here from ``floors.cpp``, with and without
+-s``. The results are ratios: the floor is compiled here from ``floors.cpp``, with and without
 vectors of two numbers, and measured in the same run, in turns with ours; the faster floor counts.
 Our times include the call from Python.
 """

@@ -156,7 +156,7 @@ def plain(scene: SceneGraph) -> dict[str, PlainFrame]:
 def test_reparent_in_plain_python(
     benchmark: BenchmarkFixture, plain: dict[str, PlainFrame]
 ) -> None:
-    """Copy the dict with one frame changed: what an immutable scene costs without sharing."""
+    """Copy the dict with one frame changed: the cost of an immutable scene without sharing."""
     matrix = Pose([0, 0, 0.1]).as_matrix()
 
     def reparent() -> dict[str, PlainFrame]:

@@ -27,7 +27,7 @@ NAMES = "abcde"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one problem."""
+    """Result of one problem."""
 
     goal: str
     blocks: int

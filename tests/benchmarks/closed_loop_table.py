@@ -5,7 +5,7 @@ docs/results/closed_loop_results.md] [--seeds 40]``. Seed by seed it takes one o
 one disturbance: an object is moved, knocked over, taken away, added, or slips out of the hand,
 after a step or after a motion within a step, which the seed decides. Three simulated cameras miss
 one object in twenty and put one in fifty in a wrong place. The runs named *hard* have two cameras
-that miss one in seven, put one in ten in a wrong place and cannot tell objects apart, and a board
+that miss one in seven, put one in ten in a wrong place and cannot distinguish objects, and a board
 that hides some of the scene from one of them.
 
 A run is right if the goal holds in the simulation as it truly is (objects within 15 mm and joints
@@ -175,7 +175,7 @@ class Disturbed(SimulatedExecutor):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one seed."""
+    """Result of one seed."""
 
     problem: str = "?"
     happened: str = "?"

@@ -28,7 +28,7 @@ from tmkit.simulation import SimulationReport
 
 @dataclass(frozen=True)
 class Entry:
-    """One problem of the table."""
+    """A problem of the table."""
 
     domain: str
     problem: str
@@ -39,13 +39,13 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """What it is called on the command line and in the list of misses."""
+        """Name on the command line and in the list of misses."""
         return f"{self.domain}/{self.problem}/{'+'.join(self.robots)}"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one problem with one seed; ``report`` is None where it was not played."""
+    """Result of one problem with one seed; ``report`` is None without simulation."""
 
     entry: Entry
     seed: int
@@ -216,7 +216,7 @@ def _line(entry: Entry, rows: list[Outcome]) -> list[str]:
 
 
 def _errors(reports: list[SimulationReport]) -> str:
-    """Return the largest errors at the end of some plays, in words."""
+    """Return the largest errors at the end of executions, as text."""
     if not reports:
         return ""
     metres = max(report.worst_position for report in reports)
@@ -224,7 +224,7 @@ def _errors(reports: list[SimulationReport]) -> str:
 
 
 def _slips(reports: list[SimulationReport]) -> str:
-    """Return how far things were from their places in the hand at worst, in words."""
+    """Return the largest displacement of objects in the hand, as text."""
     slips = [slip for report in reports for slip in report.slips]
     if not slips:
         return ""

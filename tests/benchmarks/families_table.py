@@ -39,7 +39,7 @@ HEADER = (
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the planner.
+    """Run of the planner.
 
     Attributes:
         number: number of the instance.

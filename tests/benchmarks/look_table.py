@@ -27,7 +27,7 @@ DEVIATIONS = (0.002, 0.005, 0.01, 0.02)
 
 
 def row(deviation: float, worlds: int) -> str:
-    """Return the line of the table for one deviation of the blocks, in metres."""
+    """Return the line of the table for one deviation of the blocks [m]."""
     scene = unsure_blocks(deviation)
     planned = tk.plan(scene, domain="blocks_uncertain", goal=ON_B).plan
     blind = tk.plan(scene, domain="blocks", goal="(on a b)").plan

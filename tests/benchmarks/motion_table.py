@@ -1,9 +1,9 @@
 """Motion measurements in one table: checks, versions, inverse kinematics and motion queries.
 
 Run by hand: ``python tests/benchmarks/motion_table.py [--out docs/results/motion_results.md]
-[--quick]``. Times are CPU times, the best of several runs that take turns, so that what else runs
-on the machine strikes all alike; the ratios are what counts. pinocchio and OMPL run in the same
-process on the same scenes; OMPL asks our checker, and is left out when the ``ompl`` package is
+[--quick]``. Times are CPU times, the best of several runs that take turns, so that other load
+on the machine affects all alike; the results are ratios. pinocchio and OMPL run in the same
+process on the same scenes; OMPL uses tmkit's checker, and is omitted if the ``ompl`` package is
 missing.
 """
 
@@ -42,7 +42,7 @@ CHECK_RESOLUTION = 0.003
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured: configurations, rounds of which the best counts, seeds of a query."""
+    """Extent of a measurement: configurations, rounds (the best counts), seeds of a query."""
 
     configurations: int
     rounds: int
@@ -199,7 +199,7 @@ def kinematics_rows(effort: Effort) -> list[str]:
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs of one way to answer a query."""
+    """Runs of one method for a query."""
 
     seconds: list[float]
     solved: int
@@ -222,7 +222,7 @@ class Runs:
 
 
 def run_query(query: Query, solve: Callable[[int], Any], effort: Effort, repeats: int) -> Runs:
-    """Run a way to answer a query for each seed, and recheck its paths."""
+    """Run a method for a query with each seed, and recheck its paths."""
     plain = query.world(0.0)
     seconds, lengths = [], []
     solved = valid = 0

@@ -51,7 +51,7 @@ _WAYS_OF = {
     ),
     "pan": (("any part", "elsewhere on the table"),),
 }
-_POSITION, _ROTATION = 0.01, {"wall": 15.0}  # metres; degrees, 5 if not by the wall
+_POSITION, _ROTATION = 0.01, {"wall": 15.0}  # tolerance [m], and [deg], 5 if not by the wall
 
 
 def scene(name: str) -> tk.SceneGraph:

@@ -2,7 +2,7 @@
 
 Run by hand: ``python tests/benchmarks/pddl_table.py FOLDER... [--states 3] [--seconds 60] [--each
 5] [--all]``. A problem goes with the nearest domain file whose name it gives. Each pair is compared
-in a process of its own, which is ended after the time limit. The table has a line for each domain,
+in a separate process, which is ended after the time limit. The table has a line for each domain,
 and below it each pair that is not in agreement.
 """
 
@@ -67,7 +67,7 @@ def _nearness(domain: Path, problem: Path) -> tuple[int, int, int]:
 
 
 def judged(pair: Pair, states: int) -> tuple[str, str]:
-    """Return the column of the table that a pair belongs to, and what is to be said of it."""
+    """Return the column of a pair in the table, and a remark."""
     try:
         compare(pair.domain, pair.problem, states=states)
     except OracleRefusalError as refusal:

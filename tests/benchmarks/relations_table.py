@@ -4,8 +4,8 @@ Run by hand: ``python tests/benchmarks/relations_table.py [--out
 docs/results/relations_results.md]``; as a benchmark of pytest: ``pytest
 tests/benchmarks/relations_table.py --benchmark-enable --benchmark-only``. Each operation is timed
 with its checks, with the checks off, and beside the same arithmetic on plain arrays. Times are the
-best of many short bursts, all kinds in turn, so that what else runs on the machine slows none more
-than the others; what counts is how they compare.
+best of many short bursts, all kinds in turn, so that other load slows none more
+than the others; the results are the ratios.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SIX, V, W, STEP = np.arange(6.0), np.arange(3.0), np.arange(3.0, 6.0), np.array(
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation, and the same arithmetic on plain arrays."""
+    """An operation, and the same arithmetic on plain arrays."""
 
     name: str
     meant: Work
@@ -226,7 +226,7 @@ def moving(*, twists: bool) -> SceneGraph:
 
 
 def spread(frames: int) -> SceneGraph:
-    """Return so many frames in a tree, and a cup in a tree of its own."""
+    """Return a number of frames in a tree, and a cup in another tree."""
     with SceneGraph().edit() as edit:
         for k in range(frames - 2):
             edit.add_frame(f"f{k}", "world" if k < 10 else f"f{k // 3}", pose=Pose([0.1 * k, 0, 0]))

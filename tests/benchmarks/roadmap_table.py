@@ -90,7 +90,7 @@ def built_in(count: int) -> Iterator[tuple[str, list[Setting]]]:
     rng = np.random.default_rng(0)
     for name, query in (("blocks and a wall", wall_query()), ("shelf", cubby_query())):
         blocks = [frame for frame in query.scene.frame_names if frame.startswith("block")]
-        # what a foot stands on
+        # support of a foot
         known = {pair: margin for pair, margin in NEVER.items() if pair[1] in query.scene}
         one = Setting(query.scene, tuple(ARM), TIP, query.start, query.goal, blocks, known)
         ends = [

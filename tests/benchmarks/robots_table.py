@@ -2,7 +2,7 @@
 
 Run by hand: ``python tests/benchmarks/robots_table.py [--out docs/results/robots_results.md]
 [--picture docs/images/robots.jpg] [--robots panda iiwa] [--seeds 0 1 2]``. Three blocks go to a
-tower; besides, towers and rows of one to four blocks are planned and checked.
+tower; also towers and rows of one to four blocks are planned and checked.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Row:
-    """What one robot made of the demo and of the other problems."""
+    """Results of one robot on the demo and on the other problems."""
 
     robot: str
     hand: str
@@ -138,7 +138,7 @@ def table_of(rows: list[Row]) -> str:
 
 
 def grid_of(pictures: list[Path], out: Path) -> None:
-    """Write the pictures side by side as one JPEG."""
+    """Write the pictures side by side into one JPEG."""
     from PIL import Image
 
     width, height, columns = 480, 360, 3

@@ -1,4 +1,4 @@
-"""Draw what the samplers find: grasps on meshes, and the stable faces of one.
+"""Pictures of samplers: grasps on meshes, and the stable faces of one.
 
 Run by hand: ``python tests/benchmarks/samplers_pictures.py [--out docs/images]``. No screen is
 needed.

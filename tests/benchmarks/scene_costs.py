@@ -1,10 +1,10 @@
 """Costs of a scene from ten frames to a hundred thousand, as a table and a plot.
 
 Run by hand: ``python tests/benchmarks/scene_costs.py [--out docs/results/scene_costs.md] [--picture
-docs/images/scene_costs.png] [--sizes 10 100 1000]``. The times depend on the machine and on what
-else runs there; how they grow does not. Each is the best of several, over things spread through the
-whole scene, so that no cache holds the answer. Memory is asked of the allocator, in a process of
-its own in which Python's objects come from it too.
+docs/images/scene_costs.png] [--sizes 10 100 1000]``. The times depend on the machine and its
+load; their growth does not. Each is the best of several, over objects spread through the whole
+scene, so that no cache has the result. Memory is read from the allocator, in a separate process in
+which Python's objects come from it too.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ HOW = (
 
 @dataclass(frozen=True)
 class Costs:
-    """What a scene of so many frames costs: microseconds, and bytes for each further version."""
+    """Cost of a scene by number of frames [us], and of each further version [bytes]."""
 
     frames: int
     reparent: float
@@ -286,7 +286,7 @@ def plot(rows: list[Costs], out: Path) -> None:
 
 
 def main() -> int:
-    """Measure, and write what was asked for."""
+    """Measure, and write the selected outputs."""
     parser = table_parser(__doc__)
     parser.add_argument("--picture", type=Path, default=None, help="PNG to write")
     parser.add_argument(

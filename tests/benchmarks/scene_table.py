@@ -3,8 +3,8 @@
 Run by hand: ``python tests/benchmarks/scene_table.py [--out docs/results/scene_results.md]
 [--quick]``. The floor is a plain loop in C++ over arrays (``floors.cpp``), compiled here in two
 ways, of which the faster counts; ``immutables`` and ``pytransform3d`` are peers where they are
-installed. Times are the best of several rounds, in which all work takes turns, so that what else
-runs on the machine slows none more than the others. What counts are the ratios.
+installed. Times are the best of several rounds, in which all work takes turns, so that other load
+on the machine slows none more than the others. The results are the ratios.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MIXES = (0, 32, 128)  # revolute joints among 128 frames
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: what was measured, and the aim, in the same unit."""
+    """Line of the table: the measured value and the aim, in the same unit."""
 
     work: str
     measured: float
@@ -428,7 +428,7 @@ def table(rows: list[Row]) -> str:
 
 
 def main() -> None:
-    """Measure and print, and write the page when asked."""
+    """Measure and print, and write the page if selected."""
     parser = table_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     parser.add_argument("--apart", nargs=2, help=argparse.SUPPRESS)

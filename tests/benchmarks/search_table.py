@@ -66,10 +66,10 @@ OURS: dict[str, dict[str, Any]] = {
 
 @dataclass
 class Runs:
-    """What one planner did on a set."""
+    """Results of one planner on a set."""
 
     seconds: list[float] = field(default_factory=list)
-    lengths: dict[int, float] = field(default_factory=dict)  # radians, by the number of the problem
+    lengths: dict[int, float] = field(default_factory=dict)  # [rad], by the number of the problem
     valid: set[int] = field(default_factory=set)
 
     def spread(self) -> tuple[float, float]:
@@ -129,7 +129,7 @@ class Vamp:
         return plan
 
     def path(self, found: Any, problem: MotionProblem) -> Any:
-        """Return full configurations (k, n_joints) of what was found."""
+        """Return full configurations (k, n_joints) of the path."""
         rows = np.tile(problem.start, (len(found), 1))
         rows[:, [problem.scene.joint_names.index(joint) for joint in problem.arm.joints]] = (
             found.numpy()
@@ -178,7 +178,7 @@ class Ompl:
         return plan
 
     def path(self, found: Any, _: MotionProblem) -> Any:
-        """Return what was found."""
+        """Return the path."""
         return found
 
 

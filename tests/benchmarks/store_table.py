@@ -1,6 +1,6 @@
-"""What versions cost in a store: ``python tests/benchmarks/store_table.py [--json NUMBERS.json]``.
+"""Costs of versions in a store: ``python tests/benchmarks/store_table.py [--json NUMBERS.json]``.
 
-Processor times are medians of many short bursts; what counts is how they compare with the floor in
+Processor times are medians of many short bursts; the results are ratios to the floor in
 the same process: a transaction of bare SQLite that inserts a row of the same size and moves a tip.
 Engines are compared with the same rows; LMDB is measured where its wheel (``lmdb``) is installed.
 """

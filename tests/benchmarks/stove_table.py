@@ -5,7 +5,7 @@ Run by hand: ``python tests/benchmarks/stove_table.py [--out docs/results/stove_
 0.06 m x 0.2 m on the floor around the arm, a stove and a sink of 0.25 m x 0.25 m, suction at the
 flange. Times are wall times of ``tk.plan`` without imports, median over the seeds. Beside each
 stands the time of Fast Downward alone (translator and search, as programs) on the first task,
-measured in the same run before each seed, since it is most of it and drifts with what else the
+measured in the same run before each seed, since it is most of it and drifts with the load of the
 machine does; and the processor time of all processes, which drifts less. Every plan is checked;
 with ``--physics`` some are played in pybullet. At the end two workers plan at once, and their plans
 must have the same bytes as those made alone.
@@ -45,13 +45,13 @@ from tmkit.task_planning import FastDownward, fast_downward
 
 T = TypeVar("T")
 PHYSICS_SEEDS = 5  # of each problem that is played
-POSITION_TOLERANCE = 0.005  # metres
+POSITION_TOLERANCE = 0.005  # [m]
 TIME_LIMIT = 120.0
 
 
 @dataclass(frozen=True)
 class Task:
-    """One problem, its time aim beyond Fast Downward or in all, and the peer's time."""
+    """A problem, its time aim beyond Fast Downward or in all, and the peer's time."""
 
     name: str
     kind: str
@@ -99,7 +99,7 @@ bookkeeping and of what is outside the run, as loading the domain. The peer is P
 
 @dataclass(frozen=True)
 class Run:
-    """One seed of one problem."""
+    """A seed of one problem."""
 
     solved: bool
     checked: bool
@@ -145,7 +145,7 @@ def problem_of(scene: SceneGraph, goal: str) -> Problem:
 
 
 def timed(work: Callable[[], T]) -> tuple[T, float]:
-    """Return what some work gives, and how many seconds it takes."""
+    """Return the result and the duration of some work [s]."""
     fast_downward.clear_translation_cache()  # each run is the first one of its task
     began = time.perf_counter()
     result = work()
@@ -345,9 +345,9 @@ def main() -> int:
     tasks = [task for task in TASKS if not (arguments.quick and task.blocks > 4)]
     if arguments.only is not None:
         tasks = [task for task in tasks if task.name in arguments.only]
-    answer(TASKS[0], kitchen(1), 0)  # imports what is imported on first use
+    answer(TASKS[0], kitchen(1), 0)  # does the imports on first use
     runs: dict[Task, list[Run]] = {task: [] for task in tasks}
-    for seed in range(seeds):  # all problems in turn, so that what else runs strikes all alike
+    for seed in range(seeds):  # all problems in turn, so that other load affects all alike
         for task in tasks:
             play = arguments.physics and seed < PHYSICS_SEEDS
             one = run(task, kitchen(task.blocks), seed, play=play)

@@ -57,13 +57,13 @@ AIMS = {
     "sussman4_panda": 2.0,
     "sussman4_iiwa": 2.0,
 }
-WITHIN = 0.015  # metres by which an object may miss its place in the simulation
+WITHIN = 0.015  # tolerance of an object's place in the simulation [m]
 TIME_LIMIT = 600.0  # of the clock, which a busy machine reaches soon
 
 
 @dataclass
 class Run:
-    """One run: whether solved, valid and simulated (None if not simulated), actions, and times."""
+    """A run: whether solved, valid and simulated (None if not simulated), actions, and times."""
 
     is_solved: bool
     is_valid: bool
@@ -144,7 +144,7 @@ def main() -> None:
         *markdown_head(TITLES),
     ]
     table = LiveTable(lines)
-    run("shelf1", 0, simulated=False)  # what is imported on first use is not timed
+    run("shelf1", 0, simulated=False)  # imports on first use are not timed
     for name in options.names:
         table.add(row(name, options.seeds))
     table.write(options.out)

@@ -45,7 +45,7 @@ def median(
 
 
 def planning(runs: int) -> None:
-    """Print what plans of the kitchen take."""
+    """Print the costs of plans of the kitchen."""
     for name, blocks, goal in (("stove 4", 4, stove_goal(4)), ("cook 3", 3, cook_goal(3))):
         scene = kitchen(blocks)
 
@@ -58,7 +58,7 @@ def planning(runs: int) -> None:
 
 
 def replanning(runs: int) -> None:
-    """Print what a search after one learned constraint takes."""
+    """Print the cost of a search after one learned constraint."""
     robot = tk.load_manipulator(ROBOT)
     scene = kitchen(4)
     domain = load_planning_domain("kitchen", robot=robot)
@@ -84,7 +84,7 @@ def replanning(runs: int) -> None:
 
 
 def states(runs: int) -> None:
-    """Print what a state after one reparent takes."""
+    """Print the cost of a state after one reparent."""
     robot = tk.load_manipulator("panda")
     crowd = tk.load_scene("panda_table")
     cube = [AttachedShape(Box([0.03, 0.03, 0.05]))]
@@ -114,7 +114,7 @@ def states(runs: int) -> None:
 
 
 def objects(runs: int) -> None:
-    """Print what an object that comes takes."""
+    """Print the cost of a new object."""
     robot = tk.load_manipulator("panda")
     scene = tk.load_scene("panda_table", "blocks3")
     domain = load_planning_domain("blocks", robot=robot)

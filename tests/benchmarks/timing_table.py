@@ -39,7 +39,7 @@ HEAD = (
     "limits",
     "processor time",
 )
-SHARP_TURN = 0.1  # radians at which arms stopped before
+SHARP_TURN = 0.1  # angle of a corner at which arms stopped formerly [rad]
 
 PROBLEMS: dict[str, Callable[[], PlanResult]] = {
     "demo": lambda: tk.plan(

@@ -2,7 +2,7 @@
 
 Run by hand: ``python tests/benchmarks/uncertainty_pictures.py [--out docs/images]``. Draws
 ``banana.png``: where a thing is after a hundred steps of a metre, each with a small error of the
-turn; samples, and what closed forms say. Same numbers every time: all samples are seeded.
+turn; samples, and the closed forms. Same numbers every time: all samples are seeded.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def finish(figure: Any, axes: Any, out: Path) -> None:
 
 
 def main() -> int:
-    """Draw what was asked for."""
+    """Draw the selected pictures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument(
         "--out", type=Path, default=Path("docs/images"), help="folder of the pictures"

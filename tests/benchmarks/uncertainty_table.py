@@ -3,8 +3,8 @@
 Run by hand: ``python tests/benchmarks/uncertainty_table.py [--out
 docs/results/uncertainty_results.md] [--picture docs/images/uncertainty_times.png] [--quick]``.
 Peers are gtsam and pytransform3d where they are installed, and plain numpy. Times are the best of
-several rounds, in which all work takes turns, so that what else runs on the machine slows none more
-than the others: what counts are the ratios.
+several rounds, in which all work takes turns, so that other load on the machine slows none more
+than the others: the results are the ratios.
 
 The evaluation is that of Sewtz et al. 2025: a tree of four levels, 100,000 queries from leaf to
 leaf, how long each takes; beside drawing samples, at several numbers of them, and how far their
@@ -220,7 +220,7 @@ def numpy_chain(links: list[GaussianPose]) -> Callable[[], object]:
 
 
 def peers(clock: Clock, links: list[GaussianPose]) -> None:
-    """Add what gtsam and pytransform3d do, where they are installed."""
+    """Add the work of gtsam and pytransform3d, if they are installed."""
     if importlib.util.find_spec("gtsam"):
         import gtsam
 
@@ -437,7 +437,7 @@ def said(best: dict[str, float], name: str, label: str) -> str:
 
 
 def joined(*parts: str) -> str:
-    """Return the parts that say something, in a row."""
+    """Return the nonempty parts in a row."""
     return "; ".join(filter(None, parts))
 
 
@@ -479,7 +479,7 @@ def _sampler(scene: SceneGraph, count: int) -> Callable[..., object]:
 
 
 def _each(work: Callable[..., object], ends: list[tuple[str, str]]) -> Array:
-    """Return microseconds of each call, less what the clock itself takes."""
+    """Return the time of each call without that of the clock [us]."""
     clock = time.perf_counter_ns
     for target, reference in ends[:100]:
         work(target, relative_to=reference)
@@ -496,7 +496,7 @@ def _each(work: Callable[..., object], ends: list[tuple[str, str]]) -> Array:
 
 
 def picture(times: dict[str, Array], off: dict[int, float], out: Path) -> None:
-    """Draw how the times are distributed, and what accuracy samples buy for them."""
+    """Draw the distribution of the times, and the accuracy of samples by time."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -611,7 +611,7 @@ def line_of(row: Row) -> str:
 
 
 def main() -> int:
-    """Measure, and write what was asked for."""
+    """Measure, and write the selected outputs."""
     parser = table_parser(__doc__)
     parser.add_argument("--picture", type=Path, default=None, help="PNG to write")
     parser.add_argument(

@@ -42,7 +42,7 @@ class Outcome:
 
     @property
     def agrees(self) -> bool:
-        """Whether pinocchio puts every link in the same place."""
+        """Return whether pinocchio puts every link in the same place."""
         return self.difference is not None and self.difference.entry <= TOLERANCE
 
 
@@ -73,7 +73,7 @@ def run(path: Path, base: Path, configurations: int, *, package: str) -> Outcome
 
 
 def pinocchio_reads(path: Path) -> bool:
-    """Whether pinocchio makes a model, without meshes, of a file as it is."""
+    """Return whether pinocchio makes a model, without meshes, of the unchanged file."""
     import pinocchio
 
     try:

@@ -4,7 +4,7 @@ Usage: ``python tests/benchmarks/viewer_table.py [--frames N] [--actions N]``.
 
 Sizes of pages; main-thread time of the browser for one step of scrubbing, forward and back, by
 chromium's own count of the seconds in tasks; processor time of Python for one update of a followed
-scene, and the updates a page sees.
+scene, and the updates a page receives.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def scrubbing(page: Any, *, steps: int) -> tuple[float, float, float]:
         return 1000.0 * (spent() - before) / steps
 
     page.evaluate("tmkit.seek(0)")
-    page.wait_for_timeout(3000)  # what is still being made
+    page.wait_for_timeout(3000)  # the page is still being built
     drawing = cost("window.__viserMutable.requestRender()")
     return cost("tmkit.jump(1)"), cost("tmkit.jump(-1)"), drawing
 

@@ -137,9 +137,8 @@ def test_deflection_is_the_derivative_of_the_strain_energy() -> None:
         return sum(0.5 * float(w @ model.compliances[frame] @ w) for frame, w in wrenches.items())
 
     step = 1e-3
-    by_energy = (
-        (energy(step) - energy(-step)) / (2 * step) / G
-    )  # displacement along the pull, downwards [m]
+    # Displacement along the pull, downwards [m].
+    by_energy = (energy(step) - energy(-step)) / (2 * step) / G
     stiffer = 1e-3  # the deflection is linear only in the limit
     soft = LinearCompliance(
         {frame: stiffer * matrix for frame, matrix in model.compliances.items()}

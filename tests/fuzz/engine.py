@@ -1,8 +1,7 @@
 """Fuzzing: readers of damaged files must return a value or raise an error that names the file.
 
-One input after the other is made by a :class:`~mutations.Mutator`, written to a folder of its own
-and read by a worker, a forked process with bounded memory. What the worker must not do is a
-*finding*:
+Inputs are made one by one by a :class:`~mutations.Mutator`, written to a separate folder and read
+by a worker, a forked process with bounded memory. A forbidden end of the worker is a *finding*:
 
 ========== ===============================================================================
 crash      it dies: a segmentation fault, an abort, an exit
@@ -14,9 +13,9 @@ outside    it opens a connection, or a file outside Python, tmkit and the input'
 ========== ===============================================================================
 
 Findings that agree in kind and in the place in the code are one; the first is made small and
-written to a folder with a text that says what happened. Inputs that end as none before (another
-error, names and numbers left out), or that reach lines of tmkit that none before has reached, join
-the pool, so that the search goes on from them.
+written to a folder with a report. Inputs that end as none before (another error, names and numbers
+omitted), or that reach lines of tmkit for the first time, join the pool, so that the search goes on
+from them.
 
 A harness is a script that calls :func:`main` with its :class:`Target` values. Runs of the same seed
 and number of inputs make the same inputs, unless a time-out falls differently.
@@ -51,7 +50,7 @@ from tmkit.errors import TmkitError
 
 __all__ = ["Outcome", "Target", "main"]
 
-# then it is replaced, so that what it hoards is not mistaken for the need of one input
+# then it is replaced, so that its leaks are not attributed to one input
 _INPUTS_A_WORKER = 2000
 _LONGEST_TRACED = 16384  # bytes
 _MINIMISING_RUNS = 400
@@ -73,10 +72,10 @@ class Target:
     Attributes:
         name: of the target, for reports.
         file: name of the file that the input is written to.
-        read: reads the file; what it returns is of no interest.
+        read: function that reads the file; its result is ignored.
         pool: whole inputs to begin with.
         tokens: words of the format.
-        nestings: openings and ends of what can stand in itself.
+        nestings: openings and ends of structures that can contain themselves.
         companions: contents of further files beside the input, by name.
         outside: contents of files two folders above, which must not be opened, by name.
         weight: share of the inputs when there are several targets.
@@ -95,13 +94,13 @@ class Target:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How reading one input ended.
+    """End of the reading of one input.
 
     Attributes:
         kind: ``value``, ``error`` (a TmkitError, as it should be) or a kind of finding.
         signature: equal for outcomes that are the same for our purposes.
-        report: what happened, for a person.
-        lines: the lines of tmkit that ran, as far as this worker has not told of them before.
+        report: readable description of the end.
+        lines: lines of tmkit that ran and that this worker has not reported before.
     """
 
     kind: str
@@ -111,7 +110,7 @@ class Outcome:
 
     @property
     def is_finding(self) -> bool:
-        """Whether it must not happen."""
+        """Return whether the end is forbidden."""
         return self.kind not in ("value", "error")
 
 
@@ -168,7 +167,7 @@ class Worker:
             self._stop()
             return Outcome("crash", f"crash {code}", f"the process ended with {code}\n{printed}")
         if outcome.kind == "memory":
-            self._stop()  # what is left may be in no state to go on
+            self._stop()  # the remains may be inconsistent
         return outcome
 
     def _start(self, folder: Path) -> None:
@@ -191,7 +190,7 @@ class Worker:
 
 
 def _serve(connection: Connection, target: Target, folder: Path, limits: Limits) -> None:
-    """Read the input as often as the connection says so."""
+    """Read the input as often as the connection requests."""
     gc.freeze()  # a collection would copy the memory shared with the parent
     printed = os.open(folder.parent / "printed", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(printed, 1)
@@ -219,7 +218,7 @@ def _serve(connection: Connection, target: Target, folder: Path, limits: Limits)
 
 
 class _Lines:
-    """Which lines of tmkit run."""
+    """Recorder of the lines of tmkit that run."""
 
     def __init__(self) -> None:
         self._folder = f"{Path(tmkit.__file__).parent}{os.sep}"
@@ -248,7 +247,7 @@ def _address_space() -> int:
 
 
 def _allowed_folders(folder: Path) -> tuple[str, ...]:
-    """Return what may be read: around the input, Python, tmkit with its data."""
+    """Return the readable folders: the input's, Python's, tmkit's with its data."""
     places = [
         folder.parent,
         Path(sys.prefix),
@@ -266,7 +265,7 @@ def _allowed_folders(folder: Path) -> tuple[str, ...]:
 def _audit(
     event: str, arguments: tuple[Any, ...], allowed: tuple[str, ...], opened: list[str]
 ) -> None:
-    """Note a file opened outside of what is allowed, or a connection."""
+    """Record a file opened outside of these folders, or a connection."""
     if event == "open" and isinstance(arguments[0], str | bytes):
         path = os.path.realpath(os.fsdecode(arguments[0]))
         if not path.startswith(allowed) and not path.startswith(_PATHS_OF_ITS_OWN):
@@ -280,7 +279,7 @@ def _outcome(target: Target, path: Path, opened: list[str]) -> Outcome:
         target.read(path)
         outcome = Outcome("value", "value", "")
     except TmkitError as error:
-        if _wants_memory(error):  # said well, but too much was asked for all the same
+        if _wants_memory(error):  # the message is good, but the request too large
             return Outcome("memory", f"memory {_place(error)}", _trace(error))
         message = str(error)
         kind = type(error).__name__
@@ -303,7 +302,7 @@ def _outcome(target: Target, path: Path, opened: list[str]) -> Outcome:
 
 
 def _wants_memory(error: BaseException | None) -> bool:
-    """Whether an error came of want of memory."""
+    """Return whether an error was caused by lack of memory."""
     while error is not None:
         if isinstance(error, MemoryError):
             return True
@@ -312,7 +311,7 @@ def _wants_memory(error: BaseException | None) -> bool:
 
 
 def _plain(message: str) -> str:
-    """Return the first line of a message without what is peculiar to one input."""
+    """Return the first line of a message without the parts that vary between inputs."""
     return re.sub(r"'[^']*'|\"[^\"]*\"|/\S+|-?\d[\d.e+-]*", "_", message.split("\n")[0])[:160]
 
 
@@ -428,7 +427,7 @@ def fuzz(
 def _try(
     target: Target, data: bytes, worker: Worker, mutator: Mutator, report: Report, folder: Path
 ) -> None:
-    """Run one input and note what came of it."""
+    """Run one input and record its end."""
     outcome = worker.run(data)
     report.inputs[target.name] += 1
     report.kinds[outcome.kind] += 1
@@ -456,13 +455,13 @@ def _say(line: str) -> None:
 
 
 def main(targets: Sequence[Target], *, description: str) -> None:
-    """Run a harness as its command line says; exit with 1 if anything was found.
+    """Run a harness with its command line; exit with 1 if there are findings.
 
     Args:
-        targets: what to fuzz, in turn.
+        targets: readers to fuzz, in turn.
         description: one line on the harness.
     """
-    os.environ["TMKIT_CACHE"] = "off"  # what is kept lies outside
+    os.environ["TMKIT_CACHE"] = "off"  # the cache is outside these folders
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--seconds", type=float, default=60.0, help="stop after so many")
     parser.add_argument("--inputs", type=int, default=sys.maxsize, help="stop after so many")

@@ -1,6 +1,6 @@
 """Fuzz the readers of PDDL: ``python tests/fuzz/fuzz_pddl.py --seconds 600 --seed 1``.
 
-What is read must also be the same after it was written and read once more; if it is not, that is an
+A result must also be the same after it was written and read once more; if it is not, that is an
 exception.
 """
 

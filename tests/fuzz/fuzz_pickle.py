@@ -1,9 +1,9 @@
 """Fuzz the unpickling of damaged pickles: ``fuzz_pickle.py --seconds 600 --seed 1``.
 
-Pickles from strangers are never safe: whoever writes one chooses what it calls. But a file may be
+Foreign pickles are never safe, since their author chooses the called functions. But a file may be
 damaged, and a state may be of another version, so reading one must end in a whole value or in an
 exception, never in the end of the process. Two targets: ``pickle`` damages the bytes, and ``state``
-the nested tuples that ``__setstate__`` is given, where nothing but a TmkitError may be raised.
+the nested tuples given to ``__setstate__``, where only a TmkitError may be raised.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def values() -> dict[str, Any]:
 
 
 def use(value: Any) -> None:
-    """Do what would show that a value is not whole."""
+    """Call methods that fail on an inconsistent value."""
     repr(value), hash(value), pickle.loads(pickle.dumps(value)) == value
     scene = value.scene if isinstance(value, SceneHistory) else value
     if isinstance(scene, SceneGraph):
@@ -192,7 +192,7 @@ def damaged(state: Any, random: Random) -> Any:
 
 
 def read_bytes(path: Path) -> None:
-    """Unpickle a file, and use what comes of it; any exception will do."""
+    """Unpickle a file, and use the result; any exception is acceptable."""
     with contextlib.suppress(Exception):
         use(pickle.loads(path.read_bytes()))
 

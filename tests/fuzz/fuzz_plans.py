@@ -27,7 +27,7 @@ SEMANTICS = b"open('/etc/hostname').read()\nclass Semantics:\n    pass\n"
 
 
 def targets() -> list[Target]:
-    """Return the readers of JSON and ``.tmp`` plans, and the checker of what the first reads."""
+    """Return the readers of JSON and ``.tmp`` plans, and the checker of plans from the first."""
     plan = load_plan(PLAN)
     with tempfile.TemporaryDirectory() as folder:
         for name in ("now.json", "now.tmp"):
@@ -70,7 +70,7 @@ def _checked(path: Path) -> object:
     plan = load_plan(path)
     try:
         return validate_plan(plan)
-    except TmkitError as error:  # a plan does not know its file
+    except TmkitError as error:  # a plan does not contain its file
         raise PlanFileError.at(path, str(error)) from error
 
 

@@ -2,9 +2,9 @@
 
 A :class:`Mutator` holds a pool of inputs and makes new ones: it draws one of the pool, more often
 one that is whole than one that is broken already, and changes it a few times, each time in one of
-the ways below. Ways that know something of texts (tokens, lines, numbers, nesting) get deep into a
-reader; ways that know nothing (bytes) find what nobody thought of. A splice joins the head of one
-input to the tail of another.
+the ways below. Ways with knowledge of texts (tokens, lines, numbers, nesting) get deep into a
+reader; ways without it (bytes) find unexpected bugs. A splice joins the head of one input to the
+tail of another.
 
 Invariant: the inputs depend on the seed, the pool and the order of the calls only.
 """
@@ -110,7 +110,7 @@ class Mutator:
         seed: of the random numbers.
         pool: whole inputs to begin with; :meth:`keep` adds to them.
         tokens: words of the format, put in where a token stands.
-        nestings: openings and ends of what can stand in itself.
+        nestings: openings and ends of structures that can contain themselves.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ def harness(name: str) -> list[Target]:
     return list(module.targets()) if hasattr(module, "targets") else [module.target()]
 
 
-# What each reader asks when a name is wrong or a part is missing, which no whole input makes it do.
+# Calls of each reader on a wrong name or a missing part, which no valid input reaches.
 PLACES = {
     "robray": "tmkit.formats.robray.reader.did_you_mean",
     "urdf": "tmkit._support.xml.nearest_name",
@@ -75,7 +75,7 @@ def test_a_planted_bug_is_found(name: str, tmp_path: Path, monkeypatch: pytest.M
 
 def _crash(data: bytes) -> None:
     if b"!" in data:
-        faulthandler.disable()  # the child of the test runner would tell of it at length
+        faulthandler.disable()  # it would print a long trace in the child process
         os.abort()
 
 

@@ -1,4 +1,4 @@
-"""A plan played under physics ends where it says, and a report says why when it does not."""
+"""Execution of plans in simulation, and the causes in reports of misses."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_real_fingers_stack_a_block(stacked: SimulationReport) -> None:
 
 
 def test_the_arm_follows_its_path(stacked: SimulationReport) -> None:
-    """The arm is where it is told to be, to a tenth of a millimetre."""
+    """The arm reaches its set points to 0.1 mm."""
     assert list(stacked.tracking) == list(GANTRY.joints)
     assert max(stacked.tracking.values()) < 1e-4
 
@@ -219,7 +219,7 @@ def test_known_displacement_is_reported() -> None:
 
 
 def test_object_out_of_reach_of_the_fingers_is_explained() -> None:
-    """A hand that closes beside the object is told of, in words and by step."""
+    """A hand that closes beside the object is reported, in the text and by step."""
     plan = stacking_plan()
     moved = plan.scene.set_pose("red", plan.scene.local_pose("red") @ Pose([0.1, 0.0, 0.0]))
     report = simulate(replace(plan, scene=moved))
@@ -250,7 +250,7 @@ def test_load_that_strikes_an_obstacle_is_explained() -> None:
 
 
 def test_object_lost_on_the_way_is_explained() -> None:
-    """What is too heavy for the grip is lost, and the notes say when."""
+    """An object too heavy for the grip is lost, and the notes have the time."""
     plan = stacking_plan()
     heavy = plan.scene.set_inertia("red", Inertia(8.0, matrix=8.0 * BLOCK**2 / 6.0 * np.eye(3)))
     report = simulate(replace(plan, scene=heavy))
@@ -262,7 +262,7 @@ def test_object_lost_on_the_way_is_explained() -> None:
 
 
 def test_arm_that_is_held_back_is_explained() -> None:
-    """A wall that the whole hand runs into shows up as what it is."""
+    """A collision of the whole hand with a wall is reported as such."""
     report = simulate(with_wall(stacking_plan(), 0.22))
     texts = [str(note) for note in report.notes]
     assert "step 1: the arm was held back during transfer: joint 'x' could not follow" in texts
@@ -271,7 +271,7 @@ def test_arm_that_is_held_back_is_explained() -> None:
 
 
 def test_unsupported_object_is_noted_before_the_plan() -> None:
-    """An object that hangs in the air falls before the plan starts, and that is said."""
+    """An unsupported object falls before the plan starts, and the report notes it."""
     scene = with_block(gantry_scene(), "red", [0.1, 0.1, 0.04])
     report = simulate(PlanWriter(scene).plan())
     assert [note.step for note in report.notes] == [0]
@@ -280,7 +280,7 @@ def test_unsupported_object_is_noted_before_the_plan() -> None:
 
 
 def test_report_as_json(stacked: SimulationReport) -> None:
-    """The JSON says everything that the report says, in SI units."""
+    """The JSON contains the whole report in SI units."""
     document = stacked.to_dict()
     assert document["ok"] is True
     assert document["errors"]["red"]["position"] == stacked.errors["red"].position

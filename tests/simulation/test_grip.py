@@ -1,4 +1,4 @@
-"""Fingers hold by friction what the model of the planner says, in force and in moment."""
+"""Friction of the fingers: force and moment agree with the planner's model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tmkit.simulation import PhysicsSettings, Simulation, simulate
 from tmkit.spatial import Pose
 
 PANDA = load_manipulator("panda")
-OFF_THE_MIDDLE = 0.045  # metres from the tool point to the middle of the bar, away from the hand
+OFF_THE_MIDDLE = 0.045  # offset of the bar from the tool point [m]
 
 
 def bar_in_the_hand() -> SceneGraph:

@@ -1,4 +1,4 @@
-"""What stands on the floor while nothing touches it stays where it is."""
+"""Objects on the floor without contact to a robot keep their poses."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What several tests share: plain models, oracles and generators of random values."""
+"""Shared parts of the tests: plain models, oracles and generators of random values."""

@@ -22,7 +22,7 @@ def blocks_scene(
     Args:
         places: for each block its location on the table, in cells of 0.1 m that need not be whole,
             or the block below.
-        table: metres that the table is long and wide.
+        table: length and width of the table [m].
     """
     scene = gantry_scene()
     scene = scene.set_shapes("table", [AttachedShape(Box([table, table, 0.1]))])
@@ -38,7 +38,7 @@ def blocks_scene(
 def with_box(
     scene: SceneGraph, name: str, lower: tuple[float, ...], upper: tuple[float, ...]
 ) -> SceneGraph:
-    """Return the scene with a fixed box between two corners, in metres in the world."""
+    """Return the scene with a fixed box between two corners in the world [m]."""
     size = [high - low for low, high in zip(lower, upper, strict=True)]
     middle = [(high + low) / 2 for low, high in zip(lower, upper, strict=True)]
     return scene.add_frame(name, "world", pose=Pose(middle), shapes=[AttachedShape(Box(size))])

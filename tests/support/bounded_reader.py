@@ -31,7 +31,7 @@ def read(path: Path) -> str:
 
 
 def bounded(seconds: float, megabytes: float, paths: list[Path]) -> None:
-    """Read files, the first once more before, so that what it imports is not counted."""
+    """Read files, the first twice, so that its imports are not counted."""
     warnings.simplefilter("ignore")
     read(paths[0])
     size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

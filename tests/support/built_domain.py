@@ -25,15 +25,15 @@ class Meaning(DomainSemantics):
         self.same = type(OF_OURS)(robot)
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
-        """Return what there is."""
+        """Return the objects."""
         return self.same.objects(scene)
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> State:
-        """Return what holds."""
+        """Return the true facts."""
         return self.same.state(scene, objects, q)
 
     def relevant_objects(self, scene: SceneGraph, q: Configuration) -> frozenset[str]:
-        """Return what is of use."""
+        """Return the useful objects."""
         return self.same.relevant_objects(scene, q)
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:

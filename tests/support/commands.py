@@ -17,7 +17,7 @@ __all__ = ["Outcome", "tmkit"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command did."""
+    """Result of a command."""
 
     code: int
     out: str

@@ -3,7 +3,7 @@
 The truth is drawn from the prior. A pose is measured as sensors and ROS messages have it: the
 orientation is the true one turned by noise, the translation the true one moved by noise along the
 measured axes. A component of which nothing is known is no noise of a great deviation, which would
-turn a pose many times round: it is whatever the sensor writes.
+turn a pose many times round: it is an arbitrary value of the sensor.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ KINDS = (*VARIANCES, "position", "position of a point", "bearing", "range")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run leaves.
+    """Result of one run.
 
     Attributes:
         truth: world_from_cup.
@@ -92,7 +92,7 @@ class Outcome:
 
 
 def measured_pose(random: Draw, truth: Pose, variances: Array) -> Pose:
-    """Return what a sensor writes of a pose."""
+    """Return the message of a sensor for a pose."""
     is_unknown = variances >= UNKNOWN
     noise = np.where(
         is_unknown, WRITTEN, random.normal(size=6) * np.sqrt(np.where(is_unknown, 0.0, variances))
@@ -138,7 +138,7 @@ def known_scene(prior: Array) -> SceneGraph:
 
 
 def run(kind: str, prior: str, *, updates: int, max_iterations: int, seed: int) -> Outcome:
-    """Return what is left of one run after so many measurements of a kind."""
+    """Return the result of one run after ``count`` measurements of a kind."""
     random = np.random.default_rng([seed, KINDS.index(kind), list(PRIORS).index(prior)])
     root = np.linalg.cholesky(PRIORS[prior])
     truth = START @ Pose.exp(root @ random.normal(size=6))

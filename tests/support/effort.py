@@ -1,4 +1,4 @@
-"""How hard hypothesis tries, relative to the profile that ``tests/conftest.py`` has loaded."""
+"""Number of hypothesis examples, relative to the profile of ``tests/conftest.py``."""
 
 from __future__ import annotations
 

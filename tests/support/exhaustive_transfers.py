@@ -2,7 +2,7 @@
 
 Its nodes are assignments of objects to places, its edges transfers: pick an object with some grasp
 and put it on some place. Breadth first, every grasp is tried with every way of coming and leaving;
-nothing is estimated or learned. It is slow, and right: what it finds is a plan whose motions are
+nothing is estimated or learned. It is slow and exact: its result is a plan whose motions are
 computed and validated.
 """
 
@@ -52,8 +52,8 @@ class Spot:
 
     Attributes:
         support: frame to stand on; a region of the kitchen.
-        x, y: metres of the middle of an object, in the support's frame.
-        turn: radians about z.
+        x, y: centre of an object, in the support's frame [m].
+        turn: angle about z [rad].
     """
 
     support: str
@@ -70,7 +70,7 @@ class SmallProblem:
         scene: the scene.
         target: the object.
         wanted: where it is to be.
-        spots: where any object may be put meanwhile.
+        spots: temporary places for any object.
         transfers: by how many it is to be solved at most.
     """
 

@@ -1,7 +1,7 @@
 """Commands with failing file operations, each in a process forked after all imports.
 
 Run as a program with the library of ``failing_io.c`` preloaded, it reads one job a line from the
-standard input: the arguments of the command and environment variables, in JSON. It answers with
+standard input: the arguments of the command and environment variables, in JSON. It returns
 exit code, standard output and error.
 """
 
@@ -40,7 +40,7 @@ MODULES = (
 
 
 class Run(NamedTuple):
-    """How a command ended: its exit code (negative for a signal) and what it printed."""
+    """End of a command: its exit code (negative for a signal) and its output."""
 
     code: int
     out: str

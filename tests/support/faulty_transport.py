@@ -27,7 +27,7 @@ class FaultyTransport(Transport):
         return False
 
     def request(self, message: bytes, *, timeout: float) -> bytes | None:
-        """Send a request, or not; None where it or its answer is lost."""
+        """Send a request or lose it; None if it or its reply is lost."""
         with self._lock:
             late = (
                 [self._held.pop(self._chance.randrange(len(self._held)))]
@@ -39,7 +39,7 @@ class FaultyTransport(Transport):
             if delayed:
                 self._held.append(message)
         for one in [*late, *[message] * repeated]:
-            self._transport.request(one, timeout=0.0)  # the answer is not waited for
+            self._transport.request(one, timeout=0.0)  # without waiting for the reply
         if lost or delayed:
             return None
         answer = self._transport.request(message, timeout=timeout)

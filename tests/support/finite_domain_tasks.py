@@ -77,7 +77,7 @@ def random_tasks(draw: st.DrawFn) -> dict[str, Any]:
 
 
 class Model:
-    """What the format says of a task, and the least cost of a plan by Dijkstra's search."""
+    """Semantics of a task by the format, and the least cost of a plan by Dijkstra's search."""
 
     def __init__(self, task: dict[str, Any]) -> None:
         self.task = task
@@ -98,7 +98,7 @@ class Model:
         return tuple(state[v] for v in range(len(layers)))
 
     def holds(self, facts: list[Pair], state: tuple[int, ...]) -> bool:
-        """Tell whether facts hold."""
+        """Return whether facts are true."""
         return all(state[variable] == value for variable, value in facts)
 
     def after(self, state: tuple[int, ...], number: int) -> tuple[int, ...]:

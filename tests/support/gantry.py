@@ -156,7 +156,7 @@ class PlanWriter:
         self.steps: list[PlanStep] = []
 
     def plan(self) -> Plan:
-        """Return what has been written."""
+        """Return the written text."""
         return Plan(
             self.first,
             self.start,

@@ -2,7 +2,7 @@
 
 ``python tests/support/golden_plans.py`` prints the digests of the plan files as JSON; ``--renew``
 writes them to ``tests/data/golden_plans.json``, which belongs to every change that makes the
-planner find other plans; ``--out DIR`` keeps the plan files, to see what differs.
+planner find other plans; ``--out DIR`` keeps the plan files for comparison.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ PLANS: dict[str, Callable[[], PlanResult]] = {
 
 
 def digests(names: list[str] | None = None, *, out: Path | None = None) -> dict[str, str]:
-    """Return the SHA-256 of plan files by the names of the plans; all of them unless told which.
+    """Return the SHA-256 of plan files by plan name, for all plans by default.
 
     The digest of the domain's own files is left out of each, so that a comment in a domain changes
     none.

@@ -13,7 +13,7 @@ from support.processes import Process
 
 
 class LanguageClient:
-    """Starts a server, opens texts, asks questions, and waits for what is sent without a question.
+    """Client that starts a server, opens texts, sends requests and awaits notifications.
 
     Args:
         command: how to start it.
@@ -25,7 +25,7 @@ class LanguageClient:
         self.process = Process(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
-        # what the server sent without a question, as far as it was not asked for
+        # notifications of the server that were not consumed
         self.sent: list[dict[str, Any]] = []
         self._next = 0
         self._version = 0
@@ -68,11 +68,11 @@ class LanguageClient:
         return message
 
     def tell(self, method: str, parameters: Any) -> None:
-        """Send what has no answer."""
+        """Send a notification."""
         self._write({"method": method, "params": parameters})
 
     def ask(self, method: str, parameters: Any) -> Any:
-        """Send a question and return the answer."""
+        """Send a request and return the response."""
         self._next += 1
         self._write({"id": self._next, "method": method, "params": parameters})
         while (message := self._read()).get("id") != self._next or "method" in message:

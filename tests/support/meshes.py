@@ -1,4 +1,4 @@
-"""Meshes whose answers are known by hand."""
+"""Meshes with known properties."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def square_outline(side: float, sides: int = 24) -> np.ndarray:
 
 
 def joined_mesh(*meshes: Shape) -> Shape:
-    """Return meshes as one."""
+    """Return one mesh with the triangles of several."""
     starts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)])
     faces = [np.asarray(mesh.faces) + start for mesh, start in zip(meshes, starts, strict=False)]
     return Mesh(

@@ -1,4 +1,4 @@
-"""A source of problems that do what their seed says to the process that plans them."""
+"""Source of problems whose seed defines a fault in the planning process."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from the true scene, moves are made in both; slip and the unevenness of a placem
 true one.
 
 In the second way of bookkeeping, every edge gets its own marginal covariance anew after each
-change: what a tree of independent covariances can hold.
+change, as in a tree of independent covariances.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 STAGES = ("look", "pick", "carry", "place", "look again", "grasp again")
 MILLI = 1e-3
-LOOK = np.diag([1.5, 1.5, 3.0, 4.0, 4.0, 3.0]) * MILLI  # standard deviations of what a camera says
+LOOK = np.diag([1.5, 1.5, 3.0, 4.0, 4.0, 3.0]) * MILLI  # standard deviations of a camera pose
 SLIP = np.diag([1.0, 0.2, 0.8, 0.5, 3.0, 0.5]) * MILLI  # of a grasp
 UNEVEN = np.diag([0.8, 0.8, 0.1, 0.3, 0.3, 2.0]) * MILLI  # of putting down
 Q_PICK, Q_CARRY, Q_PLACE, Q_AGAIN = (
@@ -80,7 +80,7 @@ def drawn(scene: SceneGraph, random: np.random.Generator) -> SceneGraph:
 
 
 def as_independent(scene: SceneGraph) -> SceneGraph:
-    """Return the scene with every edge's own covariance from a source of its own."""
+    """Return the scene with the covariance of every edge from an independent source."""
     covariances = {frame: scene.edge_covariance(frame) for frame in scene.noisy_frames}
     with scene.edit() as edit:
         for frame, covariance in covariances.items():
@@ -110,7 +110,7 @@ class Run:
         )
 
     def hang(self, parent: str, q: Array, root: Array) -> None:
-        """Take or put the cup: it hangs elsewhere from now on, and moved a little doing so."""
+        """Pick or place the cup: it gets another parent and moves by a random slip."""
         self.known = self.forget(self.known.reparent("cup", parent, q=q, covariance=root @ root))
         moved = self.true.reparent("cup", parent, q=q)
         self.true = moved.set_pose(
@@ -118,7 +118,7 @@ class Run:
         )
 
     def note(self, reference: str, q: Array) -> None:
-        """Note what is known and what is true of the cup."""
+        """Record the estimated and the true pose of the cup."""
         estimate = self.known.gaussian_pose("cup", relative_to=reference, q=q)
         self.estimates.append((estimate, self.true.pose("cup", relative_to=reference, q=q)))
 
@@ -126,12 +126,12 @@ class Run:
 def run(
     seed: int, *, forget: Callable[[SceneGraph], SceneGraph], reference: str = "world"
 ) -> list[tuple[GaussianPose, Pose]]:
-    """Return what is known and what is true of the cup after each of the stages of one run.
+    """Return the estimated and the true pose of the cup after each stage of one run.
 
     Args:
-        seed: of everything that is drawn; the same draws whatever is forgotten.
-        forget: applied to what is known after each change; the identity keeps all.
-        reference: the frame relative to which the cup is asked.
+        seed: seed of all samples, which do not depend on ``forget``.
+        forget: function applied to the estimate after each change; the identity keeps all.
+        reference: frame relative to which the pose of the cup is computed.
     """
     random = np.random.default_rng(seed)
     scene = known_scene()
@@ -158,7 +158,7 @@ def keep_all(scene: SceneGraph) -> SceneGraph:
 def squared_distances(
     runs: int, *, forget: Callable[[SceneGraph], SceneGraph], reference: str
 ) -> Array:
-    """Return (runs, stages) squared Mahalanobis distances of the truth from what is known."""
+    """Return (runs, stages) squared Mahalanobis distances of the truth from the estimate."""
     rows = []
     for seed in range(runs):
         row = []

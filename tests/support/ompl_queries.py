@@ -1,4 +1,4 @@
-"""OMPL's RRT-Connect on our collision checks, for comparison; wants the ``ompl`` package."""
+"""OMPL's RRT-Connect on tmkit's collision checks, for comparison; needs package ``ompl``."""
 
 from __future__ import annotations
 

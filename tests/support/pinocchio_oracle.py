@@ -1,8 +1,7 @@
 """Collision results of pinocchio as an oracle: a robot of pybullet_data and static boxes.
 
-The oracle reads the URDF by itself (its own parser, its own mesh loader, its own convex hulls by
-qhull) and tests all pairs one by one, so that nothing but the geometry is shared with what it
-judges.
+The oracle reads the URDF itself (its own parser, its own mesh loader, its own convex hulls by
+qhull) and tests all pairs one by one, so that only the geometry is shared with the tested code.
 """
 
 from __future__ import annotations

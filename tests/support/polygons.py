@@ -1,4 +1,4 @@
-"""How far apart convex polygons are."""
+"""Distance between convex polygons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public names of the reference: what the package promises to its users."""
+"""Public names of the reference, the interface of the package."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACKAGES = re.findall(r"^\.\. package:: (tmkit[\w.]*)$", REFERENCE, re.MULTILINE
 
 
 def public() -> Iterator[tuple[str, str, object]]:
-    """Yield the packages of the reference, with their public names and what these name."""
+    """Yield the packages of the reference with their public names and values."""
     for package in ("tmkit", *PACKAGES):
         module = importlib.import_module(package)
         yield from ((package, name, getattr(module, name)) for name in module.__all__)

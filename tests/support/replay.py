@@ -1,10 +1,9 @@
 """Replay of the cases of ``tests/data/semantics.json`` through the public interface.
 
-Each function takes one case as it stands in the file and returns what tmkit did with it; tests
-compare that with what the case expects. Invariants: no case is known here by its content; fields of
-a case are read, nothing else. A refusal is one of tmkit's rules: a case that cannot be read (an
-operation, a relation or a field that is not known) is a LookupError that names what it is, so that
-it never passes for a refusal.
+Each function takes one case of the file and returns tmkit's result; tests compare it with the
+expected result. Invariants: no case is recognized by its content; only fields of a case are read. A
+rejection is one of tmkit's rules: a case that cannot be read (an operation, a relation or a field
+that is unknown) is a LookupError with the name, so that it never counts as a rejection.
 
 Cases with numbers are those of :mod:`support.replay_numbers` and
 :mod:`support.replay_representations`; the cases of ``uncertainty.json`` have a module of their own.
@@ -54,10 +53,10 @@ def replay_operation(case: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns:
         ``accept``, the ``result`` as plain values or None, and ``violated``: the rules that were
-        broken, in words.
+        broken, as texts.
 
     Raises:
-        LookupError: an operation, a relation or a field that is not known.
+        LookupError: if an operation, a relation or a field is unknown.
     """
     _require_known(
         case,
@@ -99,7 +98,7 @@ def _require_known(
     """Require known fields; of description texts, only where they may have a meaning.
 
     Raises:
-        LookupError: the fields that are not.
+        LookupError: if fields are unknown.
     """
     descriptions = (str, bool, type(None)) if texts else ()
     unknown = [
@@ -120,11 +119,11 @@ def replay_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
     a twist that are moved to another frame, or one thing in several representations.
 
     Returns:
-        For each step or case of the example what it gave: ``semantics`` and ``homogeneous``,
+        Results of each step or case of the example: ``semantics`` and ``homogeneous``,
         ``result``, or ``error``.
 
     Raises:
-        LookupError: it is none of these.
+        LookupError: if the example has another kind.
     """
     if "steps" in example:
         return _chain(example)
@@ -143,7 +142,7 @@ def replay_graph_script(script: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Build a scene graph step by step, from nothing.
 
     Returns:
-        For each operation ``accept``, and ``rule``: why it was refused, in words, or None. A query
+        For each operation ``accept``, and ``rule``: the reason of a rejection, or None. A query
         also has ``result``.
     """
     scene, said = SceneGraph(root=None), []
@@ -237,7 +236,7 @@ def _graph_step(scene: SceneGraph, op: Mapping[str, Any]) -> tuple[SceneGraph, A
     raise LookupError(f"the script has an operation that is not known: {kind}")
 
 
-# -------------------------------------------------------------------------- what a script speaks of
+# ------------------------------------------------------------------------------ poses of a script
 
 
 def _pose_coord(scene: SceneGraph, op: Mapping[str, Any]) -> PoseCoord:
@@ -287,7 +286,7 @@ def _pose_value(scene: SceneGraph, coord: PoseCoord, op: Mapping[str, Any]) -> A
     """Return the numbers of a pose.
 
     Where an operation gives none, ``add_pose`` adds a unit pose and ``set_pose`` sets one that
-    differs from what is there; a value that is no number but a label stands for any pose, always
+    differs from the present one; a value that is no number but a label stands for any pose, always
     the same.
     """
     given = _matrix(op)
@@ -310,7 +309,7 @@ def _pose_value(scene: SceneGraph, coord: PoseCoord, op: Mapping[str, Any]) -> A
 def _queried(scene: SceneGraph, coord: Any, op: Mapping[str, Any]) -> Any:
     """Return the result of a query: the matrix of a pose, two parts of a twist, or an array.
 
-    A pose that is asked for in another representation, or by other names, has its numbers by all
+    A pose in another representation, or with other names, has its numbers by all
     their names.
     """
     if isinstance(coord, PoseCoord):
@@ -329,13 +328,13 @@ def _queried(scene: SceneGraph, coord: Any, op: Mapping[str, Any]) -> Any:
 
 
 def replay_query(scene: SceneGraph, query: Mapping[str, Any]) -> Any:
-    """Return the answer to a query of an example, which says what kind of relation it asks for."""
+    """Return the result of a query of an example, which has its kind of relation."""
     kind = "".join(word[0].upper() + word[1:] for word in query["kind"].split("_"))
     return _queried(scene, _coord(query["semantics"], kind), query)
 
 
 def _scene_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Build the scene of an example with numbers and ask its queries."""
+    """Build the scene of an example with numbers and run its queries."""
     scene = SceneGraph(root=None)
     coords = [_coord(given["semantics"], "Pose") for given in example["poses_added"]]
     for c in coords:
@@ -383,7 +382,7 @@ def _said(pose: SemanticPose) -> dict[str, Any]:
 
 
 def _chain(example: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Carry out ``inverse2`` and ``compose`` on the poses that lead to what each step speaks of."""
+    """Execute ``inverse2`` and ``compose`` on the poses that lead to the pose of each step."""
     known = [
         SemanticPose(_coord(given["semantics"], "Pose"), given["homogeneous"])
         for given in example["inputs"]

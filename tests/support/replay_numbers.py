@@ -3,13 +3,12 @@
 A case names its inputs: ``p`` is a position, ``R`` a rotation matrix, ``Q`` a rotation in the axes
 of a third frame, ``T`` a homogeneous matrix, ``linear`` and ``angular`` (``v``, ``w``) a velocity,
 ``force`` and ``torque`` (``f``, ``m``) a wrench, ``d`` or a name with ``point`` or ``from`` the way
-to a new point, ``t`` or ``dt`` a time. What follows tells operands of one kind apart: ``R_ba`` is
-the orientation of a relative to b; ``linear1`` and ``angular1`` belong together. Without letters
-operands stand in a chain, the first innermost. The result is given under the names that the case
-asks for.
+to a new point, ``t`` or ``dt`` a time. Suffixes distinguish operands of one kind: ``R_ba`` is the
+orientation of a relative to b; ``linear1`` and ``angular1`` belong together. Without letters
+operands form a chain, the first innermost. The result is given under the names of the case.
 
-Invariant: every input is read. A name that says nothing here, an operation or a relation that is
-not known is a LookupError that names it, never a refusal of tmkit's.
+Invariant: every input is read. A name without a meaning here, an operation or a relation that is
+unknown is a LookupError that names it, never a rejection by tmkit.
 """
 
 from __future__ import annotations
@@ -255,7 +254,7 @@ def replay_numbers(case: Mapping[str, Any]) -> dict[str, Any]:
     """Execute an operation on numbers; ``result`` has the names that the case expects.
 
     Raises:
-        LookupError: a relation, an operation, an input or an expected number that is not known, by
+        LookupError: if a relation, an operation, an input or an expected number is unknown, by
             its name.
     """
     given = _Inputs.of(case["inputs"])
@@ -336,7 +335,7 @@ def _made(relation: str, operation: str, given: _Inputs, *, is_screw: bool) -> A
 
 
 def _first(relation: str, given: _Inputs) -> str:
-    """Return the quantity by whose labels operands are told apart."""
+    """Return the quantity whose labels distinguish the operands."""
     if relation == "orientation" and given.has("Q"):
         return "Q"
     return "p" if relation == "pose" and not given.has("T") else _NEEDS[relation][0]
@@ -372,7 +371,7 @@ def _power(given: _Inputs) -> float:
     return float(wrench.dot(twist))
 
 
-# ------------------------------------------------------------------------------------------ answers
+# ------------------------------------------------------------------------------------------ results
 
 
 def _answer(case: Mapping[str, Any], made: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """One orientation, pose, twist or wrench in all representations, under the names of the cases.
 
 Where a representation has no numbers (Euler angles where two axes coincide) it is left out, unless
-the case asks for it: then that is the answer, an error.
+the case expects it: then the result is an error.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def replay_description(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return an orientation, a pose, a twist or a wrench in its representations, by their names.
 
     Raises:
-        LookupError: the case describes none of these.
+        LookupError: if the case describes none of these.
     """
     if "rotation" in given:
         return _orientation(SemanticOrientation(_ORIENTATION, given["rotation"]), given)

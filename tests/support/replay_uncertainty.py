@@ -2,22 +2,21 @@
 
 A case has poses ``T...`` with covariances ``Sigma...`` and a ``kind``: a chain that is composed, an
 inverse, leaves that share an edge, a path in a tree, estimates that are fused, a chain that is
-conditioned on a measurement, a covariance that is said on the other side. The answer is a
-dictionary in which every field of the case that can be computed stands under its own key, beside
-``mean`` and ``covariance``.
+conditioned on a measurement, a covariance on the other side. The result is a dictionary of every
+computable field of the case by its key, beside ``mean`` and ``covariance``.
 
-How fields are read: *what* is given is told by name and shape. Two names in one (``T_root_common``,
-``T_ab``) are the frames of an edge; an edge between frames that earlier ones connect already is
-asked for, not given. What is computed is found by the words of a field
-(:mod:`support.uncertain_answers`). No case is known by its content. A kind that is not known, or a
-field that is neither read nor an outcome, is a LookupError that names it.
+Fields are read by name and shape. Two names in one (``T_root_common``, ``T_ab``) are the frames of
+an edge; an edge between frames that earlier ones connect already is a result, not an input. Results
+are found by the words of a field (:mod:`support.uncertain_answers`). No case is recognized by its
+content. An unknown kind, or a field that is neither read nor an outcome, is a LookupError with its
+name.
 
-Conventions of a case: one that says ``left`` (or ``barfoot``, whose convention it is) has errors on
+Conventions of a case: one with ``left`` (or ``barfoot``, whose convention it is) has errors on
 the left, T = exp(xi) mean; one whose ``order`` begins with theta has the angular part first, in all
 it gives and is given.
 
-A case that expects an error (``expected_error``, or ``accept`` that is false) is answered by
-``error``, in words.
+A case that expects an error (``expected_error``, or ``accept`` that is false) results in ``error``,
+a text.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ __all__ = ["replay_uncertainty"]
 
 Array = NDArray[np.float64]
 
-# what a case is about, by words of its kind, or of its name where it has no kind; the first that
+# subject of a case, by words of its kind, or of its name where it has no kind; the first that
 # fits
 _KINDS = {
     "conditioned": r"condition|measur|kalman|ekf|update|observ",
@@ -83,7 +82,7 @@ def replay_uncertainty(case: Mapping[str, Any]) -> dict[str, Any]:
         an error and there is one.
 
     Raises:
-        LookupError: a kind, or a field that is given, that is not known.
+        LookupError: if a kind, or an input field, is unknown.
     """
     expects_error = any(name in case for name in _EXPECTS) or case.get("accept") is False
     plain = {name: value for name, value in case.items() if name not in _EXPECTS}
@@ -101,7 +100,7 @@ def replay_uncertainty(case: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _swapped(name: str, value: Any) -> Any:
-    """Return what a case gives or is given with the angular part first, the other way round."""
+    """Return an input or output of a case with the angular part first, in the other order."""
     if isinstance(value, Mapping):
         return {inner: _swapped(inner, part) for inner, part in value.items()}
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
@@ -132,7 +131,7 @@ def _replayed(case: Mapping[str, Any]) -> dict[str, Any]:
     varied = _varied(case)
     if varied is not None:
         return _each(case, varied)
-    for key, value in case.items():  # cases within the case, which inherit what it says
+    for key, value in case.items():  # cases within the case, which inherit its fields
         if (
             isinstance(value, list)
             and value
@@ -167,10 +166,10 @@ _PATHS = (
 
 
 def _answer(case: Mapping[str, Any], said: dict[str, Any], shelf: Shelf, given: set[str]) -> None:
-    """Put what the fields of a case ask for under their names.
+    """Store the results for the fields of a case under their names.
 
     Raises:
-        LookupError: a field that is neither given, nor computed, nor a description or the name of
+        LookupError: if a field is neither given, nor computed, nor a description or the name of
             an outcome.
     """
     unknown = []
@@ -192,10 +191,10 @@ def _answer(case: Mapping[str, Any], said: dict[str, Any], shelf: Shelf, given: 
 
 
 def _kind_of(case: Mapping[str, Any]) -> str:
-    """Return what a case is about.
+    """Return the subject of a case.
 
     Raises:
-        LookupError: its kind says nothing known.
+        LookupError: if its kind has no known word.
     """
     for told in (case.get("kind"), case.get("name")):
         words = re.sub(r"[_\d]", " ", str(told or "")).lower()
@@ -211,7 +210,7 @@ def _is_edge(part: Mapping[str, Any]) -> bool:
     return bool({"parent", "child", "from", "tail"} & part.keys())
 
 
-# ----------------------------------------------------------------------------------- what comes out
+# --------------------------------------------------------------------------------------- results
 
 
 def _worked(
@@ -294,8 +293,8 @@ def _distance(case: Recorded, shelf: Shelf) -> tuple[None, None]:
 def _in_direction(poses: list[GaussianPose], case: Mapping[str, Any]) -> list[GaussianPose]:
     """Return the poses along a path: those that it walks against their direction inverted.
 
-    The fields ``up`` and the like say how many or which; else, when the poses as they stand do not
-    end where the case says, the first half leads up to the common ancestor.
+    The fields ``up`` and the like have their number or names; else, when the poses in order do not
+    end at the frame of the case, the first half leads up to the common ancestor.
     """
     for name in ("inverted", "inverse", "reversed", "up"):
         which = case.get(name)
@@ -336,7 +335,7 @@ def _measured(case: Recorded, left: bool) -> tuple[MeasurementModel, GaussianPos
     """Return a measurement, as a pose if its shape is one; a direction is named by the field.
 
     Raises:
-        LookupError: there is no measurement, or no noise of it.
+        LookupError: if there is no measurement, or no noise of it.
     """
     Z = array_of(
         case,

@@ -2,8 +2,8 @@
 
 Bodies have poses, constant twists, and push on each other. :func:`by_matrices` computes the numbers
 of any coordinates from homogeneous matrices and cross products; :func:`by_motion` from pinocchio's
-rigid transforms, and velocities from where points and frames are a moment before and after. What
-tmkit says must agree with both.
+rigid transforms, and velocities from the positions of points and frames a moment before and
+after. tmkit must agree with both.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def by_motion(world: RigidWorld, c: Any) -> tuple[Array, ...]:
 def _differences(world: RigidWorld, c: Any) -> list[Array]:
     """Return velocities as differences of the body's poses, relative to the reference body.
 
-    The coordinate frame goes along with the reference body, so what is seen from there is in its
+    The coordinate frame goes along with the reference body, so the result is in its
     axes.
     """
     point = getattr(c, "point", c.coord)
@@ -160,7 +160,7 @@ def _differences(world: RigidWorld, c: Any) -> list[Array]:
 
 
 def relation(world: RigidWorld, coord: Any) -> SemanticRelation:
-    """Return coordinates with their numbers, in a representation that can say them."""
+    """Return coordinates with their numbers, in a representation of that kind."""
     numbers = by_matrices(world, coord)
     made: type[SemanticRelation] = getattr(relations, f"Semantic{coord.relation}")
     if coord.relation == "Pose":

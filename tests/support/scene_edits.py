@@ -1,7 +1,7 @@
 """Random edits of a scene, applied to the core's scene, its builder, its arrays and the model.
 
 Names are drawn from a small pool and mostly from those that exist, so that sequences go deep, yet
-many edits are ones that must be refused.
+many edits must be rejected.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Plain model of the scene graph, a dict of frames and 4x4 matrices: the oracle of the core.
 
-The idea: say every rule of the scene graph in the slowest and most obvious way. An edit is done on
-a copy of the dict, and then *all* rules are checked over the whole scene from nothing; nothing here
+The model implements every rule of the scene graph in the most direct way. An edit is done on a
+copy of the dict, and then *all* rules are checked over the whole scene from nothing; nothing here
 is incremental, indexed or shared. So a mistake in the core's bookkeeping (which body is where,
 which joint has which entry) cannot be repeated here.
 
-An edit that must be refused raises :class:`RejectedError` with the classes of error that would be
-right: where several rules break at once, which one the core names first is its own business.
+An edit that must be rejected raises :class:`RejectedError` with the possible classes of
+error: where several rules are violated, the core may name any of them first.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SAME_POSE = 1e-9
 
 
 class RejectedError(Exception):
-    """The model refuses an edit; ``classes`` are the errors of which the core must raise one."""
+    """Rejection of an edit; ``classes`` are the errors of which the core must raise one."""
 
     def __init__(self, *classes: type[Exception]) -> None:
         super().__init__(", ".join(c.__name__ for c in classes))
@@ -58,7 +58,7 @@ class RejectedError(Exception):
 
 @dataclass(frozen=True)
 class PoseSpec:
-    """A pose as numbers: xyz metres and fixed-axis roll, pitch, yaw in radians."""
+    """A pose as numbers: xyz [m] and fixed-axis roll, pitch, yaw [rad]."""
 
     translation: tuple[float, float, float] = (0.0, 0.0, 0.0)
     rpy: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -91,7 +91,7 @@ class JointSpec:
 
     @property
     def moves(self) -> bool:
-        """Whether the joint has a value."""
+        """Return whether the joint has a value."""
         return self.type in ("revolute", "continuous", "prismatic")
 
     def make(self) -> Joint:
@@ -139,7 +139,7 @@ class InertiaSpec:
 
 @dataclass(frozen=True)
 class FrameModel:
-    """One frame: ``pose`` is the core's exact value, ``matrix`` is computed by this model."""
+    """A frame: ``pose`` is the core's exact value, ``matrix`` is computed by this model."""
 
     parent: str | None
     body: str
@@ -154,7 +154,7 @@ class FrameModel:
 
 @dataclass(frozen=True)
 class GroupModel:
-    """One group: its members, the frames above it, and its attributes with stamps, by key."""
+    """A group: its members, the frames above it, and its attributes with stamps, by key."""
 
     frames: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -218,7 +218,7 @@ class SceneModel:
     # --- queries
 
     def same_content(self, other: SceneModel) -> bool:
-        """Tell whether two models say the same, in the same order."""
+        """Return whether two models have equal contents in the same order."""
         return (
             list(self.frames.items()) == list(other.frames.items())
             and self.inertias == other.inertias
@@ -232,7 +232,7 @@ class SceneModel:
             raise RejectedError(UnknownNameError)
 
     def chain(self, name: str) -> list[str]:
-        """Return the frame and its ancestors, nearest first; refuse a cycle."""
+        """Return the frame and its ancestors, nearest first; reject a cycle."""
         found = [name]
         while (parent := self.frames[found[-1]].parent) is not None:
             if parent in found:
@@ -423,7 +423,7 @@ class SceneModel:
     # --- edits
 
     def add_root(self, name: str) -> SceneModel:
-        """Add a root on a body of its own name."""
+        """Add a root on a body of the same name."""
         if name in self.frames or name in self.bodies():
             raise RejectedError(DuplicateNameError)
         return self._checked(self._with_frame(name, FrameModel(None, name)))

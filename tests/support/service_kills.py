@@ -2,15 +2,15 @@
 
 Usage: ``python tests/support/service_kills.py [--kills N] [--seed S]``.
 
-A server with a log runs in a process of its own and is killed (SIGKILL) at random moments. Three
+A server with a log runs in a separate process and is killed (SIGKILL) at random moments. Three
 clients in threads each count up an attribute of a frame of their own, add or remove a mesh, and
-write down what was acknowledged; two replicas follow all the time. The log begins anew every few
+record the acknowledgements; two replicas follow all the time. The log begins anew every few
 edits. After each kill a new server goes on from it. In the end each attribute is what was
 acknowledged, or one more: the edit under way may be in or not; and the replicas have the server's
 fingerprint. Since each client adds one to the number that it last wrote, an edit that was lost or
 made twice would show.
 
-In a network of its own, which is cut off for moments (as root):
+In a separate network, which is cut off for moments (as root):
 
     unshare -n bash -c 'ip link set lo up; (for k in {1..200}; do sleep 0.3; ip link set lo down;
     sleep 0.2; ip link set lo up; done) & python tests/support/service_kills.py --kills 10; kill %1'
@@ -60,7 +60,7 @@ def run(kills: int, seed: int, folder: Path, log_bytes: int = 3_000) -> dict[str
     The log begins anew after ``log_bytes`` or more.
 
     Raises:
-        AssertionError: something that was acknowledged is lost, was made twice, or a replica
+        AssertionError: if an acknowledged edit is lost or was made twice, or a replica
             differs.
     """
     chance, log = random.Random(seed), folder / "world.log"

@@ -542,7 +542,7 @@ _json = formats.scene_to_dict(_other)
 
 @dataclass
 class Operation:
-    """What is run: on what `make` returns anew each time, which `state` tells."""
+    """An operation on a new value of `make` each time, and the `state` of that value."""
 
     make: Callable[[], Any]
     run: Callable[[Any], object]
@@ -564,7 +564,7 @@ def _edit_state(edit: SceneEdit, begun_with: SceneGraph) -> object:
 
 
 def _is_kept(before: object, after: object) -> bool:
-    """Whether a state is as it was, or is that of an edit which was discarded."""
+    """Return whether a state is unchanged, or is that of an edit which was discarded."""
     if (
         isinstance(before, tuple)
         and isinstance(after, tuple)
@@ -617,7 +617,7 @@ def operations() -> dict[str, Operation]:
 
 
 def _grown(scene: SceneGraph) -> SceneEdit:
-    """Return an edit that owns what it holds, so that edits work in place."""
+    """Return an edit that owns its nodes, so that edits work in place."""
     edit = scene.edit()
     edit.add_frame("grown" + _LONG, HAND)
     edit.set_pose(CUP, Pose([0, 0, 0.06]))
@@ -627,7 +627,7 @@ def _grown(scene: SceneGraph) -> SceneEdit:
 def starve(library: ctypes.CDLL, operation: Operation, most: int) -> tuple[int, list[str]]:
     """Run one operation with each allocation failing in turn; return the count and the faults."""
     defects = []
-    operation.run(operation.make())  # what Python imports on first use is there
+    operation.run(operation.make())  # imports on first use are done
     for k in range(1, most):
         subject = operation.make()
         before = operation.state(subject)
@@ -650,7 +650,7 @@ def starve(library: ctypes.CDLL, operation: Operation, most: int) -> tuple[int, 
 
 
 def in_fork(library: ctypes.CDLL, operation: Operation, most: int) -> tuple[int, list[str]]:
-    """Do the same in a process of its own, whose end by a signal is a defect too."""
+    """Run the operation in a separate process, whose end by a signal is a defect too."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -43,7 +43,7 @@ def write(folder: Path, first: int) -> None:
 
 
 def add(folder: Path, name: str, count: int) -> None:
-    """Add so many frames to the branch that all share, each in a transaction of its own."""
+    """Add frames to the shared branch, each in a separate transaction."""
     store = Store(folder)
     for k in range(count):
         with store.batch():

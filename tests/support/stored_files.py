@@ -2,7 +2,7 @@
 
 ``python tests/support/stored_files.py FOLDER`` writes them with the present code to a new folder,
 together with ``expected.json``, the values that reading each of them gives.
-``tests/data/stored/README.md`` says when to add one.
+``tests/data/stored/README.md`` defines when to add one.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ __all__ = ["OnTerminal", "on_terminal"]
 
 @dataclass(frozen=True)
 class OnTerminal:
-    """How a command ended, and all that the terminal got."""
+    """End of a command, and all output on its terminal."""
 
     code: int
     text: str
@@ -27,12 +27,12 @@ class OnTerminal:
 def on_terminal(
     *arguments: str, folder: Path, answers: str = "", columns: int = 80, **environment: str
 ) -> OnTerminal:
-    """Run ``tmkit`` with its three streams on a terminal, and type the answers.
+    """Run ``tmkit`` with its three streams on a terminal, and type the input.
 
     Args:
         arguments: of the command.
         folder: where it runs.
-        answers: what is typed; lines.
+        answers: lines of input.
         columns: the width of the terminal.
         environment: more variables.
     """

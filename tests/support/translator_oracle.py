@@ -46,7 +46,7 @@ class Oracle:
         problem: the text of the problem.
 
     Raises:
-        OracleRefusalError: the translator does not read them.
+        OracleRefusalError: if the translator rejects them.
     """
 
     def __init__(self, domain: str, problem: str) -> None:
@@ -120,7 +120,7 @@ class Oracle:
     def change(
         self, effects: Any, facts: set[Fact], binding: Mapping[str, str]
     ) -> tuple[set[Fact], set[Fact]]:
-        """Return what the translator's effects add and delete."""
+        """Return the facts that the translator's effects add and delete."""
         added: set[Fact] = set()
         deleted: set[Fact] = set()
         for effect in effects:
@@ -144,9 +144,9 @@ def compare(domain_path: Path, problem_path: Path, *, states: int) -> Problem:
         states: in how many random states conditions and effects are judged.
 
     Raises:
-        OracleRefusalError: the translator does not read the files; ours is not asked.
-        TaskError: ours does not read them, but the translator does.
-        DisagreementError: both read them, but differently.
+        OracleRefusalError: if the translator rejects the files; tmkit's reader is not run.
+        TaskError: if only tmkit's reader rejects them.
+        DisagreementError: if the results of both differ.
     """
     texts = (
         re.sub(r"(?<=\s)(\d+)\.\d+(?=[\s)])", r"\1", path.read_text())

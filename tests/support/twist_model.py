@@ -1,8 +1,8 @@
 """Scenes with uncertain twists, and a plain model: exact scenes with errors added explicitly.
 
-What a source does to a number that a scene gives is found by a difference of two exact scenes, one
-with the source a little above zero and one a little below. Nothing of how errors are carried is
-here.
+The effect of a source on a number of the scene is a difference of two exact scenes, one
+with the source a little above zero and one a little below. No propagation of errors
+is implemented here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["exact_with", "maps_by_differences", "random_movers", "sources_of"]
 
 Array = NDArray[np.float64]
 
-_STEP = 1e-3  # of a source: errors are small, so second order is beyond what is compared
+_STEP = 1e-3  # of a source: errors are small, so the second order is below the tolerance
 
 
 def random_movers(random: np.random.Generator, *, uncertain_poses: bool = True) -> SceneGraph:

@@ -8,7 +8,7 @@ __all__ = ["unambiguous"]
 
 
 def unambiguous(bodies: dict[str, str], trees: dict[str, str], twists: dict[str, str]) -> bool:
-    """Whether reference bodies by frame are accepted, given the body and the tree of each frame."""
+    """Return whether reference bodies by frame are valid, given each frame's body and tree."""
 
     def above(body: str) -> set[str]:
         reached: set[str] = set()

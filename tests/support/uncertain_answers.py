@@ -52,7 +52,7 @@ _SAME_WORD = {
     "local": "right",
     "inv": "inverse",
 }
-# Words of what comes out, or of how it was sampled: a field with one of them is no input.
+# Words of results, or of samples: a field with one of them is no input.
 _OF_OUTCOMES = {
     *(
         "expected",
@@ -162,7 +162,7 @@ _OF_DESCRIPTIONS = {
 
 @dataclass
 class Shelf:
-    """What was computed, each value with its quantity and the words that describe it."""
+    """Results of a case, each with its quantity and the words that describe it."""
 
     values: list[tuple[str, frozenset[str], Any]] = field(default_factory=list)
 
@@ -171,7 +171,7 @@ class Shelf:
         self.values.append((quantity, frozenset(words.split()), value))
 
     def pose(self, words: str, pose: GaussianPose, *, left: bool = False) -> None:
-        """Put a mean and a covariance there; the one of the error on the other side says so."""
+        """Store a mean and a covariance; the words of the error on the other side include it."""
         self.put("T", words, pose.mean.as_matrix())
         self.put("S", words, pose.left_covariance if left else pose.covariance)
         self.put("S", f"{words} right", pose.covariance)
@@ -200,7 +200,7 @@ class Shelf:
                 and not sides & labels
                 and not {"cumulative", "c"} & set(words)
             ):
-                continue  # the covariance of the other side is asked for by its name
+                continue  # the covariance of the other side is found by its name
             common = len(labels & set(words)) + (
                 1 if "cumulative" in labels and "c" in words else 0
             )
@@ -217,14 +217,14 @@ class Shelf:
 
 
 def words_of(key: str) -> list[str]:
-    """Return the words of a field's name, and what they mean where they are short for another."""
+    """Return the words of a field's name, with abbreviations expanded."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", re.sub(r"^eps_?2(nd)?", "eps_2nd", key))
     split = re.sub(r"^eps_?4(th)?", "eps_4th", spaced).lower().split("_")
     return [_SAME_WORD.get(word, word) for word in split if word] + split
 
 
 def is_sampled(key: str) -> bool:
-    """Return whether a field holds what samples gave, which only a sampler can say."""
+    """Return whether a field contains a result of samples, which no closed form has."""
     words = key.lower().split("_")
     return "mc" in words and "vs" not in words
 

@@ -1,8 +1,7 @@
 """Inputs of cases of uncertain poses: lists of poses, edges between frames, measurements.
 
-Fields are told by name and shape, not by the name of the case. Invariant: what is returned is what
-stands in the case, as :class:`~tmkit.spatial.GaussianPose` or arrays; nothing is computed here but
-exponentials.
+Fields are read by name and shape, not by the name of the case. Invariant: results are values
+of the case, as :class:`~tmkit.spatial.GaussianPose` or arrays; only exponentials are computed.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ _ENDS = (
 
 
 class Recorded(dict[str, Any]):
-    """A case that remembers which of its fields were read as inputs."""
+    """A case that records which of its fields were read as inputs."""
 
     def __init__(self, case: Mapping[str, Any]) -> None:
         """Begin with no field read."""

@@ -36,10 +36,8 @@ def replay_tree(
 ) -> tuple[Array, Array]:
     """Compute the poses between frames of a tree and the joint covariance of its leaves.
 
-    One of these poses is the result of the case.
-
-    That is the one between the two frames asked for, or of the first leaf but one, or of the only
-    leaf from the root.
+    The result of the case is the pose between its two frames, or of the first leaf but one, or of
+    the only leaf from the root.
     """
     links = {frames: gaussian_of(*given, left) for frames, given in edges.items()}
     names = list(dict.fromkeys(name for pair in links for name in pair))
@@ -72,7 +70,7 @@ def replay_tree(
 def _joint(
     links: Mapping[tuple[str, str], GaussianPose], root: str, names: Sequence[str]
 ) -> JointGaussianPose:
-    """Return the poses of frames relative to the root, with what their errors have in common."""
+    """Return the poses of frames relative to the root, with their correlated errors."""
     order = list(links)
     edges = JointGaussianPose.independent([links[pair] for pair in order])
     maps, means = [], []
@@ -122,7 +120,7 @@ def _put_pair(
 def _between(
     links: Mapping[tuple[str, str], GaussianPose], root: str, start: str, end: str
 ) -> list[GaussianPose]:
-    """Return the links from one frame to another: up to what both hang from, inverted, and down."""
+    """Return the links from one frame to another: inverted up to the common ancestor, then down."""
     up, down = (_path(root, name, links) for name in (start, end))
     while up and down and up[0] == down[0]:
         up, down = up[1:], down[1:]

@@ -11,7 +11,7 @@ from tmkit.plans import Plan
 __all__ = ["ON_B", "looked", "succeeds", "unsure_blocks"]
 
 ON_B = "(surely-on a b)"
-_FALLEN = 0.04  # metres from its place: a block that fell is at least 5 cm lower
+_FALLEN = 0.04  # error of a fallen block [m], which is at least 0.05 m lower
 
 
 def unsure_blocks(deviation: float = 0.02, *, turn: float = 0.1) -> SceneGraph:

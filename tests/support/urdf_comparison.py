@@ -18,10 +18,10 @@ __all__ = ["Difference", "example_robot_data", "pybullet_data", "worst_differenc
 
 @dataclass(frozen=True)
 class Difference:
-    """How far two robots are apart, at worst.
+    """Largest differences between two robots.
 
     Attributes:
-        entry: the largest difference of two entries of the 4 x 4 transforms of a link, metres in
+        entry: the largest difference of two entries of the 4 x 4 transforms of a link, [m] in
             the last column.
         links: how many links were compared.
         mended: whether pinocchio got a mended copy of the file.
@@ -53,12 +53,12 @@ def worst_difference(
 
     Args:
         path: the description.
-        scene: what it was loaded as, nothing else in it.
+        scene: scene of the robot alone.
         configurations: how many.
         seed: of the random numbers.
 
     Raises:
-        ValueError: pinocchio cannot read the file, or has other links.
+        ValueError: if pinocchio cannot read the file, or has other links.
     """
     oracle = UrdfOracle(path)
     links = (
@@ -89,7 +89,7 @@ def worst_difference(
 
 
 def _is_between(name: str, scene: SceneGraph) -> bool:
-    """Whether a frame was put between two links, for a joint of several degrees of freedom."""
+    """Return whether a frame is inside a joint of several degrees of freedom."""
     return scene.joint(name).name == name and name.rpartition("/")[2] in ("x", "y")
 
 

@@ -1,10 +1,9 @@
 """Forward kinematics of robot descriptions by pinocchio, for comparison.
 
-The oracle reads the URDF by itself: pinocchio's parser builds the chain, and the rules of mimic
-joints are taken from the XML here. Where that parser refuses a file for slips that concern no
-motion, or that its usual neighbours overlook (a shape it does not know, commas between numbers,
-Bullet's spherical joint), it gets a copy with those written as it wants them; the copy is made
-here, without the code that is being judged.
+The oracle reads the URDF itself: pinocchio's parser builds the chain, and the rules of mimic
+joints are taken from the XML here. If that parser rejects a file for mistakes that concern no
+motion, or that its usual neighbours overlook (an unknown shape, commas between numbers, Bullet's
+spherical joint), it gets a corrected copy; the copy is made here, without the tested code.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class UrdfOracle:
 
     Attributes:
         links: the links, in pinocchio's order.
-        mended: whether pinocchio refused the file and got a mended copy.
+        mended: whether pinocchio rejected the file and got a corrected copy.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,7 +38,7 @@ class UrdfOracle:
             path: the file.
 
         Raises:
-            ValueError: pinocchio reads neither the file nor the mended copy.
+            ValueError: if pinocchio reads neither the file nor the corrected copy.
         """
         text = path.read_text(encoding="utf-8", errors="replace").strip("\ufeff\0 \n\r\t")
         robot = ElementTree.fromstring(
@@ -73,7 +72,7 @@ class UrdfOracle:
         """Return where the links stand, (n_links, 4, 4), relative to the root link.
 
         Args:
-            values: of the joints that lead, radians or metres; of a planar joint J as ``J/x``,
+            values: of the leading joints [rad] or [m]; of a planar joint J as ``J/x``,
                 ``J/y`` and ``J/theta``.
             free: where the free joints stand, xyz and quaternion xyzw relative to their origins.
         """
@@ -113,7 +112,7 @@ BETWEEN = " of the copy"  # ends the names of links that the file does not have
 
 
 def _is_link(frame: pinocchio.Frame) -> bool:
-    """Whether a frame is a link of the file."""
+    """Return whether a frame is a link of the file."""
     return bool(frame.type == pinocchio.FrameType.BODY) and not frame.name.endswith(BETWEEN)
 
 

@@ -39,14 +39,14 @@ class UnfitError(Exception):
 
 
 class Unfit:
-    """What cannot be pickled."""
+    """Value that cannot be pickled."""
 
     def __reduce__(self) -> str:
         raise TypeError("unfit for travel")
 
 
 def do(job: Job, tell: Callable[[Any], None]) -> Any:
-    """Do what a job says: a word, and what it needs."""
+    """Run a job: a word with its arguments."""
     word, value = job
     if word == "answer":
         tell(f"about to answer {value}")
@@ -58,7 +58,7 @@ def do(job: Job, tell: Callable[[Any], None]) -> Any:
         while not Path(value).exists():
             time.sleep(0.01)
         return 1
-    # with a folder and a program of its own, which ends with it, until it is ended
+    # with a separate folder and program, which ends with it, until it is ended
     if word == "sleep":
         with temporary_folder("nap"):
             program = Process(tie_to_parent([sys.executable, "-c", "import time; time.sleep(600)"]))

@@ -14,7 +14,7 @@ from tmkit.visualization.page import plan_timeline
 pytest.importorskip("viser")
 
 _DEMO_BYTES = 3_000_000
-# metres and components: poses are written in units of 1e-6, and add up along the arm
+# tolerance [m] and of quaternions: poses are written in units of 1e-6, and add up along the arm
 _TOLERANCE = 3e-5
 _FRAMES = ("a", "b", "c", "panda_link4", "panda_hand", "panda_leftfinger", "table")
 
@@ -128,7 +128,7 @@ def test_a_plan_without_actions_has_a_page(tmp_path, browser):
 
 
 def test_bad_input_is_refused_before_anything_is_drawn(plan, tmp_path):
-    """What cannot be written or drawn is refused in one line."""
+    """An unwritable file or an undrawable scene is an error of one line."""
     with pytest.raises(OutputError, match=r"a page must end in \.html"):
         save_html(plan, tmp_path / "plan.json")
     with pytest.raises(OutputError, match="missing"):

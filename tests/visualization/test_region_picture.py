@@ -33,7 +33,7 @@ def test_a_picture_is_repeatable(count: int, tmp_path: Path) -> None:
 
 
 def test_a_picture_must_be_a_png(tmp_path: Path) -> None:
-    """Other names are refused before anything is drawn."""
+    """Other names are rejected before anything is drawn."""
     with pytest.raises(OutputError, match=r"cannot be written: a plot must end in \.png"):
         draw_region(region(3), tmp_path / "a.jpg")
 
@@ -41,7 +41,7 @@ def test_a_picture_must_be_a_png(tmp_path: Path) -> None:
 def test_a_missing_extra_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without matplotlib one line says how to get it."""
+    """Without matplotlib the error names the extra."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(
         MissingExtraError,

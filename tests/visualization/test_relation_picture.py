@@ -1,4 +1,4 @@
-"""Pictures of relations and of a scene's edges: what they show, read from the marks."""
+"""Pictures of relations and of a scene's edges, checked by their marks."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ NINE = {
 
 
 def texts(drawing: Drawing) -> set[str]:
-    """Return what is written in a drawing."""
+    """Return the texts of a drawing."""
     return {mark.text for mark in drawing.marks if isinstance(mark, Label)}
 
 
@@ -232,7 +232,7 @@ def test_rejected_edges_are_crossed_out_with_the_message_of_the_scene() -> None:
 
 @st.composite
 def graphs(draw: st.DrawFn) -> SceneGraph:
-    """Draw a scene of some bodies with frames, and whatever edges it takes."""
+    """Draw a scene of some bodies with frames and random edges."""
     scene = SceneGraph(root=None)
     names = []
     for number in range(draw(st.integers(1, 5))):

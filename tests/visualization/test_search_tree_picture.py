@@ -1,4 +1,4 @@
-"""Pictures of search trees: what is drawn, what is left out, and that it can be read."""
+"""Pictures of search trees: marks, omissions, and legibility."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_failures_are_crosses_with_their_most_frequent_cause() -> None:
 
 
 def test_pictures_are_files_of_the_same_bytes(tmp_path: Path) -> None:
-    """As PNG and as SVG; another format is refused; without trees the picture is empty."""
+    """Formats are PNG and SVG; another is rejected; without trees the picture is empty."""
     trees = [tree_of(300, seed=1), tree_of(40, seed=2, is_solved=False)]
     for suffix, begin in ((".png", b"\x89PNG"), (".svg", b"<?xml")):
         first, second = (

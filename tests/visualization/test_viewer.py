@@ -28,7 +28,7 @@ from tmkit.world import LiveScene
 
 pytest.importorskip("viser")
 
-_TOLERANCE = 3e-5  # metres and components
+_TOLERANCE = 3e-5  # poses [m] and quaternions
 _TOWER = "(and (on a b) (on b c))"
 
 
@@ -131,7 +131,7 @@ def test_clicks_pick_and_the_gizmo_moves_and_rederives_facts(browser):
 
 
 def test_a_failed_plan_opens_on_its_cause(failed, browser):
-    """What was in the way is red; the causes can be clicked through."""
+    """The obstacles are red; a click selects each cause."""
     problem, result = failed
     with (
         Viewer(result, problem=problem, port=0) as viewer,
@@ -363,7 +363,7 @@ def test_the_simulation_tells_its_states(plan):
 
 
 def test_bad_input_is_one_line():
-    """A port in use, another value and a missing library are errors that say what to do."""
+    """A port in use, another value and a missing library are errors with advice."""
     scene = tk.SceneGraph()
     with Viewer(scene, port=0) as viewer:
         port = int(viewer.url.rsplit(":", 1)[1])
@@ -383,7 +383,7 @@ def test_bad_input_is_one_line():
 
 
 def test_without_viser(monkeypatch):
-    """The message names what to install."""
+    """The message names the missing package."""
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(MissingExtraError, match="the viewer needs the extra 'viewer': pip install"):
         Viewer(tk.SceneGraph())

@@ -49,7 +49,7 @@ SOURCES = (
 
 
 class Planner(Protocol):
-    """A planner in the arena: a function of a module will do."""
+    """Planner of the arena, such as a function of a module."""
 
     def __call__(self, problem: PlanningProblem, options: PlanningOptions) -> Answer:
         """Return a plan, a result, or None; the options contain the seed and the limits."""
@@ -80,7 +80,7 @@ def find_planner(name: str) -> Planner:
     algorithm.
 
     Raises:
-        ConfigurationError: there is none.
+        ConfigurationError: if there is none.
     """
     if stream := re.fullmatch(r"pddlstream(?:-(\w+))?:(.+)", name):
         return PddlStream(stream[2], stream[1] or ALGORITHMS[0])
@@ -98,7 +98,7 @@ def find_planner(name: str) -> Planner:
 
 @dataclass(frozen=True)
 class ArenaRow(Displayed):
-    """What one planner did with the problems of one entry.
+    """Results of one planner on the problems of one entry.
 
     Attributes:
         suite: the suite.
@@ -113,7 +113,7 @@ class ArenaRow(Displayed):
             motion, of its search.
         slow_seconds: 95 % take no longer.
         actions: median length of their plans.
-        path_length: median, in radians and metres.
+        path_length: median [rad] and [m].
         failure: of the first problem without a plan, how it ended; empty if all have one.
     """
 
@@ -179,8 +179,8 @@ def run_arena(
         on_progress: as there.
 
     Raises:
-        ConfigurationError: there is no such planner.
-        OutputError: a folder cannot be written.
+        ConfigurationError: if a planner is unknown.
+        OutputError: if a folder cannot be written.
     """
     for planner in planners:
         if planner != OWN:

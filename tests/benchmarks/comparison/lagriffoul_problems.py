@@ -5,7 +5,7 @@ PDDL problem whose goal counts. Problem 3, sorting in clutter, and problem 4, wh
 monotonic, are read; of the robot only where it begins. Meshes are taken as their bounds, as in
 :mod:`benchmarks.comparison.tamp_problems`.
 
-Invariants: what is read is data; nothing is run.
+Invariants: the files are data; nothing is run.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from tmkit.spatial import Pose
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import Goal, PlanningProblem
 
-_TOP = 0.002  # metres of a surface's thickness: tables of the files end so far below their surfaces
-_WALL = 0.025  # metres of thickness of the walls around the robot
+_TOP = 0.002  # thickness of a surface [m]: tables of the files end so far below their surfaces
+_WALL = 0.025  # thickness of the walls around the robot [m]
 
 Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -45,9 +45,9 @@ def read_lagriffoul_problem(path: str | Path, goal: str | Path | None = None) ->
             same objects.
 
     Raises:
-        FileFormatError: a file is wrong, there is not one goal, or it wants what is not read:
+        FileFormatError: if a file is wrong, there is not one goal, or it has unsupported parts:
             objects on others.
-        MeshError: a mesh is missing or wrong.
+        MeshError: if a mesh is missing or wrong.
     """
     file = Path(path)
     top = read_xml(file, root="problem")
@@ -102,7 +102,7 @@ def stick_source(
 def _goal_of(
     file: Path, goal: str | Path | None, names: list[str], movable: set[str]
 ) -> tuple[Source, list[Group]]:
-    """Return the atoms that the PDDL problem of a scene wants, with its text."""
+    """Return the goal atoms of the PDDL problem of a scene, with its text."""
     folders = (file.parent, file.parent.parent)
     known = (
         [path for folder in folders for path in sorted(folder.glob("*.pddl"))]
@@ -204,7 +204,7 @@ def _surrounds(bounds: Bounds, pose: Pose, base: Pose) -> bool:
 
 
 def _walls(bounds: Bounds) -> Iterator[AttachedShape]:
-    """Yield the four walls at the bounds of what is around the robot."""
+    """Yield the four walls at the bounds of the scene around the robot."""
     for axis in range(2):
         for end, inwards in zip(bounds, (_WALL, -_WALL), strict=True):
             low, high = (bound.copy() for bound in bounds)

@@ -3,10 +3,10 @@
 MotionBenchMaker (Chamzas et al. 2021, https://github.com/KavrakiLab/motion_bench_maker) writes
 pairs of files, ``scene0001.yaml`` and ``request0001.yaml``: MoveIt's messages ``PlanningScene`` and
 ``MotionPlanRequest`` as YAML. Of these, boxes, cylinders and spheres are read, the values of joints
-at the start, and goals that are values of joints. The robot, its hand and what may touch are those
-of the given scene, not the file's.
+at the start, and goals that are values of joints. The robot, its hand and allowed contacts are
+those of the given scene, not the file's.
 
-Invariants: what is read is data: aliases of YAML are refused, files are bounded, nothing is run.
+Invariants: files are data: aliases of YAML are rejected, files are bounded, nothing is run.
 """
 
 from __future__ import annotations
@@ -192,8 +192,8 @@ def read_motion_problem(
     """Return the problem of MotionBenchMaker's ``PlanningScene`` and ``MotionPlanRequest`` files.
 
     The poses are in the root frame of ``scene``, the robot. Meshes, planes, attached objects and
-    goals that are no values of joints are refused. Names of joints that the scene does not have are
-    omitted where the arm does not need them, such as those of a second finger.
+    goals that are no values of joints are rejected. Joints that the scene does not have are omitted
+    if the arm does not need them, such as those of a second finger.
     """
     around, request = _read(Path(scene_file)), _read(Path(request_file))
     state = around.table().get("robot_state") or {}

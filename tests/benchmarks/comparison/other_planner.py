@@ -36,7 +36,7 @@ def through_the_table(problem: tk.PlanningProblem, options: tk.PlanningOptions) 
 
 
 class StraightOnly:
-    """A motion planner that knows one path."""
+    """A motion planner with one path."""
 
     def search(self, query: PathQuery) -> PathResult:
         """Go straight to the first goal, or give up."""

@@ -3,7 +3,7 @@
 `PDDLStream <https://github.com/caelan/pddlstream>`_ (Garrett et al., ICAPS 2020) is not on PyPI and
 under the GPL: it is loaded from a checkout that the user names. A domain of tmkit becomes a
 PDDLStream problem: actions that pick or place get a grasp, a pose and a motion as further
-parameters, sampled by streams that ask the domain for its candidates. A test stream checks a motion
+parameters, sampled by streams from the domain's candidates. A test stream checks a motion
 against another object at a pose. The plan that PDDLStream returns is carried out with its grasps,
 poses, motions and places of the base, in the whole scene.
 
@@ -54,8 +54,8 @@ class PddlStream:
         algorithm: one of ``adaptive``, ``binding``, ``focused``, ``incremental``.
 
     Raises:
-        ConfigurationError: another algorithm, or there is no checkout; when called, a domain that
-            is not read.
+        ConfigurationError: if the algorithm is unknown, or there is no checkout; on a call, if
+            the domain is unsupported.
     """
 
     folder: str

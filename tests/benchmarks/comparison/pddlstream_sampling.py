@@ -1,6 +1,6 @@
 """Streams of PDDLStream for a domain of tmkit, and execution of its plans in the whole scene.
 
-Invariants: what is sampled for an action sees the fixed scene and the objects of the action alone;
+Invariants: samples for an action use the fixed scene and the objects of the action alone;
 a motion begins at the start configuration of the arm, wherever the base is.
 """
 
@@ -49,7 +49,7 @@ _log = logging.getLogger(__name__)
 # attempts at the motion of one sample; of one action when the plan is carried out
 _MOTIONS, _TRIES = 8, 24
 _STANDS = 8  # visits of the domain for places of the base
-# radians or metres between configurations at which a motion is checked against an object
+# distance [rad] or [m] between configurations at which a motion is checked against an object
 _STEP = 0.05
 
 Configuration = NDArray[np.float64]
@@ -57,7 +57,7 @@ Configuration = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """Where an object rests: on a frame, which may be another object at a rest of its own."""
+    """Place of an object: on a frame, which may be another object with a place."""
 
     item: str
     support: str
@@ -131,7 +131,7 @@ class PddlStreamSampling:
             if frame.lower() in self.frames:
                 self.frames[frame.lower()] = frame
         self.rests: dict[str, Rest] = {}
-        # what is held at the start is not read: it has no rest
+        # an object held at the start has no place
         for frame in movable_frames(self.scene):
             self._rest_at_start(frame)
         domain = self.context.domain
@@ -194,7 +194,7 @@ class PddlStreamSampling:
     def ways(
         self, action: Action, place: str, is_placing: bool
     ) -> Callable[..., Iterator[tuple[Motion]]]:
-        """Return the stream of motions of an action, with nothing in the way but what is fixed."""
+        """Return the stream of motions of an action among the fixed objects."""
         (s_at,) = _positions(action, place)
         count = len(action.parameters)
 
@@ -291,7 +291,7 @@ class PddlStreamSampling:
     def _candidates(
         self, action: GroundAction, scene: SceneGraph, q: Configuration, *, is_random: bool = False
     ) -> Iterator[Candidate]:
-        with contextlib.suppress(SceneError):  # the domain refuses what stands where it may not
+        with contextlib.suppress(SceneError):  # the domain rejects an object at a forbidden place
             yield from self.context.domain.candidates(
                 action, self._context(scene, q, is_random=is_random)
             )

@@ -6,7 +6,7 @@ are read, meshes as their bounds, as its own reader does; tables, regions on the
 objects are on tables, in regions or at poses. The robot, a PR2 in the file, is that of a built-in
 scene, whose base begins where the file has it.
 
-Invariants: what is read is data; nothing is run.
+Invariants: the files are data; nothing is run.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _NOT_READ = (
     "floor_object_names",
 )
 _KINDS = ("box", "cylinder", "sphere", "trimesh")
-_FLOOR = -1e-3  # metres: boxes that end below are floors, which the base drives on
-_ON = 0.02  # metres between an object and the top on which it is
+_FLOOR = -1e-3  # height of floors [m]: boxes that end below are floors for the base
+_ON = 0.02  # distance between an object and its support's top [m]
 
 
 def read_tamp_problem(path: str | Path) -> PlanningProblem:

@@ -29,7 +29,7 @@ def test_suites_that_ship_can_be_read(name: str) -> None:
 
 
 def test_planners_of_others_are_judged_by_their_plans(tmp_path: Path) -> None:
-    """One that gives up has no plan, and one whose plans collide has none that is valid."""
+    """A planner that gives up has no plan, and one whose plans collide has no valid plan."""
     batch = load_suite("geometry")
     entries = [entry for entry in batch.entries if entry.name == "swaps"][:1]
     others = [

@@ -1,4 +1,4 @@
-"""Problems of Lagriffoul et al.: sticks between tables and at points, and what is not read."""
+"""Problems of Lagriffoul et al.: sticks between tables and at points, unsupported input."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def test_what_cannot_be_read_is_named(
 
 
 def test_folders_and_planners_that_are_none(folder: Path, tmp_path: Path) -> None:
-    """Are refused before, or are rows."""
+    """Unsolvable problems are rejected before, or are rows."""
     with pytest.raises(MissingFileError, match=r"there is no file '.*scene0001\.yaml'"):
         _source(tmp_path).motion(0)
     with pytest.raises(ConfigurationError, match=r"has 2 problems, none with the number 2"):

@@ -57,7 +57,7 @@ def test_samples_are_carried_out() -> None:
 
 
 def test_sampled_motions_are_motions_of_the_whole_scene() -> None:
-    """From the start configuration, beside objects that touch what they rest on."""
+    """The motion starts at the start configuration, beside objects in contact with supports."""
     sampling = PddlStreamSampling(_tower(), tk.PlanningOptions(seed=1), 0)
     pick, stack = (sampling.actions[name] for name in ("pick-up", "stack"))
     init = sampling.facts.problem.init

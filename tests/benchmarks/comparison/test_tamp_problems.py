@@ -79,7 +79,7 @@ def test_an_object_is_carried_to_another_table(tmp_path: Path, region: str) -> N
 
 
 def test_goals_are_poses_too(tmp_path: Path) -> None:
-    """That of the start, or one with its turn first."""
+    """The configuration is that of the start, or one with its turn first."""
     stays = read_tamp_problem(_written(tmp_path / "stays.json", goal_poses={"can": "initial"}))
     (goal,) = stays.goals
     assert isinstance(goal, ObjectAt)

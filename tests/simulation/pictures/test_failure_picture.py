@@ -29,7 +29,7 @@ def scene() -> SceneGraph:
 
 @pytest.fixture(scope="module")
 def lid() -> PlanResult:
-    """Return the answer for a block under a lid."""
+    """Return the diagnosis for a block under a lid."""
     return tk.plan(
         with_box(scene(), "lid", (-0.05, -0.05, 0.08), (0.05, 0.05, 0.1)),
         goal="(on a b)",
@@ -40,7 +40,7 @@ def lid() -> PlanResult:
 
 @pytest.fixture(scope="module")
 def far() -> PlanResult:
-    """Return the answer for a block 2 m away."""
+    """Return the diagnosis for a block 2 m away."""
     shapes = [AttachedShape(Box([0.1, 0.1, 0.1]))]
     there = scene().add_frame(
         "shelf", "world", pose=Pose([2.0, 0.0, -0.05]), classes=["surface"], shapes=shapes
@@ -92,7 +92,7 @@ def test_the_same_answer_gives_the_same_bytes(lid: PlanResult, tmp_path: Path) -
 
 
 def test_what_cannot_be_drawn_is_said(lid: PlanResult, tmp_path: Path) -> None:
-    """No failure, no such action, no example, no such folder: each is an error that says so."""
+    """No failure, no such action, no example, no such folder: each is an error with its reason."""
     with pytest.raises(
         SimulationError, match=r"no motion failed, so there is nothing to draw: Found 2 actions"
     ):

@@ -95,7 +95,7 @@ def test_good_camera_does_not_look_through_walls(side: float) -> None:
 
 
 def test_camera_refuses_what_it_cannot_show() -> None:
-    """Bad cameras are told with what would have been right."""
+    """Invalid cameras are errors with the valid ones."""
     with pytest.raises(SimulationError, match="must not be zero or parallel"):
         Camera((0.0, 0.0, 1.0), (0.0, 0.0, 0.0))
     with pytest.raises(SimulationError, match="three finite numbers"):
@@ -133,7 +133,7 @@ def test_film_and_picture_of_a_plan(tmp_path: Path) -> None:
 
 
 def test_outputs_are_checked_before_the_simulation_starts(tmp_path: Path) -> None:
-    """What cannot be written is refused at once, with the reason."""
+    """An unwritable file is rejected at once, with the reason."""
     plan = PlanWriter(gantry_scene()).plan()
     with pytest.raises(OutputError, match=r"a film must end in \.gif or \.webp or \.mp4"):
         simulate(plan, record=tmp_path / "film.avi")
@@ -173,7 +173,7 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
 def test_mp4_without_its_extra_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who asks for an MP4 is told what to install."""
+    """An MP4 without its library is an error with the install command."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[pictures\]'") as caught:
         Film(tmp_path / "film.mp4")
@@ -181,7 +181,7 @@ def test_mp4_without_its_extra_names_the_extra(
 
 
 def test_film_without_frames_is_no_film(tmp_path: Path) -> None:
-    """An empty film is refused, not written."""
+    """An empty film is rejected, and not written."""
     with pytest.raises(OutputError, match="there are no frames"):
         Film(tmp_path / "film.gif").write()
     assert os.listdir(tmp_path) == []

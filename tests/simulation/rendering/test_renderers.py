@@ -112,7 +112,7 @@ def test_same_scene_same_pixels() -> None:
 
 
 def red_middle(pixels: np.ndarray) -> np.ndarray:
-    """Return the middle (2,) of what is red in a picture, pixels."""
+    """Return the centre (2,) of the red part of a picture [px]."""
     return np.argwhere(pixels[..., 0] > 2.5 * pixels[..., 1:].max(axis=2)).mean(axis=0)
 
 

@@ -113,7 +113,7 @@ def test_real_fingers_stack_a_block_as_in_pybullet() -> None:
 
 
 def test_a_block_without_friction_is_lost() -> None:
-    """The friction that a shape gives counts: what slides out of the fingers is reported lost."""
+    """The friction of a shape is used: an object that slides out of the fingers is lost."""
     plan = stacking_plan()
     slippery = [
         AttachedShape(part.shape, part.pose, friction=0.001) for part in plan.scene.shapes("red")
@@ -127,7 +127,7 @@ def test_a_block_without_friction_is_lost() -> None:
 
 
 def test_contacts_are_told_by_frames() -> None:
-    """What touches is the same as in pybullet."""
+    """Contacts are the same as in pybullet."""
     scene = two_blocks()
     told = []
     for engine in (Simulation, MujocoSimulation):
@@ -187,7 +187,7 @@ def test_pictures_show_either_engine() -> None:
 
 
 def test_errors_name_what_is_wrong() -> None:
-    """Engines, windows, shapes and frames that are not there are refused."""
+    """Unknown engines, windows, shapes and frames are rejected."""
     scene = two_blocks()
     with pytest.raises(
         SimulationError, match=r"unknown physics engine 'bullet'; .*\(known: mujoco, pybullet\)"

@@ -46,14 +46,14 @@ def ground(*shapes: AttachedShape) -> SceneGraph:
 
 
 def rest(scene: SceneGraph, steps: int = 900) -> list[float]:
-    """Where the ball lies after some seconds, relative to the ground."""
+    """Return the position of the ball after some seconds, relative to the ground."""
     with Simulation.from_scene(scene) as simulation:
         simulation.step(steps)
         return [float(value) for value in simulation.pose("ball", relative_to="ground").translation]
 
 
 def test_a_ball_rests_on_a_plane() -> None:
-    """A plane is where its pose says, also beside another shape on one body."""
+    """A plane has its own pose, also beside another shape on one body."""
     scene = ground(
         AttachedShape(Plane(), Pose([0, 0, 0.2])),
         AttachedShape(Box([0.1, 0.1, 1]), Pose([1, 0, 0])),

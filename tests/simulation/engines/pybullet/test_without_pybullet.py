@@ -89,7 +89,7 @@ def test_the_command_lists_what_is_missing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scene", ["iiwa_table", "xarm_table"])
 def test_the_message_says_what_to_install(scene: str, tmp_path: Path) -> None:
-    """A robot whose description pybullet brings is refused with the command that installs it."""
+    """A robot whose description is in pybullet is rejected with the install command."""
     ended = run(COMMAND, "scene", "dump", scene, folder=tmp_path)
     assert ended.returncode == 2
     assert (
@@ -112,7 +112,7 @@ def test_a_plan_with_pybullet_s_meshes_says_what_to_install(tmp_path: Path) -> N
 
 
 def test_the_demo_ends_with_what_to_install(tmp_path: Path) -> None:
-    """The demo plans and validates, and then names what simulating needs."""
+    """The demo plans and validates, and then names the package for simulation."""
     ended = run(COMMAND, "demo", "--out", tmp_path / "demo", folder=tmp_path)
     assert ended.returncode == 2
     assert "Checked:" in ended.stdout

@@ -113,7 +113,7 @@ def test_link_poses_equal_forward_kinematics(scene: SceneGraph) -> None:
 
 
 def test_pose_of_one_frame_relative_to_another() -> None:
-    """A pose may be asked for relative to any frame."""
+    """A pose is available relative to any frame."""
     scene = two_blocks()
     with Simulation.from_scene(scene) as simulation:
         expected = scene.pose("red", relative_to="tool", q=scene.zero_configuration())
@@ -224,7 +224,7 @@ def test_masses_come_from_the_scene_or_from_the_density() -> None:
 
 
 def test_marker_frames_add_no_weight_to_a_mechanism() -> None:
-    """The links of a mechanism together weigh what the scene says they weigh."""
+    """The links of a mechanism have the total mass of the scene."""
     scene = gantry_scene().add_frame("note", "hand", body="hand")
     with Simulation.from_scene(scene) as simulation:
         body = next(body for body in simulation.bodies if body.kind == "mechanism")
@@ -239,7 +239,7 @@ def test_marker_frames_add_no_weight_to_a_mechanism() -> None:
 
 
 def test_a_box_with_a_lid_falls_as_a_whole() -> None:
-    """An object with a joint of its own is free at its base and keeps its joint."""
+    """An object with a joint is free at its base and keeps its joint."""
     wall = AttachedShape(Box([0.08, 0.08, 0.04]))
     scene = gantry_scene().add_frame(
         "box",
@@ -264,7 +264,7 @@ def test_a_box_with_a_lid_falls_as_a_whole() -> None:
 
 
 def test_motors_hold_the_robot_against_gravity() -> None:
-    """A robot that is told nothing stays where it is."""
+    """A robot without commands does not move."""
     scene = two_blocks()
     q = GANTRY.ready_configuration(scene)
     with Simulation.from_scene(scene, q, robot=GANTRY) as simulation:
@@ -316,7 +316,7 @@ def test_closing_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_two_simulations_do_not_disturb_each_other() -> None:
-    """Two worlds stepped in turns do bit for bit what each does alone."""
+    """Two worlds stepped in turns are equal, bit for bit, to each alone."""
     high = with_block(gantry_scene(), "thing", [0.2, 0.1, 0.3], turn=0.4)
     low = with_block(gantry_scene(), "thing", [0.0, 0.1, 0.2], shape=Sphere(0.03))
 
@@ -382,7 +382,7 @@ def test_attached_object_follows_the_hand_until_it_is_let_go() -> None:
 
 
 def test_touching_names_frames() -> None:
-    """Contacts are told by frame."""
+    """Contacts are reported by frame."""
     with Simulation.from_scene(two_blocks()) as simulation:
         simulation.step(50)
         assert simulation.touching("red") == ("table",)
