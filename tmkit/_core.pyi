@@ -1937,24 +1937,26 @@ class SceneGraph:
             ConfigurationError: q has the wrong shape or non-finite numbers.
         """
 
-    @property
     def digest(self) -> str:
         """
-        SHA-256 of the content, as hexadecimal text: equal if and only if scenes are equal. O(n).
+        Return the SHA-256 of the content, as hexadecimal text: equal if and only if scenes are equal.
 
-        The same in every process. Content is what ``==`` compares: insertion order, names, parents, bodies, joints, poses,
-        classes, attributes, shapes, inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers:
-        q and -q, one rotation, make two scenes.
+        Each call costs O(n); ``fingerprint`` costs less. The same in every process. Content is what ``==``
+        compares: insertion order, names, parents, bodies, joints, poses, classes, attributes, shapes,
+        inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers: q and -q, one
+        rotation, make two scenes.
         """
 
     @property
     def fingerprint(self) -> str:
         """
-        32 hexadecimal digits of the content: equal for equal scenes, the same in every process.
+        Key of the content for dictionaries and caches, as 32 hexadecimal digits.
 
-        Not cryptographic: of scenes that an adversary made, equal fingerprints are to be confirmed with ``==``. O(changes
-        log n) when a version was asked before from which this one was made, or which was made from this one; O(n log n) for the
-        first, after a rename, and where frames with errors changed.
+        Equal for equal scenes, the same in every process. O(changes log n) if the fingerprint of a related
+        version is known: one from which this version was made, or which was made from this one. O(n log n)
+        for the first one, after a rename, and where frames with errors changed. Repeated access is O(1).
+        Not cryptographic: confirm equal fingerprints with ``==`` if an adversary may have made the scenes.
+        Within one process the scene itself is a key of the same cost.
         """
 
     def at(self, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> Kinematics:

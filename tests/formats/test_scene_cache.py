@@ -78,7 +78,7 @@ def test_the_second_load_reads_no_file(
     monkeypatch.setattr(meshes, "read_bytes", lambda *_, **__: pytest.fail("a mesh was read"))
     caplog.clear()
     second, again = load_with_notes(tmp_path)
-    assert (second, second.digest, again) == (first, first.digest, notes)
+    assert (second, second.digest(), again) == (first, first.digest(), notes)
     warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert warnings == [str(note) for note in notes]
 
@@ -88,7 +88,7 @@ def test_built_in_scenes_come_back_equal(cache: SceneCache) -> None:
     for names in (["panda_table", "blocks3"], ["baxter_table"], ["ur5_table"]):
         first = load_scene(*names)
         second = load_scene(*names)
-        assert (second, second.digest) == (first, first.digest)
+        assert (second, second.digest()) == (first, first.digest())
     assert len(cache.entries()) == 3
 
 
@@ -206,7 +206,7 @@ def test_two_processes_share_a_folder(cache: SceneCache, tmp_path: Path) -> None
     program = (
         "import tmkit as tk; from tmkit.formats import scene_cache; "
         "scene_cache._SETTLING_TIME = 0; "
-        f"print(tk.load_scene({str(tmp_path / 'robot' / 'r.urdf')!r}).digest)"
+        f"print(tk.load_scene({str(tmp_path / 'robot' / 'r.urdf')!r}).digest())"
     )
     running = [
         Process([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -214,7 +214,7 @@ def test_two_processes_share_a_folder(cache: SceneCache, tmp_path: Path) -> None
     ]
     digests = {process.communicate()[0] for process in running}
     assert [process.returncode for process in running] == [0, 0]
-    assert digests == {f"{load_with_notes(tmp_path)[0].digest}\n".encode()}
+    assert digests == {f"{load_with_notes(tmp_path)[0].digest()}\n".encode()}
     assert [path.suffix for _, _, path in cache.entries()] == [".scene"]
 
 
@@ -391,7 +391,7 @@ def loads_in_time(path: Path, cache: SceneCache) -> str:
     program = (
         "import tmkit as tk; from tmkit.formats import scene_cache; "
         "scene_cache._SETTLING_TIME = 0; "
-        f"print(tk.load_scene({str(path / 'robot' / 'r.urdf')!r}).digest)"
+        f"print(tk.load_scene({str(path / 'robot' / 'r.urdf')!r}).digest())"
     )
     environment = {**os.environ, "TMKIT_CACHE": str(cache.folder)}
     done = run_process(

@@ -209,7 +209,7 @@ def check_same(arrays: SceneArrays, scene: SceneGraph) -> None:
     frozen = arrays.freeze()
     assert frozen._defects() == ""
     assert frozen == scene
-    assert frozen.digest == scene.digest
+    assert frozen.digest() == scene.digest()
     assert list(map(frozen.frame_id, frozen.frame_names)) == list(
         map(scene.frame_id, scene.frame_names)
     )

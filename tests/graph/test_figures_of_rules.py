@@ -258,11 +258,11 @@ def test_what_the_figures_cross_out(
 ) -> None:
     """The edge or node is rejected, the message says the rule, and the scene is as it was."""
     scene = make()
-    digest = scene.digest
+    digest = scene.digest()
     with pytest.raises(error, match=words) as caught:
         edit(scene)
     assert caught.value.data.get("rule") == rule
-    assert scene.digest == digest
+    assert scene.digest() == digest
 
 
 @pytest.mark.parametrize(

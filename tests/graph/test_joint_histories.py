@@ -133,7 +133,7 @@ def test_versions_files_and_arrays_hold_histories() -> None:
     """Histories survive copies, follow a rename, and are removed with their joint."""
     scene = moving()
     assert scene == moving()
-    assert scene.digest == moving().digest
+    assert scene.digest() == moving().digest()
     other = add_joint_values(scene, {"turn": 9.0}, stamp=2.5)
     assert other != scene
     assert [frame.after.name for frame in diff(scene, other).frames] == ["a values"]

@@ -349,7 +349,7 @@ def test_a_scene_is_the_same_after_every_way_out_and_in(seed: int) -> None:
     ]
     for twin in twins:
         assert twin == scene
-        assert twin.digest == scene.digest
+        assert twin.digest() == scene.digest()
         assert hash(twin) == hash(scene)
         assert scene_to_dict(twin) == document
         again, further = (
@@ -377,7 +377,7 @@ def test_errors_of_twists_are_content() -> None:
     twin = NoiseSource(1, "other label")
     renamed = base.set_twist_noise("a", {twin: column}).set_twist_noise("b", {twin: column})
     assert len({base, together, apart, renamed}) == 3
-    assert len({scene.digest for scene in (base, together, apart, renamed)}) == 3
+    assert len({scene.digest() for scene in (base, together, apart, renamed)}) == 3
     assert together == renamed
     assert diff(base, together).frames[0].fields == ("twist",)
     relative = TwistCoord("b|b", "a", "[b]")

@@ -695,8 +695,8 @@ def test_scenes_without_unknown_motions_have_the_state_of_earlier_versions() -> 
     assert Unstated().__getstate__()[0] == 5
     documents = [scene_to_dict(scene)["frames"][1]["joint"] for scene in (stated(), seen())]
     assert documents == [{"type": "fixed"}, {"type": "unstated"}]
-    assert stated().digest != seen().digest
-    assert stated().digest == by_frame(pose=UP, joint=Fixed()).digest
+    assert stated().digest() != seen().digest()
+    assert stated().digest() == by_frame(pose=UP, joint=Fixed()).digest()
 
 
 @pytest.mark.parametrize("joint", [Fixed(), Free(), Unstated()], ids=repr)

@@ -17,7 +17,7 @@ from tmkit.spatial import Pose
 
 scene = SceneGraph().add_frame("cup", "world", joint=Free())
 scene = scene.add_stamped_pose("cup", Pose(), stamp=1.0)
-digest = scene.digest
+digest = scene.digest()
 pages = int(open("/proc/self/statm").read().split()[0])
 limit = pages * resource.getpagesize() + 128 * 2**20
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -33,7 +33,7 @@ try:
             edit.add_frame(f"frame {number}", "cup")
 except MemoryError:
     del edit
-assert scene.digest == digest and scene._defects() == ""
+assert scene.digest() == digest and scene._defects() == ""
 assert len(scene.add_frame("lid", "cup")) == 3
 print("lived")
 """

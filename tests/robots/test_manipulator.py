@@ -87,9 +87,9 @@ def test_values_are_equal_by_content_and_survive_copies() -> None:
         ):
             assert other == arm
             assert hash(other) == hash(arm)
-            assert other.digest == arm.digest
+            assert other.digest() == arm.digest()
     assert GANTRY != SUCKER
-    assert GANTRY.digest != SUCKER.digest
+    assert GANTRY.digest() != SUCKER.digest()
 
 
 def test_a_description_cannot_be_changed() -> None:

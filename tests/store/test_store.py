@@ -120,7 +120,7 @@ def test_all_properties_of_a_scene_are_stored(tmp_path: Path) -> None:
     fresh = Store(tmp_path / "s")
     assert fresh.get(known) == scene
     assert fresh.get(later) == changed.allow_collision("x", "z", reason="why")
-    assert fresh.get(known).digest == scene.digest
+    assert fresh.get(known).digest() == scene.digest()
     assert {shape.shape.source for shape in fresh.get(known).shapes("x")} == {"corner.obj", ""}
     assert repr(fresh.diff(known, later)) == repr(
         diff(scene, changed.allow_collision("x", "z", reason="why"))

@@ -550,7 +550,7 @@ class Operation:
 
 
 def _scene_state(scene: SceneGraph) -> object:
-    return (scene, scene.digest, scene.pose(CUP, relative_to=TABLE), scene._defects())
+    return (scene, scene.digest(), scene.pose(CUP, relative_to=TABLE), scene._defects())
 
 
 def _edit_state(edit: SceneEdit, begun_with: SceneGraph) -> object:

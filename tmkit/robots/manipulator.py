@@ -110,7 +110,7 @@ class Manipulator:
         self._check_consistency(source)
 
     def __hash__(self) -> int:
-        return hash(self.digest)
+        return hash(self.digest())
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The read-only mappings cannot be pickled.
@@ -183,9 +183,8 @@ class Manipulator:
         except RobotError as error:
             raise RobotError.at(source, error.data["reason"]) from None
 
-    @property
     def digest(self) -> str:
-        """SHA-256 hash of the content, as 64 hexadecimal digits."""
+        """Return the SHA-256 hash of the content, as 64 hexadecimal digits."""
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
 
     def _check_consistency(self, source: str) -> None:

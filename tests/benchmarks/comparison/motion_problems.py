@@ -93,7 +93,13 @@ class MotionSource:
     @property
     def digest(self) -> str:
         """The folder, the robot and the planner."""
-        said = (self.folder, self.robot_scene.digest, self.robot, self.max_iterations, self.planner)
+        said = (
+            self.folder,
+            self.robot_scene.digest(),
+            self.robot,
+            self.max_iterations,
+            self.planner,
+        )
         return " ".join(map(str, said))
 
     def with_planner(self, planner: str) -> MotionSource:

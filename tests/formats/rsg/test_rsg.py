@@ -132,7 +132,7 @@ def test_every_scene_reads_back_equal(
     path.write_text(text, encoding="utf-8", newline="")
     back = load_scene(path)
     assert back == scene
-    assert back.digest == scene.digest
+    assert back.digest() == scene.digest()
     assert back.frame_names == scene.frame_names
     assert rsg_from_scene(back) == text
 
