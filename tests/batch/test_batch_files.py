@@ -1,4 +1,4 @@
-"""Batch files: grids, seeds, limits, and what is wrong with them."""
+"""Batch files: grids, seeds, limits and errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tmkit.errors import FileFormatError, MissingFileError
 TABLE = '[[problems]]\nname = "tower"\nscene = ["panda_table", "blocks2"]\ngoal = "(on a b)"\n'
 
 
-def _written(folder: Path, text: str) -> Path:
+def _write_file(folder: Path, text: str) -> Path:
     file = folder / "batch.toml"
     file.write_text(text, encoding="utf-8")
     return file
@@ -21,12 +21,12 @@ def _written(folder: Path, text: str) -> Path:
 def test_a_grid_makes_an_entry_for_each_combination_and_a_problem_for_each_seed(
     tmp_path: Path,
 ) -> None:
-    """The last key of the grid changes first, and seeds before it."""
+    """Seeds vary fastest, then the last key of the grid."""
     grid = (
         '[problems.grid]\nrobots = ["panda"]\n"options.max_iterations" = [1, 4]\ngoal = ["(on a'
         ' b)", "(on b a)"]\n'
     )
-    batch = load_batch(_written(tmp_path, f"tries = 2\n{TABLE}seeds = 3\n{grid}"))
+    batch = load_batch(_write_file(tmp_path, f"tries = 2\n{TABLE}seeds = 3\n{grid}"))
     assert batch.options.tries == 2
     assert len(batch) == 2 * 2 * 3
     keys = [job.key for job in batch.jobs()]
@@ -39,31 +39,33 @@ def test_a_grid_makes_an_entry_for_each_combination_and_a_problem_for_each_seed(
 
 
 def test_a_problem_file_is_the_base_of_an_entry(tmp_path: Path) -> None:
-    """What the entry says goes before the file."""
+    """Keys of the entry replace those of the file."""
     (tmp_path / "tower.toml").write_text(
         'scene = ["panda_table", "blocks2"]\ngoal = "(on a b)"\n', encoding="utf-8"
     )
     batch = load_batch(
-        _written(tmp_path, '[[problems]]\nproblem = "tower.toml"\nseeds = [7]\ngoal = "(on b a)"\n')
+        _write_file(
+            tmp_path, '[[problems]]\nproblem = "tower.toml"\nseeds = [7]\ngoal = "(on b a)"\n'
+        )
     )
     (job,) = batch.jobs()
     task, options = job.entry.source.problem(job.seed)
     assert (job.key, task.goals, options.seed) == ("problems[0]/7", ("(on b a)",), 7)
 
 
-def test_digests_tell_what_differs(tmp_path: Path) -> None:
-    """Seeds are no part of them."""
+def test_digests_of_different_problems_differ(tmp_path: Path) -> None:
+    """Digests do not depend on the seeds."""
 
     def digest(text: str) -> str:
-        return load_batch(_written(tmp_path, text)).entries[0].source.digest
+        return load_batch(_write_file(tmp_path, text)).entries[0].source.digest
 
     assert digest(TABLE) == digest(TABLE + "seeds = 5\n")
-    others = [
+    variants = [
         TABLE.replace("(on a b)", "(on b a)"),
         TABLE.replace("blocks2", "blocks3"),
         TABLE + "options.improve = 1",
     ]
-    assert len({digest(TABLE), *map(digest, others)}) == 4
+    assert len({digest(TABLE), *map(digest, variants)}) == 4
 
 
 @pytest.mark.parametrize(
@@ -77,13 +79,13 @@ def test_digests_tell_what_differs(tmp_path: Path) -> None:
             TABLE + "seeds = 0\n",
             r"batch.toml:5.*expected 1 to 10000000 seeds or a list of them, received 0",
         ),
-        (TABLE + "seeds = [3, 3]\n", r"a seed stands twice in the entry 'tower'"),
+        (TABLE + "seeds = [3, 3]\n", r"the entry 'tower' has a seed twice"),
         (TABLE + "seeds = [-1]\n", r"batch.toml:5.*expected seeds of at least 0"),
-        (TABLE + TABLE, r"two entries of the batch are called 'tower'"),
+        (TABLE + TABLE, r"two entries of the batch have the name 'tower'"),
         (TABLE + "[problems.grid]\nrobots = []\n", r"batch.toml:6.*expected at least one value"),
         (
             TABLE + '[problems.grid]\n"goal.x" = [1]\n',
-            r"batch.toml:6.*'goal' is no table in which 'x' could be",
+            r"batch.toml:6.*'goal' must be a table with the key 'x'",
         ),
         (TABLE + "gaol = 2\n", r"batch.toml:5.*unknown key; did you mean 'goal'\?"),
         (TABLE + 'domain = "mine.py"\n', r"batch.toml:5.*is not a built-in domain"),
@@ -93,14 +95,14 @@ def test_digests_tell_what_differs(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, match: str) -> None:
-    """Each mistake of a user is told where it is."""
+def test_errors_have_the_line(tmp_path: Path, text: str, match: str) -> None:
+    """The error of an invalid value has the file, the line and the reason."""
     with pytest.raises(FileFormatError, match=match):
-        load_batch(_written(tmp_path, text))
+        load_batch(_write_file(tmp_path, text))
 
 
-def test_a_missing_file_is_named_with_the_nearest(tmp_path: Path) -> None:
-    """As all missing files are."""
-    _written(tmp_path, TABLE)
+def test_a_missing_file_has_the_nearest_name_in_the_error(tmp_path: Path) -> None:
+    """The message has the file and the nearest name."""
+    _write_file(tmp_path, TABLE)
     with pytest.raises(MissingFileError, match=r"batsh\.toml.*did you mean.*batch\.toml"):
         load_batch(tmp_path / "batsh.toml")

@@ -1,4 +1,4 @@
-"""Datasets: what is in the tables is what the plans say; episodes are read by what reads LeRobot's layout."""
+"""Datasets: tables agree with the plans, and episodes have the layout of LeRobot."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ pytest.importorskip("distributed")
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of two problems that are solved and one that cannot be."""
+    """Results of two solvable problems and one unsolvable problem."""
     folder = tmp_path_factory.mktemp("batch") / "results"
     options = PlanningOptions(max_iterations=4)
     table = tk.load_scene("panda_table", "blocks2")
-    never = FixedProblem(tk.PlanningProblem(table, goal="(and (on a b) (on b a))"), options)
+    unsolvable = FixedProblem(tk.PlanningProblem(table, goal="(and (on a b) (on b a))"), options)
     swaps = GeneratorSource("swaps", {"blocks": 2}, options)
     run_batch(
-        Batch((BatchEntry("swaps", swaps, range(2)), BatchEntry("never", never, [0]))),
+        Batch((BatchEntry("swaps", swaps, range(2)), BatchEntry("never", unsolvable, [0]))),
         folder,
         workers=1,
     )
     return folder
 
 
-def test_tables_say_what_the_plans_say(results: Path, tmp_path: Path) -> None:
-    """States follow from each other by the actions, paths are the plan's, and the same results give the same rows."""
+def test_tables_agree_with_the_plans(results: Path, tmp_path: Path) -> None:
+    """Actions link the states, paths are those of the plans, and rows are reproducible."""
     write_dataset(
         results, tmp_path / "data", options=DatasetOptions(picture_size=(64, 48), points=200)
     )
@@ -69,29 +69,29 @@ def test_tables_say_what_the_plans_say(results: Path, tmp_path: Path) -> None:
     solved = [row.plan for row in open_results(results) if row.is_solved]
     for number, plan in enumerate(solved):
         assert plan is not None
-        mine = {
+        tables = {
             name: [row for row in data.rows(name) if row["problem"] == number]
             for name in data.tables[3:]
         }
-        facts = [set(row["facts"]) for row in mine["states"]]
-        for action, (before, after) in zip(mine["actions"], pairwise(facts), strict=True):
+        facts = [set(row["facts"]) for row in tables["states"]]
+        for action, (before, after) in zip(tables["actions"], pairwise(facts), strict=True):
             assert (before - {*action["deletes"]}) | {*action["adds"]} == after
         segments = [segment for step in plan.steps for segment in step.segments]
-        assert len(mine["motions"]) == len(segments)
-        for row, segment in zip(mine["motions"], segments, strict=True):
+        assert len(tables["motions"]) == len(segments)
+        for row, segment in zip(tables["motions"], segments, strict=True):
             np.testing.assert_array_equal(row["path"], segment.path)
-        assert [row["object"] for row in mine["grasps"]] == [
+        assert [row["object"] for row in tables["grasps"]] == [
             segment.held for segment in segments if segment.kind is tk.plans.SegmentKind.GRASP
         ]
         final = plan.final_scene.at(plan.final_q)
-        last = mine["states"][-1]
+        last = tables["states"][-1]
         for name, pose in zip(last["objects"], last["poses"], strict=True):
             np.testing.assert_allclose(pose, final.pose(name).as_array(), atol=1e-12)
-        assert len(mine["pictures"]) == len(mine["clouds"]) == len(plan.steps) + 1
-        with Image.open(io.BytesIO(mine["pictures"][0]["png"])) as picture:
+        assert len(tables["pictures"]) == len(tables["clouds"]) == len(plan.steps) + 1
+        with Image.open(io.BytesIO(tables["pictures"][0]["png"])) as picture:
             assert picture.size == (64, 48)
             assert np.asarray(picture).std() > 5.0
-        points = np.array(mine["clouds"][0]["points"])
+        points = np.array(tables["clouds"][0]["points"])
         assert 100 < len(points) <= 200
         on_table = np.abs(points[:, 2]) < 5e-3
         assert on_table.mean() > 0.2
@@ -104,8 +104,8 @@ def test_tables_say_what_the_plans_say(results: Path, tmp_path: Path) -> None:
     assert Dataset(tmp_path / "again").card == data.card
 
 
-def test_a_damaged_table_is_told(results: Path, tmp_path: Path) -> None:
-    """One that lacks rows, and one that is no table."""
+def test_a_damaged_table_raises_an_error(results: Path, tmp_path: Path) -> None:
+    """A table without a row, and a file that is no table, are rejected."""
     import pyarrow.parquet as pq
 
     write_dataset(results, tmp_path / "data")
@@ -121,7 +121,7 @@ def test_a_damaged_table_is_told(results: Path, tmp_path: Path) -> None:
     )
     pq.write_table(pq.read_table(file).slice(1), file)
     with pytest.raises(
-        FileFormatError, match=r"actions\.parquet: the table is not what the card says"
+        FileFormatError, match=r"actions\.parquet: the table differs from its digest"
     ):
         data.check()
     file.write_bytes(b"nothing")
@@ -132,7 +132,7 @@ def test_a_damaged_table_is_told(results: Path, tmp_path: Path) -> None:
 
 
 def test_episodes_have_the_layout_of_lerobot(results: Path, tmp_path: Path) -> None:
-    """Frames, episodes, tasks and statistics agree with what pandas and numpy find in the table."""
+    """Frames, episodes, tasks and statistics agree with those computed by pandas and NumPy."""
     write_dataset(
         results,
         tmp_path / "data",
@@ -147,33 +147,33 @@ def test_episodes_have_the_layout_of_lerobot(results: Path, tmp_path: Path) -> N
     assert information["total_tasks"] == len(tasks) == 2
     assert frames["index"].tolist() == [*range(len(frames))]
     for row in episodes.itertuples():
-        mine = frames[frames["episode_index"] == row.episode_index]
-        assert mine["frame_index"].tolist() == [*range(row.length)]
-        assert tasks.index[mine["task_index"].iloc[0]] == row.tasks[0]
+        episode_frames = frames[frames["episode_index"] == row.episode_index]
+        assert episode_frames["frame_index"].tolist() == [*range(row.length)]
+        assert tasks.index[episode_frames["task_index"].iloc[0]] == row.tasks[0]
     stats = json.loads((tmp_path / "data/meta/stats.json").read_text())
     state = np.stack(frames["observation.state"].tolist()).astype(float)
-    for what, found in (
+    for name, value in (
         ("mean", state.mean(0)),
         ("std", state.std(0)),
         ("min", state.min(0)),
         ("max", state.max(0)),
     ):
-        np.testing.assert_allclose(stats["observation.state"][what], found, atol=1e-9)
+        np.testing.assert_allclose(stats["observation.state"][name], value, atol=1e-9)
     pictures = [
-        np.asarray(Image.open(io.BytesIO(one["bytes"])))
-        for one in frames["observation.images.scene"]
+        np.asarray(Image.open(io.BytesIO(picture["bytes"])))
+        for picture in frames["observation.images.scene"]
     ]
     assert np.shape(pictures) == (len(frames), 24, 32, 3)
     channels = np.reshape(pictures, (-1, 3)) / 255.0
     np.testing.assert_allclose(
         np.ravel(stats["observation.images.scene"]["std"]), channels.std(0), atol=1e-9
     )
-    assert any(np.any(one != pictures[0]) for one in pictures)
+    assert any(np.any(picture != pictures[0]) for picture in pictures)
 
 
-def test_what_makes_no_dataset_is_refused(results: Path, tmp_path: Path) -> None:
-    """And leaves no folder behind."""
-    for match, error, wanted in (
+def test_invalid_arguments_are_rejected(results: Path, tmp_path: Path) -> None:
+    """The error leaves no folder behind."""
+    for match, error, options in (
         (
             r"unknown layout 'parket'; did you mean 'parquet'",
             UnknownNameError,
@@ -189,9 +189,9 @@ def test_what_makes_no_dataset_is_refused(results: Path, tmp_path: Path) -> None
         ),
     ):
         with pytest.raises(error, match=match):
-            write_dataset(results, tmp_path / "data", options=DatasetOptions(**wanted))  # type: ignore[arg-type]
+            write_dataset(results, tmp_path / "data", options=DatasetOptions(**options))
     assert not [*tmp_path.iterdir()]
-    with pytest.raises(MissingFileError, match=r"it holds no results of a batch"):
+    with pytest.raises(MissingFileError, match=r"it has no results of a batch"):
         write_dataset(tmp_path, tmp_path / "data")
     with pytest.raises(MissingFileError, match=r"there is no dataset in"):
         Dataset(tmp_path)
@@ -200,13 +200,13 @@ def test_what_makes_no_dataset_is_refused(results: Path, tmp_path: Path) -> None
         write_dataset(results, tmp_path / "data")
 
 
-def test_episodes_of_other_joints_are_refused(tmp_path: Path) -> None:
-    """By the problem; and a batch without plans has no episodes."""
+def test_episodes_with_different_joints_are_rejected(tmp_path: Path) -> None:
+    """The error names the problem. A batch without plans is rejected as well."""
     options = PlanningOptions(max_iterations=4)
     sources = [
         GeneratorSource("sussman4", {"robot": robot}, options) for robot in ("panda", "iiwa")
     ]
-    entries = tuple(BatchEntry(f"e{at}", source, [0]) for at, source in enumerate(sources))
+    entries = tuple(BatchEntry(f"e{index}", source, [0]) for index, source in enumerate(sources))
     run_batch(Batch(entries), tmp_path / "results", workers=1)
     assert all(row.is_solved for row in open_results(tmp_path / "results"))
     with pytest.raises(
@@ -216,11 +216,13 @@ def test_episodes_of_other_joints_are_refused(tmp_path: Path) -> None:
         write_dataset(
             tmp_path / "results", tmp_path / "data", options=DatasetOptions(layout="lerobot")
         )
-    never = tk.PlanningProblem(
+    unsolvable = tk.PlanningProblem(
         tk.load_scene("panda_table", "blocks2"), goal="(and (on a b) (on b a))"
     )
     run_batch(
-        Batch((BatchEntry("never", FixedProblem(never, options), [0]),)), tmp_path / "no", workers=1
+        Batch((BatchEntry("never", FixedProblem(unsolvable, options), [0]),)),
+        tmp_path / "no",
+        workers=1,
     )
     with pytest.raises(ConfigurationError, match="there are no episodes"):
         write_dataset(tmp_path / "no", tmp_path / "data", options=DatasetOptions(layout="lerobot"))

@@ -1,4 +1,4 @@
-"""Generators: the same problem for the same seed, solvable, and refusals of what they cannot make."""
+"""Generators: reproducible and solvable problems, and errors of invalid parameters."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ SMALL: dict[str, dict[str, int]] = {
 
 
 @pytest.mark.parametrize("name", sorted(GENERATORS))
-def test_a_problem_is_solved_with_the_fewest_actions(name: str) -> None:
-    """The same seed gives the same scene; the plan that is found is as short as the generator says, or it knows not."""
-    made, again = (generate(name, seed=2, parameters=SMALL.get(name, {})) for _ in range(2))
-    assert made.scene == again.scene
-    assert (made.goal, made.domain) == (again.goal, again.domain)
+def test_problems_are_reproducible_and_solvable(name: str) -> None:
+    """The same seed gives the same scene, and no plan is shorter than the stated optimum."""
+    generated, repeated = (generate(name, seed=2, parameters=SMALL.get(name, {})) for _ in range(2))
+    assert generated.scene == repeated.scene
+    assert (generated.goal, generated.domain) == (repeated.goal, repeated.domain)
     problem, options = GeneratorSource(
         name, SMALL.get(name, {}), tk.PlanningOptions(max_iterations=12)
     ).problem(2)
     result = tk.solve(problem, options)
     assert result.plan is not None
     assert tk.validate_plan(result.plan).is_valid
-    assert made.optimum is None or len(result.plan.steps) >= made.optimum
+    assert generated.optimum is None or len(result.plan.steps) >= generated.optimum
 
 
-def test_hardness_stands_for_parameters() -> None:
-    """What is given goes before it."""
+def test_hardness_determines_omitted_parameters() -> None:
+    """Parameters replace those of the hardness."""
     assert len(generate("swaps", hardness=0.0).scene) < len(generate("swaps", hardness=1.0).scene)
     assert (
         generate("swaps", hardness=1.0, parameters={"blocks": 2}).scene
@@ -71,10 +71,10 @@ def test_hardness_stands_for_parameters() -> None:
         ),
     ],
 )
-def test_what_cannot_be_made_is_refused(
+def test_invalid_parameters_are_rejected(
     name: str, parameters: dict[str, object], match: str
 ) -> None:
-    """By the generator, the parameter and what would do."""
+    """The error names the generator, the parameter and the valid values."""
     with pytest.raises(TmkitError, match=match):
         generate(name, parameters=parameters)
 
@@ -86,14 +86,14 @@ def test_what_cannot_be_made_is_refused(
         ("mobile", 0.5, r"the generator 'mobile' has no hardness"),
     ],
 )
-def test_a_hardness_out_of_range_is_refused(name: str, hardness: float, match: str) -> None:
-    """And one of a generator that has none."""
+def test_an_invalid_hardness_is_rejected(name: str, hardness: float, match: str) -> None:
+    """A hardness out of range, or of a generator without hardness, raises an error."""
     with pytest.raises(TmkitError, match=match):
         generate(name, hardness=hardness)
 
 
 def test_batch_files_name_generators(tmp_path: Path) -> None:
-    """Parameters may be in the grid; what the generator refuses is named with its line."""
+    """The grid may contain parameters, and errors of the generator have the line."""
     file = tmp_path / "batch.toml"
     text = (
         '[[problems]]\ngenerator = "swaps"\nseeds = 3\noptions = { max_iterations = 4'

@@ -1,4 +1,4 @@
-"""Problem sources that a batch file names: only what the caller allows is imported, and errors name their place."""
+"""Problem sources of batch files: only allowed sources are imported, and errors have a line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tmkit.batch import load_batch, open_results, run_batch
 from tmkit.errors import FileFormatError
 
 SOURCES = '''
-"""Problem sources, as a project of a user's has them."""
+"""Problem sources of a user's project."""
 import pathlib
 from dataclasses import dataclass
 
@@ -32,7 +32,8 @@ class Stack:
     def problem(self, seed):
         if seed > 7:
             raise LookupError("seeds are 0 to 7")
-        return tk.PlanningProblem(tk.load_scene("panda_table", "blocks2"), goal=self.goal), self.options
+        scene = tk.load_scene("panda_table", "blocks2")
+        return tk.PlanningProblem(scene, goal=self.goal), self.options
 
     @property
     def digest(self):
@@ -65,7 +66,7 @@ _numbers = itertools.count()
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Write a module that can be imported, of a name that no other test has; return the name."""
+    """Write an importable module with a unique name, and return the name."""
     name = f"named_sources_{next(_numbers)}"
     (tmp_path / f"{name}.py").write_text(SOURCES, encoding="utf-8")
     (tmp_path / f"{name}_fails.py").write_text("raise SystemExit('not now')", encoding="utf-8")
@@ -81,7 +82,7 @@ def _batch(folder: Path, *lines: str) -> Path:
 
 
 def test_problems_of_a_source_are_planned_in_other_processes(tmp_path: Path, module: str) -> None:
-    """A class or a function, with parameters and options of a grid."""
+    """A source is a class or a function, with parameters and options of a grid."""
     pytest.importorskip("distributed")
     name = f"{module}:Stack"
     grid = '[problems.grid]\n"parameters.goal" = ["(on a b)", "(on b a)"]'
@@ -110,10 +111,10 @@ def test_problems_of_a_source_are_planned_in_other_processes(tmp_path: Path, mod
     ids=["nothing", "the module", "another name", "another text"],
 )
 @pytest.mark.parametrize("place", ["the batch", "a problem file", "a grid"])
-def test_nothing_is_imported_that_is_not_allowed(
+def test_only_allowed_sources_are_imported(
     tmp_path: Path, module: str, place: str, allowed: Callable[[str], list[str]]
 ) -> None:
-    """Wherever a stranger's file names the source, and whatever else is allowed."""
+    """This holds in any part of the file, also if other names are allowed."""
     name = f"{module}:Stack"
     (tmp_path / "problem.toml").write_text(f'source = "{name}"', encoding="utf-8")
     line = {
@@ -185,13 +186,13 @@ def test_nothing_is_imported_that_is_not_allowed(
         (
             "{0}:broken",
             "",
-            r"batch\.toml:2: .*'named_.*:broken' cannot be made: ValueError: received \[\]",
+            r"batch\.toml:2: .*'named_.*:broken' cannot be created: ValueError: received \[\]",
         ),
         (
             "{0}:stack",
             "",
             (
-                r"cannot be made: TypeError: stack\(\) missing 1 required keyword-only argument:"
+                r"cannot be created: TypeError: stack\(\) missing 1 required keyword-only argument:"
                 r" 'swapped'"
             ),
         ),
@@ -214,10 +215,10 @@ def test_nothing_is_imported_that_is_not_allowed(
         ("{0}:Stack", "parameters = 3", r"batch\.toml:3: .*parameters: expected a"),
     ],
 )
-def test_what_is_wrong_with_a_source_is_named_with_its_line(
+def test_errors_of_sources_have_the_line(
     tmp_path: Path, module: str, source: str, more: str, match: str
 ) -> None:
-    """The module, the name, the call, the problem."""
+    """Errors of the module, the name, the call and the problem have file and line."""
     name = source.format(module)
     with pytest.raises(FileFormatError, match=match):
         load_batch(_batch(tmp_path, f'source = "{name}"', more.format()), allow_sources=[name])
@@ -231,11 +232,11 @@ def test_the_command_line_allows_sources_by_name(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     name = f"{module}:Stack"
     file = str(_batch(tmp_path, f'source = "{name}"'))
-    ended = tmkit(tmp_path, "batch", file, "-o", "out", "--quiet")
-    assert ended.code == 2
-    assert f"--allow-source {name}" in ended.err
-    assert "Traceback" not in ended.err
+    outcome = tmkit(tmp_path, "batch", file, "-o", "out", "--quiet")
+    assert outcome.code == 2
+    assert f"--allow-source {name}" in outcome.err
+    assert "Traceback" not in outcome.err
     assert not (tmp_path / f"{module}.imported").exists()
-    ended = tmkit(tmp_path, "batch", file, "-o", "out", "--workers", "1", "--allow-source", name)
-    assert (ended.code, ended.err.count("Error")) == (0, 0)
-    assert "1 of 1 solved" in ended.out
+    outcome = tmkit(tmp_path, "batch", file, "-o", "out", "--workers", "1", "--allow-source", name)
+    assert (outcome.code, outcome.err.count("Error")) == (0, 0)
+    assert "1 of 1 solved" in outcome.out

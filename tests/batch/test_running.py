@@ -1,4 +1,4 @@
-"""Batches that run: one row a problem, whatever is killed, the same table each time."""
+"""Execution of batches: one row a problem in spite of killed processes, and equal tables."""
 
 from __future__ import annotations
 
@@ -28,54 +28,54 @@ pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")
 
 
-def test_what_happens_to_a_process_is_a_row(tmp_path: Path) -> None:
-    """And the next problem is planned as if nothing had been."""
+def test_each_end_of_a_process_gives_a_row(tmp_path: Path) -> None:
+    """The row of the next problem does not depend on it."""
     server, source = AttemptServer(), Misbehaving()
     limits = BatchOptions(seconds=2.0, memory_mib=1024)
     try:
         rows = [server.run(source.digest, pickle.dumps(source), seed, limits) for seed in range(5)]
-        again = server.run(source.digest, b"not needed", 0, replace(limits, seconds=60.0))
+        row = server.run(source.digest, b"not needed", 0, replace(limits, seconds=60.0))
     finally:
         server.close()
     assert [row["status"] for row in rows[1:]] == [KILLED, "timed out", "out of memory", "error"]
     assert rows[1]["explanation"] == "the process that plans was killed by SIGKILL"
     assert rows[4]["explanation"] == "RuntimeError: no such problem"
-    here = plan_row(tower_problem(), 0, BatchOptions())
-    assert {name: value for name, value in again.items() if name not in TIMING_COLUMNS} == {
-        name: value for name, value in here.items() if name not in TIMING_COLUMNS
+    expected_row = plan_row(tower_problem(), 0, BatchOptions())
+    assert {name: value for name, value in row.items() if name not in TIMING_COLUMNS} == {
+        name: value for name, value in expected_row.items() if name not in TIMING_COLUMNS
     }
 
 
 @dataclass(frozen=True)
 class _Processes:
-    """Rows that name the process."""
+    """Source whose rows contain the process identifier."""
 
     is_stateless: bool
     digest: str = "processes"
 
     def row(self, seed: int) -> dict[str, object]:
-        """Return the process."""
+        """Return a row with the process identifier."""
         return {"status": "solved", "explanation": str(os.getpid()), "actions": [], "seed": seed}
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_code_of_the_users_has_a_process_for_each_problem(shared: bool) -> None:
-    """Problems of what is built in share one."""
-    server, source = AttemptServer(), _Processes(shared)
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_problems_with_user_code_have_separate_processes(is_shared: bool) -> None:
+    """Problems of stateless sources share a process."""
+    server, source = AttemptServer(), _Processes(is_shared)
     try:
         rows = [
             server.run("processes", pickle.dumps(source), seed, BatchOptions()) for seed in range(4)
         ]
     finally:
         server.close()
-    assert len({row["explanation"] for row in rows}) == (1 if shared else 4)
+    assert len({row["explanation"] for row in rows}) == (1 if is_shared else 4)
     assert tower_problem().is_stateless
-    own = replace(tower_problem().task, domain=Path("blocks"))
-    assert not FixedProblem(own).is_stateless
+    problem = replace(tower_problem().task, domain=Path("blocks"))
+    assert not FixedProblem(problem).is_stateless
 
 
-def test_results_are_plans_and_the_same_each_time(tmp_path: Path) -> None:
-    """Plans are read back and validated; the number of workers changes nothing."""
+def test_results_are_valid_and_reproducible(tmp_path: Path) -> None:
+    """Plans in the results are valid. The number of workers does not change the table."""
     batch = Batch(
         (
             BatchEntry("tower", tower_problem(), range(3)),
@@ -83,10 +83,10 @@ def test_results_are_plans_and_the_same_each_time(tmp_path: Path) -> None:
             BatchEntry("unknown", tower_problem("(on a zzz)")),
         )
     )
-    told: list[BatchProgress] = []
-    summary = run_batch(batch, tmp_path / "one", workers=2, on_progress=told.append)
+    reports: list[BatchProgress] = []
+    summary = run_batch(batch, tmp_path / "one", workers=2, on_progress=reports.append)
     assert summary.statuses == {"error": 1, "proved unsolvable": 1, "solved": 3}
-    assert (summary.tries, summary.resumed, told[-1].step) == (5, 0, 5)
+    assert (summary.tries, summary.resumed, reports[-1].step) == (5, 0, 5)
     results = open_results(tmp_path / "one")
     rows = list(results)
     assert [row["key"] for row in rows] == [job.key for job in batch.jobs()]
@@ -98,12 +98,12 @@ def test_results_are_plans_and_the_same_each_time(tmp_path: Path) -> None:
     assert rows[3].plan is None
     assert "'zzz'" in rows[4]["explanation"]
     assert results.table("status").num_rows == 5
-    again = run_batch(batch, tmp_path / "two", workers=1)
-    assert again.digest == summary.digest == results.card["digest"]
+    repeated = run_batch(batch, tmp_path / "two", workers=1)
+    assert repeated.digest == summary.digest == results.card["digest"]
 
 
-def test_a_batch_goes_on_where_it_was_and_plans_what_has_changed(tmp_path: Path) -> None:
-    """No problem is planned twice, and no row of another problem is kept."""
+def test_a_batch_continues_and_plans_changed_problems(tmp_path: Path) -> None:
+    """No problem is planned twice, and rows of changed problems are removed."""
 
     class StopError(Exception):
         pass
@@ -120,28 +120,28 @@ def test_a_batch_goes_on_where_it_was_and_plans_what_has_changed(tmp_path: Path)
     summary = run_batch(batch, tmp_path, workers=1)
     assert (summary.resumed, summary.tries) == (1, 3)
     assert run_batch(batch, tmp_path).tries == 0
-    other = Batch((BatchEntry("tower", tower_problem("(on b a)"), range(1)),))
-    changed = run_batch(other, tmp_path, workers=1)
-    assert (changed.resumed, changed.tries) == (0, 1)
+    changed_batch = Batch((BatchEntry("tower", tower_problem("(on b a)"), range(1)),))
+    summary = run_batch(changed_batch, tmp_path, workers=1)
+    assert (summary.resumed, summary.tries) == (0, 1)
 
 
-def test_a_disk_that_is_full_is_named_and_what_was_found_is_kept(tmp_path: Path) -> None:
-    """Files may not grow for a while."""
+def test_existing_results_are_kept_on_a_full_disk(tmp_path: Path) -> None:
+    """A limit on the size of files simulates the full disk."""
     batch = Batch((BatchEntry("tower", tower_problem(), range(8)),))
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
-        with pytest.raises(OutputError, match="what was found is kept"):
+        with pytest.raises(OutputError, match="existing results are kept"):
             run_batch(batch, tmp_path, workers=1, patience=0.1)
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     summary = run_batch(batch, tmp_path, workers=1)
     assert 0 < summary.resumed < 8
     assert summary.resumed + summary.tries == 8
 
 
-def test_a_killed_process_is_tried_again_so_often(tmp_path: Path) -> None:
-    """What kills each process that plans it ends as a row."""
+def test_an_attempt_of_a_killed_process_is_repeated(tmp_path: Path) -> None:
+    """A problem whose process is killed at each try has a row."""
     batch = Batch((BatchEntry("bad", Misbehaving(), [1, 4]),), BatchOptions(tries=2, seconds=60.0))
     summary = run_batch(batch, tmp_path, workers=1)
     assert summary.statuses == {"error": 1, KILLED: 1}
@@ -157,16 +157,16 @@ run_batch(Batch((BatchEntry("endless", Misbehaving(), [2, 0]),)), sys.argv[1], w
 """
 
 
-def _runs(process: str) -> bool:
+def _is_running(process: str) -> bool:
     try:
         return "(zombie)" not in Path("/proc", process, "status").read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):
         return False
 
 
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
-def test_nothing_goes_on_when_a_batch_is_ended(tmp_path: Path, sent: signal.Signals) -> None:
-    """Neither the batch nor the process that plans, by whatever signal; the journal is free again."""
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGKILL])
+def test_no_process_outlives_a_batch(tmp_path: Path, signal_number: signal.Signals) -> None:
+    """Each signal ends the batch and its planning process, and unlocks the journal."""
     note = tmp_path / "note"
     paths = os.pathsep.join([str(Path(__file__).parent.parent), *sys.path])
     environment = {**os.environ, "PYTHONPATH": paths, "TMKIT_TEST_NOTE": str(note)}
@@ -174,9 +174,9 @@ def test_nothing_goes_on_when_a_batch_is_ended(tmp_path: Path, sent: signal.Sign
     while not note.exists() or not note.read_text(encoding="utf-8").endswith("\n"):
         assert batch.poll() is None
         threading.Event().wait(0.05)
-    batch.send_signal(sent)
+    batch.send_signal(signal_number)
     batch.wait()
-    while _runs(note.read_text(encoding="utf-8").strip()):
+    while _is_running(note.read_text(encoding="utf-8").strip()):
         threading.Event().wait(0.05)
     run_batch(Batch((BatchEntry("tower", tower_problem(), [0]),)), tmp_path / "out", workers=1)
 
@@ -186,16 +186,18 @@ def _dask(*arguments: str) -> Process:
     return Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def test_workers_and_the_scheduler_may_die(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each worker is killed while it plans, and the scheduler with them; then all are started again."""
-    monkeypatch.setenv("DASK_TEMPORARY_DIRECTORY", str(tmp_path))  # of the programs
+def test_a_batch_survives_killed_workers_and_schedulers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers and the scheduler are killed during planning and started again."""
+    monkeypatch.setenv("DASK_TEMPORARY_DIRECTORY", str(tmp_path))  # for the workers
     file = tmp_path / "scheduler.json"
     scheduler = _dask("scheduler", "--port", "0", "--scheduler-file", str(file))
     processes = [scheduler]
 
     def start_worker() -> None:
-        own = ("--nthreads", "1", "--no-nanny", "--death-timeout", "60")
-        processes.append(_dask("worker", "--scheduler-file", str(file), *own))
+        options = ("--nthreads", "1", "--no-nanny", "--death-timeout", "60")
+        processes.append(_dask("worker", "--scheduler-file", str(file), *options))
 
     address: list[str] = []
 
@@ -227,12 +229,12 @@ def test_workers_and_the_scheduler_may_die(tmp_path: Path, monkeypatch: pytest.M
             process.kill()
             process.wait()
     assert summary.statuses == {"solved": 6}
-    alone = run_batch(batch, tmp_path / "alone", workers=1)
-    assert alone.digest == summary.digest
+    local_summary = run_batch(batch, tmp_path / "local", workers=1)
+    assert local_summary.digest == summary.digest
 
 
-def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
-    """Each by an error that names it."""
+def test_invalid_arguments_are_rejected(tmp_path: Path) -> None:
+    """The error names the argument, folder, scheduler or entry."""
     batch = Batch((BatchEntry("tower", tower_problem()),))
     with pytest.raises(ConfigurationError, match="workers must be at least 1, not 0"):
         run_batch(batch, tmp_path, workers=0)

@@ -1,14 +1,14 @@
 """Attempts at problems, each planned in a separate process with limits of time and memory.
 
-A server process (:class:`AttemptServer`) keeps the data that the problems of an entry share, and
-forks to plan. The new process inherits the scene, the domain and the imported modules, and its
-changes end with it. The server has one thread, so the fork is safe. It ends with the thread that
-started it.
+A server process (:class:`AttemptServer`) stores the data that the problems of an entry share, and
+forks to plan. The new process inherits the scene, the domain and the imported modules. Its changes
+do not affect the server. The server has one thread, so the fork is safe. It ends with the thread
+that started it.
 
 A source with user code has a new process for each problem. Problems of built-in sources, domains
 and planners (``source.is_stateless``) share a process for five seconds, since copying memory after
-a fork takes a third of the time of a small problem. Each of them has the limits of an attempt, and
-any end other than that of a search ends the process.
+a fork takes a third of the time of a small problem. Each of them has the limits of an attempt. The
+process ends after an attempt without a result of the search.
 
 Invariants: :meth:`AttemptServer.run` always returns a row, even if the process dies; apart from
 times, a row does not depend on earlier problems.
@@ -101,7 +101,7 @@ class AttemptServer:
             row = None
         if row is None:
             self.close()
-            return failed_row(KILLED, "the process that plans was killed")
+            return failure_row(KILLED, "the process that plans was killed")
         if row.get("status") == "unknown":
             self._loaded.discard(digest)
             return self.run(digest, packed, seed, options)
@@ -130,7 +130,7 @@ class AttemptServer:
 
     def close(self) -> None:
         """End the process and its child processes."""
-        process = self._process  # the thread of this server may close it at the same time
+        process = self._process  # a copy, since another thread may close it at the same time
         if process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -142,13 +142,13 @@ class AttemptServer:
         self._loaded.clear()
 
 
-def failed_row(status: str, explanation: str) -> Row:
+def failure_row(status: str, explanation: str) -> Row:
     """Return the row of an attempt without a result."""
     return {"status": status, "explanation": explanation}
 
 
 # Code of the server process
-# ----------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 
 
 def main() -> None:
@@ -174,9 +174,9 @@ def main() -> None:
             while len(sources) > _MAX_SOURCES:
                 sources.popitem(last=False)
         elif digest in faults:
-            _send(results, failed_row("error", faults[digest]))
+            _send(results, failure_row("error", faults[digest]))
         elif digest not in sources:
-            _send(results, failed_row("unknown", ""))
+            _send(results, failure_row("unknown", ""))
         else:
             seed, options = arguments
             fork = fork or _Fork(digest, sources[digest], options)
@@ -188,7 +188,7 @@ def main() -> None:
 
 
 def _prepare(source: ProblemSource) -> None:
-    """Plan for a short time, which computes the shared data of a source once and warms up Python."""
+    """Plan for a short time, which computes the shared data of a source and fills the caches."""
     from tmkit.tamp.planning import solve
 
     if hasattr(source, "row"):
@@ -210,7 +210,11 @@ def _prepare(source: ProblemSource) -> None:
 
 
 class _Fork:
-    """Forked process that plans problems of a source in turn, while ``is_reusable``."""
+    """Forked process that plans problems of a source in turn.
+
+    Attributes:
+        is_reusable: True while the process may plan a further problem.
+    """
 
     def __init__(self, digest: str, source: ProblemSource, options: BatchOptions) -> None:
         self._key = (digest, options)
@@ -246,9 +250,9 @@ class _Fork:
             remaining = start + options.seconds - time.monotonic()
             if remaining <= 0 or not select.select([self._rows], [], [], remaining)[0]:
                 self.is_reusable = False
-                return failed_row("timed out", f"did not end within {options.seconds:g} s")
+                return failure_row("timed out", f"did not end within {options.seconds:g} s")
             if not (chunk := os.read(self._rows, 1 << 16)):
-                return failed_row(KILLED, f"the process that plans {self._kill()}")
+                return failure_row(KILLED, f"the process that plans {self._kill()}")
             data += chunk
             if length == LENGTH_BYTES <= len(data):
                 length += int.from_bytes(data[:LENGTH_BYTES], "little")
@@ -332,7 +336,7 @@ def plan_row(source: ProblemSource, seed: int, batch_options: BatchOptions) -> R
             return source.row(seed)  # type: ignore[no-any-return]
         problem, options = source.problem(seed)
         result = getattr(source, "plan", solve)(problem, replace(options, workers=1))
-        row = _row_of(result)
+        row = _result_row(result)
         plan = result.plan if isinstance(result, PlanResult) else result
         row["cpu_seconds"] = _cpu_seconds() - start
         if plan is not None and batch_options.check:
@@ -346,10 +350,10 @@ def plan_row(source: ProblemSource, seed: int, batch_options: BatchOptions) -> R
             row["ends_well"] = simulate(plan, options=simulation_options).is_successful
         return row
     except MemoryError:
-        row = failed_row("out of memory", "the process that plans had no more memory")
+        row = failure_row("out of memory", "the process that plans had no more memory")
     except Exception as error:
         # Errors of planning and of user code become rows.
-        row = failed_row("error", f"{type(error).__name__}: {error}")
+        row = failure_row("error", f"{type(error).__name__}: {error}")
     return {**row, "cpu_seconds": _cpu_seconds() - start}
 
 
@@ -359,10 +363,11 @@ def _cpu_seconds() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def _row_of(result: PlanResult | Plan | None) -> Row:
+def _result_row(result: PlanResult | Plan | None) -> Row:
+    """Return the row of a result of the planner or of a user's planner."""
     if not isinstance(result, PlanResult):
         plan = result
-        row = failed_row("no plan" if plan is None else "solved", "")
+        row = failure_row("no plan" if plan is None else "solved", "")
         row["actions"] = [] if plan is None else [str(action) for action in plan.actions]
     else:
         plan, values = result.plan, result.to_dict()
@@ -387,13 +392,14 @@ def _row_of(result: PlanResult | Plan | None) -> Row:
 
 
 def _send(pipe: BinaryIO | Any, value: object) -> None:
+    """Write a value to a pipe, as its length and its pickle."""
     data = pickle.dumps(value)
     pipe.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
     pipe.flush()
 
 
 def _receive(pipe: BinaryIO | Any) -> Any:
-    """Return the next value; None at the end, or for an incomplete value."""
+    """Return the next value of a pipe; None at the end, or for an incomplete value."""
     head = pipe.read(LENGTH_BYTES)
     length = int.from_bytes(head, "little") if len(head) == LENGTH_BYTES else -1
     data = pipe.read(length) if length >= 0 else b""

@@ -118,7 +118,7 @@ class _Caller:
             seed: seed of the first problem.
         """
         if "source" in table.table():
-            return _named_source(table, file, seed, self.allow_sources)
+            return _user_source(table, file, seed, self.allow_sources)
         if "generator" in table.table():
             return _generator_source(table, file, seed)
         return FixedProblem(
@@ -140,9 +140,7 @@ def _generator_source(table: JsonNode, file: Path, seed: int) -> GeneratorSource
     return source
 
 
-def _named_source(
-    table: JsonNode, file: Path, seed: int, allowed: Collection[str]
-) -> ProblemSource:
+def _user_source(table: JsonNode, file: Path, seed: int, allowed: Collection[str]) -> ProblemSource:
     """Return the problems of a user's source."""
     table.require_keys_among(*_SOURCE_KEYS)
     arguments, name = dict(_parameters(table)), table.get("source")
@@ -200,7 +198,7 @@ def _set(table: dict[str, Any], key: str, value: Any, grid: JsonNode) -> None:
     for part in outer:
         table = table.setdefault(part, {})
         if not isinstance(table, dict):
-            raise grid.get(key).error(f"'{part}' is no table in which '{last}' could be")
+            raise grid.get(key).error(f"'{part}' must be a table with the key '{last}'")
     table[last] = value
 
 

@@ -1,12 +1,12 @@
-"""Datasets of solved problems, for learning: tables in Parquet, or episodes in the layout of LeRobot.
+"""Datasets for learning: Parquet tables or LeRobot episodes of the results of a batch.
 
-They are made of the results of a batch. A dataset of tables has a folder with a file for each of
-:data:`TABLES`, whose rows are in the order of the problems. It also has a card with counts and
-digests, and the scenes at the start as JSON, each once. Poses are ``[x, y, z, qx, qy, qz, qw]``, in
-metres, of frames in the root frame of the scene unless said otherwise.
+A dataset of tables is a folder with a Parquet file for each of :data:`TABLES`, whose rows are in
+the order of the problems. A card, ``card.json``, has counts and digests. Each scene at the start is
+stored once, as JSON. Poses are ``[x, y, z, qx, qy, qz, qw]`` [m], relative to the root frame of the
+scene, except for those of grasps.
 
 Invariants: the same results give the same rows, bit for bit. Rows are read and written in parts, so
-that neither the dataset nor a part of it that grows with the number of problems is held in memory.
+the memory does not grow with the number of problems.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tmkit.batch.results import BatchRow, BatchTable, arrow, open_results
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, UnknownNameError
 from tmkit.formats import scene_to_dict
 from tmkit.graph import SceneGraph
-from tmkit.plans import Plan, SegmentKind
+from tmkit.plans import Plan, PlanStep, SegmentKind
 from tmkit.plans.export import motion_table
 from tmkit.plans.lerobot import LeRobotWriter, png_bytes
 from tmkit.robots import movable_frames
@@ -39,19 +39,26 @@ if TYPE_CHECKING:
     from pyarrow.dataset import Dataset as ArrowDataset
 
 TABLES: Mapping[str, str] = {
-    "problems": "what was asked for and how it ended, a row for each problem",
-    "failures": "why attempts at actions failed, most often first, of solved problems too",
-    "scenes": "the scenes at the start, as JSON of tmkit",
+    "problems": "problems with their goals, robots and results, one a row",
+    "failures": "causes of failed attempts at actions, most frequent first",
+    "scenes": "scenes at the start, as JSON of tmkit",
     "states": "facts, configuration and poses before each action and at the end",
-    "actions": "the actions of plans, what they change, and the grasp or place in words",
-    "grasps": "the pose of the tool in the object and the fingers, for each grasp",
-    "motions": "the segments of the motion: paths in joint space",
+    "actions": "actions of plans, their effects, and the description of the grasp or place",
+    "grasps": "pose of the tool relative to the object and finger values of each grasp",
+    "motions": "segments of the motion: paths in joint space",
     "pictures": "PNG of each state",
-    "clouds": "points that a depth camera sees of each state, in the root frame",
+    "clouds": "points of a depth camera in each state, in the root frame",
 }
-"""What the tables of a dataset hold, by name; ``pictures`` and ``clouds`` are there on request."""
+"""Contents of the tables of a dataset, by name; ``pictures`` and ``clouds`` are optional."""
 
-_CARD, _ROWS_AT_A_TIME = "card.json", 256
+_CARD = "card.json"
+"""Name of the file with counts and digests."""
+
+_ROWS_PER_PART = 256
+"""Number of rows that are read or written at a time."""
+
+_MAX_PICTURE_SIZE = 4096
+"""Largest width or height of a picture [pixels]."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,17 +66,17 @@ class DatasetOptions:
     """Layout and contents of a dataset.
 
     Args:
-        layout: ``parquet``: the tables; ``lerobot``: an episode for each plan, which all move the
+        layout: ``parquet`` for tables, or ``lerobot`` for one episode a plan. All episodes have the
             same joints.
-        rate: frames of an episode [1/s], a whole number.
-        picture_size: width and height of pictures [pixels]: of each state, or of each frame of an
-            episode; none by default.
-        points: largest number of points in the cloud of each state, for the tables; none by
-            default.
+        rate: frame rate of episodes, a whole number [1/s].
+        picture_size: width and height of the picture of each state, or of each frame of an episode
+            [pixels]. Defaults to no pictures.
+        points: largest number of points in the cloud of each state. Only tables have clouds.
+            Defaults to no clouds.
 
     Raises:
-        UnknownNameError: if there is no such layout.
-        ConfigurationError: if ``points`` is negative, or is not 0 for episodes.
+        UnknownNameError: if the layout is unknown.
+        ConfigurationError: if ``points`` is negative, or positive for episodes.
     """
 
     layout: Literal["parquet", "lerobot"] = "parquet"
@@ -98,50 +105,55 @@ def write_dataset(
     """Write a dataset of the results of a batch. O(rows) time.
 
     Args:
-        results: the folder of the results.
-        folder: the folder of the dataset, which is made.
-        options: layout, and the pictures and point clouds in it; the defaults if omitted.
-        domain, semantics: those of the plans where they are not built in, as for
-            :func:`tmkit.tamp.validate_plan`.
-        on_progress: told after each problem.
+        results: folder of the results.
+        folder: new folder for the dataset.
+        options: layout, pictures and point clouds.
+        domain, semantics: as for :func:`tmkit.tamp.validate_plan`. Required if those of the plans
+            are not built in.
+        on_progress: called after each problem.
 
     Raises:
         MissingFileError: if the batch has not ended, or a domain is neither built in nor passed.
-        ConfigurationError: if an argument is invalid, or episodes move different joints.
+        ConfigurationError: if an argument is invalid, or episodes have different joints.
         OutputError: if the folder exists, or cannot be written.
     """
     options = DatasetOptions() if options is None else options
-    rows = open_results(results)
-    view = _View(options.picture_size, options.points)
-
-    def told() -> Iterator[BatchRow]:
-        for number, row in enumerate(rows, start=1):
-            yield row
-            if on_progress is not None:
-                on_progress(Progress("writing the dataset", number, len(rows), 0.0))
-
+    table = open_results(results)
+    camera = _StateCamera(options.picture_size, options.points)
+    rows = _report_rows(table, on_progress)
     if options.layout == "parquet":
         fill_new_folder(
-            Path(folder), lambda made: _Tables(made, view, domain, semantics).write(rows, told())
+            Path(folder),
+            lambda path: _TableWriter(path, camera, domain, semantics).write(table, rows),
         )
     else:
         fill_new_folder(
-            Path(folder), lambda made: _write_episodes(told(), made, options.rate, view)
+            Path(folder), lambda path: _write_episodes(rows, path, options.rate, camera)
         )
 
 
+def _report_rows(
+    table: BatchTable, on_progress: Callable[[Progress], None] | None
+) -> Iterator[BatchRow]:
+    """Yield the rows of a table, and report progress after the use of each."""
+    for number, row in enumerate(table, start=1):
+        yield row
+        if on_progress is not None:
+            on_progress(Progress("writing the dataset", number, len(table), 0.0))
+
+
 class Dataset:
-    """A dataset of tables, read as it is asked for.
+    """Reader of a dataset of tables, which reads rows on request.
 
     Args:
-        folder: the folder that :func:`write_dataset` wrote.
+        folder: folder written by :func:`write_dataset`.
 
     Attributes:
         card: counts and digests of the tables, and the digest of the results.
 
     Raises:
-        MissingFileError: there is no dataset in it.
-        FileFormatError: its card is damaged.
+        MissingFileError: if the folder has no dataset.
+        FileFormatError: if the card is invalid.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -161,18 +173,18 @@ class Dataset:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The names of the tables that are there."""
+        """Names of the tables of this dataset."""
         return tuple(self.card["tables"])
 
     def table(self, name: str) -> ArrowDataset:
-        """Return a table as a dataset of Arrow, which reads the columns and rows that are asked for.
+        """Return a table as an Arrow dataset, which reads columns and rows on request.
 
         Args:
-            name: of the table, see :data:`TABLES`.
+            name: name of the table, one of :data:`TABLES`.
 
         Raises:
-            UnknownNameError: it is not there; the message names the nearest.
-            FileFormatError: it is damaged.
+            UnknownNameError: if there is no such table; the message has the nearest name.
+            FileFormatError: if the file of the table is invalid.
         """
         if name not in self.tables:
             raise UnknownNameError.of("table", name, self.tables)
@@ -190,46 +202,58 @@ class Dataset:
         """Yield the rows of a table, in order.
 
         Args:
-            name: of the table.
-            columns: all by default.
+            name: name of the table.
+            columns: names of columns. Defaults to all.
         """
         table = self.table(name)
-        for part in table.to_batches(columns=list(columns) or None, batch_size=_ROWS_AT_A_TIME):
+        for part in table.to_batches(columns=list(columns) or None, batch_size=_ROWS_PER_PART):
             yield from part.to_pylist()
 
     def check(self) -> None:
         """Compare the rows with the digests of the card. O(rows).
 
         Raises:
-            FileFormatError: a table is not what the card says.
+            FileFormatError: if a table differs from its digest in the card.
         """
-        for name, said in self.card["tables"].items():
+        for name, contents in self.card["tables"].items():
             digest, count = hashlib.sha256(), 0
             for row in self.rows(name):
-                digest.update(_said(row))
+                digest.update(_digest_text(row))
                 count += 1
-            if (count, digest.hexdigest()) != (said["rows"], said["digest"]):
+            if (count, digest.hexdigest()) != (contents["rows"], contents["digest"]):
                 raise FileFormatError.at(
-                    self.folder / f"{name}.parquet", "the table is not what the card says"
+                    self.folder / f"{name}.parquet", "the table differs from its digest in the card"
                 )
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{values['rows']} {name}" for name, values in self.card["tables"].items())
-        return f"Dataset({said})"
+        tables = self.card["tables"].items()
+        counts = ", ".join(f"{contents['rows']} {name}" for name, contents in tables)
+        return f"Dataset({counts})"
 
 
-class _View:
-    """Draws states."""
+class _StateCamera:
+    """Camera that renders the states of plans.
+
+    Args:
+        size: width and height of pictures [pixels]. None for no pictures.
+        points: largest number of points in a cloud. 0 for no clouds.
+    """
 
     def __init__(self, size: tuple[int, int] | None, points: int) -> None:
-        if size is not None and not all(1 <= pixels <= 4096 for pixels in size):
-            raise ConfigurationError(f"pictures are 1 to 4096 pixels wide and high, not {size}")
+        if size is not None and not all(1 <= pixels <= _MAX_PICTURE_SIZE for pixels in size):
+            raise ConfigurationError(
+                f"pictures are 1 to {_MAX_PICTURE_SIZE} pixels wide and high, not {size}"
+            )
         self.size, self.points = size, points
 
-    def states(
+    def render_states(
         self, states: Sequence[tuple[SceneGraph, NDArray[np.float64]]]
     ) -> Iterator[tuple[NDArray[np.uint8] | None, NDArray[np.float32] | None]]:
-        """Yield the picture and the cloud (n, 3) of each state of a plan, seen by one camera."""
+        """Yield the picture and the cloud (n, 3) of each state of a plan, from one camera pose.
+
+        Args:
+            states: scenes with their configurations (n_joints,).
+        """
         from tmkit.simulation import Simulation, depth_points, fit_camera, render
         from tmkit.simulation.rendering.studio import StillScene
 
@@ -245,17 +269,22 @@ class _View:
                 if self.size is not None:
                     picture = render(simulation, camera, supersampling=1.0, renderer="tiny")
                 if self.points:
-                    seen = depth_points(simulation, camera)
-                    chosen = seen[
-                        np.linspace(0, len(seen) - 1, min(len(seen), self.points)).astype(int)
-                    ]
-                    cloud = (chosen @ camera.axes().T + np.array(camera.position)).astype(
-                        np.float32
-                    )
+                    points = depth_points(simulation, camera)
+                    count = min(len(points), self.points)
+                    sample = points[np.linspace(0, len(points) - 1, count).astype(int)]
+                    cloud = sample @ camera.axes().T + np.array(camera.position)
+                    cloud = cloud.astype(np.float32)
                 yield picture, cloud
 
 
-def _write_episodes(rows: Iterator[BatchRow], folder: Path, rate: float, view: _View) -> None:
+def _write_episodes(
+    rows: Iterator[BatchRow], folder: Path, rate: float, camera: _StateCamera
+) -> None:
+    """Write an episode for each plan, in the layout of LeRobot.
+
+    Raises:
+        ConfigurationError: if no problem has a plan, or episodes have different joints.
+    """
     writer: LeRobotWriter | None = None
     for row in rows:
         plan = row.plan
@@ -265,17 +294,13 @@ def _write_episodes(rows: Iterator[BatchRow], folder: Path, rate: float, view: _
             writer = LeRobotWriter(folder, robot=plan.robots[0].name, rate=rate)
         motion = motion_table(plan, rate=rate)
         pictures = None
-        if view.size is not None:
-            shown = [
-                (
-                    scene,
-                    scene.configuration(
-                        dict(zip(motion.joint_names, values, strict=True)), base=plan.q
-                    ),
-                )
+        if camera.size is not None:
+            states = [
+                (scene, _full_configuration(scene, motion.joint_names, values, plan))
                 for scene, values in zip(motion.scenes, motion.positions, strict=True)
             ]
-            pictures = [picture for picture, _ in view.states(shown) if picture is not None]
+            images = camera.render_states(states)
+            pictures = [picture for picture, _ in images if picture is not None]
         try:
             goal = [] if plan.goal == "(and)" else plan.goal.split()
             task = " ".join([*goal, *map(str, plan.continuous_goals)])
@@ -294,35 +319,56 @@ def _write_episodes(rows: Iterator[BatchRow], folder: Path, rate: float, view: _
     writer.close()
 
 
-class _Tables:
-    """Writes the tables of a dataset."""
+def _full_configuration(
+    scene: SceneGraph, joint_names: Sequence[str], values: NDArray[np.float64], plan: Plan
+) -> NDArray[np.float64]:
+    """Return the configuration (n_joints,) with values of some joints, and those of the start."""
+    return scene.configuration(dict(zip(joint_names, values, strict=True)), base=plan.q)
+
+
+class _TableWriter:
+    """Writer of the tables of a dataset.
+
+    Args:
+        folder: folder of the dataset.
+        camera: camera of pictures and clouds.
+        domain, semantics: as for :func:`write_dataset`.
+    """
 
     def __init__(
         self,
         folder: Path,
-        view: _View,
+        camera: _StateCamera,
         domain: str | Path | PythonDomain | None,
         semantics: str | Path | None,
     ) -> None:
-        self._folder, self._view, self._domain, self._semantics = folder, view, domain, semantics
-        wanted = {"pictures": view.size is not None, "clouds": view.points > 0}
-        self._schemas = {name: kind for name, kind in _schemas().items() if wanted.get(name, True)}
+        self._folder, self._camera = folder, camera
+        self._domain, self._semantics = domain, semantics
+        optional = {"pictures": camera.size is not None, "clouds": camera.points > 0}
+        schemas = _schemas().items()
+        self._schemas = {name: schema for name, schema in schemas if optional.get(name, True)}
         self._digests = {name: hashlib.sha256() for name in self._schemas}
         self._counts = dict.fromkeys(self._schemas, 0)
-        self._waiting: dict[str, list[dict[str, Any]]] = {name: [] for name in self._schemas}
+        self._buffers: dict[str, list[dict[str, Any]]] = {name: [] for name in self._schemas}
         self._scenes: set[str] = set()
         self._writers: dict[str, Any] = {}
 
     def write(self, results: BatchTable, rows: Iterator[BatchRow]) -> None:
+        """Write all tables and the card.
+
+        Args:
+            results: results of the batch, for the card.
+            rows: rows of the results.
+        """
         pa = arrow()
-        for name, kind in self._schemas.items():
+        for name, schema in self._schemas.items():
             path = self._folder / f"{name}.parquet"
             self._writers[name] = pa.parquet.ParquetWriter(
-                path, kind, compression="zstd", version="2.6"
+                path, schema, compression="zstd", version="2.6"
             )
         for row in rows:
-            for name, found in self._rows(row):
-                self._add(name, found)
+            for name, table_row in self._table_rows(row):
+                self._add(name, table_row)
         for name in self._schemas:
             self._flush(name)
             self._writers[name].close()
@@ -340,20 +386,24 @@ class _Tables:
         (self._folder / _CARD).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
 
     def _add(self, name: str, row: dict[str, Any]) -> None:
-        # what is read back is what is digested: Arrow may make 32 bits of 64
-        self._waiting[name].append(row)
+        self._buffers[name].append(row)
         self._counts[name] += 1
-        if len(self._waiting[name]) == _ROWS_AT_A_TIME:
+        if len(self._buffers[name]) == _ROWS_PER_PART:
             self._flush(name)
 
     def _flush(self, name: str) -> None:
-        table = arrow().Table.from_pylist(self._waiting[name], schema=self._schemas[name])
-        for row in table.to_pylist():
-            self._digests[name].update(_said(row))
-        self._writers[name].write_table(table)
-        self._waiting[name].clear()
+        """Write the buffered rows of a table.
 
-    def _rows(self, row: BatchRow) -> Iterator[tuple[str, dict[str, Any]]]:
+        The digest covers the rows of the Arrow table, in which values may have 32 bits.
+        """
+        table = arrow().Table.from_pylist(self._buffers[name], schema=self._schemas[name])
+        for row in table.to_pylist():
+            self._digests[name].update(_digest_text(row))
+        self._writers[name].write_table(table)
+        self._buffers[name].clear()
+
+    def _table_rows(self, row: BatchRow) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the names of tables and rows of a problem, with its scene if it is new."""
         number, plan, diagnosis = row["number"], row.plan, json.loads(row["diagnosis"] or "{}")
         if row["scene"] not in (None, *self._scenes) and (scene := row.scene) is not None:
             self._scenes.add(row["scene"])
@@ -401,10 +451,11 @@ class _Tables:
                     },
                 )
         if plan is not None:
-            for name, found in self._plan_rows(plan):
-                yield name, {"problem": number, **found}
+            for name, table_row in self._plan_rows(plan):
+                yield name, {"problem": number, **table_row}
 
     def _plan_rows(self, plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the names of tables and rows of a plan, without the number of its problem."""
         domain = load_plan_domain(plan, self._domain, self._semantics)
         problem = derive_problem(
             plan.scene, domain, q=plan.q, goal=plan.goal, metric=plan.metric, values=plan.values
@@ -413,26 +464,26 @@ class _Tables:
         objects = [*movable_frames(plan.scene)]
         states = [(plan.scene, np.asarray(plan.q)), *((step.scene, step.q) for step in plan.steps)]
         facts = [frozenset(map(str, domain.state(scene, types, q))) for scene, q in states]
-        for at, (scene, q) in enumerate(states):
-            placed = scene.at(q)
+        for index, (scene, q) in enumerate(states):
+            kinematics = scene.at(q)
             yield (
                 "states",
                 {
-                    "state": at,
-                    "facts": sorted(facts[at]),
+                    "state": index,
+                    "facts": sorted(facts[index]),
                     "joint_names": [*scene.joint_names],
                     "q": [*map(float, q)],
                     "objects": objects,
-                    "poses": [placed.pose(name).as_array().tolist() for name in objects],
+                    "poses": [kinematics.pose(name).as_array().tolist() for name in objects],
                     "parents": [scene.parent(name) for name in objects],
                 },
             )
-        for at, step in enumerate(plan.steps):
-            (scene, q), before, after = states[at], facts[at], facts[at + 1]
+        for index, step in enumerate(plan.steps):
+            before, after = facts[index], facts[index + 1]
             yield (
                 "actions",
                 {
-                    "step": at + 1,
+                    "step": index + 1,
                     "action": step.action.name,
                     "arguments": [*step.action.arguments],
                     "choice": step.choice,
@@ -441,51 +492,69 @@ class _Tables:
                     "cost": float(step.cost),
                 },
             )
-            for index, segment in enumerate(step.segments, start=1):
-                arm = plan.arm(segment.arm)
-                said = {"step": at + 1, "segment": index, "arm": segment.arm}
-                if segment.kind is SegmentKind.GRASP and segment.held is not None:
-                    seen = scene.pose(arm.tool, relative_to=segment.held, q=q)
-                    fingers = dict(segment.gripper)
-                    yield (
-                        "grasps",
-                        {
-                            **said,
-                            "object": segment.held,
-                            "pose": seen.as_array().tolist(),
-                            "finger_joints": [*fingers],
-                            "fingers": [*map(float, fingers.values())],
-                        },
-                    )
-                yield (
-                    "motions",
-                    {
-                        **said,
-                        "kind": segment.kind.value,
-                        "joint_names": [*segment.joint_names],
-                        "path": np.asarray(segment.path).tolist(),
-                        "held": segment.held,
-                        "into": segment.into,
-                    },
-                )
-                scene, q = segment.end(scene, np.asarray(q))
-        if self._view.size is not None or self._view.points:
-            for at, (picture, cloud) in enumerate(self._view.states(states)):
+            scene, q = states[index]
+            for name, table_row in _segment_rows(plan, step, scene, q):
+                yield name, {"step": index + 1, **table_row}
+        if self._camera.size is not None or self._camera.points:
+            for index, (picture, cloud) in enumerate(self._camera.render_states(states)):
                 if picture is not None:
-                    yield "pictures", {"state": at, "png": png_bytes(picture)}
+                    yield "pictures", {"state": index, "png": png_bytes(picture)}
                 if cloud is not None:
-                    yield "clouds", {"state": at, "points": cloud.tolist()}
+                    yield "clouds", {"state": index, "points": cloud.tolist()}
 
 
-def _said(row: Mapping[str, Any]) -> bytes:
+def _segment_rows(
+    plan: Plan, step: PlanStep, scene: SceneGraph, q: NDArray[np.float64]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the names of tables and rows of the segments of a step, without its number.
+
+    Args:
+        plan: plan with the arms.
+        step: step of the plan.
+        scene: scene before the step.
+        q: (n_joints,) configuration before the step.
+    """
+    for number, segment in enumerate(step.segments, start=1):
+        keys = {"segment": number, "arm": segment.arm}
+        if segment.kind is SegmentKind.GRASP and segment.held is not None:
+            tool = plan.arm(segment.arm).tool
+            object_from_tool = scene.pose(tool, relative_to=segment.held, q=q)
+            fingers = dict(segment.gripper)
+            yield (
+                "grasps",
+                {
+                    **keys,
+                    "object": segment.held,
+                    "pose": object_from_tool.as_array().tolist(),
+                    "finger_joints": [*fingers],
+                    "fingers": [*map(float, fingers.values())],
+                },
+            )
+        yield (
+            "motions",
+            {
+                **keys,
+                "kind": segment.kind.value,
+                "joint_names": [*segment.joint_names],
+                "path": np.asarray(segment.path).tolist(),
+                "held": segment.held,
+                "into": segment.into,
+            },
+        )
+        scene, q = segment.end(scene, np.asarray(q))
+
+
+def _digest_text(row: Mapping[str, Any]) -> bytes:
+    """Return the text of a row that its digest covers."""
     return json.dumps(row, sort_keys=True, default=bytes.hex).encode()
 
 
 def _schemas() -> dict[str, pa.Schema]:
+    """Return the Arrow schema of each table."""
     pa = arrow()
     text, number, count = pa.string(), pa.float64(), pa.int64()
     texts, numbers = pa.list_(text), pa.list_(number)
-    place = {"problem": count, "step": count, "segment": count, "arm": text}
+    segment_keys = {"problem": count, "step": count, "segment": count, "arm": text}
     fields: dict[str, dict[str, Any]] = {
         "problems": {
             "problem": count,
@@ -537,14 +606,14 @@ def _schemas() -> dict[str, pa.Schema]:
             "cost": number,
         },
         "grasps": {
-            **place,
+            **segment_keys,
             "object": text,
             "pose": pa.list_(number, 7),
             "finger_joints": texts,
             "fingers": numbers,
         },
         "motions": {
-            **place,
+            **segment_keys,
             "kind": text,
             "joint_names": texts,
             "path": pa.list_(numbers),

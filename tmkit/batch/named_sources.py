@@ -6,11 +6,11 @@
     source = "my_problems:Towers"      # Towers(height=4).problem(seed)
     parameters = { height = 4 }
 
-Such a name is code, and a batch file runs no code without permission. A module is imported only if
-the caller allows the same text, as ``tmkit batch FILE --allow-source my_problems:Towers``.
+The name refers to code, and a batch file runs no code without permission. A module is imported only
+if the caller allows the same text, as ``tmkit batch FILE --allow-source my_problems:Towers``.
 
-Invariants: no module is imported for a name that the caller has not allowed; a source is checked
-    before a batch starts.
+Invariants: no module is imported for a name that the caller has not allowed. A source is checked
+before a batch starts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 from tmkit._support.named_code import import_named_object
 from tmkit.batch.problems import ProblemSource
@@ -27,14 +27,18 @@ from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
 
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
-"""A module in dots, a colon and a name."""
+"""Form of the name of a source: a dotted module, a colon and a name."""
 
 
-def import_source(name: str, allowed: Collection[str]) -> Callable[..., Any]:
+_SourceFactory: TypeAlias = Callable[..., Any]
+"""Class or function of the user that creates a problem source."""
+
+
+def import_source(name: str, allowed: Collection[str]) -> _SourceFactory:
     """Import the class or function ``MODULE:NAME``, if it is allowed.
 
     Args:
-        name: name; Python must be able to import the module.
+        name: name of an object in an importable module.
         allowed: names that the caller allows.
 
     Raises:
@@ -48,9 +52,9 @@ def import_source(name: str, allowed: Collection[str]) -> Callable[..., Any]:
         )
     if name not in allowed:
         raise ConfigurationError(
-            f"'{name}' is code, which a batch file may not run by itself; if you trust it, allow it"
-            f" by --allow-source {name} on the command line, or allow_sources=['{name}'] of"
-            " load_batch"
+            f"'{name}' is code, which a batch file runs only with permission; if you trust it,"
+            f" allow it by --allow-source {name} on the command line, or by"
+            f" allow_sources=['{name}'] of load_batch"
         )
     factory = import_named_object(name, kind="problem source")
     if not callable(factory):
@@ -61,26 +65,26 @@ def import_source(name: str, allowed: Collection[str]) -> Callable[..., Any]:
 
 
 def make_source(
-    name: str, kind: Callable[..., Any], arguments: Mapping[str, Any], seed: int
+    name: str, factory: _SourceFactory, arguments: Mapping[str, Any], seed: int
 ) -> ProblemSource:
     """Call a class or function with keyword arguments, and check the resulting problem source.
 
     Args:
         name: name in messages.
-        kind: class or function.
+        factory: class or function.
         arguments: keyword arguments.
-        seed: seed of the problem that is tried.
+        seed: seed of the problem that is created for the check.
 
     Raises:
         UnknownNameError: if an argument has no parameter; the message has the nearest name.
         ConfigurationError: if the call or the problem raises an error, or the result is no problem
             source.
     """
-    _check_names(kind, arguments)
+    _check_names(factory, arguments)
     try:
-        source = kind(**arguments)
+        source = factory(**arguments)
     except Exception as error:  # any error of the user's code
-        raise ConfigurationError(f"'{name}' cannot be made: {_describe(error)}") from error
+        raise ConfigurationError(f"'{name}' cannot be created: {_describe(error)}") from error
     if not _is_source(source):
         raise ConfigurationError(
             f"'{name}' is no problem source: expected a method 'problem' and a text 'digest',"
@@ -101,9 +105,10 @@ def make_source(
     )
 
 
-def _check_names(kind: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+def _check_names(factory: _SourceFactory, arguments: Mapping[str, Any]) -> None:
+    """Raise UnknownNameError if an argument has no parameter of the same name."""
     try:
-        parameters = inspect.signature(kind).parameters
+        parameters = inspect.signature(factory).parameters
     except (TypeError, ValueError):  # a compiled function, whose call raises the error
         return
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):

@@ -168,10 +168,10 @@ class Batch:
         for entry in self.entries:
             if entry.label in labels:
                 raise ConfigurationError(
-                    f"two entries of the batch are called '{entry.label}'; give them other names"
+                    f"two entries of the batch have the name '{entry.label}'; rename one of them"
                 )
             if len({*entry.seeds}) < len(entry.seeds):
-                raise ConfigurationError(f"a seed stands twice in the entry '{entry.label}'")
+                raise ConfigurationError(f"the entry '{entry.label}' has a seed twice")
             labels.add(entry.label)
         if not len(self):
             raise ConfigurationError("the batch has no problem")

@@ -1,13 +1,12 @@
 """Results of a batch in a folder: a journal during the run, then a Parquet table and scenes.
 
-The journal (SQLite) has one row for each problem that has ended: a problem whose row is there is
-not planned again, and no second row of it can come in. The table, ``results.parquet``, has the rows
-in the order of the problems, and ``results.json`` beside it counts and digests. The scenes at the
-start are versions of the store in ``scenes`` (:mod:`tmkit.store`); the later ones follow from the
-plan.
+The journal (SQLite) has one row for each finished problem. Such a problem is not planned again, and
+a second row for it is ignored. The table, ``results.parquet``, has the rows in the order of the
+problems. The card, ``results.json``, has counts and digests. The scenes at the start are versions
+of the store in ``scenes`` (:mod:`tmkit.store`). The later scenes follow from the plan.
 
-Invariants: the same batch has the same table, bit for bit, but for the columns in
-:data:`TIMING_COLUMNS`, unless a clock ended a problem.
+Invariants: the same batch has the same table, bit for bit, except for :data:`TIMING_COLUMNS`,
+unless a time limit ended a problem.
 """
 
 from __future__ import annotations
@@ -40,16 +39,37 @@ if TYPE_CHECKING:
 TIMING_COLUMNS = ("tries", "seconds", "cpu_seconds", "task_seconds")
 """Columns of the table that may differ between two runs of the same batch."""
 
-TABLE, CARD, STORE, _JOURNAL = "results.parquet", "results.json", "scenes", "journal.sqlite"
-_ROWS_AT_A_TIME = 500
+TABLE = "results.parquet"
+"""Name of the file with the table."""
+
+CARD = "results.json"
+"""Name of the file with counts and digests."""
+
+STORE = "scenes"
+"""Name of the folder with the version store of the scenes."""
+
+_JOURNAL = "journal.sqlite"
+"""Name of the file with the journal."""
+
+_ROWS_PER_PART = 500
+"""Number of rows that are read or written at a time."""
+
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS rows (key TEXT PRIMARY KEY, digest TEXT NOT NULL, row BLOB NOT"
     " NULL)"
 )
+"""Statement that creates the table of the journal."""
 
 
 class Journal(Closing):
-    """The rows of problems that have ended, in a folder that is made, for one process that runs a batch at a time."""
+    """Rows of finished problems in a database, which one process at a time can open.
+
+    Args:
+        folder: folder of the results, which is created if missing.
+
+    Raises:
+        OutputError: if the folder cannot be written, or another process runs a batch in it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -66,18 +86,22 @@ class Journal(Closing):
             raise OutputError(f"{folder}: {busy}", path=str(folder), reason=busy) from error
 
     def close(self) -> None:
-        """Let other processes have the folder."""
+        """Close the database, after which another process can open it."""
         self._database.close()
 
     def keys(self, digests: Mapping[str, str]) -> set[str]:
-        """Return the keys of the problems that have ended; rows of problems with other digests now are removed."""
-        found = dict(self._database.execute("SELECT key, digest FROM rows"))
-        changed = [(key,) for key, digest in found.items() if digests.get(key, digest) != digest]
+        """Return the keys of the finished problems, and remove the rows of changed problems.
+
+        Args:
+            digests: digests of the problems of the batch, by key.
+        """
+        stored = dict(self._database.execute("SELECT key, digest FROM rows"))
+        changed = [(key,) for key, digest in stored.items() if digests.get(key, digest) != digest]
         self._database.executemany("DELETE FROM rows WHERE key = ?", changed)
-        return {key for key in found if key in digests} - {key for key, *_ in changed}
+        return {key for key in stored if key in digests} - {key for key, *_ in changed}
 
     def add(self, rows: Iterable[tuple[str, str, Row]]) -> None:
-        """Add keys, digests and rows, all or none, but for keys that have a row."""
+        """Add keys, digests and rows in one transaction, without keys that have a row."""
         msgspec = _msgspec()
         encoded = [(key, digest, msgspec.msgpack.encode(row)) for key, digest, row in rows]
         with self._database:
@@ -85,9 +109,9 @@ class Journal(Closing):
             self._database.executemany("INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", encoded)
 
     def row(self, key: str) -> Row:
-        """Return the row of a problem that has ended."""
+        """Return the row of a finished problem."""
         (data,) = self._database.execute("SELECT row FROM rows WHERE key = ?", (key,)).fetchone()
-        return _msgspec().msgpack.decode(data)  # type: ignore[no-any-return]  # a row, as it was encoded
+        return _msgspec().msgpack.decode(data)  # type: ignore[no-any-return]  # an encoded row
 
 
 def _msgspec() -> Any:
@@ -137,10 +161,17 @@ def _schema() -> pa.Schema:
 def write_results(
     folder: Path, batch: Batch, journal: Journal, scene_of: Callable[[Job, Row], str | None]
 ) -> dict[str, Any]:
-    """Write the table and the card of an ended batch, each whole or not at all; return the card.
+    """Write the table and the card of a finished batch, each atomically; return the card.
 
-    ``scene_of`` returns the version of the scene at the start of a problem with this row, None
-    where none is kept.
+    Args:
+        folder: folder of the results.
+        batch: batch whose problems all have a row.
+        journal: rows of the problems.
+        scene_of: function that returns the version of the scene at the start of a problem with
+            this row, or None if it is not stored.
+
+    Raises:
+        OutputError: if a file cannot be written.
     """
     pa, schema = arrow(), _schema()
     counts: Counter[str] = Counter()
@@ -150,7 +181,7 @@ def write_results(
         with pa.parquet.ParquetWriter(partial, schema, compression="zstd", version="2.6") as writer:
             rows: list[Row] = []
             for job in batch.jobs():
-                found = journal.row(job.key)
+                result = journal.row(job.key)
                 row = {
                     "number": job.number,
                     "key": job.key,
@@ -159,14 +190,15 @@ def write_results(
                     "parameters": json.dumps(
                         dict(job.entry.parameters), sort_keys=True, default=str
                     ),
-                    "scene": scene_of(job, found),
-                    **found,
+                    "scene": scene_of(job, result),
+                    **result,
                 }
                 counts[row["status"]] += 1
-                said = {name: row.get(name) for name in schema.names if name not in TIMING_COLUMNS}
-                digest.update(json.dumps(said, sort_keys=True).encode())
+                columns = (name for name in schema.names if name not in TIMING_COLUMNS)
+                content = {name: row.get(name) for name in columns}
+                digest.update(json.dumps(content, sort_keys=True).encode())
                 rows.append(row)
-                if len(rows) == _ROWS_AT_A_TIME:
+                if len(rows) == _ROWS_PER_PART:
                     writer.write_table(pa.Table.from_pylist(rows, schema=schema))
                     rows.clear()
             writer.write_table(pa.Table.from_pylist(rows, schema=schema))
@@ -190,9 +222,13 @@ def write_results(
 
 @dataclass(frozen=True, eq=False)
 class BatchRow:
-    """Row of the table for one problem."""
+    """Row of the table for one problem.
 
-    values: Mapping[str, Any]  # the row of the table, by column
+    Attributes:
+        values: values by column.
+    """
+
+    values: Mapping[str, Any]
     _store: Store
 
     def __getitem__(self, column: str) -> Any:
@@ -205,13 +241,13 @@ class BatchRow:
 
     @property
     def scene(self) -> SceneGraph | None:
-        """The scene at the start; None where it may be that none could be made."""
+        """Scene at the start; None after an error, since the source may have failed."""
         version = self.values["scene"]
         return None if version is None else self._store.get(version)
 
     @property
     def plan(self) -> Plan | None:
-        """The plan with all its scene versions, or None; read anew at each use."""
+        """Plan with all its scene versions, or None; computed at each access."""
         if self.values["plan"] is None:
             return None
         document = json.loads(self.values["plan"])
@@ -222,27 +258,24 @@ class BatchRow:
 
 
 class BatchTable:
-    """The results of a batch, read as they are asked for: the table is not held in memory.
+    """Reader of the results of a batch, which reads rows on request.
 
     Args:
-        folder: the folder that :func:`tmkit.batch.run_batch` wrote.
+        folder: folder written by :func:`tmkit.batch.run_batch`.
 
     Attributes:
         card: counts and digests.
 
     Raises:
-        MissingFileError: there is no table in it: the batch has not ended.
-        FileFormatError: the table or the card is damaged.
+        MissingFileError: if the folder has no table, as before the end of the batch.
+        FileFormatError: if the table or the card is invalid.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         if not (self.folder / TABLE).exists():
-            hint = (
-                "the batch has not ended"
-                if (self.folder / _JOURNAL).exists()
-                else "it holds no results of a batch"
-            )
+            is_running = (self.folder / _JOURNAL).exists()
+            hint = "the batch has not ended" if is_running else "it has no results of a batch"
             raise MissingFileError(
                 f"there is no {TABLE} in '{folder}': {hint}", path=str(folder), nearest=None
             )
@@ -262,12 +295,12 @@ class BatchTable:
         return int(self._file.metadata.num_rows)
 
     def __iter__(self) -> Iterator[BatchRow]:
-        for part in self._file.iter_batches(_ROWS_AT_A_TIME):
+        for part in self._file.iter_batches(_ROWS_PER_PART):
             for values in part.to_pylist():
                 yield BatchRow(values, self._store)
 
     def table(self, *columns: str) -> pa.Table:
-        """Return columns as an Arrow table, all by default; ``.to_pandas()`` makes a data frame of it."""
+        """Return columns, by default all, as an Arrow table, which has ``to_pandas()``."""
         return self._file.read(columns=list(columns) or None)
 
     def __repr__(self) -> str:

@@ -1,13 +1,13 @@
-"""Running a batch over dask.distributed: on this machine, or by a scheduler that has workers elsewhere.
+"""Execution of a batch with dask.distributed, on this machine or on the workers of a scheduler.
 
-Problems are given out in parts, two for each worker. A worker returns the rows that it has after a
-second, at least one; they are in the journal before their place is given to another part. So a
-batch that is ended repeats what its workers did in their last second. What is lost with a worker,
-with its machine or with the scheduler is given out again; only an attempt whose own process or
-worker was killed counts as a try.
+Problems are submitted in groups, two for each worker. A worker returns its rows after one second,
+and at least one row. The rows enter the journal before the next group is submitted. After an
+interruption, a batch therefore repeats only the attempts of the last second. Problems of a lost
+worker, machine or scheduler are submitted again. Only an attempt whose process or worker was killed
+counts as a try.
 
-Invariants: each problem has one row at the end; what a row says, but for times, depends on the
-    batch alone.
+Invariants: each problem has one row at the end. Apart from times, the rows depend on the batch
+only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tmkit._support.extras import require
 from tmkit._support.progress import Progress
 from tmkit._support.results import Displayed
 from tmkit._support.signals import temporary_folder
-from tmkit.batch.attempts import KILLED, AttemptServer, Row, failed_row
+from tmkit.batch.attempts import KILLED, AttemptServer, Row, failure_row
 from tmkit.batch.problems import Batch, BatchEntry, BatchOptions, FixedProblem, Job
 from tmkit.batch.results import STORE, Journal, arrow, write_results
 from tmkit.errors import ConfigurationError, OutputError, WorkerError
@@ -41,13 +41,30 @@ if TYPE_CHECKING:
     from tmkit.store import Store
 
 _log = logging.getLogger(__name__)
-_GIVEN_OUT = 2  # parts a worker
-_PART, _PART_SECONDS = 32, 1.0  # problems, and seconds after which a worker returns what it has
-_AGAIN_SECONDS = 2.0  # between attempts to reach a scheduler, or to write on a full disk
-_PLANNED = {*(status.value for status in PlanStatus), "no plan"}
-_here = threading.local()
+
+_GROUPS_PER_WORKER = 2
+"""Number of submitted groups of problems for each worker."""
+
+_MAX_GROUP_SIZE = 32
+"""Largest number of problems in a group."""
+
+_GROUP_SECONDS = 1.0
+"""Time after which a worker returns its rows [s]."""
+
+_RETRY_SECONDS = 2.0
+"""Time between attempts to reach a scheduler, or to write to a full disk [s]."""
+
+_SCENE_STATUSES = {*(status.value for status in PlanStatus), "no plan"}
+"""Statuses of problems that certainly have a scene."""
+
+_thread_data = threading.local()
+"""Server process of each thread of a worker."""
+
 _servers: list[AttemptServer] = []
-_ending = threading.Event()  # while the worker on this machine ends, it takes no problem any more
+"""Server processes of all threads of this process."""
+
+_is_ending = threading.Event()
+"""Set while the local worker ends, which then starts no attempt."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +72,18 @@ class BatchProgress(Progress):
     """Progress of a batch, counted in problems.
 
     Attributes:
-        solved: problems with a plan.
-        rate: problems a second since the call began.
+        solved: number of problems with a plan.
+        rate: finished problems per time since the start of the call [1/s].
     """
 
     solved: int = 0
     rate: float = 0.0
 
     def __str__(self) -> str:
-        left = (self.steps - self.step) / self.rate if self.rate else 0.0
+        remaining = (self.steps - self.step) / self.rate if self.rate else 0.0
         return (
             f"{self.phase}: {self.step} of {self.steps} ({self.solved} solved), {self.rate:.1f}/s,"
-            f" {left:.0f} s left"
+            f" {remaining:.0f} s left"
         )
 
 
@@ -75,13 +92,13 @@ class BatchSummary(Displayed):
     """Summary of a run of a batch.
 
     Attributes:
-        problems: how many there are.
-        resumed: how many had a row before.
-        statuses: how many ended how: those of :class:`tmkit.tamp.PlanStatus`, and ``error``,
-            ``timed out``, ``out of memory`` and ``killed``.
-        tries: attempts in this run, killed ones among them.
-        digest: of the table without the columns of timing.
-        seconds: of this run.
+        problems: number of problems.
+        resumed: number of problems that had a row before this run.
+        statuses: number of problems by status: the values of :class:`tmkit.tamp.PlanStatus`,
+            ``error``, ``timed out``, ``out of memory`` and ``killed``.
+        tries: number of attempts in this run, including killed ones.
+        digest: digest of the table without :data:`tmkit.batch.results.TIMING_COLUMNS`.
+        seconds: duration of this run [s].
     """
 
     problems: int
@@ -104,20 +121,20 @@ def run_batch(
     """Solve the problems of a batch and write the results.
 
     Args:
-        batch: the problems.
-        folder: where the results are; a run that was stopped goes on there. See
-            :func:`tmkit.batch.open_results`.
-        scheduler: address of a scheduler of dask, as ``tcp://host:8786``, whose workers have tmkit;
-            by default threads of this process hand problems to processes on this machine.
-        workers: how many problems are solved at a time on this machine; by default as many as it
-            has cores. A scheduler decides for itself.
-        patience: seconds for which an unreachable scheduler and a full disk are waited for.
-        on_progress: told after each problem.
+        batch: problems.
+        folder: folder of the results, which :func:`tmkit.batch.open_results` reads. An interrupted
+            run continues with the rows in it.
+        scheduler: address of a dask scheduler, as ``tcp://host:8786``, whose workers have tmkit
+            installed. By default, problems are solved in processes on this machine.
+        workers: number of problems that are solved at the same time on this machine. Defaults to
+            the number of cores. Ignored with a scheduler.
+        patience: time to wait for an unreachable scheduler or a full disk [s].
+        on_progress: called after each problem.
 
     Raises:
         ConfigurationError: if ``workers`` is not positive, or a problem cannot be pickled.
         OutputError: if the folder cannot be written, or the disk stays full.
-        WorkerError: if the scheduler cannot be reached; existing results are kept.
+        WorkerError: if the scheduler is unreachable; existing results are kept.
         MissingExtraError: if the extra ``learning`` is missing.
     """
     if workers is not None and workers < 1:
@@ -125,56 +142,70 @@ def run_batch(
     _require_dask()
     from tmkit.store import Store
 
-    began = time.monotonic()
+    start_time = time.monotonic()
     with Journal(Path(folder)) as journal, Store(Path(folder) / STORE) as store:
-        run = _Run(batch, journal, patience, on_progress, began)
-        failing, done = began, -1
-        while run.is_open:
+        run = _BatchRun(batch, journal, patience, on_progress, start_time)
+        failure_time, finished_before = start_time, -1
+        while run.has_unfinished:
             try:
-                with _client(scheduler, workers or os.cpu_count() or 1, patience) as client:
-                    run.go(client)
-            except OutputError:  # an OSError, too
+                with _open_client(scheduler, workers or os.cpu_count() or 1, patience) as client:
+                    run.solve(client)
+            except OutputError:  # an OSError, which does not concern the scheduler
                 raise
-            except _lost_errors() as error:
-                if len(run.done) > done:  # it worked in between
-                    failing, done = time.monotonic(), len(run.done)
-                if scheduler is None or time.monotonic() - failing > patience:
+            except _connection_errors() as error:
+                # The patience starts again if a problem has been solved since the last failure.
+                if len(run.finished) > finished_before:
+                    failure_time, finished_before = time.monotonic(), len(run.finished)
+                if scheduler is None or time.monotonic() - failure_time > patience:
                     raise WorkerError(
                         f"the scheduler {scheduler or ''} is lost: {error}", output=""
                     ) from error
-                run.tell("waiting for the scheduler")
-                time.sleep(_AGAIN_SECONDS)
-        run.tell("writing the results")
-        card = write_results(Path(folder), batch, journal, _SceneVersions(store))
-    seconds = time.monotonic() - began
+                run.report_progress("waiting for the scheduler")
+                time.sleep(_RETRY_SECONDS)
+        run.report_progress("writing the results")
+        card = write_results(Path(folder), batch, journal, _SceneVersions(store).version)
+    seconds = time.monotonic() - start_time
     return BatchSummary(
         len(batch), run.resumed, card["statuses"], run.tries, card["digest"], seconds
     )
 
 
 class _SceneVersions:
-    """Keeps the scenes at the start as versions, where there was one to plan in."""
+    """Versions of the scenes at the start in a store."""
 
     def __init__(self, store: Store) -> None:
-        self.store = store
-        self.known: dict[int, str] = {}
+        self._store = store
+        self._fixed_versions: dict[int, str] = {}
 
-    def __call__(self, job: Job, row: Row) -> str | None:
+    def version(self, job: Job, row: Row) -> str | None:
+        """Store the scene of a problem and return its version; None if the scene may not exist."""
         source = job.entry.source
-        if id(source) in self.known:
-            return self.known[id(source)]
-        if not isinstance(source, FixedProblem) and row["status"] not in _PLANNED:
-            return None  # it may be that no scene could be made
-        version = self.store.put(
+        if id(source) in self._fixed_versions:
+            return self._fixed_versions[id(source)]
+        if not isinstance(source, FixedProblem) and row["status"] not in _SCENE_STATUSES:
+            return None
+        version = self._store.put(
             source.problem(job.seed)[0].scene, "problems", message=job.entry.label
         )
         if isinstance(source, FixedProblem):
-            self.known[id(source)] = version
+            self._fixed_versions[id(source)] = version
         return version
 
 
-class _Run:
-    """The state of one call: what is waiting, given out and done."""
+class _BatchRun:
+    """State of one call of :func:`run_batch`.
+
+    Attributes:
+        batch: problems.
+        journal: rows of finished problems.
+        patience: time to wait for a full disk [s].
+        on_progress: called after each problem.
+        start_time: start of the call [s].
+        finished: keys of finished problems.
+        resumed: number of problems that were finished before the call.
+        tries: number of attempts.
+        solved: number of problems solved in this call.
+    """
 
     def __init__(
         self,
@@ -182,156 +213,190 @@ class _Run:
         journal: Journal,
         patience: float,
         on_progress: Callable[[BatchProgress], None] | None,
-        began: float,
+        start_time: float,
     ) -> None:
-        self.batch, self.journal, self.patience, self.on_progress, self.began = (
-            batch,
-            journal,
-            patience,
-            on_progress,
-            began,
+        self.batch, self.journal = batch, journal
+        self.patience, self.on_progress, self.start_time = patience, on_progress, start_time
+        checks = f"{batch.options.check}{batch.options.simulate}"
+        self._digests = {id(entry): entry.source.digest + checks for entry in batch.entries}
+        self._pickles: dict[int, bytes] = {}
+        self.finished = journal.keys(
+            {job.key: self._digests[id(job.entry)] for job in batch.jobs()}
         )
-        after = f"{batch.options.check}{batch.options.simulate}"
-        self.digests = {id(entry): entry.source.digest + after for entry in batch.entries}
-        self.packed: dict[int, bytes] = {}
-        self.done = journal.keys({job.key: self.digests[id(job.entry)] for job in batch.jobs()})
-        self.resumed = len(self.done)
-        self.waiting = deque(job for job in batch.jobs() if job.key not in self.done)
-        self.given: dict[Any, list[Job]] = {}  # by their futures
-        # problems of a part whose worker was killed: which of them it was is unknown
-        self.alone: set[str] = set()
-        self.parts = 0
-        self.payloads: dict[int, Any] = {}
-        self.token, self.room = secrets.token_hex(8), 1
-        self.kills: Counter[str] = Counter()
+        self.resumed = len(self.finished)
+        self._queue = deque(job for job in batch.jobs() if job.key not in self.finished)
+        self._submitted: dict[Any, list[Job]] = {}  # jobs by future
+        # Problems of a group whose worker was killed. The cause is unknown, so each runs alone.
+        self._single_keys: set[str] = set()
+        self._group_count = 0
+        self._sources: dict[int, Any] = {}  # futures of the pickled sources
+        self._token, self._max_groups = secrets.token_hex(8), 1
+        self._kills: Counter[str] = Counter()
         self.tries = self.solved = 0
 
     @property
-    def is_open(self) -> bool:
-        """True while problems remain."""
-        return bool(self.waiting or self.given)
+    def has_unfinished(self) -> bool:
+        """True while problems have no row."""
+        return bool(self._queue or self._submitted)
 
-    def go(self, client: Any) -> None:
-        """Give problems out and take rows in until none are left, or the scheduler is lost (OSError)."""
+    def solve(self, client: Any) -> None:
+        """Submit problems and collect rows until all problems have a row.
+
+        Args:
+            client: client of a dask scheduler.
+
+        Raises:
+            OSError: if the scheduler is lost.
+        """
         import distributed
 
-        self.waiting = deque(
-            sorted(itertools.chain(self.waiting, *self.given.values()), key=lambda job: job.number)
-        )
-        self.given.clear()
-        self.payloads.clear()
-        self.room = _GIVEN_OUT * max(1, sum(client.nthreads().values()))
-        ended: Any = distributed.as_completed(loop=client.loop, raise_errors=False)  # type: ignore[no-untyped-call]
-        self._give(client, ended)
-        for future in ended:
-            self._take(self.given.pop(future), future)
-            self._give(client, ended)
+        unfinished = itertools.chain(self._queue, *self._submitted.values())
+        self._queue = deque(sorted(unfinished, key=lambda job: job.number))
+        self._submitted.clear()
+        self._sources.clear()
+        self._max_groups = _GROUPS_PER_WORKER * max(1, sum(client.nthreads().values()))
+        futures: Any = distributed.as_completed(loop=client.loop, raise_errors=False)  # type: ignore[no-untyped-call]
+        self._submit_groups(client, futures)
+        for future in futures:
+            self._collect_rows(self._submitted.pop(future), future)
+            self._submit_groups(client, futures)
 
-    def _give(self, client: Any, ended: Any) -> None:
-        while self.waiting and len(self.given) < self.room:
-            jobs = self._part()
-            entry, digest = jobs[0].entry, self.digests[id(jobs[0].entry)]
-            if id(entry) not in self.payloads:
-                self.payloads[id(entry)] = client.submit(
-                    _same, self._pack(entry), key=f"problem-{digest}"
+    def _submit_groups(self, client: Any, futures: Any) -> None:
+        """Submit groups of problems up to the largest number.
+
+        Args:
+            client: client of a dask scheduler.
+            futures: iterator over finished futures, to which the new futures are added.
+        """
+        while self._queue and len(self._submitted) < self._max_groups:
+            jobs = self._pop_group()
+            entry, digest = jobs[0].entry, self._digests[id(jobs[0].entry)]
+            if id(entry) not in self._sources:
+                self._sources[id(entry)] = client.submit(
+                    _identity, self._pickle_source(entry), key=f"problem-{digest}"
                 )
             future = client.submit(
-                _attempts,
+                _run_attempts,
                 digest,
-                self.payloads[id(entry)],
+                self._sources[id(entry)],
                 [job.seed for job in jobs],
                 self.batch.options,
                 pure=False,
                 retries=0,
-                key=f"attempt-{self.token}-{jobs[0].number}-{self.parts}",
+                key=f"attempt-{self._token}-{jobs[0].number}-{self._group_count}",
             )
-            self.parts += 1
-            self.given[future] = jobs
-            ended.add(future)
+            self._group_count += 1
+            self._submitted[future] = jobs
+            futures.add(future)
 
-    def _part(self) -> list[Job]:
-        """Take problems of one entry off those waiting: fewer towards the end, so that workers end together."""
-        jobs = [self.waiting.popleft()]
-        most = min(_PART, 1 if jobs[0].key in self.alone else len(self.waiting) // (2 * self.room))
+    def _pop_group(self) -> list[Job]:
+        """Remove a group of problems of one entry from the queue and return it.
+
+        Groups are smaller towards the end of the batch, which balances the load of the workers.
+        """
+        jobs = [self._queue.popleft()]
+        size = min(_MAX_GROUP_SIZE, len(self._queue) // (2 * self._max_groups))
+        if jobs[0].key in self._single_keys:
+            size = 1
         while (
-            len(jobs) < most
-            and self.waiting[0].entry is jobs[0].entry
-            and self.waiting[0].key not in self.alone
+            len(jobs) < size
+            and self._queue[0].entry is jobs[0].entry
+            and self._queue[0].key not in self._single_keys
         ):
-            jobs.append(self.waiting.popleft())
+            jobs.append(self._queue.popleft())
         return jobs
 
-    def _pack(self, entry: BatchEntry) -> bytes:
-        if id(entry) not in self.packed:
-            try:
-                self.packed[id(entry)] = pickle.dumps(entry.source)
-            except Exception as error:  # pickle raises what it likes
-                what = f"'{entry.label}' cannot be sent to another process: {error}"
-                raise ConfigurationError(
-                    f"{what}; functions and classes must be those of a module"
-                ) from error
-        return self.packed[id(entry)]
+    def _pickle_source(self, entry: BatchEntry) -> bytes:
+        """Return the pickled source of an entry.
 
-    def _take(self, jobs: list[Job], future: Any) -> None:
-        """Put the rows of problems into the journal, and those without one back."""
+        Raises:
+            ConfigurationError: if the source cannot be pickled.
+        """
+        if id(entry) not in self._pickles:
+            try:
+                self._pickles[id(entry)] = pickle.dumps(entry.source)
+            except Exception as error:  # pickle raises errors of any class
+                raise ConfigurationError(
+                    f"'{entry.label}' cannot be sent to another process: {error}; functions and"
+                    " classes must be those of a module"
+                ) from error
+        return self._pickles[id(entry)]
+
+    def _collect_rows(self, jobs: list[Job], future: Any) -> None:
+        """Add the rows of a group to the journal, and put problems without a row into the queue.
+
+        Raises:
+            ConnectionError: if the scheduler has lost the group.
+        """
         if future.status == "finished":
             rows: list[Row] = future.result()
         elif future.status == "error":
             error = future.exception()
             is_kill = type(error).__name__ == "KilledWorker"
-            rows = [failed_row(KILLED if is_kill else "error", f"{type(error).__name__}: {error}")]
+            rows = [failure_row(KILLED if is_kill else "error", f"{type(error).__name__}: {error}")]
             if len(jobs) > 1:
                 rows = []
-                self.alone.update(job.key for job in jobs)
+                self._single_keys.update(job.key for job in jobs)
         else:
-            self.waiting.extendleft(reversed(jobs))
-            raise ConnectionError("the scheduler does not know the problems any more")
+            self._queue.extendleft(reversed(jobs))
+            raise ConnectionError("the scheduler has lost the problems")
         self.tries += len(rows)
-        again = jobs[len(rows) :]
-        ended: list[tuple[Job, Row]] = []
+        retries = jobs[len(rows) :]
+        results: list[tuple[Job, Row]] = []
         for job, row in zip(jobs, rows, strict=False):
             if row["status"] == KILLED:
-                self.kills[job.key] += 1
-                if self.kills[job.key] < self.batch.options.tries:
+                self._kills[job.key] += 1
+                if self._kills[job.key] < self.batch.options.tries:
                     _log.warning("%s: %s; it is tried again", job.key, row["explanation"])
-                    again.insert(0, job)
+                    retries.insert(0, job)
                     continue
-            row["tries"] = self.kills[job.key] + (row["status"] != KILLED)
-            ended.append((job, row))
-        self.waiting.extendleft(reversed(again))
-        self._keep(ended)
-        for job, row in ended:
-            self.done.add(job.key)
+            row["tries"] = self._kills[job.key] + (row["status"] != KILLED)
+            results.append((job, row))
+        self._queue.extendleft(reversed(retries))
+        self._add_to_journal(results)
+        for job, row in results:
+            self.finished.add(job.key)
             self.solved += row["status"] == "solved"
-            self.tell("planning")
+            self.report_progress("planning")
 
-    def _keep(self, ended: list[tuple[Job, Row]]) -> None:
-        began = time.monotonic()
+    def _add_to_journal(self, results: list[tuple[Job, Row]]) -> None:
+        """Add rows to the journal, and retry for the time of ``patience``.
+
+        Raises:
+            OutputError: if the disk stays full.
+        """
+        first_try = time.monotonic()
         while True:
             try:
-                self.journal.add((job.key, self.digests[id(job.entry)], row) for job, row in ended)
+                self.journal.add(
+                    (job.key, self._digests[id(job.entry)], row) for job, row in results
+                )
             except sqlite3.OperationalError as error:
-                if time.monotonic() - began > self.patience:
-                    reason = f"{error}; what was found is kept, and the batch goes on from there"
+                if time.monotonic() - first_try > self.patience:
+                    reason = (
+                        f"{error}; existing results are kept, and a new run continues with them"
+                    )
                     raise OutputError(
                         f"{self.journal.folder}: {reason}", path=None, reason=reason
                     ) from error
-                self.tell(f"waiting: {error}")
-                time.sleep(_AGAIN_SECONDS)
+                self.report_progress(f"waiting: {error}")
+                time.sleep(_RETRY_SECONDS)
             else:
                 return
 
-    def tell(self, phase: str) -> None:
+    def report_progress(self, phase: str) -> None:
+        """Pass the progress to the callback of the caller, if any."""
         if self.on_progress is not None:
-            seconds = time.monotonic() - self.began
-            rate = (len(self.done) - self.resumed) / max(seconds, 1e-9)
+            seconds = time.monotonic() - self.start_time
+            count = len(self.finished)
+            rate = (count - self.resumed) / max(seconds, 1e-9)
             self.on_progress(
-                BatchProgress(phase, len(self.done), len(self.batch), seconds, self.solved, rate)
+                BatchProgress(phase, count, len(self.batch), seconds, self.solved, rate)
             )
 
 
-# --- dask
-# -------------------------------------------------------------------------------------------------------------
+# Dask
+# ------------------------------------------------------------------------------------------------
 
 
 def _require_dask() -> None:
@@ -339,22 +404,30 @@ def _require_dask() -> None:
     require("distributed", "learning", "batches need")
 
 
-def _lost_errors() -> tuple[type[BaseException], ...]:
+def _connection_errors() -> tuple[type[BaseException], ...]:
+    """Return the classes of errors that a lost scheduler causes."""
     from concurrent.futures import CancelledError
 
     return (OSError, CancelledError)
 
 
 @contextlib.contextmanager
-def _client(scheduler: str | None, workers: int, patience: float) -> Iterator[Any]:
+def _open_client(scheduler: str | None, workers: int, patience: float) -> Iterator[Any]:
+    """Return a client of a scheduler, by default a new one on this machine.
+
+    Args:
+        scheduler: address, or None.
+        workers: number of threads of the worker on this machine.
+        patience: time to wait for a scheduler and its first worker [s].
+    """
     import dask
     import distributed
 
     Client: Any = distributed.Client
     LocalCluster: Any = distributed.LocalCluster
-    # what matters of it reaches the user as an error
+    # Failures reach the user as exceptions.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    # no page of the scheduler's is served, and a second batch does not miss a port
+    # Without a web page, a second batch on this machine finds no port in use.
     settings = {
         "distributed.worker.memory.terminate": False,
         "distributed.scheduler.http.routes": [],
@@ -370,10 +443,10 @@ def _client(scheduler: str | None, workers: int, patience: float) -> Iterator[An
                 client.wait_for_workers(1, timeout=patience)
                 yield client
             return
-        with contextlib.ExitStack() as ends:
-            ends.callback(_ending.clear)
-            folder = ends.enter_context(temporary_folder("batch"))  # dask leaves files of locks
-            ends.enter_context(dask.config.set({"temporary-directory": str(folder)}))
+        with contextlib.ExitStack() as stack:
+            stack.callback(_is_ending.clear)
+            folder = stack.enter_context(temporary_folder("batch"))  # dask leaves lock files in it
+            stack.enter_context(dask.config.set({"temporary-directory": str(folder)}))
             cluster = LocalCluster(
                 n_workers=1,
                 threads_per_worker=workers,
@@ -383,34 +456,44 @@ def _client(scheduler: str | None, workers: int, patience: float) -> Iterator[An
                 scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
                 silence_logs=logging.ERROR,
             )
-            client = ends.enter_context(Client(ends.enter_context(cluster), set_as_default=False))
-            ends.callback(_end_servers)  # first of all, so that no thread waits for one
+            client = stack.enter_context(Client(stack.enter_context(cluster), set_as_default=False))
+            # The servers end first, since threads of the worker may wait for them.
+            stack.callback(_end_servers)
             yield client
 
 
-def _same(packed: bytes) -> bytes:
+def _identity(packed: bytes) -> bytes:
     return packed
 
 
 def _end_servers() -> None:
-    """End the processes that belong to the threads of this process, and start no other."""
-    _ending.set()
+    """End the server processes of the threads of this process, which start no further ones."""
+    _is_ending.set()
     while _servers:
         _servers.pop().close()
 
 
-def _attempts(digest: str, packed: bytes, seeds: list[int], options: BatchOptions) -> list[Row]:
-    """Plan in the process that belongs to this thread of a worker, for a moment; return the rows of the first seeds."""
-    began = time.monotonic()
+def _run_attempts(digest: str, packed: bytes, seeds: list[int], options: BatchOptions) -> list[Row]:
+    """Plan problems in the server process of this thread; return the rows of the first seeds.
+
+    No attempt starts later than :data:`_GROUP_SECONDS` after the first.
+
+    Args:
+        digest: digest of the source.
+        packed: pickled source.
+        seeds: seeds of the problems.
+        options: limits and checks of each attempt.
+    """
+    start_time = time.monotonic()
     rows: list[Row] = []
     for seed in seeds:
-        if _ending.is_set():
-            return [*rows, failed_row(KILLED, "the worker ends")]
-        if rows and time.monotonic() > began + _PART_SECONDS:
+        if _is_ending.is_set():
+            return [*rows, failure_row(KILLED, "the worker ends")]
+        if rows and time.monotonic() > start_time + _GROUP_SECONDS:
             break
-        server = getattr(_here, "server", None)
+        server = getattr(_thread_data, "server", None)
         if server is None:
-            server = _here.server = AttemptServer()
+            server = _thread_data.server = AttemptServer()
             _servers.append(server)
         rows.append(server.run(digest, packed, seed, options))
     return rows
