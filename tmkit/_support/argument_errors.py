@@ -76,7 +76,7 @@ def degrees_hint(value: float) -> str:
 def argument_error(
     function: Any, positional: Sequence[Any], keywords: Mapping[str, Any]
 ) -> ArgumentError:
-    """Return the error for a call of a bound function that fits none of its ``__nb_signature__``."""
+    """Return the error for a call of a bound function that fits no ``__nb_signature__``."""
     # A constructor has the name of its class.
     parts: list[str] = function.__qualname__.split(".")
     name = parts[-2] if parts[-1] == "__init__" and len(parts) > 1 else parts[-1]

@@ -36,10 +36,10 @@ _MAX_INCLUDE_DEPTH = 64
 """Largest depth of nested includes."""
 
 Signature = tuple[int, int, int, int] | None
-"""Size [B], times of the last change of content and inode [ns], and inode of a file; None if absent."""
+"""Size [B], change times of content and inode [ns], and inode of a file; None if missing."""
 
 files_seen: ContextVar[dict[str, Signature] | None] = ContextVar("files_seen", default=None)
-"""Signature, before the first access, of each file that a reader opens or tests, by absolute path."""
+"""Signature before the first access of each file that a reader opens or tests, by path."""
 
 checksums_read: ContextVar[dict[str, str] | None] = ContextVar("checksums_read", default=None)
 """SHA-256 of each file that a reader opens, in hexadecimal digits, by the path of the caller."""

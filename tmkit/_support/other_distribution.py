@@ -1,4 +1,4 @@
-"""Detection of the other project named ``tmkit`` on PyPI, which shares the folder of this package."""
+"""Detection of the other project named ``tmkit`` on PyPI, which has the same package folder."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def explain_other_distribution(path: Sequence[str] | None = None) -> str:
         is_ours = any(file.startswith(("tmkit/_core.", "_editable_skbc_tmkit")) for file in files)
         if any(file.startswith("tmkit/") for file in files) and not is_ours:
             return (
-                f"; 'tmkit' {candidate.version} from PyPI is installed, which is another project and"
-                f" shares the folder of this one (tmkit-robotics): {_REINSTALL}"
+                f"; 'tmkit' {candidate.version} from PyPI is installed, which is another project"
+                f" and shares the folder of this one (tmkit-robotics): {_REINSTALL}"
             )
     return ""
 
 
 def explain_damage() -> str:
-    """Return the error for a missing ``__init__.py`` of tmkit, or one of the other project.
+    """Return the error message for a missing or replaced ``__init__.py`` of tmkit.
 
     An installation of the other distribution replaces the file, and its removal deletes it.
     """

@@ -132,7 +132,7 @@ class Report(Result):
 
 
 def _members(value: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass, or the properties of a value of the core, as plain values."""
+    """Return the fields of a dataclass or the properties of a core value as plain values."""
     if is_dataclass(value):
         names = [entry.name for entry in fields(value)]
     else:

@@ -1,9 +1,9 @@
 """Deferred delivery of signals, and temporary folders that are always removed.
 
 Some libraries catch all exceptions, including Ctrl-C, while they try optional parts or several
-readers. :func:`defer_interrupts` defers an interrupt to the end of a block. It also defers the other
-signals that a program may convert to an exception, as the ``tmkit`` command does. A signal without
-a handler ends the process at once.
+readers. :func:`defer_interrupts` defers an interrupt to the end of a block. It also defers the
+other signals that a program may convert to an exception, as the ``tmkit`` command does. A signal
+without a handler ends the process at once.
 
 :func:`temporary_folder` creates a folder under that protection. The next process removes the
 folders of a killed one: each contains a file that its process locks, and the operating system
@@ -11,8 +11,8 @@ releases the lock when the process dies. Process identifiers do not suffice: the
 processes in containers share a folder for temporary files, but not their identifiers. A folder is
 locked before it receives its name.
 
-Invariants: the handlers after a block are those before it; in a thread other than the main one,
-which receives no signals, the block has no effect; the folder of a living process is not removed.
+Invariants: a block restores the signal handlers. It has no effect in other threads than the main
+one, which receive no signals. The folder of a running process is not removed.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _remove(folders: list[tuple[Path, int]]) -> None:
 
 
 def _concerns(error: OSError, folder: Path) -> bool:
-    """Return whether an error has the name of a file in a folder, or none, as in reads and writes."""
+    """Return whether an error concerns a file in a folder, or an open file without a name."""
     name = error.filename
     return error.errno is not None and (
         name is None or (isinstance(name, str | Path) and folder in Path(name).parents)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 
 def printable(text: str, *, keep: str = "\n\t") -> str:
-    r"""Return a text with every unprintable character (:meth:`str.isprintable`) escaped as ``\x1b``.
+    r"""Return a text with unprintable characters (:meth:`str.isprintable`) escaped as ``\x1b``.
 
     Unprintable are control characters, marks of writing direction, separators other than the
     blank, and lone surrogates.

@@ -6,10 +6,10 @@ its source location. Its methods check values, and errors have the line of the e
 
 Some faults that common parsers ignore are corrected, each with a note, if their meaning is clear:
 
-- blanks before the XML declaration and zero bytes at the end are removed;
-- of repeated elements, and of more numbers than expected, the first count;
-- commas between numbers count as blanks;
-- a prefix without a namespace (``<drake:joint>``) stays in the name;
+- Blanks before the XML declaration and zero bytes at the end are removed.
+- The first of repeated elements, and the first of too many numbers, are used.
+- Commas between numbers are read as blanks.
+- A prefix without a namespace (``<drake:joint>``) stays in the name.
 - ``$(optenv NAME VALUE)`` of xacro is replaced by its value. All other xacro is rejected.
 
 A default namespace on the root, which some tools write, is removed.

@@ -36,8 +36,8 @@ class PhysicalEnv(gymnasium.Env[Any, Any]):
 
     An action concatenates, for each arm, its joint velocities and one gripper command. Velocities
     are fractions of their limits in [-1, 1]. A positive command opens the gripper, a negative one
-    closes it with the grip force. The goal is evaluated at the simulated poses of the objects. The reward is 1
-    when the goal holds, which ends an episode, and 0 otherwise.
+    closes it with the grip force. The goal is evaluated at the simulated poses of the objects. The
+    reward is 1 when the goal holds, which ends an episode, and 0 otherwise.
 
     Args:
         source: the problems, as for :class:`tmkit.envs.SymbolicEnv`.

@@ -5,8 +5,8 @@ A picture is therefore drawn at twice its size and reduced. A pale floor below t
 shadows and fades into a soft backdrop. The floor is a body without a collision shape that exists
 only while a picture is drawn, so that it does not affect the physics.
 
-Limits of the renderer: it has no transparency, and the shadow map covers a region of limited size around the
-origin.
+Limits of the renderer: it has no transparency, and the shadow map covers a region of limited size
+around the origin.
 """
 
 from __future__ import annotations

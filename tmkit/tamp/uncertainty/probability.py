@@ -4,17 +4,17 @@ A domain that plans under uncertainty uses probabilities: of a block on another,
 region, of a clearance between a hand and its surroundings. For a Gaussian and the sets that occur,
 most of them have a closed form, and most others are an integral over one variable:
 
-=====================================  ====================================================================
+=====================================  ============================================================
 set                                    method
-=====================================  ====================================================================
+=====================================  ============================================================
 interval, half space, slab             closed form: the normal distribution function
 box, errors of its axes independent    closed form: a product
 two slabs, errors correlated           quadrature over the first, the second given the first
-ball, sphere-shaped errors             closed form: the (noncentral) chi-square distribution function
+ball, sphere-shaped errors             closed form: the (noncentral) chi-square distribution
 ellipse; ellipsoid of revolution with  quadrature along one axis
 errors of the same axis
 anything else                          sampling, seeded
-=====================================  ====================================================================
+=====================================  ============================================================
 
 Directions of zero variance are valid, and are eliminated first. All other cases are sampled. Each
 result is a :class:`Probability` with its method and standard error.
@@ -99,7 +99,7 @@ class Probability:
     standard_error: float = 0.0
 
     def is_at_least(self, threshold: float) -> bool:
-        """Return whether the value is at least a threshold, without regard to the standard error."""
+        """Return whether the value is at least a threshold, regardless of its standard error."""
         return self.value >= threshold
 
     def __float__(self) -> float:

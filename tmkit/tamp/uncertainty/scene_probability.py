@@ -54,7 +54,7 @@ def point_distribution(
     q: Configuration | None = None,
     point: ArrayLike = (0.0, 0.0, 0.0),
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the (3,) mean and (3, 3) covariance of a point of one frame in another, to first order.
+    """Return the (3,) mean and (3, 3) covariance of a point in another frame, to first order.
 
     Args:
         scene: scene.

@@ -446,7 +446,7 @@ class _PlanCheck:
     def _full_path(
         self, segment: Segment, scene: SceneGraph, q: Configuration, where: str
     ) -> Configuration:
-        """Return the path as (k, n_joints) configurations, in which arm and fingers move in turn."""
+        """Return the path (k, n_joints), in which arm and fingers move in turn."""
         arm = np.array(
             [scene.joint_names.index(joint) for joint in segment.joint_names], dtype=np.intp
         )
