@@ -1,4 +1,4 @@
-"""Planes, point clouds, height fields and levels of detail in collision worlds, against independent answers."""
+"""Planes, point clouds, height fields and levels of detail in collision worlds."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ PRIMITIVES: dict[str, Shape] = {
 
 
 def random_pose(rng: np.random.Generator, reach: float) -> Pose:
-    """A pose turned any way, moved up to ``reach`` along each axis."""
+    """Return a pose with random rotation, translated by up to ``reach`` along each axis."""
     return Pose(rng.uniform(-reach, reach, 3), quat_xyzw=rng.normal(size=4))
 
 
 def blob(rng: np.random.Generator, size: float) -> Shape:
-    """A mesh that is not convex: a sphere of triangles with dents."""
+    """Return a mesh that is not convex: a sphere of triangles with dents."""
     turns, rises = 12, 7
     vertices = [
         size
@@ -69,14 +69,14 @@ def blob(rng: np.random.Generator, size: float) -> Shape:
 
 
 def pair_world(a: AttachedShape, b: AttachedShape, **options: object) -> CollisionWorld:
-    """Two shapes on frames that no fixed edge joins."""
+    """Return a world with two shapes on frames without a fixed edge between them."""
     scene = SceneGraph().add_frame("a", "world", shapes=[a])
     scene = scene.add_frame("b", "world", joint=Free(), shapes=[b])
-    return CollisionWorld(scene, **options)  # type: ignore[arg-type]  # the tests know their options
+    return CollisionWorld(scene, **options)  # type: ignore[arg-type]
 
 
 def signed_distance(kind: str, sizes: tuple[float, ...], points: Array) -> Array:
-    """Signed distance of points (n, 3) from a primitive, by its formula."""
+    """Return the signed distance of points (n, 3) from a primitive, by its formula."""
     x, y, z = points.T
     rho = np.hypot(x, y)
     if kind == "sphere":
@@ -108,7 +108,7 @@ def signed_distance(kind: str, sizes: tuple[float, ...], points: Array) -> Array
 
 
 def support(shape: Shape, direction: Array) -> float:
-    """How far a shape reaches along a unit vector, by its formula."""
+    """Return the largest projection of a shape on a unit vector, by its formula."""
     x, y, z = direction
     sizes, across = shape.dimensions, math.hypot(x, y)
     if shape.kind == "box":
@@ -136,7 +136,7 @@ def support(shape: Shape, direction: Array) -> float:
 @given(seed=SEEDS)
 @settings(max_examples=scaled_examples(0.6))
 def test_cloud_against_primitives(kind: str, seed: int) -> None:
-    """The distance from a cloud is the least over its points, less the radius; contact is what lies in the margin."""
+    """The distance of a cloud is the smallest of its points less the radius."""
     rng = np.random.default_rng(seed)
     count = int(rng.integers(1, 400))
     points = rng.normal(size=(count, 3)) * rng.uniform(0.01, 0.5, 3)
@@ -145,9 +145,9 @@ def test_cloud_against_primitives(kind: str, seed: int) -> None:
     world_from_cloud, world_from_shape = random_pose(rng, 0.4), random_pose(rng, 0.4)
     local = (world_from_shape.inverse() @ world_from_cloud).apply(points)
     expected = signed_distance(kind, shape.dimensions, local).min() - radius
-    for one, other in ((0, 1), (1, 0)):
+    for first, second in ((0, 1), (1, 0)):
         parts = [AttachedShape(cloud, world_from_cloud), AttachedShape(shape, world_from_shape)]
-        world = pair_world(parts[one], parts[other], margin=margin)
+        world = pair_world(parts[first], parts[second], margin=margin)
         assert world.distance([]) == pytest.approx(expected, abs=2e-4 if expected < 0 else 2e-5)
         if abs(expected - margin) > 3e-4:
             assert world.is_in_collision([]) == (expected < margin)
@@ -156,7 +156,7 @@ def test_cloud_against_primitives(kind: str, seed: int) -> None:
 @given(seed=SEEDS)
 @settings(max_examples=scaled_examples(0.4))
 def test_cloud_against_meshes(seed: int) -> None:
-    """A cloud against a mesh is each of its balls against that mesh, at every level."""
+    """A cloud and a mesh collide like each ball of the cloud and the mesh, at every level."""
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(30, 3)) * 0.2
     mesh, pose = AttachedShape(blob(rng, 0.3), random_pose(rng, 0.2)), random_pose(rng, 0.3)
@@ -174,7 +174,7 @@ def test_cloud_against_meshes(seed: int) -> None:
 @given(seed=SEEDS)
 @settings(max_examples=scaled_examples(0.4))
 def test_cloud_against_cloud(seed: int) -> None:
-    """Two clouds are checked ball by ball."""
+    """Two clouds collide like their balls."""
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=(200, 3)) * 0.1, rng.normal(size=(100, 3)) * 0.1 + 0.2
     gaps = np.linalg.norm(a[:, None] - b[None], axis=2)
@@ -188,7 +188,7 @@ def test_cloud_against_cloud(seed: int) -> None:
 
 
 def test_contacts_with_a_cloud_are_in_the_root() -> None:
-    """Point, normal and distance of a contact with a turned cloud, whichever frame comes first."""
+    """A contact with a rotated cloud has point, normal and distance in root axes."""
     cloud = AttachedShape(
         PointCloud([[0, 0, 0.5], [0, 0, -3]], radius=0.1), Pose.from_rpy([0, 0, 0], [0, math.pi, 0])
     )
@@ -204,7 +204,7 @@ def test_contacts_with_a_cloud_are_in_the_root() -> None:
 
 
 def test_a_cloud_may_move() -> None:
-    """A cloud on a slide meets a box where it should."""
+    """A cloud on a prismatic joint collides with a box at the computed position."""
     box = AttachedShape(Box([1, 1, 0.2]), Pose([0, 0, -0.1]))
     scene = SceneGraph().add_frame("table", "world", shapes=[box])
     cloud = PointCloud(
@@ -220,8 +220,8 @@ def test_a_cloud_may_move() -> None:
     assert collision.fraction == pytest.approx(0.49, abs=0.002)
 
 
-def test_a_large_cloud_takes_the_same_answers_from_its_tree() -> None:
-    """With 50,000 points the tree still finds the nearest one."""
+def test_a_large_cloud_has_the_same_distances() -> None:
+    """With 50,000 points, the tree of a cloud finds the nearest one."""
     rng = np.random.default_rng(5)
     points = rng.uniform(-1, 1, (50_000, 3))
     cloud = AttachedShape(PointCloud(points, radius=0.002))
@@ -237,14 +237,14 @@ def test_a_large_cloud_takes_the_same_answers_from_its_tree() -> None:
 
 
 # --- planes
-# ------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [*PRIMITIVES, "mesh", "sheet", "point_cloud", "height_field"])
 @given(seed=SEEDS)
 @settings(max_examples=scaled_examples(0.4))
-def test_plane_against_all(kind: str, seed: int) -> None:
-    """The distance from a plane is how far the shape reaches against its normal, at every level and for any margin."""
+def test_planes_against_all_shapes(kind: str, seed: int) -> None:
+    """The distance from a plane is the support of the shape along its normal, at every level."""
     rng = np.random.default_rng(seed)
     makers: dict[str, Callable[[], Shape]] = {
         "mesh": lambda: blob(rng, 0.3),
@@ -272,8 +272,8 @@ def test_plane_against_all(kind: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("turn", [0.0, 0.3, math.pi / 2, math.pi])
-def test_a_plane_under_a_moving_arm(turn: float) -> None:
-    """A plane that stands still, along an axis or not, is met by a ball on a slide where the formula says."""
+def test_a_plane_under_a_moving_ball(turn: float) -> None:
+    """A fixed plane of any orientation collides with a ball on a slide at the computed position."""
     plane = AttachedShape(Plane(), Pose.from_rpy([0.1, 0, 0.2], [0, turn, 0]))
     scene = SceneGraph().add_frame(
         "floor", "world", shapes=[plane, AttachedShape(Sphere(0.01), Pose([0, 50, 0]))]
@@ -289,8 +289,8 @@ def test_a_plane_under_a_moving_arm(turn: float) -> None:
         assert world.distance([q]) == pytest.approx(expected, abs=1e-9)
 
 
-def test_planes_never_meet() -> None:
-    """Two planes are never in contact, and have no distance."""
+def test_planes_do_not_collide() -> None:
+    """Two planes have no contact and no distance."""
     world = pair_world(AttachedShape(Plane()), AttachedShape(Plane(), Pose([0, 0, 1])))
     assert not world.is_in_collision([])
     assert world.contacts([]) == []
@@ -303,7 +303,7 @@ def test_planes_never_meet() -> None:
 
 
 def field_corners(field: Shape) -> Array:
-    """The points of a field's surface, row by row, and below them those of its floor."""
+    """Return the points of the surface of a field, row by row, then those of its floor."""
     heights = np.asarray(field.heights)
     (x, y, floor), (rows, columns) = field.dimensions, heights.shape
     across, along = np.meshgrid(
@@ -314,13 +314,14 @@ def field_corners(field: Shape) -> Array:
 
 
 def field_mesh(field: Shape) -> Shape:
-    """The skin of a field as a closed mesh."""
+    """Return the surface of a field as a closed mesh."""
     rows, columns = field.heights.shape
     count = rows * columns
     faces = []
     for row in range(rows - 1):
         for column in range(columns - 1):
-            a, b, c, d = (row * columns + column + k for k in (0, 1, columns, columns + 1))
+            a = row * columns + column
+            b, c, d = a + 1, a + columns, a + columns + 1
             for triangle in ([a, b, d], [a, d, c]):
                 faces += [triangle, [count + k for k in triangle[::-1]]]
     rim = [*range(columns - 1), *range(columns - 1, count - 1, columns)]
@@ -331,7 +332,7 @@ def field_mesh(field: Shape) -> Shape:
 
 
 def is_below(field: Shape, point: Array) -> bool:
-    """Whether a point lies in the ground, by the plane of the triangle above it."""
+    """Return whether a point lies in the ground, by the plane of the triangle above it."""
     heights = np.asarray(field.heights)
     (x, y, floor), (rows, columns) = field.dimensions, heights.shape
     u, v = (point[0] / x + 0.5) * (columns - 1), (point[1] / y + 0.5) * (rows - 1)
@@ -347,8 +348,8 @@ def is_below(field: Shape, point: Array) -> bool:
     return bool(point[2] <= top)
 
 
-def test_the_mesh_of_a_field_is_right() -> None:
-    """The skin that the next test compares with is closed: it holds the field's volume."""
+def test_the_mesh_of_a_field_is_closed() -> None:
+    """The mesh for the next test is closed and encloses the volume of the field."""
     field = HeightField(np.random.default_rng(1).uniform(0, 1, (4, 6)), size=[2, 3], floor=-0.5)
     assert field_mesh(field).volume == pytest.approx(field.volume)
 
@@ -357,7 +358,7 @@ def test_the_mesh_of_a_field_is_right() -> None:
 @given(seed=SEEDS)
 @settings(max_examples=scaled_examples(0.6))
 def test_field_against_its_mesh(kind: str, seed: int) -> None:
-    """Outside, a field is as far away as its skin; inside, it is in contact, also where the skin is not met."""
+    """Outside, a field has the distance of its surface. Inside, it is in contact."""
     rng = np.random.default_rng(seed)
     rows, columns = rng.integers(2, 9, 2)
     field = HeightField(
@@ -384,7 +385,7 @@ def test_field_against_its_mesh(kind: str, seed: int) -> None:
 @given(seed=SEEDS)
 @settings(max_examples=scaled_examples(0.3))
 def test_field_against_clouds_and_fields(seed: int) -> None:
-    """A field against a cloud is the field against each ball; against a field it is the same from both sides."""
+    """A field and a cloud collide like the field and each ball, and two fields symmetrically."""
     rng = np.random.default_rng(seed)
     field = AttachedShape(
         HeightField(rng.uniform(0, 0.3, (5, 6)), size=[1, 1]), random_pose(rng, 0.2)
@@ -400,13 +401,17 @@ def test_field_against_clouds_and_fields(seed: int) -> None:
     other = AttachedShape(
         HeightField(rng.uniform(0, 0.3, (3, 3)), size=[0.5, 0.5]), random_pose(rng, 0.8)
     )
-    there, back = pair_world(field, other), pair_world(other, field)
-    assert there.is_in_collision([]) == back.is_in_collision([]) == (there.distance([]) <= 1e-6)
-    assert there.distance([]) == pytest.approx(back.distance([]), abs=1e-4)
+    forward, backward = pair_world(field, other), pair_world(other, field)
+    assert (
+        forward.is_in_collision([])
+        == backward.is_in_collision([])
+        == (forward.distance([]) <= 1e-6)
+    )
+    assert forward.distance([]) == pytest.approx(backward.distance([]), abs=1e-4)
 
 
 def test_rows_of_a_field_run_along_y() -> None:
-    """A hill in the last column of the first row stands at the largest x and the least y."""
+    """A peak in the last column of the first row has the largest x and the smallest y."""
     heights = np.zeros((3, 4))
     heights[0, 3] = 1.0
     field = AttachedShape(HeightField(heights, size=[3, 2]))
@@ -420,7 +425,7 @@ def test_rows_of_a_field_run_along_y() -> None:
 
 
 def test_depth_in_a_field() -> None:
-    """A ball that rests a millimetre deep in the ground is a millimetre deep, and free when so much is allowed."""
+    """A ball that overlaps the ground by 1 mm has this depth, and is free with that tolerance."""
     field = AttachedShape(HeightField(np.full((20, 20), 0.1), size=[2, 2]))
     ball = AttachedShape(Sphere(0.05), Pose([0.02, 0.01, 0.149]))
     assert pair_world(field, ball).distance([]) == pytest.approx(-0.001, abs=1e-5)
@@ -430,13 +435,13 @@ def test_depth_in_a_field() -> None:
 
 
 # --- levels
-# ------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------
 
 
 @given(seed=SEEDS)
 @settings(max_examples=scaled_examples(0.6))
-def test_what_is_free_at_a_coarse_level_is_free_at_finer_ones(seed: int) -> None:
-    """Boxes hold hulls and hulls hold shapes: box >= hull >= exact, for every kind with levels."""
+def test_coarse_levels_enclose_finer_ones(seed: int) -> None:
+    """The volumes satisfy box >= hull >= exact, for every kind with levels."""
     rng = np.random.default_rng(seed)
     makers = (
         lambda: blob(rng, 0.3),
@@ -457,7 +462,7 @@ def test_what_is_free_at_a_coarse_level_is_free_at_finer_ones(seed: int) -> None
 
 
 def test_the_box_of_a_mesh() -> None:
-    """At the level box a mesh is the box around it in its own axes, turned with it, wherever its origin is."""
+    """At the level box, a mesh is its bounding box in its own axes, wherever its origin is."""
     corner = Mesh(
         [[1, 0, 0], [3, 0, 0], [1, 1, 0], [1, 0, 0.5]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
     )
@@ -482,8 +487,8 @@ def test_a_flat_mesh_has_a_box() -> None:
         pair_world(sheet, ball)
 
 
-def test_a_shape_may_have_a_level_of_its_own() -> None:
-    """The level of an attached shape wins over the world's, one shape at a time."""
+def test_a_shape_may_have_its_own_level() -> None:
+    """The level of an attached shape replaces the level of the world."""
     corner = Mesh(
         [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
     )
@@ -506,8 +511,8 @@ def test_a_shape_may_have_a_level_of_its_own() -> None:
     assert (world.level, repr(world)) == ("box", "CollisionWorld(1 pairs, margin=0, level='box')")
 
 
-def test_unknown_levels_are_refused() -> None:
-    """A level that does not exist is refused by the world and by a shape."""
+def test_unknown_levels_are_rejected() -> None:
+    """An unknown level raises an error in a world and in a shape."""
     with pytest.raises(UnknownNameError, match="did you mean 'box'"):
         pair_world(AttachedShape(Sphere(1)), AttachedShape(Sphere(1)), level="boxes")
     with pytest.raises(UnknownNameError, match="did you mean 'exact'"):
@@ -515,7 +520,7 @@ def test_unknown_levels_are_refused() -> None:
 
 
 def test_scenes_with_new_shapes_are_pickled() -> None:
-    """A scene with all shapes and levels survives pickle."""
+    """A scene with all shapes and levels is equal after pickling."""
     shapes = [
         Plane(),
         PointCloud([[0, 0, 0]], radius=0.1),
@@ -533,7 +538,7 @@ def test_scenes_with_new_shapes_are_pickled() -> None:
 @given(seed=SEEDS)
 @settings(max_examples=scaled_examples(0.3))
 def test_worlds_move_with_new_shapes(seed: int) -> None:
-    """A world that moves to a version where a cloud, field or plane moved, or a level changed, is that version's."""
+    """A world moved to a version with changed shapes or levels equals a new world."""
     rng = np.random.default_rng(seed)
     shapes = {
         "mesh": blob(rng, 0.3),

@@ -1,4 +1,4 @@
-"""Collision worlds: known distances, laws, agreement with pinocchio, and every bound attribute."""
+"""Collision worlds: known distances, laws, agreement with pinocchio, and attributes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BOXES = {"table": ((0.8, 1.2, 0.04), (0.7, 0.0, -0.03))} | {
 
 
 def lift(shape: Shape, *, height: float = 1.0) -> SceneGraph:
-    """A plate with its top at z = 0 and a shape on a vertical slide."""
+    """Return a plate with its top at z = 0, and a shape on a vertical slide."""
     scene = SceneGraph().add_frame(
         "plate", "world", shapes=[AttachedShape(Box([2, 2, 0.2]), Pose([0, 0, -0.1]))]
     )
@@ -45,7 +45,7 @@ def lift(shape: Shape, *, height: float = 1.0) -> SceneGraph:
 
 
 def random_configurations(scene: SceneGraph, count: int, seed: int) -> NDArray[np.float64]:
-    """Uniform within the joint limits."""
+    """Return configurations with uniform distribution within the joint limits."""
     limits = scene.joint_limits
     return np.random.default_rng(seed).uniform(limits[:, 0], limits[:, 1], (count, len(limits)))
 
@@ -64,7 +64,7 @@ def random_configurations(scene: SceneGraph, count: int, seed: int) -> NDArray[n
 def test_distance_to_a_plate_is_the_gap(
     make_shape: Callable[[], Shape], half_height: float
 ) -> None:
-    """Each primitive lowered onto a plate has its gap as distance, and its depth when it has sunk in."""
+    """The distance of a primitive from a plate is its gap, or its negative depth."""
     world = CollisionWorld(lift(make_shape()))
     assert world.distance([half_height + 0.1]) == pytest.approx(0.1, abs=1e-5)
     assert world.distance([half_height - 0.05]) == pytest.approx(-0.05, abs=1e-4)
@@ -73,7 +73,7 @@ def test_distance_to_a_plate_is_the_gap(
 
 
 def test_contact_attributes_are_in_the_root() -> None:
-    """A contact names its frames in scene order and gives distance, margin, point and normal in the root's axes."""
+    """A contact has frames in scene order, and distance, margin, point and normal in root axes."""
     world = CollisionWorld(lift(Box([0.2, 0.2, 0.2])), margin=0.01)
     (contact,) = world.contacts([0.105])
     assert (contact.frame_a, contact.frame_b) == ("plate", "lift")
@@ -82,9 +82,9 @@ def test_contact_attributes_are_in_the_root() -> None:
     assert contact.normal == pytest.approx([0, 0, 1], abs=1e-6)
     assert contact.point[2] == pytest.approx(0.0025, abs=1e-6)
     assert repr(contact).startswith("Contact('plate', 'lift', distance=0.00")
-    found = world.find_collision([0.105])
-    assert found is not None
-    assert (found.frame_a, found.frame_b, found.distance) == ("plate", "lift", contact.distance)
+    result = world.find_collision([0.105])
+    assert result is not None
+    assert (result.frame_a, result.frame_b, result.distance) == ("plate", "lift", contact.distance)
     nearest = world.nearest([0.5])
     assert nearest is not None
     assert nearest.distance == world.distance([0.5]) == pytest.approx(0.4, abs=1e-6)
@@ -94,20 +94,20 @@ def test_contact_attributes_are_in_the_root() -> None:
         contact.point[0] = 1.0
 
 
-def test_contacts_are_numbers_where_no_direction_is_best() -> None:
-    """Concentric balls, and a ball centred on the face of a box, have a point and a unit normal all the same."""
-    for other, at in ((Sphere(0.2), 0.0), (Box([1, 1, 1]), 0.5)):
+def test_contacts_without_a_unique_normal_are_finite() -> None:
+    """Concentric balls, and a ball at the centre of a face, have a point and a unit normal."""
+    for other, position in ((Sphere(0.2), 0.0), (Box([1, 1, 1]), 0.5)):
         scene = SceneGraph().add_frame("base", "world", shapes=[AttachedShape(other)])
         joint = Prismatic([0, 0, 1], lower=-1, upper=1)
         scene = scene.add_frame("ball", "world", joint=joint, shapes=[AttachedShape(Sphere(0.03))])
-        (contact,) = CollisionWorld(scene).contacts([at])
+        (contact,) = CollisionWorld(scene).contacts([position])
         assert contact.distance <= -0.03 + 1e-6
         assert np.isfinite(contact.point).all()
         assert np.linalg.norm(contact.normal) == pytest.approx(1.0)
 
 
-def test_world_shows_what_it_was_made_of() -> None:
-    """Scene, margin, level, movable frames and pairs can be read back."""
+def test_world_has_its_arguments_as_attributes() -> None:
+    """Scene, margin, level, movable frames and pairs are attributes."""
     scene = lift(Sphere(0.1))
     world = CollisionWorld(
         scene,
@@ -129,7 +129,7 @@ def test_world_shows_what_it_was_made_of() -> None:
 def test_contact_means_distance_within_margin(
     gap: float, margin: float, pair_margin: float
 ) -> None:
-    """With a default or a pair margin of either sign, contact is distance <= margin (to the solver's tolerance)."""
+    """With a default or pair margin of either sign, contact means distance <= margin."""
     scene = lift(Box([0.2, 0.2, 0.2]))
     q = [0.1 + gap]
     for world, limit in (
@@ -144,8 +144,8 @@ def test_contact_means_distance_within_margin(
             assert len(world.contacts(q)) == int(gap < limit)
 
 
-def test_rigidly_joined_pairs_are_checked_across_movable_edges_only() -> None:
-    """A block on a table as its child counts once it is movable; allowed pairs and one body never do."""
+def test_movable_frames_are_checked_against_their_parents() -> None:
+    """A movable block is checked against its parent; allowed pairs and rigid groups are not."""
     scene = SceneGraph().add_frame("table", "world", shapes=[AttachedShape(Box([1, 1, 0.1]))])
     scene = scene.add_frame(
         "block", "table", pose=Pose([0, 0, 0.06]), shapes=[AttachedShape(Box([0.1, 0.1, 0.1]))]
@@ -160,8 +160,8 @@ def test_rigidly_joined_pairs_are_checked_across_movable_edges_only() -> None:
     )
 
 
-def test_shapes_that_are_only_seen_do_not_collide() -> None:
-    """A shape with collision=False is left out."""
+def test_visual_shapes_do_not_collide() -> None:
+    """A shape with collision=False is ignored."""
     scene = lift(Sphere(0.1)).set_shapes("lift", [AttachedShape(Sphere(0.1), collision=False)])
     assert CollisionWorld(scene).pairs == ()
     assert CollisionWorld(scene).distance([0.0]) == math.inf
@@ -171,7 +171,7 @@ def test_shapes_that_are_only_seen_do_not_collide() -> None:
 @pytest.mark.parametrize("robot", list(ROBOTS))
 @pytest.mark.parametrize("margins", ["none", "margins"])
 def test_agreement_with_pinocchio(robot: str, margins: str) -> None:
-    """On 2,000 random configurations the answer is that of pinocchio testing all pairs of hulls."""
+    """2,000 random configurations collide exactly if pinocchio finds a collision of hulls."""
     scene = add_boxes(robot_scene(robot), BOXES)
     arm = [frame for frame in scene.frame_names if frame not in BOXES and scene.shapes(frame)]
     pair_margins = {(arm[0], name): -math.inf for name in BOXES}
@@ -192,7 +192,7 @@ def test_agreement_with_pinocchio(robot: str, margins: str) -> None:
 
 
 def test_batch_single_contacts_and_distance_agree() -> None:
-    """The batch says what single queries say; contacts and the sign of the distance follow."""
+    """Batches agree with single queries, contacts and the sign of the distance."""
     scene = add_boxes(robot_scene("panda"), BOXES)
     world = CollisionWorld(scene, pair_margins={("panda_link0", "table"): -math.inf})
     qs = random_configurations(scene, 300, seed=1)
@@ -206,9 +206,10 @@ def test_batch_single_contacts_and_distance_agree() -> None:
     assert world.in_collision_batch(np.zeros((0, len(qs[0])))).shape == (0,)
 
 
-def test_exact_level_sees_into_a_cup() -> None:
-    """A ball in a cup made of triangles is free at the level exact and in collision with the hull."""
-    n, inner, outer, height = 24, 0.08, 0.1, 0.2
+def test_exact_level_represents_a_cavity() -> None:
+    """A ball in a cup of triangles is free at the level exact, and collides with the hull."""
+    n, height = 24, 0.2
+    inner, outer = 0.08, 0.1
     angles = np.linspace(0, 2 * np.pi, n, endpoint=False)
     ring = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     rings = [(outer, 0.0), (outer, height), (inner, height), (inner, 0.02)]
@@ -235,7 +236,7 @@ def test_exact_level_sees_into_a_cup() -> None:
 
 
 def cube_mesh(size: float) -> Shape:
-    """A cube of triangles."""
+    """Return a cube of triangles."""
     vertices = np.array([[(i >> k & 1) - 0.5 for k in range(3)] for i in range(8)]) * size
     quads = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]]
     return Mesh(vertices, np.array([[q[0], q[k], q[k + 1]] for q in quads for k in (1, 2)]))
@@ -244,7 +245,7 @@ def cube_mesh(size: float) -> Shape:
 @pytest.mark.parametrize("margin", [0.01, 0.0, -0.002])
 @pytest.mark.parametrize("other", ["box", "mesh"])
 def test_margins_hold_at_the_level_exact(margin: float, other: str) -> None:
-    """A mesh on a box, or on a mesh, is in contact within the margin, of whatever sign."""
+    """A mesh on a box or mesh is in contact within a margin of either sign."""
     joint = Prismatic([0, 0, 1], lower=-1, upper=1)
     scene = SceneGraph().add_frame(
         "base",
@@ -259,8 +260,8 @@ def test_margins_hold_at_the_level_exact(margin: float, other: str) -> None:
     assert len(world.contacts([touching + margin - 1e-4])) == 1
 
 
-def test_edges() -> None:
-    """An edge through an obstacle is not free, and its first collision lies where the obstacle begins."""
+def test_edges_through_an_obstacle() -> None:
+    """An edge through an obstacle is not free, and its first collision is at the border."""
     scene = lift(Sphere(0.1))
     world = CollisionWorld(scene)
     assert world.is_edge_free([0.9], [0.2])
@@ -274,8 +275,8 @@ def test_edges() -> None:
     assert repr(collision).startswith("EdgeCollision('plate', 'lift', fraction=0.8")
 
 
-def test_threads_get_the_same_answers() -> None:
-    """Eight threads that ask one world at once get what one thread gets."""
+def test_threads_have_equal_results() -> None:
+    """Eight threads that query one world at the same time have the results of one thread."""
     scene = add_boxes(robot_scene("iiwa"), BOXES)
     world = CollisionWorld(scene)
     qs = random_configurations(scene, 500, seed=5)
@@ -286,7 +287,7 @@ def test_threads_get_the_same_answers() -> None:
 
 
 def test_old_versions_keep_their_worlds() -> None:
-    """A world of an edited scene sees the edit; the world of the old version does not."""
+    """The world of an edited scene has the edit, and the world of the old version does not."""
     scene = lift(Sphere(0.1))
     before = CollisionWorld(scene)
     after = CollisionWorld(scene.set_pose("plate", Pose([0, 0, -0.5])))
@@ -296,7 +297,7 @@ def test_old_versions_keep_their_worlds() -> None:
 
 
 def test_mimic_fingers_move_together() -> None:
-    """The Panda's fingers meet when their one joint is closed and not when it is open."""
+    """The Panda's fingers collide if their joint is closed, and do not if it is open."""
     world = CollisionWorld(robot_scene("panda"))
     q = world.scene.zero_configuration().copy()
     q[3], q[5] = -1.5, 1.5
@@ -328,17 +329,17 @@ def test_mimic_fingers_move_together() -> None:
         ({"level": "hulls"}, UnknownNameError, "did you mean 'hull'"),
     ],
 )
-def test_bad_options_are_refused(
+def test_invalid_options_are_rejected(
     arguments: dict[str, object], error: type[Exception], match: str
 ) -> None:
-    """Unknown names and impossible margins are errors that say what is expected."""
+    """Unknown names and invalid margins raise errors with the valid values."""
     with pytest.raises(error, match=match):
         CollisionWorld(lift(Sphere(0.1)), **arguments)
 
 
 @pytest.mark.parametrize("q", [[0.0, 0.0], [], [math.nan], [[0.0]], "x"])
-def test_bad_configurations_are_refused(q: object) -> None:
-    """A configuration of the wrong shape or with NaN is an error, whatever is asked."""
+def test_invalid_configurations_are_rejected(q: object) -> None:
+    """A configuration of the wrong shape or with NaN raises an error in every query."""
     world = CollisionWorld(lift(Sphere(0.1)))
     for ask in (
         world.is_in_collision,
@@ -356,7 +357,7 @@ def test_bad_configurations_are_refused(q: object) -> None:
 
 
 def test_a_flat_mesh_has_no_hull() -> None:
-    """A mesh in one plane is refused at the level hull, by name and with advice, and accepted at the level exact."""
+    """A mesh in a plane is rejected at the level hull with a hint, and valid at level exact."""
     sheet = Mesh(
         np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0.0]]),
         np.array([[0, 1, 2], [1, 3, 2]]),
@@ -370,8 +371,8 @@ def test_a_flat_mesh_has_no_hull() -> None:
     assert world.is_in_collision([0.0])
 
 
-def test_a_fan_with_too_many_edges_is_refused() -> None:
-    """A hull with more edges in one corner than the checker can hold is an error, not a wrong answer."""
+def test_a_fan_with_too_many_edges_is_rejected() -> None:
+    """A hull with too many edges at one corner raises an error."""
     angles = np.linspace(0, 2 * np.pi, 400, endpoint=False)
     vertices = np.concatenate(
         [np.column_stack([np.cos(angles), np.sin(angles), np.zeros(400)]), [[0, 0, 1.0]]]
@@ -381,8 +382,8 @@ def test_a_fan_with_too_many_edges_is_refused() -> None:
         CollisionWorld(lift(Mesh(vertices, faces)))
 
 
-def test_revolute_and_roots_share_one_space() -> None:
-    """Frames of a second root are compared as if both roots stood at the identity."""
+def test_roots_share_one_coordinate_system() -> None:
+    """Frames of a second root are compared as if both roots were at the identity."""
     scene = SceneGraph().add_frame(
         "post", "world", pose=Pose([0.5, 0, 0]), shapes=[AttachedShape(Sphere(0.1))]
     )

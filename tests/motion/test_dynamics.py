@@ -1,4 +1,4 @@
-"""Torques of gravity: known answers, pinocchio, and what planner and checker make of them."""
+"""Gravity torques: known values, pinocchio, and the checks of planner and validator."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PENDULUM = Manipulator(
 
 
 def pendulum(effort: float, mass: float = 2.0) -> SceneGraph:
-    """A rod whose mass is 0.5 m out along x; it turns about -y, so that the joint lifts it."""
+    """Return a rod with its mass at x = 0.5 m, whose joint lifts it about the -y axis."""
     scene = (
         SceneGraph()
         .add_frame("post", "world")
@@ -49,15 +49,15 @@ def pendulum(effort: float, mass: float = 2.0) -> SceneGraph:
     return scene.set_inertia("rod", Inertia(mass, [0.5, 0.0, 0.0]))
 
 
-def test_a_pendulum_needs_m_g_l_cosine() -> None:
-    """The known answer of every textbook, where the motor lifts the mass."""
+def test_a_pendulum_has_the_torque_m_g_l_cosine() -> None:
+    """The torque of a pendulum is known, with the sign of lifting."""
     angles = np.linspace(-1.5, 1.5, 7)[:, None]
     torques = gravity_torques(pendulum(100.0), angles, PENDULUM)
     np.testing.assert_allclose(torques, 2.0 * 9.81 * 0.5 * np.cos(angles), atol=1e-12)
 
 
-def test_a_sliding_joint_carries_weights_and_the_object_in_the_hand() -> None:
-    """The column of a gantry carries column, hand and fingers; those across carry nothing; a held block is added."""
+def test_a_prismatic_joint_supports_the_weights_above_it() -> None:
+    """The column of a gantry supports column, hand, fingers and a held block."""
     scene = gantry_scene()
     q = GANTRY.ready_configuration(scene)[None]
     forces = gravity_torques(scene, q, GANTRY)[0]
@@ -76,8 +76,8 @@ def test_a_sliding_joint_carries_weights_and_the_object_in_the_hand() -> None:
 
 
 @pytest.mark.parametrize("robot", ["panda", "iiwa"])
-def test_it_agrees_with_pinocchio(robot: str) -> None:
-    """Pinocchio reads the URDF by itself; moments of inertia of links without mass are left out."""
+def test_torques_agree_with_pinocchio(robot: str) -> None:
+    """Pinocchio reads the same URDF. Inertias of links without mass are ignored."""
     text = re.sub(
         r'(?s)<inertial>((?!</inertial>).)*mass value="0(\.0*)?"/>.*?</inertial>',
         "",
@@ -110,8 +110,8 @@ def test_it_agrees_with_pinocchio(robot: str) -> None:
 
 
 @pytest.mark.parametrize("robot", ["panda", "iiwa", "gantry"])
-def test_no_configuration_exceeds_the_bound_that_spares_looking(robot: str) -> None:
-    """A limit just below what some configuration takes is missed nowhere, with an object in the hand or none."""
+def test_no_configuration_exceeds_the_torque_bound(robot: str) -> None:
+    """The bound detects limits just below the torques of random configurations, with any load."""
     scene = gantry_scene() if robot == "gantry" else tk.load_scene(*BENCHES[robot])
     arm = GANTRY if robot == "gantry" else load_manipulator(robot)
     scene = with_block(scene, "load", [0.0, 0.0, 0.1]).set_inertia(
@@ -142,10 +142,10 @@ def test_no_configuration_exceeds_the_bound_that_spares_looking(robot: str) -> N
     st.floats(0.5, 8.0),
     st.floats(0.0, 0.3),
 )
-def test_a_pendulum_swings_within_its_torque(
+def test_a_timed_pendulum_keeps_its_torque_limit(
     angles: list[float], mass: float, margin: float, acceleration: float, moment: float
 ) -> None:
-    """Differences of positions at 1 kHz, in the equation of a pendulum, keep the limit."""
+    """Finite differences of positions at 1 kHz, in the pendulum equation, keep the limit."""
     path, gravity = np.array(angles)[:, None], 9.81 * 0.5 * mass
     scene = pendulum(margin * gravity).set_inertia(
         "rod", Inertia(mass, [0.5, 0.0, 0.0], matrix=moment * np.eye(3))
@@ -166,7 +166,7 @@ def test_a_pendulum_swings_within_its_torque(
 
 
 def test_lifting_a_mass_takes_the_time_of_its_force() -> None:
-    """A slide whose force exceeds the weight by a tenth accelerates upwards by 0.981 and brakes by gravity."""
+    """A slide with 1.1 of its weight as force accelerates at 0.981 and brakes by gravity."""
     scene = (
         SceneGraph()
         .add_frame("rail", "world")
@@ -189,8 +189,8 @@ def test_lifting_a_mass_takes_the_time_of_its_force() -> None:
         assert np.max(timed.accelerations) == pytest.approx(most, rel=0.05)
 
 
-def test_what_no_timing_helps_is_refused() -> None:
-    """A path on which gravity alone exceeds a limit has no timing; nor has one with fewer columns than joints."""
+def test_paths_without_a_feasible_timing_are_rejected() -> None:
+    """Gravity torques above a limit, and too few columns, raise errors."""
     torques = TorqueLimits(pendulum(9.0), replace(PENDULUM, ready={"swing": 1.2}), np.zeros(1))
     limits: dict[str, Any] = {"acceleration_limits": [1.0], "rate": 100.0}
     with pytest.raises(
@@ -202,32 +202,32 @@ def test_what_no_timing_helps_is_refused() -> None:
         time_path([[-1.2], [1.2]], [1.0], **limits, torques=torques)
 
 
-def test_the_worst_place_of_a_path_is_named() -> None:
-    """Between two waypoints at which the arm can stand it passes where it cannot; a share leaves room."""
+def test_the_torque_fault_has_the_worst_configuration() -> None:
+    """The torque exceeds the limit between two feasible waypoints; a fraction lowers the limit."""
     path = np.array([[-1.2], [1.2]])
     scene = pendulum(9.0)
     arm = replace(PENDULUM, ready={"swing": 1.2})
     assert torque_fault(scene, path[:1], arm) is None
-    said = re.fullmatch(
+    match = re.fullmatch(
         r"gravity requires (9\.\d*) N m of joint 'swing', whose effort limit is 9 N m",
         str(torque_fault(scene, path, arm)),
     )
-    assert said is not None
-    assert 9.0 < float(said[1]) <= 9.81
+    assert match is not None
+    assert 9.0 < float(match[1]) <= 9.81
     assert torque_fault(scene, path, replace(arm, effort={"swing": 10.0})) is None
     assert (
         torque_fault(scene, path, replace(arm, effort={"swing": 10.0}), fraction=0.95) is not None
     )
 
 
-def test_a_limit_that_the_empty_arm_exceeds_at_rest_does_not_count() -> None:
-    """Many robot files have made-up limits; a load in the hand does not make one of a true limit."""
+def test_a_limit_below_the_torque_of_the_empty_arm_is_ignored() -> None:
+    """Limits in robot files may be invalid. A load in the hand does not invalidate a limit."""
     assert torque_fault(pendulum(9.0), np.array([[0.0]]), PENDULUM) is None
     assert torque_fault(pendulum(0.0), np.array([[0.0]]), PENDULUM) is None  # no limit is known
 
 
-def test_the_checker_refuses_a_plan_that_the_arm_cannot_bear_and_the_planner_makes_none() -> None:
-    """The plan of a strong arm is checked with the limits of a weak one, which is not planned for either."""
+def test_infeasible_torques_are_rejected_by_validator_and_planner() -> None:
+    """A plan of a strong arm is invalid with the limits of a weak arm, which has no plan."""
     scene, arm = tk.load_scene("panda_table", "blocks2"), load_manipulator("panda")
     strong = tk.plan(
         scene,
@@ -256,7 +256,7 @@ def test_the_checker_refuses_a_plan_that_the_arm_cannot_bear_and_the_planner_mak
 
 
 def test_efforts_of_a_robot_file_are_checked() -> None:
-    """A joint of another arm and a limit that is none are refused by name; without efforts old digests stay."""
+    """Unknown joints and invalid limits raise errors. Without efforts, digests do not change."""
     arm = load_manipulator("panda")
     assert "effort" not in arm.to_dict()
     with pytest.raises(

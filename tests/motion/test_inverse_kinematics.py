@@ -1,4 +1,4 @@
-"""Inverse kinematics: reachable poses are reached, limits kept, failures told apart, and every bound attribute."""
+"""Inverse kinematics: reachable poses, limits, statuses of failures, and attributes."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ TIPS = {"panda": "panda_grasptarget", "iiwa": "lbr_iiwa_link_7"}
 
 
 def arm_joints(scene: SceneGraph) -> list[str]:
-    """The joints of the arm, without the gripper's."""
+    """Return the joints of the arm, without those of the gripper."""
     return [name for name in scene.joint_names if "finger" not in name]
 
 
 def middle(scene: SceneGraph) -> np.ndarray:
-    """The middle of all joint ranges."""
+    """Return the middle of all joint ranges."""
     return scene.joint_limits.mean(axis=1)
 
 
 def planar(*, limit: float = 3.0) -> SceneGraph:
-    """Two turning joints in a plane, links of 0.5 m and 0.3 m."""
+    """Return two revolute joints in a plane, with links of 0.5 m and 0.3 m."""
     scene = SceneGraph().add_frame(
         "shoulder", "world", joint=Revolute([0, 0, 1], lower=-limit, upper=limit)
     )
@@ -45,8 +45,8 @@ def planar(*, limit: float = 3.0) -> SceneGraph:
 
 
 @pytest.mark.parametrize("robot", list(ROBOTS))
-def test_every_reachable_pose_is_reached(robot: str) -> None:
-    """200 poses of random configurations are all found with the default restarts, within tolerance and limits."""
+def test_reachable_poses_are_solved(robot: str) -> None:
+    """All 200 poses of random configurations are solved within tolerance and limits."""
     scene = robot_scene(robot)
     joints, tip = arm_joints(scene), TIPS[robot]
     limits = scene.joint_limits
@@ -74,8 +74,8 @@ def test_every_reachable_pose_is_reached(robot: str) -> None:
         assert 0 <= result.restarts <= 25
 
 
-def test_what_does_not_move_stays() -> None:
-    """Joints that are not named keep their values, and the reference may be any frame, also one that moves."""
+def test_other_joints_keep_their_values() -> None:
+    """Joints without a name keep their values. The reference may be any frame."""
     scene = robot_scene("panda")
     q = middle(scene).copy()
     q[-1] = 0.013
@@ -95,25 +95,25 @@ def test_what_does_not_move_stays() -> None:
         np.testing.assert_array_equal(result.q[[0, 1, 7]], q[[0, 1, 7]])
 
 
-def test_failures_are_told_apart() -> None:
-    """Too far is proved by the lengths of the links; too near is only not found; the best try is handed back."""
+def test_failures_have_different_statuses() -> None:
+    """A pose too far is out of reach, one too near is not found, with the best configuration."""
     scene = planar()
     arguments = {
         "joints": ["shoulder", "elbow"],
         "q": [0.0, 0.1],
         "settings": IkSettings(rotation_tolerance=math.inf),
     }
-    far = inverse_kinematics(scene, "tip", target_pose=Pose([0.81, 0, 0]), **arguments)
-    assert far.status is InverseKinematicsStatus.OUT_OF_REACH
-    near = inverse_kinematics(scene, "tip", target_pose=Pose([0.1, 0, 0]), **arguments)
-    assert near.status is InverseKinematicsStatus.NOT_FOUND
-    assert near.restarts == 25
+    beyond = inverse_kinematics(scene, "tip", target_pose=Pose([0.81, 0, 0]), **arguments)
+    assert beyond.status is InverseKinematicsStatus.OUT_OF_REACH
+    inside = inverse_kinematics(scene, "tip", target_pose=Pose([0.1, 0, 0]), **arguments)
+    assert inside.status is InverseKinematicsStatus.NOT_FOUND
+    assert inside.restarts == 25
     folded = math.sqrt(0.5**2 + 0.3**2 + 2 * 0.5 * 0.3 * math.cos(3.0))  # the elbow stops at 3 rad
-    assert near.position_error == pytest.approx(folded - 0.1, abs=1e-3)
-    assert near.position_error == pytest.approx(
-        np.linalg.norm(scene.pose("tip", relative_to="world", q=near.q).translation - [0.1, 0, 0])
+    assert inside.position_error == pytest.approx(folded - 0.1, abs=1e-3)
+    assert inside.position_error == pytest.approx(
+        np.linalg.norm(scene.pose("tip", relative_to="world", q=inside.q).translation - [0.1, 0, 0])
     )
-    assert repr(near).startswith("InverseKinematicsResult(NOT_FOUND, position_error=0.")
+    assert repr(inside).startswith("InverseKinematicsResult(NOT_FOUND, position_error=0.")
     limited = inverse_kinematics(
         planar(limit=0.5), "tip", target_pose=Pose([-0.5, 0.3, 0]), **arguments
     )
@@ -123,7 +123,7 @@ def test_failures_are_told_apart() -> None:
 
 @given(st.floats(-2.9, 2.9), st.floats(-2.9, 2.9))
 def test_planar_arm_matches_its_formula(shoulder: float, elbow: float) -> None:
-    """The law of cosines gives the elbow of the planar arm."""
+    """The law of cosines gives the elbow angle of a planar arm."""
     scene = planar()
     position = scene.pose("tip", relative_to="world", q=[shoulder, elbow]).translation
     result = inverse_kinematics(
@@ -139,8 +139,8 @@ def test_planar_arm_matches_its_formula(shoulder: float, elbow: float) -> None:
     assert math.cos(result.q[1]) == pytest.approx(cosine, abs=1e-3)
 
 
-def test_whole_turns_are_taken_off() -> None:
-    """A continuous joint stays within half a turn of where it was; a slide with a limit keeps it."""
+def test_whole_turns_are_removed() -> None:
+    """A continuous joint stays within half a turn of its start; a slide keeps its limits."""
     scene = SceneGraph().add_frame("wheel", "world", joint=Continuous([0, 0, 1]))
     scene = scene.add_frame("slide", "wheel", joint=Prismatic([1, 0, 0], lower=0.1, upper=0.5))
     target = Pose([0, 0.3, 0], [0, 0, math.sin(math.pi / 4), math.cos(math.pi / 4)])
@@ -153,14 +153,14 @@ def test_whole_turns_are_taken_off() -> None:
         assert result.q == pytest.approx([2 * math.pi * turns + math.pi / 2, 0.3], abs=1e-4)
 
 
-def test_same_seed_same_bits_from_many_threads() -> None:
-    """The result is a function of the arguments; another seed may give another solution."""
+def test_solutions_are_reproducible_in_many_threads() -> None:
+    """The result depends on the arguments only. Another seed may give another solution."""
     scene = robot_scene("panda")
     q = middle(scene)
     target = scene.pose("panda_hand", relative_to="world", q=q + 0.25)
 
     def solve(seed: int) -> bytes:
-        found = inverse_kinematics_solutions(
+        result = inverse_kinematics_solutions(
             scene,
             "panda_hand",
             target_pose=target,
@@ -168,7 +168,7 @@ def test_same_seed_same_bits_from_many_threads() -> None:
             q=q,
             settings=IkSettings(max_solutions=5, seed=seed),
         )
-        return found.configurations.tobytes()
+        return result.configurations.tobytes()
 
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(solve, [7] * 8))) == 1
@@ -176,7 +176,7 @@ def test_same_seed_same_bits_from_many_threads() -> None:
 
 
 def test_solutions_differ_and_are_free() -> None:
-    """Solutions are more than the separation apart, sorted by distance from q, and free in the world given."""
+    """Solutions are separated, sorted by distance from q, and free of collisions."""
     boxes = {
         "shelf": ((0.3, 0.8, 0.02), (0.5, 0.0, 0.75)),
         "post": ((0.1, 0.1, 0.6), (0.3, 0.35, 0.3)),
@@ -226,8 +226,8 @@ def test_solutions_differ_and_are_free() -> None:
     assert nothing.blocking_pairs == ()
 
 
-def test_a_target_at_which_the_hand_collides_is_given_up_at_once() -> None:
-    """What moves as one with the tip stands to a wall alike in all solutions: one that collides there settles all."""
+def test_a_target_in_collision_ends_the_search_at_once() -> None:
+    """A hand collides at the target in all solutions, so one solution suffices."""
     scene = add_boxes(robot_scene("panda"), {"wall": ((0.02, 1.0, 1.0), (0.46, 0.0, 0.3))})
     q = scene.configuration(
         {"panda_joint4": -1.5, "panda_joint6": 1.5, "panda_finger_joint1": 0.04}
@@ -235,7 +235,7 @@ def test_a_target_at_which_the_hand_collides_is_given_up_at_once() -> None:
     joints, world = arm_joints(scene), CollisionWorld(scene)
     for x in (0.2, 0.3, 0.4, 0.43, 0.45, 0.47):
         target = Pose([x, 0.1, 0.25], [1, 0, 0, 0])
-        found, every = (
+        result, all_solutions = (
             inverse_kinematics_solutions(
                 in_world,
                 "panda_grasptarget",
@@ -248,19 +248,19 @@ def test_a_target_at_which_the_hand_collides_is_given_up_at_once() -> None:
         )
         contacts = [
             {frozenset((contact.frame_a, contact.frame_b)) for contact in world.contacts(solution)}
-            for solution in every.configurations
+            for solution in all_solutions.configurations
         ]
         in_all = frozenset.intersection(*map(frozenset, contacts))
-        assert found.is_target_in_collision == (x >= 0.43)
-        if found.is_target_in_collision:
-            ((frame_a, frame_b, count),) = found.blocking_pairs
+        assert result.is_target_in_collision == (x >= 0.43)
+        if result.is_target_in_collision:
+            ((frame_a, frame_b, count),) = result.blocking_pairs
             assert frozenset((frame_a, frame_b)) in in_all
-            assert count == found.in_collision == 1
-            assert found.status is InverseKinematicsStatus.NOT_FOUND
+            assert count == result.in_collision == 1
+            assert result.status is InverseKinematicsStatus.NOT_FOUND
 
 
-def test_misuse_is_refused() -> None:
-    """Unknown names, other trees, starts outside the limits and senseless options are errors that say so."""
+def test_invalid_arguments_are_rejected() -> None:
+    """Unknown names, other trees, starts outside limits and invalid options raise errors."""
     scene = planar(limit=1.0).add_root("map")
     good: dict[str, object] = {
         "target_pose": Pose(),
@@ -297,8 +297,8 @@ def test_misuse_is_refused() -> None:
         )
 
 
-def test_no_joint_to_move() -> None:
-    """With no joint on the chain the answer is whether the tip already is there."""
+def test_a_chain_without_joints() -> None:
+    """Without joints on the chain, the status depends on the pose of the tip only."""
     scene = planar()
     here = scene.pose("tip", relative_to="world", q=[0.1, 0.2])
     solved = inverse_kinematics(scene, "tip", target_pose=here, joints=[], q=[0.1, 0.2])

@@ -1,4 +1,4 @@
-"""Motion keeps the limits of joints that mimic others: solutions, paths, checks, velocities and efforts."""
+"""Limits of mimic joints in solutions, paths, checks, velocities and efforts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RULE = Mimic("lead", multiplier=2.0, offset=0.2)
 
 
 def arm(leader: str) -> SceneGraph:
-    """Return two links of 1 m that turn about z; the second turns 2 lead + 0.2 within [-1, 1]."""
+    """Return two links of 1 m about z, of which the second is at 2 lead + 0.2 in [-1, 1]."""
     joint = (
         Continuous([0, 0, 1], name="lead")
         if leader == "continuous"
@@ -47,15 +47,15 @@ def arm(leader: str) -> SceneGraph:
 @given(st.floats(-3, 3))
 @settings(max_examples=scaled_examples(0.3), deadline=None)
 def test_solutions_of_inverse_kinematics(leader: str, value: float) -> None:
-    """Are those within the limits of both joints, and no others, also by whole turns."""
+    """Solutions are those within the limits of both joints, also after whole turns."""
     scene = arm(leader)
     target = scene.pose("tip", q=[value])
-    found = inverse_kinematics(scene, "tip", target_pose=target, joints=["lead"], q=[0.1])
+    result = inverse_kinematics(scene, "tip", target_pose=target, joints=["lead"], q=[0.1])
     if -0.6 <= value <= 0.4:
-        assert found.status is InverseKinematicsStatus.SOLVED
-    if found.status is InverseKinematicsStatus.SOLVED:
-        assert -0.6 - 1e-6 <= found.q[0] <= 0.4 + 1e-6
-        assert scene.pose("tip", q=found.q).is_close(
+        assert result.status is InverseKinematicsStatus.SOLVED
+    if result.status is InverseKinematicsStatus.SOLVED:
+        assert -0.6 - 1e-6 <= result.q[0] <= 0.4 + 1e-6
+        assert scene.pose("tip", q=result.q).is_close(
             target, translation_tolerance=1e-4, rotation_tolerance=1e-4
         )
     with pytest.raises(
@@ -66,7 +66,7 @@ def test_solutions_of_inverse_kinematics(leader: str, value: float) -> None:
 
 @pytest.mark.parametrize("leader", ["revolute", "continuous"])
 def test_paths_and_their_checks(leader: str) -> None:
-    """Starts, goals and corners beyond the limits of the follower are found, and goals are not turned into them."""
+    """Starts, goals and waypoints beyond the limits of the follower are rejected."""
     world = CollisionWorld(arm(leader))
     inside = search_path(world, ["lead"], start=[-0.5], goals=[[0.3]])
     assert inside.status is PathStatus.SOLVED
@@ -88,7 +88,7 @@ def test_paths_and_their_checks(leader: str) -> None:
 def test_velocities_keep_the_limits_of_followers(
     multiplier: float, of_leader: float, of_follower: float, wanted: float
 ) -> None:
-    """The largest velocity of the leader is the smaller of its own and the follower's over the multiplier."""
+    """The velocity limit of the leader is min(own, limit of the follower / multiplier)."""
     scene = SceneGraph().add_frame("lead", "world", joint=Prismatic([0, 0, 1], velocity=of_leader))
     rule = Mimic("lead", multiplier=multiplier)
     scene = scene.add_frame(
@@ -98,17 +98,17 @@ def test_velocities_keep_the_limits_of_followers(
     assert scene.velocity_limits.tolist() == pytest.approx([most])
     coord = TwistCoord.from_names(point="follow", body="follow", ref_body="world", coord="world")
     twist = np.asarray(twist_jacobian(scene, "follow", q=[0]).matrix)[:, 0] * wanted
-    found = velocity_ik(scene, SemanticTwist(coord, twist), q=[0])
-    assert abs(found.qd[0]) <= of_leader * (1 + 1e-9)
-    assert abs(multiplier * found.qd[0]) <= of_follower * (1 + 1e-9)
-    assert found.qd[0] == pytest.approx(min(wanted, most), abs=1e-6)
+    result = velocity_ik(scene, SemanticTwist(coord, twist), q=[0])
+    assert abs(result.qd[0]) <= of_leader * (1 + 1e-9)
+    assert abs(multiplier * result.qd[0]) <= of_follower * (1 + 1e-9)
+    assert result.qd[0] == pytest.approx(min(wanted, most), abs=1e-6)
     slowed = wanted > most * (1 + 1e-6)
     if abs(wanted - most) > 1e-5:
-        assert (found.status is VelocityIkStatus.SLOWED) == slowed
+        assert (result.status is VelocityIkStatus.SLOWED) == slowed
 
 
 def test_efforts_keep_the_limits_of_followers() -> None:
-    """A torque T on the leader is a torque T / |multiplier| on the follower, by virtual work; 0 is no limit."""
+    """By virtual work, a torque T of the leader is T / |multiplier| of the follower."""
     scene = SceneGraph().add_frame(
         "lead", "world", joint=Revolute([0, 0, 1], effort=9.0, velocity=0.0)
     )
@@ -125,7 +125,7 @@ def test_efforts_keep_the_limits_of_followers() -> None:
 
 
 def test_followers_of_followers_move_with_their_leader() -> None:
-    """What a joint moves includes the frames below joints that mimic one that mimics it."""
+    """Frames below followers of followers move with the leader."""
     scene = SceneGraph().add_frame("a", "world", joint=Revolute([0, 0, 1]))
     scene = scene.add_frame("b", "world", joint=Revolute([0, 0, 1], mimic=Mimic("a")))
     scene = scene.add_frame("c", "world", joint=Revolute([0, 0, 1], mimic=Mimic("b")))

@@ -1,4 +1,4 @@
-"""Planners by the protocol: their queries, and which of their results are accepted."""
+"""Motion planners by the protocol: their queries, and the check of their results."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tmkit.motion import (
 from tmkit.motion.motion_planner import PathCheck, search_verified
 
 
-def query(
+def wall_query(
     *, seed: int = 0, max_iterations: int = 2000, goal: float = 0.3, height: float = 0.3
 ) -> PathQuery:
-    """Return the way of the gantry's hand around a wall, from one side of the table to the other."""
+    """Return the query of moving the gantry's hand around a wall."""
     scene = with_box(blocks_scene({}), "wall", (-0.5, -0.02, 0.0), (0.5, 0.02, height))
     start = scene.configuration({"x": 0.0, "y": -0.3, "z": 0.6, "finger": 0.03})
     end = scene.configuration({"x": 0.0, "y": goal, "z": 0.6})
@@ -40,8 +40,8 @@ def query(
 
 
 @dataclass(frozen=True)
-class Told:
-    """Answers with the path that it was told, and remembers at which resolutions it was asked."""
+class FixedPathPlanner:
+    """Planner that returns fixed paths, and records the resolutions of its queries."""
 
     path: NDArray[np.float64]
     resolutions: list[float] = field(default_factory=list)
@@ -52,62 +52,62 @@ class Told:
         return PathResult(PathStatus.SOLVED, self.path)
 
 
-def test_a_query_leads_from_arm_to_whole_configurations_and_back() -> None:
-    """What moves is replaced, what does not stays as at the start, for one configuration or many."""
-    asked = query()
+def test_a_query_converts_between_arm_and_full_configurations() -> None:
+    """The joints of the arm are replaced, and the others keep their start values."""
+    query = wall_query()
     rows = np.arange(8.0).reshape(2, 4)
-    full = asked.to_full(rows)
+    full = query.to_full(rows)
     assert full.shape == (2, 5)
-    assert full[:, asked.world.scene.joint_names.index("finger")].tolist() == [0.03, 0.03]
-    np.testing.assert_array_equal(asked.to_arm(full), rows)
-    np.testing.assert_array_equal(asked.to_full(rows[0]), full[0])
+    assert full[:, query.world.scene.joint_names.index("finger")].tolist() == [0.03, 0.03]
+    np.testing.assert_array_equal(query.to_arm(full), rows)
+    np.testing.assert_array_equal(query.to_full(rows[0]), full[0])
     np.testing.assert_array_equal(
-        asked.limits, asked.world.scene.joint_limits[list(asked.joint_indices)]
+        query.limits, query.world.scene.joint_limits[list(query.joint_indices)]
     )
 
 
-def test_a_query_answers_questions_about_collisions() -> None:
-    """The ends are free, the straight way through the wall is not."""
-    asked = query()
-    start, goal = asked.to_arm(asked.start), asked.to_arm(asked.goals[0])
-    assert asked.is_free(start)
-    assert asked.is_free(goal)
-    assert not asked.is_free((start + goal) / 2)
-    assert not asked.is_edge_free(start, goal)
+def test_a_query_checks_collisions() -> None:
+    """The ends are free, and the straight line through the wall is not."""
+    query = wall_query()
+    start, goal = query.to_arm(query.start), query.to_arm(query.goals[0])
+    assert query.is_free(start)
+    assert query.is_free(goal)
+    assert not query.is_free((start + goal) / 2)
+    assert not query.is_edge_free(start, goal)
 
 
-def test_the_default_is_the_cores_search() -> None:
-    """``RrtConnect`` gives the path that ``search_path`` gives, bit for bit."""
-    asked = query(seed=3)
+def test_the_default_is_the_search_of_the_core() -> None:
+    """``RrtConnect`` has the same path as ``search_path``, bit for bit."""
+    query = wall_query(seed=3)
     direct = search_path(
-        asked.world,
+        query.world,
         JOINTS,
-        start=asked.start,
-        goals=asked.goals,
+        start=query.start,
+        goals=query.goals,
         settings=PathSettings(seed=3, max_iterations=2000),
     )
-    found = search_verified(RrtConnect(), asked)
-    assert found.status is PathStatus.SOLVED
-    np.testing.assert_array_equal(found.path, direct.path)
+    result = search_verified(RrtConnect(), query)
+    assert result.status is PathStatus.SOLVED
+    np.testing.assert_array_equal(result.path, direct.path)
 
 
-def test_a_path_that_fails_the_fine_check_is_none() -> None:
-    """A planner that goes straight through the wall is asked again, finer, and not believed; the pair is named."""
-    asked = query()
-    planner = Told(np.array([asked.start, asked.to_full(asked.to_arm(asked.goals[0]))]))
-    found = search_verified(planner, asked)
+def test_a_path_that_fails_the_fine_check_is_rejected() -> None:
+    """A path through the wall leads to a finer query, then to a failure with the pair."""
+    query = wall_query()
+    planner = FixedPathPlanner(np.array([query.start, query.to_full(query.to_arm(query.goals[0]))]))
+    result = search_verified(planner, query)
     assert planner.resolutions == [0.01, 0.005, 0.0025, 0.00125]
-    assert found.status is PathStatus.RECHECK_FAILED
-    assert found.path.shape == (0, 5)
-    assert found.pair is not None
-    assert "wall" in found.pair
+    assert result.status is PathStatus.RECHECK_FAILED
+    assert result.path.shape == (0, 5)
+    assert result.pair is not None
+    assert "wall" in result.pair
 
 
-def test_a_path_without_a_check_to_pass_is_accepted() -> None:
-    """Without a fine check the planner's path is returned, with its length."""
-    asked = replace(query(), check=None)
-    path = np.array([asked.start, asked.to_full(asked.to_arm(asked.goals[0]))])
-    result = search_verified(Told(path), asked)
+def test_a_path_is_accepted_without_a_check() -> None:
+    """Without a fine check, the result is the planner's path with its length."""
+    query = replace(wall_query(), check=None)
+    path = np.array([query.start, query.to_full(query.to_arm(query.goals[0]))])
+    result = search_verified(FixedPathPlanner(path), query)
     assert np.array_equal(result.path, path)
     assert not result.path.flags.writeable
     assert result.length == np.linalg.norm(path[1] - path[0])
@@ -116,7 +116,7 @@ def test_a_path_without_a_check_to_pass_is_accepted() -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda path: path[:, :4], r"Told must have shape \(k, 5\), not \(2, 4\)"),
+        (lambda path: path[:, :4], r"FixedPathPlanner must have shape \(k, 5\), not \(2, 4\)"),
         (lambda path: path[:0], "must have shape"),
         (lambda path: path * np.nan, "path holds nan; only finite numbers"),
         (lambda path: path[1:], "does not begin at the start"),
@@ -127,23 +127,23 @@ def test_a_path_without_a_check_to_pass_is_accepted() -> None:
         ),
     ],
 )
-def test_a_path_that_is_none_is_a_mistake_of_the_planner(edit: object, message: str) -> None:
-    """Wrong shapes, ends and joints are named with the planner."""
-    asked = query()
-    path = np.array([asked.start, asked.to_full(asked.to_arm(asked.goals[0]))])
+def test_invalid_paths_of_a_planner_raise_errors(edit: object, message: str) -> None:
+    """Errors of shapes, ends and joints have the name of the planner."""
+    query = wall_query()
+    path = np.array([query.start, query.to_full(query.to_arm(query.goals[0]))])
     with pytest.raises(ConfigurationError, match=message):
-        search_verified(Told(edit(path)), asked)  # type: ignore[operator]
+        search_verified(FixedPathPlanner(edit(path)), query)  # type: ignore[operator]
 
 
-class Straight:
-    """Goes straight, or says that there is no way; remembers what it was asked."""
+class StraightLinePlanner:
+    """Planner that returns a straight line or no path, and records its queries."""
 
     def __init__(self) -> None:
-        self.asked: list[PathQuery] = []
+        self.queries: list[PathQuery] = []
 
     def search(self, query: PathQuery) -> PathResult:
-        """Return the straight way."""
-        self.asked.append(query)
+        """Return the straight line."""
+        self.queries.append(query)
         start, goal = query.to_arm(query.start), query.to_arm(query.goals[0])
         return (
             query.path_result([start, goal])
@@ -152,10 +152,10 @@ class Straight:
         )
 
 
-def test_plans_are_made_with_the_planner_given() -> None:
-    """All searched paths of a plan are the planner's; the same planner gives the same plan."""
+def test_plans_use_the_given_planner() -> None:
+    """All searched paths of a plan are from the planner, and plans are reproducible."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
-    planner = Straight()
+    planner = StraightLinePlanner()
     result = tk.plan(
         scene, goal="(on a b)", robot=GANTRY, options=tk.PlanningOptions(motion_planner=planner)
     )
@@ -163,29 +163,29 @@ def test_plans_are_made_with_the_planner_given() -> None:
     assert tk.validate_plan(result.plan).is_valid
     transits = [step.segments[0] for step in result.plan.steps]
     assert all(len(segment.path) == 2 for segment in transits)
-    assert len(planner.asked) >= 2
-    assert all(asked.joints == JOINTS and asked.check is not None for asked in planner.asked)
+    assert len(planner.queries) >= 2
+    assert all(query.joints == JOINTS and query.check is not None for query in planner.queries)
 
 
-def test_without_a_fine_check_the_core_searches_likewise() -> None:
-    """``RrtConnect`` searches without a fine check too; the answer of a query is in whole, read-only configurations."""
-    asked = replace(query(seed=3), check=None)
-    found = RrtConnect().search(asked)
+def test_the_core_searches_without_a_fine_check() -> None:
+    """``RrtConnect`` needs no fine check, and paths are read-only full configurations."""
+    query = replace(wall_query(seed=3), check=None)
+    result = RrtConnect().search(query)
     same = search_path(
-        asked.world,
-        asked.joints,
-        start=asked.start,
-        goals=asked.goals,
-        settings=PathSettings(seed=3, max_iterations=asked.max_iterations),
+        query.world,
+        query.joints,
+        start=query.start,
+        goals=query.goals,
+        settings=PathSettings(seed=3, max_iterations=query.max_iterations),
     )
-    assert found.status is same.status is PathStatus.SOLVED
-    assert found.path is not None
-    np.testing.assert_array_equal(found.path, same.path)
-    solved = asked.path_result(asked.to_arm(found.path))
+    assert result.status is same.status is PathStatus.SOLVED
+    assert result.path is not None
+    np.testing.assert_array_equal(result.path, same.path)
+    solved = query.path_result(query.to_arm(result.path))
     assert solved.path is not None
     assert solved.status is PathStatus.SOLVED
-    np.testing.assert_array_equal(solved.path, found.path)
+    np.testing.assert_array_equal(solved.path, result.path)
     assert not solved.path.flags.writeable
-    coarse = PathCheck(asked.world)
-    middle = np.array([asked.start, asked.goals[0]])
+    coarse = PathCheck(query.world)
+    middle = np.array([query.start, query.goals[0]])
     assert not coarse.run(middle).is_ok

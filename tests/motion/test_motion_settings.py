@@ -1,4 +1,4 @@
-"""Settings of inverse kinematics, path search and straight lines: immutable values with checked fields."""
+"""Settings of inverse kinematics, path search and straight lines, with checked fields."""
 
 import copy
 import math
@@ -49,8 +49,8 @@ WRONG = [
 
 
 @pytest.mark.parametrize("kind", list(VALUES))
-def test_a_value_is_equal_to_its_copies_and_its_text(kind: Any) -> None:
-    """Equality, hash, repr, pickle and copy take all fields; nothing can be set."""
+def test_a_value_equals_its_copies(kind: Any) -> None:
+    """Equality, hash, repr, pickle and copy cover all fields, and fields are immutable."""
     for value in (kind(), kind(**VALUES[kind])):
         names = {name: getattr(value, name) for name in VALUES[kind]}
         same = [
@@ -69,8 +69,8 @@ def test_a_value_is_equal_to_its_copies_and_its_text(kind: Any) -> None:
 
 
 @pytest.mark.parametrize(("kind", "name"), FIELDS)
-def test_each_field_counts_alone(kind: Any, name: str) -> None:
-    """A field keeps its value, makes the settings different from the defaults and leaves the other fields alone."""
+def test_fields_are_independent(kind: Any, name: str) -> None:
+    """A field keeps its value, changes equality, and does not affect the other fields."""
     value, plain = kind(**{name: VALUES[kind][name]}), kind()
     assert value != plain
     assert [other for other in VALUES[kind] if getattr(value, other) != getattr(plain, other)] == [
@@ -80,15 +80,15 @@ def test_each_field_counts_alone(kind: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "name", "wrong"), WRONG)
-def test_a_wrong_value_is_rejected(kind: Any, name: str, wrong: object) -> None:
-    """Negative numbers, NaN and other types are errors that name the field."""
+def test_an_invalid_value_is_rejected(kind: Any, name: str, wrong: object) -> None:
+    """Negative numbers, NaN and other types raise errors with the field."""
     with pytest.raises((TmkitError, TypeError), match=name):
         kind(**{name: wrong})
 
 
 @pytest.mark.parametrize("name", ["seed", "max_iterations"])
-def test_a_damaged_pickle_is_an_error(name: str) -> None:
-    """A state with an entry of another type is rejected."""
+def test_a_damaged_pickle_is_rejected(name: str) -> None:
+    """A state with an entry of another type raises an error."""
     state = list(PathSettings().__getstate__())
     state[list(VALUES[PathSettings]).index(name)] = "x"
     empty = PathSettings.__new__(PathSettings)
@@ -96,8 +96,8 @@ def test_a_damaged_pickle_is_an_error(name: str) -> None:
         empty.__setstate__(tuple(state))
 
 
-def test_zero_is_rejected_where_nothing_would_be_done() -> None:
-    """A search of at least one step needs one; no restart and no iteration of a path search are allowed."""
+def test_zero_is_rejected_where_it_has_no_effect() -> None:
+    """Zero steps are rejected. Zero restarts and zero iterations of a search are valid."""
     for name in ("max_iterations", "max_solutions"):
         with pytest.raises(ConfigurationError, match=f"{name} must be at least 1, got 0"):
             IkSettings(**{name: 0})

@@ -1,4 +1,4 @@
-"""Collision worlds moved from version to version answer like worlds made anew."""
+"""Collision worlds moved between versions, which agree with new worlds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ margins = st.dictionaries(
 
 
 def answers(world: CollisionWorld, q: np.ndarray) -> tuple[object, ...]:
-    """Return all that a world says of a configuration, to the last bit."""
+    """Return all results of a world for a configuration."""
     nearest = world.nearest(q)
     rows = [*world.contacts(q), *([nearest] if nearest else [])]
     return (
@@ -49,7 +49,7 @@ def kept_margins(
 def check_like_new(
     world: CollisionWorld, margins: Mapping[tuple[str, str], float], seed: int
 ) -> None:
-    """Compare a world with one made anew for its version."""
+    """Compare a world with a new world of its version."""
     scene = world.scene
     new = CollisionWorld(
         scene,
@@ -65,8 +65,8 @@ def check_like_new(
 
 @settings(max_examples=scaled_examples(2), deadline=None)
 @given(st.data())
-def test_moved_worlds_answer_like_new_ones(data: st.DataObject) -> None:
-    """After random edits, branches and changes of options, every world gives the answers of one made anew."""
+def test_moved_worlds_agree_with_new_worlds(data: st.DataObject) -> None:
+    """After random edits, branches and changes of options, a world agrees with a new one."""
     scene = arm_with_things()
     first = {("upper", "cup"): 0.05, ("cup", "ball"): -math.inf, ("table", "post"): 0.01}
     world = CollisionWorld(
@@ -75,31 +75,31 @@ def test_moved_worlds_answer_like_new_ones(data: st.DataObject) -> None:
         margin=data.draw(st.sampled_from([0.0, 0.03])),
         pair_margins=first,
     )
-    kept = [(world, first)]
+    worlds = [(world, first)]
     for step in range(data.draw(st.integers(1, 8))):
         for edit in data.draw(st.lists(edits, min_size=1, max_size=3)):
             scene = edited(scene, edit)
-        source, known = data.draw(st.sampled_from(kept))
+        source, pair_margins = data.draw(st.sampled_from(worlds))
         given_margins = data.draw(st.one_of(st.none(), margins))
         movable = data.draw(st.one_of(st.none(), st.lists(thing, unique=True)))
-        now = kept_margins(known if given_margins is None else given_margins, scene)
+        new_margins = kept_margins(pair_margins if given_margins is None else given_margins, scene)
         moved = source.moved_to(
             scene,
             movable=None if movable is None else [name for name in movable if name in scene],
             margin=data.draw(st.sampled_from([None, None, None, 0.02])),
-            pair_margins=None if given_margins is None else now,
+            pair_margins=None if given_margins is None else new_margins,
         )
-        check_like_new(moved, now, step)
-        kept.append((moved, now))
+        check_like_new(moved, new_margins, step)
+        worlds.append((moved, new_margins))
         scene = data.draw(st.sampled_from([scene, scene, source.scene]))
-    for number, (moved, known) in enumerate(kept):
-        check_like_new(moved, known, number)
+    for number, (moved, pair_margins) in enumerate(worlds):
+        check_like_new(moved, pair_margins, number)
 
 
 @settings(max_examples=scaled_examples(1), deadline=None)
 @given(st.data())
-def test_many_configurations_are_judged_as_one_by_one(data: st.DataObject) -> None:
-    """With shapes of all kinds on links and elsewhere, half spaces too, and with margins."""
+def test_batches_agree_with_single_configurations(data: st.DataObject) -> None:
+    """Pairs of shapes of all kinds agree, also half spaces and margins."""
     scene = arm_with_things()
     for edit in data.draw(st.lists(edits, min_size=1, max_size=6)):
         scene = edited(scene, edit)
@@ -117,54 +117,54 @@ def is_proved(world: CollisionWorld, path: np.ndarray) -> bool:
     """Return whether each motion of a path is proved free, in one of its directions."""
 
     def is_free(start: np.ndarray, goal: np.ndarray) -> bool:
-        found = search_path(
+        result = search_path(
             world,
             world.scene.joint_names,
             start=start,
             goals=goal,
             settings=PathSettings(max_iterations=0),
         )
-        return found.status is PathStatus.SOLVED
+        return result.status is PathStatus.SOLVED
 
     return all(is_free(a, b) or is_free(b, a) for a, b in pairwise(path))
 
 
 @settings(max_examples=scaled_examples(2), deadline=None)
 @given(st.data())
-def test_what_is_still_free_by_what_differs_is_free(data: st.DataObject) -> None:
-    """Of any two versions, in either order: a path that was proved is proved anew, and what is not changed is alike."""
+def test_still_free_paths_are_free(data: st.DataObject) -> None:
+    """For two versions in either order, a still free path is proved free again."""
     scene, options = (
         arm_with_things(),
         {"movable": ["cup", "tray"], "margin": data.draw(st.sampled_from([0.0, 0.03]))},
     )
-    given_first = {("upper", "cup"): 0.05, ("cup", "ball"): -math.inf, ("table", "post"): 0.01}
-    worlds = [(CollisionWorld(scene, pair_margins=given_first, **options), given_first)]
+    first_margins = {("upper", "cup"): 0.05, ("cup", "ball"): -math.inf, ("table", "post"): 0.01}
+    worlds = [(CollisionWorld(scene, pair_margins=first_margins, **options), first_margins)]
     for _ in range(data.draw(st.integers(1, 4))):
         scene = data.draw(st.sampled_from([world.scene for world, _ in worlds]))
         for edit in data.draw(st.lists(edits, min_size=1, max_size=2)):
             scene = edited(scene, edit)
         changed = data.draw(st.one_of(st.none(), margins))
-        known = kept_margins(given_first if changed is None else changed, scene)
-        worlds.append((worlds[0][0].moved_to(scene, pair_margins=known), known))
+        pair_margins = kept_margins(first_margins if changed is None else changed, scene)
+        worlds.append((worlds[0][0].moved_to(scene, pair_margins=pair_margins), pair_margins))
     ends = np.random.default_rng(data.draw(st.integers(0, 99))).uniform(-1, 1, (2, 4))
     ends[:, 3] = 0.05
     for before, _ in worlds:
-        found = search_path(
+        result = search_path(
             before,
             before.scene.joint_names,
             start=ends[0],
             goals=ends[1],
             settings=PathSettings(max_iterations=200),
         )
-        for now, known in worlds:
-            if found.status is PathStatus.SOLVED and now.is_still_free(
-                found.path, proved_in=before
+        for now, pair_margins in worlds:
+            if result.status is PathStatus.SOLVED and now.is_still_free(
+                result.path, proved_in=before
             ):
-                kept = [name for name in options["movable"] if name in now.scene]
+                movable = [name for name in options["movable"] if name in now.scene]
                 new = CollisionWorld(
-                    now.scene, pair_margins=known, movable=kept, margin=options["margin"]
+                    now.scene, pair_margins=pair_margins, movable=movable, margin=options["margin"]
                 )
-                assert is_proved(new, found.path)
+                assert is_proved(new, result.path)
             differing = now.changed_frames(before)
             if differing is not None:
                 alike = [
@@ -178,8 +178,8 @@ def test_what_is_still_free_by_what_differs_is_free(data: st.DataObject) -> None
                 assert sorted(lists[0]) == sorted(lists[1])
 
 
-def test_a_path_stays_free_until_something_is_put_in_its_way() -> None:
-    """Elsewhere, in the way, where it was, on a link, by a rule; and where too much differs."""
+def test_a_path_stays_free_until_it_is_blocked() -> None:
+    """Changes elsewhere, in the way, of a link or a rule, and too many changes, are detected."""
     scene = arm_with_things().add_frame(
         "new", "world", pose=Pose([0, 0, 5]), shapes=[SHAPES["ball"]]
     )
@@ -190,15 +190,15 @@ def test_a_path_stays_free_until_something_is_put_in_its_way() -> None:
         == path.tolist()
     )
     middle = scene.pose("lower", relative_to="world", q=path.mean(axis=0)) @ Pose([0, 0, 0.3])
-    away = world.moved_to(scene.set_pose("new", Pose([0, 0, 6])))
+    elsewhere = world.moved_to(scene.set_pose("new", Pose([0, 0, 6])))
     across = world.moved_to(scene.set_pose("new", Pose(middle.translation)))
-    assert away.is_still_free(path, proved_in=world)
-    assert away.changed_frames(world) == world.changed_frames(away) == {"new"}
+    assert elsewhere.is_still_free(path, proved_in=world)
+    assert elsewhere.changed_frames(world) == world.changed_frames(elsewhere) == {"new"}
     assert not across.is_still_free(path, proved_in=world)
-    assert not across.is_still_free(path, proved_in=away)
+    assert not across.is_still_free(path, proved_in=elsewhere)
     # where it stood when the structures were made
     assert world.is_still_free(path, proved_in=across)
-    assert away.is_still_free(path, proved_in=across)
+    assert elsewhere.is_still_free(path, proved_in=across)
     allowed = across
     for link in ("upper", "lower"):
         allowed = allowed.moved_to(allowed.scene.allow_collision(link, "new"))
@@ -208,10 +208,10 @@ def test_a_path_stays_free_until_something_is_put_in_its_way() -> None:
     assert removed.is_still_free(path, proved_in=across)
     assert removed.changed_frames(across) == {"new"}
     carried = world.moved_to(scene.reparent("new", "tip", pose=Pose([0, 0, 0.2])))
-    assert not carried.is_still_free(path, proved_in=world)  # what moves is not compared
+    assert not carried.is_still_free(path, proved_in=world)  # moving frames are not compared
     assert world.is_still_free(path, proved_in=carried)
     in_way = CollisionWorld(across.scene, movable=list(THINGS))
-    cleared = in_way.moved_to(away.scene)
+    cleared = in_way.moved_to(elsewhere.scene)
     assert not in_way.is_still_free(path, proved_in=cleared)  # it is back
     assert not cleared.moved_to(across.scene).is_still_free(path, proved_in=cleared)
     assert cleared.moved_to(removed.scene).is_still_free(path, proved_in=cleared)
@@ -219,14 +219,14 @@ def test_a_path_stays_free_until_something_is_put_in_its_way() -> None:
     assert other.changed_frames(world) is None
     assert not other.is_still_free(path, proved_in=world)
     buried = world.moved_to(scene.set_pose("new", scene.local_pose("table")))
-    # two things overlap, whatever the arm does
+    # two objects overlap for all configurations of the arm
     assert not buried.is_still_free(path, proved_in=world)
     with pytest.raises(ConfigurationError, match=r"path must have shape \(m, 4\)"):
-        away.is_still_free(path[:, :3], proved_in=world)
+        elsewhere.is_still_free(path[:, :3], proved_in=world)
 
 
-def test_a_frame_that_gains_shapes_keeps_what_was_allowed_to_it() -> None:
-    """Pairs allowed, and margins given, while a frame had no shape yet, hold when it has one."""
+def test_rules_apply_to_frames_that_gain_shapes() -> None:
+    """Allowed pairs and margins apply to a frame that gets its first shape later."""
     scene = arm_with_things().set_shapes("tip", []).allow_collision("table", "tip")
     margins = {("tip", "post"): 0.05}
     world = CollisionWorld(scene, movable=["cup", "tray"], pair_margins=margins)
@@ -238,7 +238,7 @@ def test_a_frame_that_gains_shapes_keeps_what_was_allowed_to_it() -> None:
 
 
 def test_small_changes_share_the_structures() -> None:
-    """Reparenting, moving, adding and removing keep the structures; a change of a joint or of many frames does not."""
+    """Edits of few frames share the structures. Changes of joints or many frames do not."""
     scene = arm_with_things()
     world = CollisionWorld(scene)
     for other in (
@@ -261,8 +261,8 @@ def test_small_changes_share_the_structures() -> None:
     assert world.moved_to(scene, pair_margins={("cup", "ball"): 0.01}).shares_with(world)
 
 
-def test_options_are_kept_or_given() -> None:
-    """What is not given stays as it was, but for frames that are gone."""
+def test_options_are_kept_or_replaced() -> None:
+    """Omitted options keep their values, without missing frames."""
     scene = arm_with_things()
     world = CollisionWorld(
         scene, movable=["cup", "lid"], margin=0.01, pair_margins={("cup", "table"): 0.5}
@@ -280,9 +280,11 @@ def test_options_are_kept_or_given() -> None:
     )
     without = added.moved_to(scene.set_pose("lid", Pose([0, 0, 1])))
     assert (without.movable, without.nearest(np.zeros(4)) is None) == (("cup", "lid"), False)
-    given = world.moved_to(scene, movable=["cup"], margin=0.02, pair_margins={("lid", "ball"): 0.1})
-    assert given.movable == ("cup",)
-    assert {margin for _, _, margin in given.pairs} == {0.02, 0.1}
+    changed = world.moved_to(
+        scene, movable=["cup"], margin=0.02, pair_margins={("lid", "ball"): 0.1}
+    )
+    assert changed.movable == ("cup",)
+    assert {margin for _, _, margin in changed.pairs} == {0.02, 0.1}
     with pytest.raises(UnknownNameError, match="did you mean 'cup'"):
         world.moved_to(scene, movable=["cub"])
     with pytest.raises(UnknownNameError, match="did you mean 'cup'"):
@@ -291,8 +293,8 @@ def test_options_are_kept_or_given() -> None:
         world.moved_to(scene, margin=math.nan)
 
 
-def test_threads_may_move_and_ask_one_world() -> None:
-    """Threads that move one world to many versions at once, and ask, get what one thread gets."""
+def test_threads_may_move_and_query_one_world() -> None:
+    """Threads that move and query one world have the results of one thread."""
     scene = arm_with_things()
     world = CollisionWorld(scene, movable=list(THINGS))
     qs = np.random.default_rng(1).uniform(-2, 2, (20, 4))
@@ -310,8 +312,8 @@ def test_threads_may_move_and_ask_one_world() -> None:
         assert list(same) == expected * 3
 
 
-def test_a_long_walk_of_versions() -> None:
-    """Picking and placing all things in turn, each world moved from the last, stays right and shares now and then."""
+def test_a_long_sequence_of_versions() -> None:
+    """Worlds moved through many picks and places are correct, and share structures at times."""
     scene = arm_with_things()
     world = CollisionWorld(scene, movable=list(THINGS), margin=0.001)
     rng = np.random.default_rng(4)

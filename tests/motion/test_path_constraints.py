@@ -1,4 +1,4 @@
-"""Path constraints: their values, the laws of paths that keep them, statuses and refusals."""
+"""Path constraints: values, laws of constrained paths, statuses and errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ROBOTS = {
 
 
 def around_wall(*constraints: PathConstraint, seed: int = 0, goals: Any = WALL.goal) -> PathResult:
-    """Search the way of the Panda around the wall."""
+    """Search for the path of the Panda around the wall."""
     world, settings = WALL.world(0.001), PathSettings(seed=seed)
     return search_path(
         world, ARM, start=WALL.start, goals=goals, constraints=constraints, settings=settings
@@ -64,11 +64,11 @@ def by_matrices(scene: SceneGraph, constraint: PathConstraint, q: NDArray[np.flo
     normal = np.array(constraint.direction)
     if constraint.kind == "orientation":
         return math.acos(float(np.clip(matrix[:3, :3] @ constraint.axis @ normal, -1.0, 1.0)))
-    away = (matrix @ [*constraint.offset, 1.0])[:3] - constraint.point
+    offset = (matrix @ [*constraint.offset, 1.0])[:3] - constraint.point
     return (
-        abs(float(away @ normal))
+        abs(float(offset @ normal))
         if constraint.kind == "plane"
-        else float(np.linalg.norm(np.cross(away, normal)))
+        else float(np.linalg.norm(np.cross(offset, normal)))
     )
 
 
@@ -84,31 +84,31 @@ def fine_rows(path: NDArray[np.float64], step: float) -> NDArray[np.float64]:
 def problems(
     draw: st.DrawFn,
 ) -> tuple[str, PathConstraint, NDArray[np.float64], NDArray[np.float64], int]:
-    """Draw a robot, a constraint that holds at two configurations, and these."""
+    """Draw a robot, and a constraint with two configurations that satisfy it."""
     robot = draw(st.sampled_from(sorted(ROBOTS)))
     scene, joints, tip = ROBOTS[robot]
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     limits = scene.joint_limits
     start = rng.uniform(limits[:, 0], limits[:, 1])
-    at = scene.pose(tip, q=start)
+    pose = scene.pose(tip, q=start)
     kind = draw(st.sampled_from(["orientation", "line", "plane"]))
     axis, offset = rng.normal(size=3), rng.uniform(-0.1, 0.1, 3)
     move = rng.uniform(-0.3, 0.3, 3)
     if kind == "orientation":
-        direction = at.as_matrix()[:3, :3] @ axis
+        direction = pose.as_matrix()[:3, :3] @ axis
         tolerance = draw(st.sampled_from([0.01, 0.1, 0.4]))
         turn = Pose.exp(
             [0, 0, 0, *(direction / np.linalg.norm(direction) * rng.uniform(-2.0, 2.0))]
         )
-        target = Pose(at.translation + move, (turn @ Pose([0, 0, 0], at.quat_xyzw)).quat_xyzw)
+        target = Pose(pose.translation + move, (turn @ Pose([0, 0, 0], pose.quat_xyzw)).quat_xyzw)
     else:
         direction = rng.normal(size=3) if kind == "plane" else move
         tolerance = draw(st.sampled_from([0.0005, 0.01]))
         if kind == "plane":
             move = move - direction * (move @ direction) / (direction @ direction)
-        moved = Pose(at.translation + move, at.quat_xyzw)
+        moved = Pose(pose.translation + move, pose.quat_xyzw)
         target = moved @ Pose(offset) @ Pose.exp([0, 0, 0, *rng.uniform(-1, 1, 3)]) @ Pose(-offset)
-    point = at.apply(offset)
+    point = pose.apply(offset)
     constraint = PathConstraint(
         kind,
         tip,
@@ -118,11 +118,11 @@ def problems(
         direction=tuple(direction),
         point=tuple(point),
     )
-    found = inverse_kinematics(
+    result = inverse_kinematics(
         scene, tip, target_pose=target, joints=joints, q=start, settings=IkSettings(seed=1)
     )
-    assume(found.status is InverseKinematicsStatus.SOLVED)
-    return robot, constraint, start, found.q, draw(st.integers(0, 100))
+    assume(result.status is InverseKinematicsStatus.SOLVED)
+    return robot, constraint, start, result.q, draw(st.integers(0, 100))
 
 
 @settings(
@@ -134,10 +134,10 @@ def problems(
 def test_every_interpolated_configuration_keeps_the_constraint(
     problem: tuple[str, PathConstraint, NDArray[np.float64], NDArray[np.float64], int],
 ) -> None:
-    """Whatever the arm, the kind and the tolerance: sampled ten times as densely as the search, by another formula."""
+    """A tenfold finer sampling and another formula confirm the constraint on random arms."""
     robot, constraint, start, goal, seed = problem
     scene, joints, _ = ROBOTS[robot]
-    found = search_path(
+    result = search_path(
         CollisionWorld(scene),
         joints,
         start=start,
@@ -145,72 +145,75 @@ def test_every_interpolated_configuration_keeps_the_constraint(
         constraints=[constraint],
         settings=PathSettings(seed=seed, max_iterations=300),
     )
-    if found.status is not PathStatus.SOLVED:
-        assert found.status in (
+    if result.status is not PathStatus.SOLVED:
+        assert result.status in (
             PathStatus.NO_PATH,
             PathStatus.START_IN_COLLISION,
             PathStatus.GOAL_IN_COLLISION,
         )
         return
-    np.testing.assert_array_equal(found.path[0], start)
-    np.testing.assert_array_equal(found.path[-1], goal)
-    rows = fine_rows(found.path, 0.001)
+    np.testing.assert_array_equal(result.path[0], start)
+    np.testing.assert_array_equal(result.path[-1], goal)
+    rows = fine_rows(result.path, 0.001)
     worst = max(by_matrices(scene, constraint, q) for q in rows)
     assert worst <= constraint.tolerance
     assert np.max(constraint.values(scene, rows)) == pytest.approx(worst, abs=1e-7)
-    assert path_fault(scene, found.path, [constraint]) is None
+    assert path_fault(scene, result.path, [constraint]) is None
 
 
 @pytest.mark.parametrize("constraints", [(UPRIGHT,), (PLANE,), (PLANE, UPRIGHT)])
 def test_a_constrained_path_goes_around_the_wall(constraints: tuple[PathConstraint, ...]) -> None:
-    """Known answer: without constraints the hand tips over and swings out; with them it does not."""
+    """Without constraints the hand tilts and swings out; with them it does not."""
     free = around_wall()
     fault = path_fault(WALL.scene, free.path, constraints)
     assert fault is not None
     assert ("tilts" if constraints[0] is UPRIGHT else "off its plane of 2 allowed") in fault
     for seed in range(3):
-        found = around_wall(*constraints, seed=seed)
-        assert found.status is PathStatus.SOLVED
-        assert path_fault(WALL.scene, found.path, constraints, resolution=0.001) is None
+        result = around_wall(*constraints, seed=seed)
+        assert result.status is PathStatus.SOLVED
+        assert path_fault(WALL.scene, result.path, constraints, resolution=0.001) is None
 
 
-def test_the_same_query_gives_the_same_bytes() -> None:
-    """Constraints add nothing random, and no constraints change nothing."""
+def test_equal_queries_have_equal_bytes() -> None:
+    """Constraints add no randomness, and an empty tuple of constraints has no effect."""
     assert around_wall(PLANE, UPRIGHT).path.tobytes() == around_wall(PLANE, UPRIGHT).path.tobytes()
     plain = search_path(WALL.world(0.001), ARM, start=WALL.start, goals=WALL.goal)
     assert around_wall().path.tobytes() == plain.path.tobytes()
 
 
-def test_a_constrained_path_is_not_slow() -> None:
-    """A path of many points is run through: each radian of it takes as long as without constraints."""
+def test_a_constrained_search_is_not_slow() -> None:
+    """The time for each radian of a path is similar with and without constraints."""
     arm = [WALL.scene.joint_names.index(joint) for joint in ARM]
     for seed in range(3):
-        free, kept = around_wall(seed=seed), around_wall(PLANE, UPRIGHT, seed=seed)
+        free, constrained = around_wall(seed=seed), around_wall(PLANE, UPRIGHT, seed=seed)
         durations = [
             time_path(
-                found.path[:, arm], np.full(7, 2.0), acceleration_limits=np.full(7, 8.0), rate=100.0
+                result.path[:, arm],
+                np.full(7, 2.0),
+                acceleration_limits=np.full(7, 8.0),
+                rate=100.0,
             ).duration
-            / found.length
-            for found in (free, kept)
+            / result.length
+            for result in (free, constrained)
         ]
-        assert len(kept.path) > 3 * len(free.path)
+        assert len(constrained.path) > 3 * len(free.path)
         assert durations[1] < 1.2 * durations[0]
 
 
-def test_a_start_or_goal_that_leaves_the_constraint_is_reported() -> None:
-    """No path can begin or end there."""
+def test_a_violated_start_or_goal_has_its_status() -> None:
+    """A start or goal that violates the constraint has its status."""
     tilted = replace(UPRIGHT, direction=(0.0, math.sin(0.5), -math.cos(0.5)))
     assert around_wall(tilted).status is PathStatus.START_VIOLATES_CONSTRAINT
     assert tilted.fault(WALL.scene, WALL.start) == f"'{TIP}' tilts by 28.6 degrees of 5 allowed"
     turned = WALL.goal + np.eye(len(WALL.goal))[[WALL.scene.joint_names.index(ARM[5])]][0] * 0.3
-    found = around_wall(UPRIGHT, goals=turned)
-    assert found.status is PathStatus.GOAL_VIOLATES_CONSTRAINT
-    assert len(found.path) == 0
+    result = around_wall(UPRIGHT, goals=turned)
+    assert result.status is PathStatus.GOAL_VIOLATES_CONSTRAINT
+    assert len(result.path) == 0
     assert around_wall(UPRIGHT, goals=[turned, WALL.goal]).goal_index == 1
 
 
-def test_values_have_known_answers() -> None:
-    """A right angle, a distance from a line and from a plane, each with a point or axis of the frame."""
+def test_values_are_known() -> None:
+    """A right angle, and distances from a line and a plane, have known values."""
     scene = SceneGraph().add_frame("cup", "world", pose=Pose([3.0, 4.0, 5.0]))
     q = np.zeros((1, 0))
     tilt = PathConstraint("orientation", "cup", tolerance=0.1, axis=(2.0, 0.0, 0.0))
@@ -230,7 +233,7 @@ def test_values_have_known_answers() -> None:
     "constraint", [UPRIGHT, PLANE, replace(PLANE, kind="line", axis=(0.0, 0.0, 1.0))]
 )
 def test_a_constraint_survives_json(constraint: PathConstraint) -> None:
-    """Bit for bit, and equal constraints have equal hashes."""
+    """Constraints are equal after pickling, with equal hashes."""
     read = PathConstraint.from_dict(json.loads(json.dumps(constraint.to_dict())))
     assert read == constraint
     assert hash(read) == hash(constraint)
@@ -256,7 +259,7 @@ def test_a_constraint_survives_json(constraint: PathConstraint) -> None:
     ],
 )
 def test_arguments_are_checked(change: dict[str, Any], message: str) -> None:
-    """Each message has what was received and what is expected."""
+    """Messages have the received and the expected value."""
     with pytest.raises((ConfigurationError, UnknownNameError), match=message):
         PathConstraint(**({"kind": "orientation", "frame": "cup", "tolerance": 0.1} | change))
 
@@ -270,14 +273,14 @@ def test_arguments_are_checked(change: dict[str, Any], message: str) -> None:
         ({"tolerance": -1}, "tolerance must be an angle"),
     ],
 )
-def test_broken_values_of_a_file_are_refused(change: dict[str, Any], message: str) -> None:
-    """A plan file may hold anything."""
+def test_invalid_values_of_a_file_are_rejected(change: dict[str, Any], message: str) -> None:
+    """A plan file may contain any values."""
     with pytest.raises(FileFormatError, match=message):
         PathConstraint.from_dict(UPRIGHT.to_dict() | change)
 
 
-def test_the_search_refuses_constraints_that_it_cannot_read() -> None:
-    """Too many, an unknown frame, or no constraints at all."""
+def test_invalid_constraints_of_a_search_are_rejected() -> None:
+    """Too many constraints and unknown frames raise errors."""
     with pytest.raises(
         ConfigurationError, match="at most 6 constraints and 64 moving joints, not 7 and 7"
     ):
@@ -290,7 +293,7 @@ def test_the_search_refuses_constraints_that_it_cannot_read() -> None:
         around_wall(3)  # type: ignore[arg-type]
 
 
-def asked(**changes: Any) -> PathQuery:
+def wall_query(**changes: Any) -> PathQuery:
     """Return the query around the wall for any planner."""
     query = PathQuery(
         WALL.world(0.001), tuple(ARM), WALL.start, WALL.goal[None], constraints=(UPRIGHT,)
@@ -298,8 +301,8 @@ def asked(**changes: Any) -> PathQuery:
     return replace(query, **changes)
 
 
-def test_planners_get_the_constraints() -> None:
-    """The core's planner keeps them, OMPL's refuse, and a planner that ignores them is found out."""
+def test_planners_receive_the_constraints() -> None:
+    """The core's planner keeps them, OMPL rejects them, and violations in paths are detected."""
 
     @dataclass(frozen=True)
     class Careless:
@@ -307,10 +310,10 @@ def test_planners_get_the_constraints() -> None:
             return RrtConnect().search(replace(query, constraints=()))
 
     assert (
-        search_verified(RrtConnect(), asked()).path.tobytes()
-        == RrtConnect().search(asked()).path.tobytes()
+        search_verified(RrtConnect(), wall_query()).path.tobytes()
+        == RrtConnect().search(wall_query()).path.tobytes()
     )
     with pytest.raises(ConfigurationError, match="OMPL's planners keep no path constraints"):
-        OmplPlanner().search(asked())
-    assert search_verified(Careless(), asked()).status is PathStatus.RECHECK_FAILED
-    assert search_verified(Careless(), asked(constraints=())).status is PathStatus.SOLVED
+        OmplPlanner().search(wall_query())
+    assert search_verified(Careless(), wall_query()).status is PathStatus.RECHECK_FAILED
+    assert search_verified(Careless(), wall_query(constraints=())).status is PathStatus.SOLVED

@@ -1,4 +1,4 @@
-"""Path search, straight lines and rechecks: laws of the results, statuses, determinism, and every bound attribute."""
+"""Path search, straight lines and rechecks: laws, statuses, determinism and attributes."""
 
 from __future__ import annotations
 
@@ -45,30 +45,30 @@ BOXES = {
 
 @pytest.fixture(scope="module")
 def scene() -> SceneGraph:
-    """A Panda before a table with a wall."""
+    """Return a Panda at a table with a wall."""
     return add_boxes(robot_scene("panda"), BOXES)
 
 
 @pytest.fixture(scope="module")
 def world(scene: SceneGraph) -> CollisionWorld:
-    """What a planner asks: 1 mm of margin, the base may stand at the table."""
+    """Return the world of a planner: 1 mm of margin, and contact of base and table allowed."""
     return CollisionWorld(scene, margin=0.001, pair_margins={("panda_link0", "table"): -math.inf})
 
 
 @pytest.fixture(scope="module")
 def plain(scene: SceneGraph) -> CollisionWorld:
-    """What a checker asks: no margin."""
+    """Return the world of the validator, without margin."""
     return CollisionWorld(scene, pair_margins={("panda_link0", "table"): -math.inf})
 
 
 def grasps(
     scene: SceneGraph, world: CollisionWorld, position: list[float], count: int = 3
 ) -> NDArray[np.float64]:
-    """Free configurations with the hand above a point, fingers down and open."""
+    """Return free configurations with the open hand above a point, fingers down."""
     q = scene.configuration(
         {"panda_joint4": -1.8, "panda_joint6": 1.8, "panda_finger_joint1": 0.04}
     )
-    found = inverse_kinematics_solutions(
+    result = inverse_kinematics_solutions(
         world,
         TIP,
         target_pose=Pose(position, DOWN),
@@ -76,24 +76,24 @@ def grasps(
         q=q,
         settings=IkSettings(max_solutions=count),
     )
-    assert found.status is InverseKinematicsStatus.SOLVED
-    return found.configurations
+    assert result.status is InverseKinematicsStatus.SOLVED
+    return result.configurations
 
 
 @pytest.fixture(scope="module")
 def start(scene: SceneGraph, world: CollisionWorld) -> NDArray[np.float64]:
-    """Beside the wall."""
+    """Return a configuration beside the wall."""
     return grasps(scene, world, [0.5, -0.3, 0.1])[0]
 
 
 @pytest.fixture(scope="module")
 def goals(scene: SceneGraph, world: CollisionWorld) -> NDArray[np.float64]:
-    """On the other side of the wall."""
+    """Return configurations on the other side of the wall."""
     return grasps(scene, world, [0.5, 0.3, 0.1])
 
 
 def room(*, closed: bool = False) -> CollisionWorld:
-    """A ball on two slides, and a wall across the room that leaves a gap at one end, or none."""
+    """Return a ball on two slides, and a wall with a gap at one end or without a gap."""
     scene = SceneGraph().add_frame("x", "world", joint=Prismatic([1, 0, 0], lower=-1, upper=1))
     joint = Prismatic([0, 1, 0], lower=-1, upper=1)
     scene = scene.add_frame("ball", "x", joint=joint, shapes=[AttachedShape(Sphere(0.05))])
@@ -110,7 +110,7 @@ def test_a_path_is_free_and_passes_the_recheck(
     goals: NDArray[np.float64],
     seed: int,
 ) -> None:
-    """A path begins at the start, ends at the goal it names, keeps limits and fixed joints, and passes the recheck."""
+    """A path has the start and a goal as ends, keeps limits and fixed joints, and is valid."""
     goals = np.stack([goals[0] + 10.0, goals[0]])  # the first is outside the limits
     result = search_path(world, ARM, start=start, goals=goals, settings=PathSettings(seed=seed))
     assert result.status is PathStatus.SOLVED
@@ -141,10 +141,10 @@ def test_a_path_is_free_and_passes_the_recheck(
         result.path[0, 0] = 1.0
 
 
-def test_same_seed_same_path_from_many_threads(
+def test_paths_are_reproducible_in_many_threads(
     world: CollisionWorld, start: NDArray[np.float64], goals: NDArray[np.float64]
 ) -> None:
-    """The path is a function of the arguments, whatever runs beside it; seeds differ."""
+    """Paths depend on the arguments only, also with other threads; seeds lead to other paths."""
 
     def search(seed: int) -> bytes:
         return search_path(
@@ -156,10 +156,10 @@ def test_same_seed_same_path_from_many_threads(
     assert len({search(seed) for seed in range(4)}) > 1
 
 
-def test_shortcuts_shorten(
+def test_shortcuts_do_not_lengthen_paths(
     world: CollisionWorld, start: NDArray[np.float64], goals: NDArray[np.float64]
 ) -> None:
-    """Cuts never make a path longer."""
+    """Shortcuts do not increase the length of a path."""
     for seed in range(5):
         raw = search_path(
             world,
@@ -175,7 +175,7 @@ def test_shortcuts_shorten(
 
 
 def test_a_single_goal_may_be_one_row() -> None:
-    """A goal of shape (n,) is the same as one of shape (1, n); the straight way is taken when it is free."""
+    """A goal (n,) is equal to a goal (1, n). A free straight line is the path."""
     world = room()
     first = search_path(world, ["x", "ball"], start=[-0.5, 0], goals=[-0.5, 0.5])
     second = search_path(world, ["x", "ball"], start=[-0.5, 0], goals=[[-0.5, 0.5]])
@@ -186,8 +186,8 @@ def test_a_single_goal_may_be_one_row() -> None:
     assert repr(first) == "PathResult(SOLVED, 2 waypoints, length=0.5, 0 iterations)"
 
 
-def test_each_failure_names_its_cause() -> None:
-    """Ends in collision name the pair, ends out of limits the joint, a search that gave up what was in its way."""
+def test_each_failure_has_its_cause() -> None:
+    """Failures have the pair in collision, the joint outside limits, or the blocking frame."""
     world = room()
 
     def search(start: list[float], goals: object, **options: Any) -> PathResult:
@@ -216,8 +216,8 @@ def test_each_failure_names_its_cause() -> None:
 
 
 @pytest.mark.parametrize("thickness", [1e-2, 1e-3, 1e-5])
-def test_a_proved_path_passes_no_thin_wall(thickness: float) -> None:
-    """Between two samples lies a plate: a path that is not proved goes through it, one that is proved does not."""
+def test_a_proved_path_avoids_thin_walls(thickness: float) -> None:
+    """A plate between two samples blocks a path only with a proof."""
     scene = SceneGraph().add_frame("x", "world", joint=Prismatic([1, 0, 0], lower=-1, upper=1))
     scene = scene.add_frame(
         "ball", "x", joint=Prismatic([0, 1, 0], lower=-1, upper=1), shapes=[Sphere(1e-3)]
@@ -243,8 +243,8 @@ def test_a_proved_path_passes_no_thin_wall(thickness: float) -> None:
     assert recheck_path(world, around.path, resolution=1e-4).is_ok
 
 
-def test_a_motion_that_touches_at_its_ends_is_proved() -> None:
-    """A ball that all but touches the floor: away from it and along it is proved; nearer than GJK sees, over it."""
+def test_a_motion_with_contact_at_its_ends_is_proved() -> None:
+    """A ball near the floor moves along it. Below the resolution of GJK it makes a detour."""
     scene = SceneGraph().add_frame(
         "floor", "world", pose=Pose([0, 0, -0.1]), shapes=[Box([4, 4, 0.2])]
     )
@@ -262,7 +262,7 @@ def test_a_motion_that_touches_at_its_ends_is_proved() -> None:
 
 
 def test_recheck_reports_the_first_failure() -> None:
-    """Segment, fraction, pair and configuration of the first collision; the joint that leaves its limits."""
+    """The recheck has segment, fraction, pair and configuration, or the joint outside limits."""
     world = room()
     path = [[-0.5, 0.8], [-0.5, 0.0], [0.5, 0.0], [0.5, 0.5]]
     check = recheck_path(world, path)
@@ -291,7 +291,7 @@ def test_recheck_reports_the_first_failure() -> None:
 def test_straight_line_stays_on_the_line(
     scene: SceneGraph, world: CollisionWorld, start: NDArray[np.float64]
 ) -> None:
-    """The tip ends at the target and never leaves the line by more than the deviation, also between rows."""
+    """The tip ends at the target and stays near the line, also between rows."""
     above = scene.pose(TIP, relative_to="world", q=start)
     target = Pose(above.translation + np.array([0.02, -0.05, 0.2]), above.quat_xyzw)
     line = straight_line(world, TIP, start=start, target_pose=target, joints=ARM)
@@ -314,7 +314,7 @@ def test_straight_line_stays_on_the_line(
 
 
 def test_straight_line_in_the_tool_frame(scene: SceneGraph, start: NDArray[np.float64]) -> None:
-    """The target may be relative to any frame: here 10 cm back along the hand's own axis."""
+    """The target may be relative to any frame, as 10 cm back along the axis of the hand."""
     target = scene.pose(TIP, relative_to="panda_link0", q=start) @ Pose([0, 0, -0.1])
     line = straight_line(
         scene, TIP, start=start, target_pose=target, joints=ARM, relative_to="panda_link0"
@@ -326,10 +326,10 @@ def test_straight_line_in_the_tool_frame(scene: SceneGraph, start: NDArray[np.fl
     assert moved.translation == pytest.approx([0, 0, -0.1], abs=1e-5)
 
 
-def test_straight_line_failures_name_their_cause(
+def test_straight_line_failures_have_their_cause(
     scene: SceneGraph, world: CollisionWorld, start: NDArray[np.float64]
 ) -> None:
-    """Collision names the pair, limit and jump the joint, and the path holds how far it came."""
+    """A collision has the pair, a limit or jump has the joint, and the path ends before it."""
     here = scene.pose(TIP, relative_to="world", q=start)
     through_wall = straight_line(
         world, TIP, start=start, target_pose=Pose([0.5, 0.3, 0.1], DOWN), joints=ARM
@@ -339,15 +339,15 @@ def test_straight_line_failures_name_their_cause(
     assert "wall" in through_wall.pair
     assert 0.1 < through_wall.fraction < 0.9
     assert not world.in_collision_batch(through_wall.path).any()
-    away = straight_line(
+    line = straight_line(
         scene,
         TIP,
         start=start,
         target_pose=Pose(here.translation + np.array([0, -2, 0]), DOWN),
         joints=ARM,
     )
-    assert away.status in (StraightLineStatus.UNREACHABLE, StraightLineStatus.JOINT_LIMIT)
-    assert 0 < away.fraction < 0.6
+    assert line.status in (StraightLineStatus.UNREACHABLE, StraightLineStatus.JOINT_LIMIT)
+    assert 0 < line.fraction < 0.6
     slides = room().scene
     limit = straight_line(
         slides, "ball", start=[0, 0], target_pose=Pose([0, 1.5, 0]), joints=["x", "ball"]
@@ -365,8 +365,8 @@ def test_straight_line_failures_name_their_cause(
     assert (jump.status, jump.joint) == (StraightLineStatus.JOINT_JUMP, "ball")
 
 
-def test_misuse_is_refused(scene: SceneGraph) -> None:
-    """Wrong shapes, unknown names and senseless options are errors that say so."""
+def test_invalid_arguments_are_rejected(scene: SceneGraph) -> None:
+    """Wrong shapes, unknown names and invalid options raise errors."""
     world = room()
     good: dict[str, object] = {"start": [0.5, 0], "goals": [[0.5, 0.1]]}
 
@@ -392,7 +392,7 @@ def test_misuse_is_refused(scene: SceneGraph) -> None:
 
 
 def test_other_threads_run_during_a_search() -> None:
-    """The interpreter is free while the core searches, however long that takes on this machine."""
+    """The core releases the interpreter during a search."""
     world = room(closed=True)
 
     def ticks_during(iterations: int) -> int:
@@ -419,7 +419,7 @@ def test_other_threads_run_during_a_search() -> None:
 
 
 def test_interrupt_ends_a_search() -> None:
-    """Ctrl-C raises KeyboardInterrupt during the search, which would take hours."""
+    """Ctrl-C raises KeyboardInterrupt during a search that would take hours."""
     world = room(closed=True)
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

@@ -1,4 +1,4 @@
-"""Reach: poses at the border of the workspace and among obstacles are found wherever a configuration is known."""
+"""Reach of arms: poses at the border of the workspace and among obstacles are solved."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ARMS = {
 
 @dataclass(frozen=True)
 class Arm:
-    """An arm in a scene without movable objects."""
+    """Arm in a scene without movable objects."""
 
     scene: SceneGraph
     robot: Manipulator
@@ -41,7 +41,7 @@ class Arm:
 
     @classmethod
     def of(cls, robot: str, *, seed: int) -> Arm:
-        """Return an arm of tmkit with random numbers of its own."""
+        """Return an arm of tmkit with its own random numbers."""
         require_robot(robot)
         scene = tk.load_scene(ARMS[robot])
         for frame in movable_frames(scene):
@@ -51,11 +51,11 @@ class Arm:
 
     @property
     def ready(self) -> NDArray[np.float64]:
-        """The configuration at rest (n_joints,)."""
+        """Configuration at rest (n_joints,)."""
         return self.robot.ready_configuration(self.scene)
 
     def world(self, scene: SceneGraph) -> CollisionWorld:
-        """Return the world in which the arm plans, as it is when the arm is at rest without obstacles."""
+        """Return the planning world of the arm at rest, without obstacles."""
         rules = CollisionRules.from_start(self.robot, self.scene, q=self.ready)
         return rules.world(scene, rules.allowed_contacts(scene), margin=PLANNING_MARGIN)
 
@@ -63,28 +63,31 @@ class Arm:
         """Return configurations (count, n_joints) of the arm that are free of collision."""
         columns = [self.scene.joint_names.index(name) for name in self.robot.joints]
         limits = np.clip(self.scene.joint_limits[columns], -np.pi, np.pi)
-        found, world = np.empty((0, len(self.ready))), self.world(self.scene)
-        while len(found) < count:
-            drawn = np.repeat(self.ready[None], 4 * count, axis=0)
-            drawn[:, columns] = self.rng.uniform(
+        configurations, world = np.empty((0, len(self.ready))), self.world(self.scene)
+        while len(configurations) < count:
+            samples = np.repeat(self.ready[None], 4 * count, axis=0)
+            samples[:, columns] = self.rng.uniform(
                 limits[:, 0], limits[:, 1], (4 * count, len(columns))
             )
-            found = np.concatenate([found, drawn[~world.in_collision_batch(drawn)]])
-        return found[:count]
+            configurations = np.concatenate(
+                [configurations, samples[~world.in_collision_batch(samples)]]
+            )
+        return configurations[:count]
 
     def pose(self, frame: str, q: NDArray[np.float64]) -> Pose:
         """Return root_from_frame."""
         return self.scene.pose(frame, relative_to=self.scene.root(self.robot.tool), q=q)
 
-    def boxed_in(self, q: NDArray[np.float64], boxes: int) -> tuple[SceneGraph, CollisionWorld]:
-        """Return a scene with boxes close to the links, and its world, in which a configuration is free."""
-        root, links = (self.scene.root(self.robot.tool), self.scene.ancestors(self.robot.tool)[:7])
+    def add_boxes(self, q: NDArray[np.float64], boxes: int) -> tuple[SceneGraph, CollisionWorld]:
+        """Return a scene with boxes near the links of a free configuration, and its world."""
+        tool = self.robot.tool
+        root, links = self.scene.root(tool), self.scene.ancestors(tool)[:7]
         scene = self.scene
         for number in range(boxes):
-            at = self.pose(links[self.rng.integers(len(links))], q).translation + self.rng.uniform(
-                -0.2, 0.2, 3
-            )
-            pose = Pose.from_rpy(at, [0.0, 0.0, self.rng.uniform(0.0, 3.0)])
+            position = self.pose(
+                links[self.rng.integers(len(links))], q
+            ).translation + self.rng.uniform(-0.2, 0.2, 3)
+            pose = Pose.from_rpy(position, [0.0, 0.0, self.rng.uniform(0.0, 3.0)])
             box = AttachedShape(Box(self.rng.uniform(0.03, 0.25, 3)))
             scene = scene.add_frame(f"box{number}", root, pose=pose, shapes=[box])
         pairs = self.world(scene).contacts(q)
@@ -100,7 +103,7 @@ class Arm:
     def solve(
         self, target: Pose, world: CollisionWorld, *, seed: int
     ) -> InverseKinematicsSolutions:
-        """Return a configuration at a pose of the tool, with the default number of restarts."""
+        """Return a solution at a pose of the tool, with the default number of restarts."""
         return inverse_kinematics_solutions(
             world,
             self.robot.tool,
@@ -113,7 +116,7 @@ class Arm:
 
 @pytest.mark.parametrize("robot", list(ARMS))
 def test_poses_of_stretched_arms_are_reached(robot: str) -> None:
-    """Of the poses farthest from the base that 3,000 free configurations reach, 99 of 100 are found."""
+    """Of the farthest poses of 3,000 free configurations, 99 of 100 are solved."""
     arm = Arm.of(robot, seed=1)
     first = arm.pose(arm.scene.joint_frame(arm.robot.joints[0]), arm.ready)
     qs = arm.random_configurations(3000)
@@ -130,33 +133,33 @@ def test_poses_of_stretched_arms_are_reached(robot: str) -> None:
 
 @pytest.mark.parametrize("robot", list(ARMS))
 def test_poses_among_obstacles_are_reached(robot: str) -> None:
-    """Beside some boxes, 99 of 100 poses with a known free configuration are reached, each by a free configuration."""
+    """Among some boxes, 99 of 100 poses of free configurations have free solutions."""
     arm = Arm.of(robot, seed=2)
-    found = 0
+    solved_count = 0
     for seed, q in enumerate(arm.random_configurations(100)):
-        _, world = arm.boxed_in(q, 12)
-        target = arm.pose(arm.robot.tool, q)
+        _, world = arm.add_boxes(q, 12)
+        target = arm.pose(arm.manipulator.tool, q)
         result = arm.solve(target, world, seed=seed)
         for solution in result.configurations:
             metres, radians = arm.pose(arm.robot.tool, solution).distance(target)
             assert metres <= 1.01e-5
             assert radians <= 1.1e-5
             assert not world.is_in_collision(solution)
-            found += 1
-    assert found >= 99
+            solved_count += 1
+    assert solved_count >= 99
 
 
 @pytest.mark.parametrize("robot", ["panda", "iiwa"])
-def test_the_elbow_is_moved_between_many_obstacles(robot: str) -> None:
-    """Among 140 boxes most solutions collide; the free ones lie on their self-motions."""
+def test_the_elbow_moves_between_many_obstacles(robot: str) -> None:
+    """Among 140 boxes, most solutions collide. Free ones are on their self-motions."""
     arm = Arm.of(robot, seed=3)
-    found = 0
+    solved_count = 0
     for seed, q in enumerate(arm.random_configurations(100)):
-        _, world = arm.boxed_in(q, 140)
-        result = arm.solve(arm.pose(arm.robot.tool, q), world, seed=seed)
-        found += result.status is InverseKinematicsStatus.SOLVED
-        again = arm.solve(arm.pose(arm.robot.tool, q), world, seed=seed)
+        _, world = arm.add_boxes(q, 140)
+        result = arm.solve(arm.pose(arm.manipulator.tool, q), world, seed=seed)
+        solved_count += result.status is InverseKinematicsStatus.SOLVED
+        again = arm.solve(arm.pose(arm.manipulator.tool, q), world, seed=seed)
         assert [q.tolist() for q in again.configurations] == [
             q.tolist() for q in result.configurations
         ]
-    assert found >= 90
+    assert solved_count >= 90

@@ -1,4 +1,4 @@
-"""Where a tool comes."""
+"""Reachable region of a tool."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from tmkit.robots import Manipulator, load_manipulator
 from tmkit.spatial import Pose
 
 
-def test_a_turning_arm_reaches_a_circle() -> None:
-    """The tool of one joint stays on its circle, and its z axis points to one side only."""
+def test_a_revolute_arm_reaches_a_circle() -> None:
+    """The tool of one joint stays on its circle, with its z axis to one side."""
     scene = SceneGraph().add_frame(
         "a", "world", joint=Revolute((0, 0, 1), lower=-1, upper=1, name="j")
     )
@@ -48,15 +48,15 @@ def test_a_turning_arm_reaches_a_circle() -> None:
 
 
 def test_directions_are_counted_in_a_cube() -> None:
-    """Up, down and up again in one cube are two directions; another cube has its own."""
+    """Each direction in a cube counts once, and each cube has its own directions."""
     positions = np.array([[0.01, 0, 0], [0.02, 0, 0], [0.03, 0, 0], [0.51, 0, 0]])
     approaches = np.array([[0, 0, 1.0], [0, 0, -1.0], [0.1, 0, 0.9], [1.0, 0, 0]])
     region = ReachableRegion("r", "t", "world", 4, positions, approaches, ())
     assert region.directions_reached().tolist() == [2, 2, 2, 1]
 
 
-def test_our_panda_is_repeatable_and_its_outline_is_where_it_stands() -> None:
-    """The same seed gives the same region; the table is no part of the silhouette."""
+def test_the_region_of_the_panda_is_reproducible() -> None:
+    """The same seed gives the same region. The table is not part of the silhouette."""
     scene, arm = load_scene("panda_table"), load_manipulator("panda")
     first, again = (reachable_region(scene, arm, samples=200, seed=3) for _ in range(2))
     np.testing.assert_array_equal(first.positions, again.positions)
@@ -66,18 +66,16 @@ def test_our_panda_is_repeatable_and_its_outline_is_where_it_stands() -> None:
     )
 
 
-CLOUD, FIELD = (
-    PointCloud([[0, 0, 0], [1, 2, 3]], radius=0.1),
-    HeightField([[0, 1], [2, 3]], size=[1, 2]),
-)
+CLOUD = PointCloud([[0, 0, 0], [1, 2, 3]], radius=0.1)
+FIELD = HeightField([[0, 1], [2, 3]], size=[1, 2])
 
 
 @pytest.mark.parametrize(
     "shape",
     [Box((1, 2, 3)), Sphere(0.5), Cylinder(0.5, 2), Cone(0.5, 2), Capsule(0.5, 2), CLOUD, FIELD],
 )
-def test_an_outline_fills_the_bounds_of_its_shape(shape: Shape) -> None:
-    """The points of every primitive reach its bounds and not beyond."""
+def test_an_outline_has_the_bounds_of_its_shape(shape: Shape) -> None:
+    """The points of every primitive reach its bounds, and none is beyond."""
     scene = SceneGraph().add_frame("base", "world", shapes=[AttachedShape(shape)])
     scene = scene.add_frame("a", "base", joint=Revolute((0, 0, 1), lower=-1, upper=1, name="j"))
     arm = Manipulator("arm", "base", "a", "a", ("j",), {"j": 0.0}, gripper_kind="suction")
@@ -86,8 +84,8 @@ def test_an_outline_fills_the_bounds_of_its_shape(shape: Shape) -> None:
     np.testing.assert_allclose([points.min(axis=0), points.max(axis=0)], [lower, upper], atol=1e-9)
 
 
-def test_how_far_a_point_is_from_where_the_tool_comes() -> None:
-    """On the circle of a turning arm the distance is next to nothing, beside it what is missing, nowhere infinite."""
+def test_distances_from_the_region() -> None:
+    """On the circle of an arm the distance is about zero, beside it the gap, and always finite."""
     scene = SceneGraph().add_frame(
         "a", "world", joint=Revolute((0, 0, 1), lower=-1, upper=1, name="j")
     )
@@ -106,9 +104,9 @@ def test_how_far_a_point_is_from_where_the_tool_comes() -> None:
         }
     )
     region = reachable_region(scene, arm, samples=2000)
-    on, beside = region.distance([[0.5 * np.cos(0.3), 0.5 * np.sin(0.3), 0.1], [0.7, 0.0, 0.1]])
-    assert on < 0.01
-    assert beside == pytest.approx(0.2, abs=0.001)
+    on_circle, gap = region.distance([[0.5 * np.cos(0.3), 0.5 * np.sin(0.3), 0.1], [0.7, 0.0, 0.1]])
+    assert on_circle < 0.01
+    assert gap == pytest.approx(0.2, abs=0.001)
     assert region.distance(np.zeros((2, 4, 3))).shape == (2, 4)
     nowhere = replace(region, positions=np.zeros((0, 3)), approaches=np.zeros((0, 3)))
     assert np.isinf(nowhere.distance([[0.0, 0.0, 0.0]])).all()

@@ -1,4 +1,4 @@
-"""Convex polygons against shapely (GEOS), as laws over random, degenerate, tiny, huge and nearly touching inputs."""
+"""Convex polygons against shapely (GEOS), for random, degenerate, tiny and huge inputs."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ def geometry(polygon: ConvexPolygon) -> Any:
 
 
 def outline(polygon: ConvexPolygon) -> Any:
-    """Return the boundary of a polygon; a segment or a point is its own."""
+    """Return the boundary of a polygon, or a segment or point itself."""
     return geometry(polygon).boundary if len(polygon.vertices) > 2 else geometry(polygon)
 
 
-def corners(found: Any) -> set[tuple[float, ...]]:
+def corners(shape: Any) -> set[tuple[float, ...]]:
     """Return the points of a geometry."""
-    return set(map(tuple, shapely.get_coordinates(found).tolist()))
+    return set(map(tuple, shapely.get_coordinates(shape).tolist()))
 
 
 def orientation(first: Exact, second: Exact, third: Exact) -> Fraction:
-    """Return twice the area of a triangle, positive when it turns left."""
+    """Return twice the area of a triangle, positive if its corners turn left."""
     (x, y), (x1, y1), (x2, y2) = first, second, third
     return (x1 - x) * (y2 - y) - (y1 - y) * (x2 - x)
 
 
 @given(clouds, st.sampled_from([1e-9, 1.0, 1e6]), turns, st.booleans())
-def test_hulls_are_exact_and_near_those_of_geos(
+def test_hulls_are_exact_and_close_to_those_of_geos(
     points: np.ndarray, size: float, angle: float, is_crowd: bool
 ) -> None:
-    """In fractions, corners turn left and no point is outside; GEOS, which rounds, has the same hull but for rounding.
+    """In exact fractions, corners turn left and no point is outside. GEOS agrees up to rounding.
 
     A crowd lies on the lines between the points but for rounding, where an inexact orientation goes
     wrong.
@@ -69,16 +69,16 @@ def test_hulls_are_exact_and_near_those_of_geos(
             [cloud, pairs.mean(axis=1), pairs[:, 0] + (pairs[:, 1] - pairs[:, 0]) / 3]
         )
     hull = convex.hull(cloud)
-    found = [tuple(map(Fraction, corner)) for corner in hull.tolist()]
+    hull_corners = [tuple(map(Fraction, corner)) for corner in hull.tolist()]
     exact = {tuple(map(Fraction, point)) for point in cloud.tolist()}
-    assert len(set(found)) == len(found)
-    assert exact.issuperset(found)
-    assert found[0] == min(exact)
-    edges = list(zip(found, found[1:] + found[:1], strict=True))
-    if len(found) > 2:
+    assert len(set(hull_corners)) == len(hull_corners)
+    assert exact.issuperset(hull_corners)
+    assert hull_corners[0] == min(exact)
+    edges = list(zip(hull_corners, hull_corners[1:] + hull_corners[:1], strict=True))
+    if len(hull_corners) > 2:
         assert all(
             orientation(*edge, third) > 0
-            for edge, third in zip(edges, found[2:] + found[:2], strict=True)
+            for edge, third in zip(edges, hull_corners[2:] + hull_corners[:2], strict=True)
         )
     assert all(orientation(*edge, point) >= 0 for edge in edges for point in exact)
     expected = shapely.convex_hull(shapely.multipoints(cloud))
@@ -99,67 +99,69 @@ def test_areas_and_centroids_equal_those_of_geos(points: np.ndarray) -> None:
 
 
 @given(clouds, clouds, st.sampled_from([1e-3, 1.0, 1e6]), turns)
-def test_common_parts_equal_those_of_geos(
+def test_intersections_equal_those_of_geos(
     first: np.ndarray, second: np.ndarray, size: float, angle: float
 ) -> None:
-    """The part that two polygons have in common has GEOS's area and lies where GEOS's does."""
+    """The intersection of two polygons has the area and position of that of GEOS."""
     a, b = ConvexPolygon.around(first * size), ConvexPolygon.around(second * size).rotate(angle)
     expected = geometry(a).intersection(geometry(b), grid_size=1e-10 * max(1.0, size))
-    found = a.intersection(b)
+    result = a.intersection(b)
     slack = NEAR * max(1.0, size)
-    if found is None:
+    if result is None:
         assert expected.area <= slack * 4.0 * size
         return
-    assert found.area == pytest.approx(expected.area, abs=slack * 8.0 * size)
-    assert geometry(a).buffer(slack).covers(geometry(found))
-    assert geometry(b).buffer(slack).covers(geometry(found))
+    assert result.area == pytest.approx(expected.area, abs=slack * 8.0 * size)
+    assert geometry(a).buffer(slack).covers(geometry(result))
+    assert geometry(b).buffer(slack).covers(geometry(result))
 
 
 @given(clouds, clouds, turns)
 def test_crossings_equal_those_of_geos(first: np.ndarray, second: np.ndarray, angle: float) -> None:
-    """Every crossing lies on both outlines, and wherever outlines of GEOS meet is one."""
+    """Crossings are on both outlines, and include all intersections of outlines of GEOS."""
     a, b = ConvexPolygon.around(first), ConvexPolygon.around(second).rotate(angle)
-    found = shapely.points(crossings(a, b))
-    assert np.all(shapely.distance(found, outline(a)) < NEAR)
-    assert np.all(shapely.distance(found, outline(b)) < NEAR)
-    met = outline(a).intersection(outline(b))
+    result = shapely.points(crossings(a, b))
+    assert np.all(shapely.distance(result, outline(a)) < NEAR)
+    assert np.all(shapely.distance(result, outline(b)) < NEAR)
+    common_points = outline(a).intersection(outline(b))
     # long where edges are nearly parallel
     places = outline(a).buffer(NEAR).intersection(outline(b).buffer(NEAR))
     for place in shapely.get_parts(places):
-        if shapely.distance(place, met) == 0.0:
-            assert np.min(shapely.distance(found, place), initial=math.inf) < NEAR
+        if shapely.distance(place, common_points) == 0.0:
+            assert np.min(shapely.distance(result, place), initial=math.inf) < NEAR
 
 
 @given(clouds, clouds, turns)
-def test_room_equals_that_of_geos(first: np.ndarray, second: np.ndarray, angle: float) -> None:
-    """The positions of a footprint in an area are the common part of the areas moved against its corners."""
+def test_fitting_positions_equal_those_of_geos(
+    first: np.ndarray, second: np.ndarray, angle: float
+) -> None:
+    """The fitting positions are the intersection of the areas moved by the footprint's corners."""
     area, footprint = ConvexPolygon.around(first), ConvexPolygon.around(second * 0.3).rotate(angle)
     moved = [geometry(area.translate(-corner)) for corner in footprint.vertices]
     expected = reduce(lambda a, b: a.intersection(b, grid_size=1e-10).convex_hull, moved)
-    found = containment_positions(area, footprint)
-    if found is None:
+    result = containment_positions(area, footprint)
+    if result is None:
         assert expected.area < NEAR
         return
-    assert found.area == pytest.approx(expected.area, abs=NEAR * 8.0)
+    assert result.area == pytest.approx(expected.area, abs=NEAR * 8.0)
     assert all(
-        area.contains(footprint.translate(corner), tolerance=NEAR) for corner in found.vertices
+        area.contains(footprint.translate(corner), tolerance=NEAR) for corner in result.vertices
     )
 
 
 @given(clouds, turns, st.floats(-5.0, 5.0))
-def test_what_fits_exactly_keeps_a_place_at_every_angle(
+def test_an_exact_fit_has_a_position_at_every_angle(
     points: np.ndarray, angle: float, shift: float
 ) -> None:
-    """An area holds its own outline at the origin, turned and moved by whatever angle and way."""
+    """An area contains its own outline at the origin, rotated and translated in any way."""
     footprint = ConvexPolygon.around(points).rotate(angle)
     area = footprint.translate([shift, -shift])
-    found = containment_positions(area, footprint)
-    assert found is not None
-    assert np.min(np.linalg.norm(found.vertices - [shift, -shift], axis=1)) < 1e-6
+    result = containment_positions(area, footprint)
+    assert result is not None
+    assert np.min(np.linalg.norm(result.vertices - [shift, -shift], axis=1)) < 1e-6
 
 
 def test_hulls_of_thousands_of_points_have_the_corners_of_geos() -> None:
-    """A circle, a square's lattice and a cloud of 20,000 points."""
+    """A circle, a square lattice and a cloud of 20,000 points have the corners of GEOS."""
     rng = np.random.default_rng(3)
     angles = rng.uniform(0.0, math.tau, 20_000)
     lattice = np.array(np.meshgrid(np.arange(120) / 10, np.arange(120) / 7)).reshape(2, -1).T

@@ -1,4 +1,4 @@
-"""Convex polygons: hulls, containment, sums and where one fits into another, as laws and known answers."""
+"""Convex polygons: laws and known values of hulls, containment, sums and fits."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ clouds = arrays(
 
 
 def polygon(points: np.ndarray) -> ConvexPolygon:
-    """Return a polygon that is no sliver."""
-    found = ConvexPolygon.around(points)
-    assume(found.area > 1e-3)
-    return found
+    """Return a polygon that is not nearly degenerate."""
+    result = ConvexPolygon.around(points)
+    assume(result.area > 1e-3)
+    return result
 
 
 @given(clouds)
-def test_the_hull_holds_all_points_and_turns_left(points: np.ndarray) -> None:
+def test_the_hull_contains_all_points_and_turns_left(points: np.ndarray) -> None:
     """Every point is inside, every corner is a point, and every corner turns left."""
-    found = polygon(points)
-    assert np.all(found.depth(points) >= -1e-9)
+    result = polygon(points)
+    assert np.all(result.depth(points) >= -1e-9)
     given_points = {tuple(point) for point in (np.round(points, 10) + 0.0).tolist()}
-    assert all(tuple(corner) in given_points for corner in found.vertices.tolist())
-    sides = np.roll(found.vertices, -1, axis=0) - found.vertices
+    assert all(tuple(corner) in given_points for corner in result.vertices.tolist())
+    sides = np.roll(result.vertices, -1, axis=0) - result.vertices
     following = np.roll(sides, -1, axis=0)
     assert np.all(sides[:, 0] * following[:, 1] - sides[:, 1] * following[:, 0] > 0.0)
 
@@ -56,10 +56,10 @@ def test_the_sum_is_the_hull_of_all_sums(first: np.ndarray, second: np.ndarray) 
 
 
 @given(clouds, clouds, st.floats(0.0, 1.0), st.floats(0.0, 1.0))
-def test_fitting_positions_are_those_that_fit(
+def test_fitting_positions_are_exact(
     first: np.ndarray, second: np.ndarray, u: float, v: float
 ) -> None:
-    """A footprint lies in the area exactly at the positions that fit."""
+    """A footprint lies in the area exactly at the fitting positions."""
     area, footprint = polygon(first), ConvexPolygon(polygon(second).vertices * 0.3)
     low, high = area.vertices.min(axis=0), area.vertices.max(axis=0)
     position = low + np.array([u, v]) * (high - low)
@@ -75,10 +75,10 @@ def test_fitting_positions_are_those_that_fit(
 
 
 @given(clouds, clouds, arrays(float, 2, elements=st.floats(-3.0, 3.0)), st.sampled_from([0.0, 0.1]))
-def test_blocked_positions_are_those_that_come_too_near(
+def test_blocked_positions_are_those_that_are_too_near(
     first: np.ndarray, second: np.ndarray, position: np.ndarray, spacing: float
 ) -> None:
-    """Outside the blocked positions the two keep the spacing, and inside they are nearer than 1.09 of it."""
+    """Outside the blocked positions, the distance is the spacing; inside, below 1.09 of it."""
     obstacle, footprint = polygon(first), polygon(second)
     depth = float(collision_positions(obstacle, footprint, spacing=spacing).depth(position)[0])
     gap = _distance(obstacle, footprint.translate(position))
@@ -89,7 +89,7 @@ def test_blocked_positions_are_those_that_come_too_near(
 
 
 def _distance(a: ConvexPolygon, b: ConvexPolygon) -> float:
-    """Return the distance of two polygons by all pairs of corner and side; 0 when they overlap."""
+    """Return the distance of two polygons by all pairs of corner and side; 0 if they overlap."""
     if separation(a, b) <= 0.0:
         return 0.0
     nearest = math.inf
@@ -104,8 +104,8 @@ def _distance(a: ConvexPolygon, b: ConvexPolygon) -> float:
 
 
 @given(clouds, clouds)
-def test_the_common_part_lies_in_both(first: np.ndarray, second: np.ndarray) -> None:
-    """What two polygons have in common is in both, and no point of both is outside it."""
+def test_the_intersection_lies_in_both(first: np.ndarray, second: np.ndarray) -> None:
+    """The intersection of two polygons lies in both, and contains all common points."""
     a, b = polygon(first), polygon(second)
     common = a.intersection(b)
     grid = np.array(np.meshgrid(np.linspace(-1, 1, 9), np.linspace(-1, 1, 9))).reshape(2, -1).T
@@ -118,8 +118,8 @@ def test_the_common_part_lies_in_both(first: np.ndarray, second: np.ndarray) -> 
     assert np.all(common.depth(grid[in_both]) >= -1e-7)
 
 
-def test_known_numbers() -> None:
-    """Area, centre, depth and separation of squares and of an L's hull."""
+def test_known_values() -> None:
+    """Area, centre, depth and separation of squares and of the hull of an L are known."""
     assert SQUARE.area == 1.0
     np.testing.assert_allclose(SQUARE.centroid, [0.5, 0.5])
     np.testing.assert_allclose(SQUARE.depth([[0.5, 0.5], [0.1, 0.5], [1.2, 0.5]]), [0.5, 0.1, -0.2])
@@ -130,8 +130,8 @@ def test_known_numbers() -> None:
     assert hull.area == pytest.approx(3.5)
 
 
-def test_what_just_fits_has_a_line_or_a_point_of_positions() -> None:
-    """A footprint as wide as the area may slide along it; one as large as the area has one place."""
+def test_an_exact_fit_has_a_line_or_a_point_of_positions() -> None:
+    """A footprint of the same width can slide along the area; an equal one has one position."""
     slide = containment_positions(SQUARE, ConvexPolygon.rectangle([-0.5, -0.25], [0.5, 0.25]))
     assert slide is not None
     np.testing.assert_allclose(slide.vertices, [[0.5, 0.25], [0.5, 0.75]], atol=1e-9)
@@ -142,8 +142,8 @@ def test_what_just_fits_has_a_line_or_a_point_of_positions() -> None:
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e5, 1e9])
-def test_sizes_far_from_a_metre_are_no_matter(size: float) -> None:
-    """Millimetres and a million kilometres have the same common part and the same room, in their own measure."""
+def test_results_scale_with_the_size(size: float) -> None:
+    """Polygons of 1 mm and 1e9 m have scaled intersections and fitting positions."""
     square = ConvexPolygon.rectangle([0.0, 0.0], [size, size]).rotate(0.3)
     other = square.translate([size / 2, size / 3])
     common, room = (
@@ -158,7 +158,7 @@ def test_sizes_far_from_a_metre_are_no_matter(size: float) -> None:
 
 
 def test_thin_polygons_cross_and_fit() -> None:
-    """A segment and a point have crossings with a square's sides, and room where they fit."""
+    """A segment and a point have crossings with a square, and fitting positions."""
     segment, point = (
         ConvexPolygon.around([[0.0, 0.0], [1.0, 0.0]]),
         ConvexPolygon.around([0.5, 0.0]),
@@ -174,8 +174,8 @@ def test_thin_polygons_cross_and_fit() -> None:
     np.testing.assert_allclose(segment.centroid, [0.5, 0.0])
 
 
-def test_circles_are_held_and_hold() -> None:
-    """The outer polygon reaches exactly the radius along the axes; the inner one lies in the circle."""
+def test_polygons_bound_circles() -> None:
+    """The outer polygon has the radius along the axes; the inner one lies in the circle."""
     outer, inner = outer_circle(2.0), inner_circle(2.0)
     np.testing.assert_allclose([outer.vertices.max(), outer.vertices.min()], [2.0, -2.0])
     assert outer.depth([0.0, 0.0])[0] == pytest.approx(2.0)
@@ -183,13 +183,13 @@ def test_circles_are_held_and_hold() -> None:
     assert 0.99 < inner.area / (4.0 * math.pi) < 1.0 < outer.area / (4.0 * math.pi) < 1.01
 
 
-def test_edges_cross_where_they_meet() -> None:
+def test_crossings_of_two_squares() -> None:
     """Two squares, one moved along the diagonal, cross at two points."""
-    found = crossings(SQUARE, SQUARE.translate([0.5, 0.5]))
-    assert sorted(map(tuple, np.round(found, 9).tolist())) == [(0.5, 1.0), (1.0, 0.5)]
+    result = crossings(SQUARE, SQUARE.translate([0.5, 0.5]))
+    assert sorted(map(tuple, np.round(result, 9).tolist())) == [(0.5, 1.0), (1.0, 0.5)]
 
 
-def test_points_that_are_none_are_refused() -> None:
+def test_points_that_are_not_finite_are_rejected() -> None:
     """A polygon needs finite points."""
     with pytest.raises(ShapeError, match="points of finite numbers"):
         ConvexPolygon.around([])

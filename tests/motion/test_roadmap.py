@@ -1,4 +1,4 @@
-"""Roadmaps: paths over them are free in the version that is asked for, whatever it was before."""
+"""Roadmaps: their paths are free in the version of the query."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ CORNERS = [
 
 
 def check(world: CollisionWorld, joints: tuple[str, ...], path: NDArray[np.float64]) -> None:
-    """Each motion of a path is proved free by the search, and passes the check at samples."""
+    """Each motion of a path is proved free by the search, and passes a sampled check."""
     for a, b in pairwise(path):
         tries = [
             search_path(world, joints, start=p, goals=q, settings=PathSettings(max_iterations=0))
             for p, q in ((a, b), (b, a))
         ]
-        assert PathStatus.SOLVED in [one.status for one in tries]
+        assert PathStatus.SOLVED in [result.status for result in tries]
     assert recheck_path(world, path, resolution=0.003).is_ok
 
 
 @settings(max_examples=scaled_examples(1), deadline=None)
 @given(st.data())
-def test_paths_are_free_in_the_version_that_is_asked_for(data: st.DataObject) -> None:
-    """After random edits, in old and new versions, between old and new ends, with other joints anywhere."""
+def test_paths_are_free_in_the_version_of_the_query(data: st.DataObject) -> None:
+    """This holds after random edits, in all versions, for any ends and other joints."""
     margin, pair_margins = (
         data.draw(st.sampled_from([0.0, 0.02])),
         {("lower", "cup"): 0.05, ("tip", "new"): 0.01},
@@ -67,7 +67,7 @@ def test_paths_are_free_in_the_version_that_is_asked_for(data: st.DataObject) ->
         start, goal = data.draw(
             st.lists(st.sampled_from(CORNERS), min_size=2, max_size=2, unique=True)
         )
-        found = roadmap.search(scene, start=start, goals=goal, max_iterations=100)
+        result = roadmap.search(scene, start=start, goals=goal, max_iterations=100)
         world = CollisionWorld(
             scene,
             margin=margin,
@@ -76,20 +76,20 @@ def test_paths_are_free_in_the_version_that_is_asked_for(data: st.DataObject) ->
                 p: value for p, value in pair_margins.items() if p[0] in scene and p[1] in scene
             },
         )
-        if found.status is not PathStatus.SOLVED:
+        if result.status is not PathStatus.SOLVED:
             new = search_path(
                 world, ARM, start=start, goals=goal, settings=PathSettings(max_iterations=100)
             )
-            assert found.status is new.status
+            assert result.status is new.status
             continue
-        assert found.path[0].tolist() == list(start)
-        assert found.path[-1, :3].tolist() == list(goal)[:3]
-        assert np.ptp(found.path[:, 3]) == 0.0
-        check(world, ARM, found.path)
+        assert result.path[0].tolist() == list(start)
+        assert result.path[-1, :3].tolist() == list(goal)[:3]
+        assert np.ptp(result.path[:, 3]) == 0.0
+        check(world, ARM, result.path)
 
 
 class Table:
-    """The gantry, whose hand goes around a wall across the table, and what stands in the way besides."""
+    """Gantry with the query around a wall across the table, and further obstacles."""
 
     def __init__(self) -> None:
         self.scene = with_box(blocks_scene({}), "wall", (-0.5, -0.02, 0.0), (0.3, 0.02, 0.4))
@@ -98,31 +98,31 @@ class Table:
         self.margins = {(name, "table"): -1.0 for name in ("wall", "block")}
 
     def search(self, roadmap: Roadmap, scene: SceneGraph) -> PathResult:
-        """Search a path, and check it."""
-        found = roadmap.search(scene, start=self.start, goals=self.goal, seed=7)
-        assert found.status is PathStatus.SOLVED
-        known = {
+        """Search for a path, and check it."""
+        result = roadmap.search(scene, start=self.start, goals=self.goal, seed=7)
+        assert result.status is PathStatus.SOLVED
+        margins = {
             (a, b): margin for (a, b), margin in self.margins.items() if a in scene and b in scene
         }
-        check(CollisionWorld(scene, pair_margins=known), JOINTS, found.path)
-        return found
+        check(CollisionWorld(scene, pair_margins=margins), JOINTS, result.path)
+        return result
 
     def across(self, path: NDArray[np.float64]) -> SceneGraph:
-        """Return the scene with a ball where the tool is halfway along a path."""
+        """Return the scene with a ball at the position of the tool halfway along a path."""
         place = self.scene.pose("tool", q=(path[0] + path[1]) / 2).translation
         return self.scene.add_frame("block", "world", pose=tk.Pose(place), shapes=[Sphere(0.03)])
 
 
-def test_a_path_is_used_again_until_something_is_in_its_way() -> None:
-    """A change elsewhere leaves the path as it is; one across it leads to another; without it the old one is back."""
+def test_a_path_is_reused_until_it_is_blocked() -> None:
+    """A change elsewhere keeps the path, an obstacle leads to another, its removal restores it."""
     table = Table()
     roadmap = Roadmap(JOINTS, pair_margins=table.margins)
     first = table.search(roadmap, table.scene)
     assert first.iterations > 0
-    away = table.scene.add_frame(
+    moved_scene = table.scene.add_frame(
         "block", "world", pose=tk.Pose([0.4, -0.4, 0.0]), shapes=[Box([0.02] * 3)]
     )
-    again = table.search(roadmap, away)
+    again = table.search(roadmap, moved_scene)
     assert again.iterations == 0
     np.testing.assert_array_equal(again.path, first.path)
     blocked = table.across(first.path)
@@ -135,25 +135,25 @@ def test_a_path_is_used_again_until_something_is_in_its_way() -> None:
     assert back.length <= first.length
 
 
-def test_a_straight_motion_is_found_where_what_was_in_its_way_has_gone() -> None:
-    """The way around a wall is used again until the wall moves, with what differs elsewhere too."""
+def test_a_straight_line_is_used_after_an_obstacle_is_removed() -> None:
+    """The path around a wall is reused until the wall moves, also with changes elsewhere."""
     table = Table()
     roadmap = Roadmap(JOINTS, pair_margins=table.margins)
     first = table.search(roadmap, table.scene)
     assert first.straight_pair is not None
     assert "wall" in first.straight_pair
-    away = table.scene.add_frame(
+    moved_scene = table.scene.add_frame(
         "block", "world", pose=tk.Pose([0.4, -0.4, 0.0]), shapes=[Box([0.02] * 3)]
     )
-    assert table.search(roadmap, away).straight_pair == first.straight_pair
-    lower = table.search(roadmap, away.set_pose("wall", tk.Pose([0.0, 0.0, -0.5])))
+    assert table.search(roadmap, moved_scene).straight_pair == first.straight_pair
+    lower = table.search(roadmap, moved_scene.set_pose("wall", tk.Pose([0.0, 0.0, -0.5])))
     assert (lower.iterations, len(lower.path), lower.straight_pair) == (0, 2, None)
-    again = table.search(roadmap, away)
+    again = table.search(roadmap, moved_scene)
     assert (again.iterations, again.goal_index, again.path.tolist()) == (0, 0, first.path.tolist())
 
 
-def test_what_was_in_the_way_still_is_after_a_change_elsewhere() -> None:
-    """A motion that was not free is proved against everything, not against what changed since."""
+def test_a_blocked_motion_stays_blocked_after_a_change_elsewhere() -> None:
+    """A motion that was not free is checked again with all frames, not only with changed ones."""
     table = Table()
     roadmap = Roadmap(JOINTS, pair_margins=table.margins)
     blocked = table.across(table.search(roadmap, table.scene).path)
@@ -166,15 +166,15 @@ def test_what_was_in_the_way_still_is_after_a_change_elsewhere() -> None:
     )
 
 
-@pytest.mark.parametrize("how", ["on a tray", "allowed", "with a margin"])
-def test_all_changes_count(how: str) -> None:
-    """An object that goes with what it lies on, one that might be touched, one that nothing may come near."""
+@pytest.mark.parametrize("change", ["on a tray", "allowed", "with a margin"])
+def test_all_kinds_of_changes_count(change: str) -> None:
+    """Moved descendants, forbidden contacts and larger margins are changes."""
     table = Table()
-    table.margins[("hand", "block")] = 0.15 if how == "with a margin" else 0.0
+    table.margins[("hand", "block")] = 0.15 if change == "with a margin" else 0.0
     roadmap = Roadmap(JOINTS, pair_margins=table.margins)
     path = table.search(roadmap, table.scene).path
     place = table.scene.pose("tool", q=(path[0] + path[1]) / 2)
-    match how:
+    match change:
         case "on a tray":
             before = table.scene.add_frame("tray", "world", pose=tk.Pose([9.0, 0.0, 0.0]))
             before = before.add_frame("block", "tray", shapes=[Sphere(0.03)])
@@ -185,48 +185,48 @@ def test_all_changes_count(how: str) -> None:
                 before = before.allow_collision(frame, "block")
         case _:
             before = table.scene
-            away = tk.Pose(np.add(place.translation, [0.0, 0.0, 0.3]))
-            after = before.add_frame("block", "world", pose=away, shapes=[Sphere(0.03)])
+            position = tk.Pose(np.add(place.translation, [0.0, 0.0, 0.3]))
+            after = before.add_frame("block", "world", pose=position, shapes=[Sphere(0.03)])
     assert table.search(roadmap, before).iterations == 0
     table.search(roadmap, after)
 
 
-def test_a_joint_that_stays_elsewhere_is_a_change() -> None:
-    """The fingers, which are wider open than before, do not fit through a slot any more."""
+def test_another_value_of_a_fixed_joint_is_a_change() -> None:
+    """Fingers that are wider open than before do not fit through a slot."""
     slot = with_box(blocks_scene({}), "left", (-0.6, -0.02, 0.0), (-0.03, 0.02, 0.14))
     slot = with_box(slot, "right", (0.03, -0.02, 0.0), (0.6, 0.02, 0.14))
     slot = with_box(slot, "above", (-0.6, -0.02, 0.25), (0.6, 0.02, 0.9))
     roadmap = Roadmap(JOINTS, pair_margins={(name, "table"): -1.0 for name in ("left", "right")})
-    beside = slot.configuration({"x": 0.0, "y": -0.3, "z": 0.6, "turn": HALF, "finger": 0.01})
-    behind = slot.configuration({"x": 0.1, "y": 0.3}, base=beside)
-    first = roadmap.search(slot, start=beside, goals=behind)
+    start = slot.configuration({"x": 0.0, "y": -0.3, "z": 0.6, "turn": HALF, "finger": 0.01})
+    behind = slot.configuration({"x": 0.1, "y": 0.3}, base=start)
+    first = roadmap.search(slot, start=start, goals=behind)
     assert first.status is PathStatus.SOLVED
     assert len(first.path) > 2
-    wide = slot.configuration({"finger": 0.04}, base=beside)
+    wide = slot.configuration({"finger": 0.04}, base=start)
     assert (
         roadmap.search(slot, start=wide, goals=behind, max_iterations=0).status
         is PathStatus.NO_PATH
     )
     assert (
-        roadmap.search(slot, start=beside, goals=behind, max_iterations=0).status
+        roadmap.search(slot, start=start, goals=behind, max_iterations=0).status
         is PathStatus.SOLVED
     )
 
 
-def test_other_ends_join_the_roadmap() -> None:
-    """From beside the start to beside the goal, over the path that is known; the end is the goal to the last bit."""
+def test_other_ends_are_connected_to_the_roadmap() -> None:
+    """A path from near the start to near the goal uses the stored path and ends at the goal."""
     table = Table()
     roadmap = Roadmap(JOINTS, pair_margins=table.margins)
     table.search(roadmap, table.scene)
     table.start = table.scene.configuration({"x": 0.02, "y": -0.32}, base=table.start)
     table.goal = table.scene.configuration({"x": -0.03, "y": 0.31}, base=table.goal)
-    found = table.search(roadmap, table.scene)
-    assert found.iterations == 0
-    assert found.path[-1, :4].tolist() == table.goal[:4].tolist()
+    result = table.search(roadmap, table.scene)
+    assert result.iterations == 0
+    assert result.path[-1, :4].tolist() == table.goal[:4].tolist()
 
 
-def test_known_paths_are_tried_in_order_before_a_search() -> None:
-    """The first that is free is returned as it is; to other ends it is joined, and shortened; a wrong one is named."""
+def test_stored_paths_are_tried_in_order_before_a_search() -> None:
+    """The first free path is returned, or connected to other ends and shortened."""
     table = Table()
     world = CollisionWorld(table.scene, pair_margins={("wall", "table"): -1.0})
     path = search_path(
@@ -235,16 +235,16 @@ def test_known_paths_are_tried_in_order_before_a_search() -> None:
     blocked = np.array([table.start, (table.start + table.goal) / 2, table.goal])
     # whose ends are joined through the wall, nothing, the start alone
     turned = [path[::-1], path[:0], path[:1]]
-    found = search_path(
+    result = search_path(
         world, JOINTS, start=table.start, goals=[table.goal], known=[blocked, *turned[1:], path]
     )
-    assert (found.iterations, found.goal_index) == (0, 0)
-    np.testing.assert_array_equal(found.path, path)
-    beside = table.scene.configuration({"x": 0.01, "y": -0.31}, base=table.start)
-    joined = search_path(world, JOINTS, start=beside, goals=table.goal, known=[path])
+    assert (result.iterations, result.goal_index) == (0, 0)
+    np.testing.assert_array_equal(result.path, path)
+    start = table.scene.configuration({"x": 0.01, "y": -0.31}, base=table.start)
+    joined = search_path(world, JOINTS, start=start, goals=table.goal, known=[path])
     assert joined.iterations == 0
     check(world, JOINTS, joined.path)
-    assert joined.path[0].tolist() == beside.tolist()
+    assert joined.path[0].tolist() == start.tolist()
     searched = search_path(
         world,
         JOINTS,
@@ -259,8 +259,8 @@ def test_known_paths_are_tried_in_order_before_a_search() -> None:
         search_path(world, JOINTS, start=table.start, goals=table.goal, known=[path[:, :3]])
 
 
-def test_the_same_queries_give_the_same_paths() -> None:
-    """Bit for bit, in a roadmap of its own."""
+def test_equal_queries_have_equal_paths() -> None:
+    """Two roadmaps have the same paths, bit for bit."""
     table = Table()
     moved = table.across(
         table.search(Roadmap(JOINTS, pair_margins=table.margins), table.scene).path
@@ -276,32 +276,32 @@ def test_the_same_queries_give_the_same_paths() -> None:
     assert paths() == paths()
 
 
-def test_what_was_not_used_for_long_is_dropped() -> None:
-    """A roadmap does not grow beyond its size, and its paths stay right."""
+def test_unused_paths_are_dropped() -> None:
+    """A roadmap does not exceed its size, and its paths stay valid."""
     table = Table()
     roadmap = Roadmap(JOINTS, pair_margins=table.margins, max_nodes=16)
     rng = np.random.default_rng(0)
     for _ in range(40):
-        (x, away), (y, beyond) = rng.uniform([-0.4, 0.2], [0.2, 0.4], (2, 2))
-        table.start = table.scene.configuration({"x": x, "y": -away}, base=table.start)
+        (x, x_start), (y, beyond) = rng.uniform([-0.4, 0.2], [0.2, 0.4], (2, 2))
+        table.start = table.scene.configuration({"x": x, "y": -x_start}, base=table.start)
         table.goal = table.scene.configuration({"x": y, "y": beyond}, base=table.goal)
         table.search(roadmap, table.scene)
         assert len(roadmap) <= 16
 
 
-def test_one_of_several_goals_is_reached() -> None:
-    """Goals that are not free do not matter, and of those that are the nearer is reached over the roadmap."""
+def test_a_free_goal_is_reached() -> None:
+    """Goals in collision are ignored, and the nearest of the others is reached."""
     table = Table()
     roadmap = Roadmap(JOINTS, pair_margins=table.margins)
     goals = [table.scene.configuration({"y": 0.0, "z": 0.6}), table.goal]
     for expected in (True, False):
-        found = roadmap.search(table.scene, start=table.start, goals=goals)
-        assert (found.iterations > 0) == expected
-        np.testing.assert_array_equal(found.path[-1, :4], table.goal[:4])
+        result = roadmap.search(table.scene, start=table.start, goals=goals)
+        assert (result.iterations > 0) == expected
+        np.testing.assert_array_equal(result.path[-1, :4], table.goal[:4])
 
 
-def test_continuous_joints_are_the_same_after_whole_turns() -> None:
-    """A path is used again from a start that is turns away, and no motion goes the longer way round."""
+def test_continuous_joints_are_equal_after_whole_turns() -> None:
+    """A path is reused from a start that is whole turns away, by the shorter rotation."""
     scene = SceneGraph().add_frame(
         "post", "world", pose=tk.Pose([0.5, 0.0, 0.3]), shapes=[Box([0.1, 0.1, 0.6])]
     )
@@ -316,16 +316,16 @@ def test_continuous_joints_are_the_same_after_whole_turns() -> None:
     assert first.iterations > 0
     for turns in (-2, 0, 3):
         start = [-1.3 + turns * 2 * np.pi, 0.0]
-        found = roadmap.search(scene, start=start, goals=goal)
-        check(world, ("turn", "tilt"), found.path)
-        assert found.path[0].tolist() == start
-        assert found.iterations == 0
-        assert found.length <= first.length + 1e-9
-        assert abs((found.path[-1, 0] - 1.2) / (2 * np.pi) - turns) < 1e-9
+        result = roadmap.search(scene, start=start, goals=goal)
+        check(world, ("turn", "tilt"), result.path)
+        assert result.path[0].tolist() == start
+        assert result.iterations == 0
+        assert result.length <= first.length + 1e-9
+        assert abs((result.path[-1, 0] - 1.2) / (2 * np.pi) - turns) < 1e-9
 
 
-def test_ends_that_cannot_be_used_are_told_as_by_a_search() -> None:
-    """Collisions and limits have their status, and the roadmap stays as it was."""
+def test_invalid_ends_have_the_status_of_a_search() -> None:
+    """Collisions and limits have their status, and the roadmap does not change."""
     table = Table()
     roadmap = Roadmap(JOINTS, pair_margins=table.margins)
     inside = table.scene.configuration({"y": 0.0, "z": 0.6})
@@ -345,8 +345,8 @@ def test_ends_that_cannot_be_used_are_told_as_by_a_search() -> None:
     assert len(roadmap) == 0
 
 
-def test_mistakes_are_named() -> None:
-    """Scenes of other robots, numbers that are none, configurations of the wrong length."""
+def test_invalid_arguments_are_rejected() -> None:
+    """Scenes of other robots and configurations of wrong length or with NaN raise errors."""
     table = Table()
     roadmap = Roadmap(JOINTS, pair_margins=table.margins)
     table.search(roadmap, table.scene)
@@ -359,8 +359,8 @@ def test_mistakes_are_named() -> None:
     table.search(roadmap, table.scene)
 
 
-def test_a_known_path_of_very_many_joints_is_tried() -> None:
-    """More than constraints would allow of: a ball goes around a post by the first two of 90 joints."""
+def test_a_stored_path_of_many_joints_is_tried() -> None:
+    """A path of 90 joints, more than constraints allow, is valid: a ball moves around a post."""
     scene = SceneGraph().add_frame("post", "world", shapes=[Box([0.1, 0.1, 0.1])])
     scene = scene.add_frame("along", "world", joint=tk.Prismatic([1, 0, 0], lower=-1, upper=1))
     scene = scene.add_frame("beside", "along", joint=tk.Prismatic([0, 1, 0], lower=-1, upper=1))
@@ -373,12 +373,12 @@ def test_a_known_path_of_very_many_joints_is_tried() -> None:
         scene.configuration({"along": x, "beside": y})
         for x, y in ((-0.5, 0.0), (0.0, 0.5), (0.5, 0.0))
     ]
-    found = search_path(
+    result = search_path(
         CollisionWorld(scene),
         scene.joint_names,
         start=ends[0],
         goals=ends[2],
         known=[np.array(ends)],
     )
-    assert (found.status, found.iterations) == (PathStatus.SOLVED, 0)
-    np.testing.assert_array_equal(found.path, ends)
+    assert (result.status, result.iterations) == (PathStatus.SOLVED, 0)
+    np.testing.assert_array_equal(result.path, ends)

@@ -1,4 +1,4 @@
-"""Laws of timing: the motion stays near the checked polyline, within the limits, from rest to rest."""
+"""Timing of paths: the motion is near the checked polyline and within the limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ finite = st.floats(-3.0, 3.0, allow_nan=False).map(lambda number: round(number, 
 
 @st.composite
 def paths(draw: st.DrawFn) -> tuple[Array, Array, Array]:
-    """A path (k, n) with speed and acceleration limits (n,) for its joints."""
+    """Draw a path (k, n), and speed and acceleration limits (n,) of its joints."""
     n = draw(st.integers(1, 4))
     path = draw(arrays(float, (draw(st.integers(1, 6)), n), elements=finite))
     limits = arrays(float, n, elements=st.floats(0.1, 5.0))
@@ -34,7 +34,7 @@ def paths(draw: st.DrawFn) -> tuple[Array, Array, Array]:
 
 
 def distance_to_polyline(point: Array, path: Array) -> float:
-    """Return the distance from a point (n,) to the nearest of the straight pieces between the rows of a path."""
+    """Return the distance of a point (n,) from the polyline through the rows of a path."""
     best = float(np.min(np.linalg.norm(path - point, axis=1)))
     for a, b in pairwise(path):
         length = float(np.dot(b - a, b - a))
@@ -46,16 +46,16 @@ def distance_to_polyline(point: Array, path: Array) -> float:
 
 @settings(max_examples=scaled_examples(0.5))
 @given(paths(), st.sampled_from([0.0, 1e-3, 0.02, 0.2]))
-def test_no_sample_is_further_from_the_polyline_than_it_may_be(
+def test_samples_are_near_the_polyline(
     given_path: tuple[Array, Array, Array], deviation: float
 ) -> None:
-    """No sample strays further than was said; without deviation all lie on the polyline, whose points were checked."""
+    """Samples keep the largest deviation. Without deviation they are on the polyline."""
     path, speeds, accelerations = given_path
-    timed = time_path(
+    timing = time_path(
         path, speeds, acceleration_limits=accelerations, rate=50.0, deviation=deviation
     )
     assert (
-        max(distance_to_polyline(point, path) for point in timed.positions)
+        max(distance_to_polyline(point, path) for point in timing.positions)
         <= deviation * 1.01 + 1e-9
     )
 
@@ -66,20 +66,20 @@ def test_no_sample_is_further_from_the_polyline_than_it_may_be(
 def test_limits_hold(
     given_path: tuple[Array, Array, Array], jerk_time: float, deviation: float
 ) -> None:
-    """Differences of positions at 1 kHz exceed no joint's limit, and are the velocities and accelerations said."""
+    """Finite differences at 1 kHz keep the limits and agree with velocities and accelerations."""
     path, speeds, accelerations = given_path
     limits = {"acceleration_limits": accelerations, "jerk_limits": accelerations / jerk_time}
-    timed = time_path(path, speeds, **limits, rate=1000.0, deviation=deviation)
+    timing = time_path(path, speeds, **limits, rate=1000.0, deviation=deviation)
     jerks = accelerations / jerk_time
     shares = limit_shares(
-        timed.positions, 1000.0, speeds=speeds, accelerations=accelerations, jerks=jerks
+        timing.positions, 1000.0, speeds=speeds, accelerations=accelerations, jerks=jerks
     )
     assert max(shares) < 1.0 + 1e-4
-    assert np.all(np.abs(timed.velocities) <= speeds * (1.0 + 1e-6))
-    assert np.all(np.abs(timed.accelerations) <= accelerations * (1.0 + 1e-6))
+    assert np.all(np.abs(timing.velocities) <= speeds * (1.0 + 1e-6))
+    assert np.all(np.abs(timing.accelerations) <= accelerations * (1.0 + 1e-6))
     for rows, following in (
-        (timed.positions, timed.velocities),
-        (timed.velocities, timed.accelerations),
+        (timing.positions, timing.velocities),
+        (timing.velocities, timing.accelerations),
     ):
         means = (following[1:] + following[:-1]) / 2000.0
         assert np.allclose(np.diff(rows, axis=0), means, atol=1e-6 * np.max(jerks))
@@ -87,19 +87,19 @@ def test_limits_hold(
 
 @settings(max_examples=scaled_examples(0.5))
 @given(paths())
-def test_ends_are_the_paths_and_at_rest(given_path: tuple[Array, Array, Array]) -> None:
+def test_a_motion_starts_and_ends_at_rest(given_path: tuple[Array, Array, Array]) -> None:
     """The first and last samples are the ends of the path, without velocity."""
     path, speeds, accelerations = given_path
-    timed = time_path(path, speeds, acceleration_limits=accelerations, rate=50.0)
-    np.testing.assert_array_equal(timed.positions[0], path[0])
-    np.testing.assert_allclose(timed.positions[-1], path[-1], atol=1e-8)
-    assert not timed.velocities[0].any()
-    assert not timed.velocities[-1].any()
+    timing = time_path(path, speeds, acceleration_limits=accelerations, rate=50.0)
+    np.testing.assert_array_equal(timing.positions[0], path[0])
+    np.testing.assert_allclose(timing.positions[-1], path[-1], atol=1e-8)
+    assert not timing.velocities[0].any()
+    assert not timing.velocities[-1].any()
 
 
 @given(paths())
 @settings(max_examples=scaled_examples(0.2))
-def test_timing_is_repeatable(given_path: tuple[Array, Array, Array]) -> None:
+def test_timing_is_reproducible(given_path: tuple[Array, Array, Array]) -> None:
     """The same path has the same samples, bit for bit."""
     path, speeds, accelerations = given_path
     first, second = (
@@ -113,13 +113,13 @@ def test_timing_is_repeatable(given_path: tuple[Array, Array, Array]) -> None:
 # which rests where it turns back
 @example((np.array([[-0.125], [-0.75], [0.0]]), np.ones(1), np.full(1, 3.0)), 0.02)
 @given(paths(), st.sampled_from([0.0, 0.02]))
-def test_a_motion_is_restored_from_its_numbers(
+def test_a_motion_is_restored_from_its_values(
     given_path: tuple[Array, Array, Array], deviation: float
 ) -> None:
-    """Points, widths, speeds and means have all of a motion, bit for bit, after a way through text."""
+    """Points, widths, speeds and means, stored as text, restore a motion bit for bit."""
     path, speeds, accelerations = given_path
-    made = blend_path(path, speeds, acceleration_limits=accelerations, deviation=deviation)
-    parts = zip(made.start_rows, made.parts, strict=True)
+    blended = blend_path(path, speeds, acceleration_limits=accelerations, deviation=deviation)
+    parts = zip(blended.start_rows, blended.parts, strict=True)
     text = json.dumps(
         [(row, part.widths.tolist(), part.speed.tolist(), part.mean) for row, part in parts]
     )
@@ -127,13 +127,13 @@ def test_a_motion_is_restored_from_its_numbers(
         (row, np.array(widths), np.array(speed), mean)
         for row, widths, speed, mean in json.loads(text)
     ]
-    again, times = restore_path(path, read), np.linspace(-0.1, made.duration + 0.1, 200)
-    for one, other in zip(made.sample(times), again.sample(times), strict=True):
-        assert one.tobytes() == other.tobytes()
+    restored, times = restore_path(path, read), np.linspace(-0.1, blended.duration + 0.1, 200)
+    for array, restored_array in zip(blended.sample(times), restored.sample(times), strict=True):
+        assert array.tobytes() == restored_array.tobytes()
 
 
-def timed(path: Any, *, rate: float = 100.0, deviation: Any = 0.02) -> TimedPath:
-    """Time a path with limits of 1 and 2 for every joint."""
+def compute_timing(path: Any, *, rate: float = 100.0, deviation: Any = 0.02) -> TimedPath:
+    """Compute the timing of a path with limits of 1 and 2 for every joint."""
     n = np.shape(path)[-1]
     return time_path(path, [1.0] * n, acceleration_limits=[2.0] * n, rate=rate, deviation=deviation)
 
@@ -142,54 +142,55 @@ CORNER = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]
 
 
 def test_a_corner_without_deviation_is_a_stop() -> None:
-    """At a right angle the arm stands still on the corner if it may not stray there."""
-    result = timed(CORNER, deviation=[0.1, 0.0, 0.1])
+    """Without deviation, the motion stops at a corner of 90 degrees."""
+    result = compute_timing(CORNER, deviation=[0.1, 0.0, 0.1])
     at_corner = np.all(np.abs(result.positions - [1.0, 0.0]) < 1e-4, axis=1)
     assert np.min(np.max(np.abs(result.velocities[at_corner]), axis=1)) < 0.02
 
 
-def test_the_more_a_corner_may_be_cut_the_faster_it_is() -> None:
-    """The sum of two motions from rest to rest is the most; with 0.1 the corner is run through at a third of speed."""
+def test_a_larger_deviation_allows_a_faster_motion() -> None:
+    """Without deviation, the motion stops at the corner. At 0.1 m it keeps a third of the speed."""
     durations = [
-        timed(CORNER, deviation=deviation).duration for deviation in (0.0, 0.005, 0.01, 0.05, 0.1)
+        compute_timing(CORNER, deviation=deviation).duration
+        for deviation in (0.0, 0.005, 0.01, 0.05, 0.1)
     ]
-    assert durations[0] == pytest.approx(2.0 * timed(CORNER[:2]).duration, abs=0.03)
+    assert durations[0] == pytest.approx(2.0 * compute_timing(CORNER[:2]).duration, abs=0.03)
     assert all(later < before for before, later in pairwise(durations))
-    result = timed(CORNER, deviation=0.1)
+    result = compute_timing(CORNER, deviation=0.1)
     middle = result.positions[len(result.positions) // 4 : -len(result.positions) // 4]
     speeds = np.linalg.norm(result.velocities[len(middle) // 2 : -len(middle) // 2], axis=1)
     assert speeds.min() > 0.33
 
 
-def test_turning_back_stays_within_the_path() -> None:
-    """A path that turns on its heel is followed up to the deviation, and never beyond its end."""
-    result = timed([[0.0], [1.0], [0.2]])
+def test_a_reversal_stays_within_the_path() -> None:
+    """A path that reverses is followed up to the deviation, and not beyond its end."""
+    result = compute_timing([[0.0], [1.0], [0.2]])
     assert 0.98 <= result.positions[:, 0].max() <= 1.0
 
 
-def test_a_gentle_bend_is_run_through() -> None:
-    """Turns of a few degrees, as in a straight tool motion, cost no stop."""
+def test_a_gentle_bend_needs_no_stop() -> None:
+    """Turns of a few degrees, as in a straight tool motion, need no stop."""
     bend = [[math.sin(angle), 1.0 - math.cos(angle)] for angle in np.linspace(0.0, 1.5, 40)]
-    result = timed(bend)
+    result = compute_timing(bend)
     inside = np.linalg.norm(result.velocities[20:-20], axis=1)
     assert inside.min() > 0.19  # at the ends of the cut; a stop would be 0
-    assert result.duration < 0.7 * sum(timed([a, b]).duration for a, b in pairwise(bend))
+    assert result.duration < 0.7 * sum(compute_timing([a, b]).duration for a, b in pairwise(bend))
 
 
 def test_the_fastest_motion_of_one_joint() -> None:
-    """A long motion takes the time of a ramp, a cruise, and the mean: length / speed + speed / acceleration + T."""
-    result = timed([[0.0], [10.0]], rate=1000.0)
+    """A long motion takes length / speed + speed / acceleration + T."""
+    result = compute_timing([[0.0], [10.0]], rate=1000.0)
     # of 0.2 s; 0.01 % is kept
     assert result.duration == pytest.approx(10.0 / 1.0 + 1.0 / 2.0 + 0.2, abs=2e-3)
 
 
 @pytest.mark.parametrize("rate", [10.0, 60.0, 240.0])
 def test_rate_sets_the_period(rate: float) -> None:
-    """Samples are 1 / rate apart, and the duration is that of the motion up to one sample for each stop."""
-    result = timed([[0.0, 0.0], [1.0, 0.5]], rate=rate)
+    """Samples are 1 / rate apart. The duration is that of the motion, plus a sample a stop."""
+    result = compute_timing([[0.0, 0.0], [1.0, 0.5]], rate=rate)
     assert result.period == 1.0 / rate
     assert result.duration == pytest.approx(
-        timed([[0.0, 0.0], [1.0, 0.5]], rate=1000.0).duration, abs=1.0 / rate
+        compute_timing([[0.0, 0.0], [1.0, 0.5]], rate=1000.0).duration, abs=1.0 / rate
     )
 
 
@@ -197,17 +198,17 @@ def test_rate_sets_the_period(rate: float) -> None:
     "path", [[[1.0, 2.0]], [[1.0, 2.0], [1.0, 2.0]], [[1.0, 2.0], [1.0, 2.0 + 1e-12]]]
 )
 def test_a_path_that_does_not_move_is_one_sample(path: list[list[float]]) -> None:
-    """Standing still takes no time."""
-    result = timed(path)
+    """A path without motion has no duration."""
+    result = compute_timing(path)
     assert len(result.positions) == 1
     assert result.duration == 0.0
 
 
-def test_points_said_twice_change_nothing() -> None:
-    """A waypoint repeated is no stop and no other motion."""
+def test_repeated_waypoints_have_no_effect() -> None:
+    """A repeated waypoint causes no stop and no other motion."""
     once, twice = (
-        timed([[0.0, 0.0], [0.5, 0.5], [1.0, 1.0]]),
-        timed([[0.0, 0.0], [0.5, 0.5], [0.5, 0.5], [1.0, 1.0]]),
+        compute_timing([[0.0, 0.0], [0.5, 0.5], [1.0, 1.0]]),
+        compute_timing([[0.0, 0.0], [0.5, 0.5], [0.5, 0.5], [1.0, 1.0]]),
     )
     np.testing.assert_array_equal(once.positions, twice.positions)
 
@@ -238,8 +239,8 @@ def test_points_said_twice_change_nothing() -> None:
         ({"rate": math.inf}, "rate must be positive and finite, not inf"),
     ],
 )
-def test_refusals_name_the_argument(arguments: dict[str, Any], message: str) -> None:
-    """What does not fit is refused by name."""
+def test_errors_name_the_argument(arguments: dict[str, Any], message: str) -> None:
+    """Invalid arguments raise errors with their name."""
     good: dict[str, Any] = {
         "path": [[0.0, 0.0], [1.0, 1.0]],
         "velocity_limits": [1.0, 1.0],

@@ -1,4 +1,4 @@
-"""Differential kinematics: Jacobians against pinocchio and finite motion, limits by what holds at the largest share."""
+"""Differential kinematics: Jacobians against pinocchio and finite motion, and limits."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ ROBOTS = {
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
-def test_jacobians_and_twists_are_those_of_pinocchio(robot: str) -> None:
-    """Of frames all over the robot, local, in the world's axes, and about the world's origin; to 1e-10."""
+def test_jacobians_and_twists_agree_with_pinocchio(robot: str) -> None:
+    """Frames of the robot agree to 1e-10, local, in world axes and about the world's origin."""
     file, tip = ROBOTS[robot]
     path = str(example_robot_data() / file)
     scene = tk.load_scene(path, reading=tk.ReadingOptions(meshes="skip"))
@@ -62,22 +62,22 @@ def test_jacobians_and_twists_are_those_of_pinocchio(robot: str) -> None:
                 (pinocchio.LOCAL_WORLD_ALIGNED, frame, root),
                 (pinocchio.WORLD, root, root),
             ):
-                found = twist_jacobian(scene, frame, q=q, at=at, axes=axes)
+                result = twist_jacobian(scene, frame, q=q, at=at, axes=axes)
                 expected = pinocchio.getFrameJacobian(model, data, number, kind)[:, speeds]
-                np.testing.assert_allclose(found.matrix[:, index], expected, atol=1e-10)
+                np.testing.assert_allclose(result.matrix[:, index], expected, atol=1e-10)
                 moved = pinocchio.getFrameVelocity(model, data, number, kind).vector
                 np.testing.assert_allclose(
-                    np.concatenate(found.twist(qd).numbers), moved, atol=1e-10
+                    np.concatenate(result.twist(qd).numbers), moved, atol=1e-10
                 )
                 same = twist(scene, frame, q=q, qd=qd, expression=Expression(at=at, axes=axes))
-                assert same.coord == found.coord
+                assert same.coord == result.coord
                 np.testing.assert_allclose(np.concatenate(same.numbers), moved, atol=1e-10)
 
 
 @settings(max_examples=scaled_examples(0.3))
 @given(SEEDS)
-def test_limits_hold_and_the_direction_is_kept(seed: int) -> None:
-    """Any twist of the Panda's hand: within limits, along the twist, as fast as certified, as far as dt allows."""
+def test_limits_and_direction_are_kept(seed: int) -> None:
+    """Any twist of the Panda's hand keeps limits and direction, with the certified scale."""
     rng = np.random.default_rng(seed)
     scene = tk.load_scene("panda_table")
     arm = tk.load_manipulator("panda")
@@ -91,31 +91,31 @@ def test_limits_hold_and_the_direction_is_kept(seed: int) -> None:
     )
     wanted = SemanticTwist(coord, rng.normal(size=6) * 10.0 ** rng.uniform(-3, 1))
     dt = None if rng.random() < 0.5 else 0.1
-    found = velocity_ik(scene, wanted, q=q, joints=arm.joints, dt=dt)
-    assert 0.0 <= found.fraction <= 1.0
-    others = np.setdiff1d(np.arange(len(q)), columns)
-    assert not found.qd[others].any()
+    result = velocity_ik(scene, wanted, q=q, joints=arm.joints, dt=dt)
+    assert 0.0 <= result.fraction <= 1.0
+    other_columns = np.setdiff1d(np.arange(len(q)), columns)
+    assert not result.qd[other_columns].any()
     limits = scene.velocity_limits[columns]
-    assert np.all(np.abs(found.qd[columns]) <= limits)
+    assert np.all(np.abs(result.qd[columns]) <= limits)
     if dt is not None:
-        assert np.all(q[columns] + dt * found.qd[columns] <= upper + 1e-12)
-        assert np.all(q[columns] + dt * found.qd[columns] >= lower - 1e-12)
+        assert np.all(q[columns] + dt * result.qd[columns] <= upper + 1e-12)
+        assert np.all(q[columns] + dt * result.qd[columns] >= lower - 1e-12)
     given_twist = twist(
-        scene, "panda_grasptarget", q=q, qd=found.qd, expression=Expression(axes=coord.coord)
+        scene, "panda_grasptarget", q=q, qd=result.qd, expression=Expression(axes=coord.coord)
     )
     vector = np.concatenate(wanted.numbers)
     np.testing.assert_allclose(
         np.concatenate(given_twist.numbers),
-        found.fraction * vector,
+        result.fraction * vector,
         atol=2e-7 * max(1.0, np.abs(vector).max()),
     )
-    if found.fraction < 0.999:  # a joint is at a limit, or the arm is singular
-        at_limit = np.isclose(np.abs(found.qd[columns]), limits, rtol=1e-5)
+    if result.fraction < 0.999:  # a joint is at a limit, or the arm is singular
+        at_limit = np.isclose(np.abs(result.qd[columns]), limits, rtol=1e-5)
         room = (
             np.zeros(7, dtype=bool)
             if dt is None
-            else np.isclose(q[columns] + dt * found.qd[columns], lower)
-            | np.isclose(q[columns] + dt * found.qd[columns], upper)
+            else np.isclose(q[columns] + dt * result.qd[columns], lower)
+            | np.isclose(q[columns] + dt * result.qd[columns], upper)
         )
         jacobian = twist_jacobian(
             scene, "panda_grasptarget", q=q, axes=coord.coord, joints=arm.joints
@@ -124,7 +124,7 @@ def test_limits_hold_and_the_direction_is_kept(seed: int) -> None:
 
 
 def test_a_straight_line_at_constant_speed() -> None:
-    """The Panda's tool follows a line of 20 cm in 2 s, without turning; its joints stay near rest otherwise."""
+    """The Panda's tool follows a line of 20 cm in 2 s without rotation, with joints near rest."""
     scene = tk.load_scene("panda_table")
     arm = tk.load_manipulator("panda")
     q, dt = arm.ready_configuration(scene), 0.01
@@ -133,16 +133,16 @@ def test_a_straight_line_at_constant_speed() -> None:
         TwistCoord(f"{arm.tool}|{scene.body(arm.tool)}", "world", "[world]"), [0.0, 0.1, 0, 0, 0, 0]
     )
     for _ in range(200):
-        found = velocity_ik(scene, line, q=q, joints=arm.joints, dt=dt)
-        assert found.status is VelocityIkStatus.SOLVED
-        q = q + dt * found.qd
+        result = velocity_ik(scene, line, q=q, joints=arm.joints, dt=dt)
+        assert result.status is VelocityIkStatus.SOLVED
+        q = q + dt * result.qd
     end = scene.pose(arm.tool, relative_to="world", q=q)
     np.testing.assert_allclose(end.translation - start.translation, [0, 0.2, 0], atol=5e-4)
     assert start.distance(Pose(start.translation, end.quat_xyzw))[1] < 1e-3
 
 
-def test_a_redundant_arm_moves_as_wished() -> None:
-    """With a wish, the self-motion of the seven joints follows it; the tool does not notice."""
+def test_a_redundant_arm_follows_a_secondary_velocity() -> None:
+    """The self-motion of seven joints follows the given velocity, and the tool does not move."""
     scene = tk.load_scene("panda_table")
     arm = tk.load_manipulator("panda")
     q, columns = arm.ready_configuration(scene), arm.joint_indices(scene)
@@ -151,13 +151,13 @@ def test_a_redundant_arm_moves_as_wished() -> None:
     null = np.linalg.svd(jacobian)[2][-1]
     wish = np.zeros(len(q))
     wish[columns] = 0.3 * null
-    found = velocity_ik(scene, still, q=q, joints=arm.joints, nominal_qd=wish)
-    np.testing.assert_allclose(found.qd[columns], 0.3 * null, atol=1e-6)
-    assert found.status is VelocityIkStatus.SOLVED
+    result = velocity_ik(scene, still, q=q, joints=arm.joints, nominal_qd=wish)
+    np.testing.assert_allclose(result.qd[columns], 0.3 * null, atol=1e-6)
+    assert result.status is VelocityIkStatus.SOLVED
 
 
-def test_a_moving_base_is_made_up_for() -> None:
-    """The hand stands still in the world although the base drives: the joints move against it."""
+def test_a_moving_base_is_compensated() -> None:
+    """The hand is at rest in the world while the base drives, by opposite joint velocities."""
     scene = SceneGraph("world").add_frame("base", "world", joint=Free())
     for k, axis in enumerate(([0, 0, 1], [0, 1, 0], [0, 1, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1])):
         scene = scene.add_frame(
@@ -165,18 +165,18 @@ def test_a_moving_base_is_made_up_for() -> None:
         )
     scene = scene.set_twist("base", [0.1, 0, 0, 0, 0, 0.05], relative_to_body="world")
     q = np.array([0.3, 0.5, -0.4, 0.2, 0.6, -0.1])
-    found = velocity_ik(
+    result = velocity_ik(
         scene, SemanticTwist(TwistCoord("l5|l5", "world", "[world]"), np.zeros(6)), q=q
     )
-    assert found.status is VelocityIkStatus.SOLVED
-    assert np.abs(found.qd).max() > 0.01
+    assert result.status is VelocityIkStatus.SOLVED
+    assert np.abs(result.qd).max() > 0.01
     np.testing.assert_allclose(
-        np.concatenate(twist(scene, "l5", q=q, qd=found.qd).numbers), np.zeros(6), atol=1e-6
+        np.concatenate(twist(scene, "l5", q=q, qd=result.qd).numbers), np.zeros(6), atol=1e-6
     )
 
 
 def test_two_arms_relative_to_each_other() -> None:
-    """The Jacobian of one hand relative to the other is that of both arms, by finite motion."""
+    """The Jacobian of one hand relative to the other agrees with finite motion of both arms."""
     scene = tk.load_scene("baxter_trays")
     rng = np.random.default_rng(4)
     q, qd, step = (
@@ -184,16 +184,16 @@ def test_two_arms_relative_to_each_other() -> None:
         rng.normal(size=len(scene.joint_names)),
         1e-6,
     )
-    found = twist_jacobian(scene, "left_gripper", relative_to="right_gripper", q=q).twist(qd)
+    result = twist_jacobian(scene, "left_gripper", relative_to="right_gripper", q=q).twist(qd)
     before, after = (
         scene.pose("left_gripper", relative_to="right_gripper", q=q + s * step * qd).translation
         for s in (-1, 1)
     )
-    np.testing.assert_allclose(found.numbers[0], (after - before) / (2 * step), atol=1e-6)
+    np.testing.assert_allclose(result.numbers[0], (after - before) / (2 * step), atol=1e-6)
 
 
-def test_what_cannot_be_asked() -> None:
-    """Unknown names, other trees, and no time at all."""
+def test_invalid_arguments_are_rejected() -> None:
+    """Unknown names, other trees and a zero time step raise errors."""
     scene = tk.load_scene("panda_table").add_body("Moon").add_root("moon", body="Moon")
     q = scene.zero_configuration()
     line = SemanticTwist(TwistCoord("panda_hand|panda_hand", "world", "[world]"), np.ones(6))
