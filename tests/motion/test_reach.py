@@ -138,7 +138,7 @@ def test_poses_among_obstacles_are_reached(robot: str) -> None:
     solved_count = 0
     for seed, q in enumerate(arm.random_configurations(100)):
         _, world = arm.add_boxes(q, 12)
-        target = arm.pose(arm.manipulator.tool, q)
+        target = arm.pose(arm.robot.tool, q)
         result = arm.solve(target, world, seed=seed)
         for solution in result.configurations:
             metres, radians = arm.pose(arm.robot.tool, solution).distance(target)
@@ -156,9 +156,9 @@ def test_the_elbow_moves_between_many_obstacles(robot: str) -> None:
     solved_count = 0
     for seed, q in enumerate(arm.random_configurations(100)):
         _, world = arm.add_boxes(q, 140)
-        result = arm.solve(arm.pose(arm.manipulator.tool, q), world, seed=seed)
+        result = arm.solve(arm.pose(arm.robot.tool, q), world, seed=seed)
         solved_count += result.status is InverseKinematicsStatus.SOLVED
-        again = arm.solve(arm.pose(arm.manipulator.tool, q), world, seed=seed)
+        again = arm.solve(arm.pose(arm.robot.tool, q), world, seed=seed)
         assert [q.tolist() for q in again.configurations] == [
             q.tolist() for q in result.configurations
         ]
