@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.argument_errors import callable_name
+from tmkit._support.initialization import initialize
 from tmkit._support.time_limits import check_time
 from tmkit.errors import (
     ConfigurationError,
@@ -45,6 +46,7 @@ from tmkit.manipulation.placements.sampling import (
 )
 from tmkit.manipulation.racks import RACK, rack_placements
 from tmkit.robots import Manipulator
+from tmkit.robots.robot_files import Robot, resolve_robot
 from tmkit.spatial import Pose
 
 Configuration = NDArray[np.float64]
@@ -66,7 +68,7 @@ class GraspRequest:
     Attributes:
         scene: scene with the object.
         object: frame of the object.
-        robot: arm with the hand.
+        robot: arm with the hand. The constructor also accepts its name.
         rng: random generator, seeded by the plan's seed and the object's shapes.
     """
 
@@ -74,6 +76,9 @@ class GraspRequest:
     object: str
     robot: Manipulator
     rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        initialize(self, robot=resolve_robot(self.robot, self.scene, function="GraspRequest"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +90,7 @@ class PlacementRequest:
         q: (n_joints,) configuration.
         object: frame of the object.
         support: frame of the support: a surface, a region, or another object.
-        robot: arm that places the object.
+        robot: arm that places the object. The constructor also accepts its name.
         rng: random generator, seeded for this visit of an action.
         is_random: whether to return placements far apart from each other in random order, instead
             of the best ones first.
@@ -98,6 +103,9 @@ class PlacementRequest:
     robot: Manipulator
     rng: np.random.Generator
     is_random: bool = False
+
+    def __post_init__(self) -> None:
+        initialize(self, robot=resolve_robot(self.robot, self.scene, function="PlacementRequest"))
 
 
 class GraspSampler(Protocol):
@@ -246,7 +254,7 @@ class SeededSamplers:
 
     Attributes:
         samplers: mapping from objects to samplers.
-        robot: first arm.
+        robot: first arm. The constructor also accepts its name.
         seed: seed of the run, at least 0.
         is_random: whether placements are in random order; see :class:`PlacementRequest`.
         arranged: placements by object and support, which replace those of the sampler.
@@ -264,8 +272,11 @@ class SeededSamplers:
         default_factory=dict, repr=False
     )
 
+    def __post_init__(self) -> None:
+        initialize(self, robot=resolve_robot(self.robot, function="SeededSamplers"))
+
     def grasps(
-        self, scene: SceneGraph, object: str, *, robot: Manipulator | None = None
+        self, scene: SceneGraph, object: str, *, robot: Robot | None = None
     ) -> tuple[Grasp, ...]:
         """Return the grasps of an object, best first.
 
@@ -274,7 +285,7 @@ class SeededSamplers:
         Args:
             scene: scene with the object.
             object: frame of the object.
-            robot: arm with the hand. Defaults to the first arm.
+            robot: name or description of the arm with the hand. Defaults to the first arm.
 
         Raises:
             SamplerError: if the sampler fails, or returns an invalid grasp for this hand.
@@ -283,7 +294,9 @@ class SeededSamplers:
         """
         sampler = self.samplers.grasp_sampler(scene, object)
         shapes = tuple(attached for attached in scene.shapes(object) if attached.collision)
-        arm = robot or self.robot
+        arm = self.robot
+        if robot is not None:
+            arm = resolve_robot(robot, scene, function="grasps")
         is_built_in = sampler is sample_grasps
         key: tuple[Any, ...] = (sampler, arm.name, scene.extract(object))
         if is_built_in:
@@ -313,7 +326,7 @@ class SeededSamplers:
         *,
         q: Configuration,
         rng: np.random.Generator,
-        robot: Manipulator | None = None,
+        robot: Robot | None = None,
     ) -> Iterator[Placement]:
         """Yield placements of an object on a support, best first.
 
@@ -323,7 +336,7 @@ class SeededSamplers:
             support: frame of a surface, a region or another object.
             q: (n_joints,) configuration.
             rng: random generator of this visit.
-            robot: arm that places the object. Defaults to the first arm.
+            robot: name or description of the arm that places the object. Defaults to the first arm.
 
         Raises:
             SamplerError: if the sampler fails, or yields an invalid placement.
@@ -334,9 +347,10 @@ class SeededSamplers:
             yield self.arranged[object, support]
             return
         sampler = self.samplers.placement_sampler(scene, object, support)
-        request = PlacementRequest(
-            scene, q, object, support, robot or self.robot, rng, self.is_random
-        )
+        arm = self.robot
+        if robot is not None:
+            arm = resolve_robot(robot, scene, function="placements")
+        request = PlacementRequest(scene, q, object, support, arm, rng, self.is_random)
         label = f"for '{object}' on '{support}'"
         is_built_in = sampler is sample_placements
         results = _call_sampler(sampler, request, label, is_built_in=is_built_in)

@@ -16,18 +16,20 @@ derives them again, without data from the plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from types import MappingProxyType
 
 from numpy.typing import ArrayLike
 
 from tmkit._core import CollisionWorld
+from tmkit._support.initialization import initialize
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.mechanisms import held_object, movable_frames, moved_frames
+from tmkit.robots.robot_files import Robot, resolve_robot, resolve_robots
 
 PLANNING_MARGIN = 0.001
 """Distance that the planner keeps between pairs that must not touch [m]."""
@@ -79,7 +81,7 @@ class CollisionRules:
     """Contact rules of one acting arm, while the other arms stand still.
 
     Attributes:
-        robot: acting arm.
+        robot: acting arm. The constructor also accepts its name.
         start_overlaps: pairs that overlap at the start and that nothing moves; see
             :meth:`from_start`.
         other_arms: other arms of the plan, in its order.
@@ -89,24 +91,27 @@ class CollisionRules:
     start_overlaps: tuple[AllowedContact, ...] = ()
     other_arms: tuple[Manipulator, ...] = ()
 
+    def __post_init__(self) -> None:
+        robot = resolve_robot(self.robot, function="CollisionRules")
+        other_arms = resolve_robots(self.other_arms, function="CollisionRules", name="other_arms")
+        initialize(self, robot=robot, other_arms=other_arms)
+
     @classmethod
     def from_start(
-        cls,
-        robot: Manipulator,
-        scene: SceneGraph,
-        *,
-        q: ArrayLike,
-        other_arms: tuple[Manipulator, ...] = (),
+        cls, robot: Robot, scene: SceneGraph, *, q: ArrayLike, other_arms: Sequence[Robot] = ()
     ) -> CollisionRules:
         """Return the rules of plans that start in a scene at a configuration.
 
         Args:
-            robot: acting arm.
+            robot: name or description of the acting arm.
             scene: start scene.
             q: (n_joints,) start configuration.
-            other_arms: other arms of the plan.
+            other_arms: names or descriptions of the other arms of the plan.
         """
-        rules = cls(robot, other_arms=other_arms)
+        rules = cls(
+            resolve_robot(robot, scene, function="from_start"),
+            other_arms=resolve_robots(other_arms, scene, function="from_start", name="other_arms"),
+        )
         mobile = {*moved_frames(scene, *rules.arms), *movable_frames(scene)}
         contacts = rules.allowed_contacts(scene, contact_object=rules.held_object(scene))
         world = rules.check_world(scene, contacts)
@@ -117,7 +122,7 @@ class CollisionRules:
             for a, b in overlaps
             if not any(frame in mobile or mobile & {*scene.ancestors(frame)} for frame in (a, b))
         }
-        return cls(robot, tuple(sorted(start_overlaps)), other_arms)
+        return replace(rules, start_overlaps=tuple(sorted(start_overlaps)))
 
     @property
     def arms(self) -> tuple[Manipulator, ...]:

@@ -24,9 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.elementary import norms
+from tmkit._support.initialization import initialize
 from tmkit.graph import Inertia, SceneGraph
 from tmkit.motion.masses import DENSITY, GRAVITY, lumped_inertia
 from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots.robot_files import resolve_robot
 
 _Array = NDArray[np.float64]
 
@@ -252,13 +254,16 @@ class TorqueLimits:
 
     Attributes:
         scene: the scene, with held objects below the arm's tip.
-        robot: the arm.
+        robot: the arm. The constructor also accepts its name.
         q: (n_joints,) configuration, whose values of joints outside the arm are used.
     """
 
     scene: SceneGraph
     robot: Manipulator
     q: _Array
+
+    def __post_init__(self) -> None:
+        initialize(self, robot=resolve_robot(self.robot, self.scene, function="TorqueLimits"))
 
     @cached_property
     def limits(self) -> _Array:

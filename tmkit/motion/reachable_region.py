@@ -21,7 +21,7 @@ from tmkit._support.results import Displayed
 from tmkit.errors import ConfigurationError
 from tmkit.formats.urdf.always_colliding import random_configurations
 from tmkit.graph import SceneGraph, Shape
-from tmkit.robots.manipulator import Manipulator
+from tmkit.robots.robot_files import Robot, resolve_robot
 from tmkit.spatial.plain import plain_numbers
 
 _CIRCLE_CORNERS = 24
@@ -109,18 +109,19 @@ class ReachableRegion(Displayed):
 
 
 def reachable_region(
-    scene: SceneGraph, robot: Manipulator, *, samples: int = 20000, seed: int = 0
+    scene: SceneGraph, robot: Robot, *, samples: int = 20000, seed: int = 0
 ) -> ReachableRegion:
     """Sample the reachable region of the tool of an arm.
 
     Args:
         scene: the robot, alone or among obstacles.
-        robot: the arm.
+        robot: name or description of the arm.
         samples: number of random configurations, uniform within the joint limits.
         seed: seed of the random configurations.
 
     Raises:
         RobotError: if the arm does not match the scene.
+        MissingFileError: if there is no robot of the name.
         ConfigurationError: if there is less than one sample.
         ShapeError: if a collision mesh is flat and has no hull.
     """
@@ -128,6 +129,7 @@ def reachable_region(
         raise ConfigurationError(
             f"expected at least one sample, received {samples}", received=samples
         )
+    robot = resolve_robot(robot, scene, function="reachable_region")
     robot.check(scene)
     ready = robot.ready_configuration(scene)
     columns = [scene.joint_names.index(joint) for joint in robot.joints]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tmkit._support.content_equality import ContentEquality
 from tmkit._support.elementary import norms
+from tmkit._support.initialization import initialize
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion import PathConstraint
@@ -30,6 +31,7 @@ from tmkit.plans.class_changes import ClassEffect, FactEffect, apply_effects
 from tmkit.plans.continuous_goals import ContinuousGoal
 from tmkit.plans.observations import CovarianceRows, PlannedObservation, apply_observations
 from tmkit.robots import Manipulator
+from tmkit.robots.robot_files import resolve_robots
 from tmkit.spatial import Pose
 
 Configuration = NDArray[np.float64]
@@ -232,7 +234,7 @@ class Plan(ContentEquality):
     Attributes:
         scene: scene at the start.
         q: (n_joints,) configuration at the start.
-        robots: descriptions of the arms.
+        robots: descriptions of the arms. The constructor also accepts names.
         domain: name of the domain, or of its file or folder.
         domain_pddl: text of the domain.
         domain_digest: 64 hexadecimal digits, a hash of the domain's text and semantics.
@@ -268,6 +270,9 @@ class Plan(ContentEquality):
         default_factory=dict, init=False, repr=False, compare=False
     )
     _misfits: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        initialize(self, robots=resolve_robots(self.robots, function="Plan", name="robots"))
 
     def _store_timing(
         self,

@@ -29,6 +29,7 @@ from tmkit.formats.visual_only import visual_only_frames, visual_only_warning
 from tmkit.graph import Joint, SceneGraph
 from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.mechanisms import JointChain, joint_chains, moved_frames
+from tmkit.robots.robot_files import Robot, resolve_robot
 
 POSES = 200
 """Largest number of poses for inverse kinematics."""
@@ -128,7 +129,7 @@ class RobotReport(Report):
 
 def check_robot(
     scene: SceneGraph,
-    robot: Manipulator | None = None,
+    robot: Robot | None = None,
     *,
     samples: int = 2000,
     seed: int = 0,
@@ -138,8 +139,8 @@ def check_robot(
 
     Args:
         scene: scene with the robot, alone or in its cell.
-        robot: arm of the robot. Defaults to the longest chain of actuated joints, without
-            collisions of a hand.
+        robot: name or description of the arm. Defaults to the longest chain of actuated joints,
+            without collisions of a hand.
         samples: number of random configurations, uniform within the limits.
         seed: seed of the random configurations.
         import_notes: notes of the loader, which precede those of the report.
@@ -153,6 +154,7 @@ def check_robot(
             f"expected at least one sample, received {samples}", received=samples
         )
     if robot is not None:
+        robot = resolve_robot(robot, scene, function="check_robot")
         robot.check(scene)
     chains = joint_chains(scene)
     problems = [] if scene.joint_names else ["no joint moves"]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -75,8 +75,11 @@ _COMMENTS = {
 """Comments on the keys of a written file."""
 
 
-Robots: TypeAlias = str | Path | Manipulator | Sequence[str | Path | Manipulator]
-"""An arm or several: built-in names, files, or descriptions."""
+Robot: TypeAlias = str | Path | Manipulator
+"""An arm: a built-in name, a file, or a description."""
+
+Robots: TypeAlias = Robot | Sequence[Robot]
+"""An arm or several."""
 
 
 def load_manipulator(name: str | Path) -> Manipulator:
@@ -199,7 +202,57 @@ def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
-def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Manipulator:
+def resolve_robot(
+    robot: Robot, scene: SceneGraph | None = None, *, function: str, name: str = "robot"
+) -> Manipulator:
+    """Return the description of a robot argument; a description is returned unchanged.
+
+    Each call reads the file of a name, so a caller in a loop should load the description first.
+
+    Args:
+        robot: name, file or description of an arm.
+        scene: scene in which a named arm must fit. Without it, SRDF files are rejected.
+        function: name of the calling function, for messages.
+        name: name of its parameter, for messages.
+
+    Raises:
+        ArgumentError: if the argument has another type.
+        MissingFileError: if there is no such robot. The error has the nearest name.
+        RobotError: if the description is invalid or does not fit the scene.
+    """
+    if isinstance(robot, Manipulator):
+        return robot
+    check_argument(
+        robot,
+        (str, Path),
+        name,
+        function=function,
+        words="the name of a robot or a Manipulator",
+        hint="tk.load_manipulator(name) returns one",
+    )
+    return load_manipulator(robot) if scene is None else find_manipulator(robot, scene)
+
+
+def resolve_robots(
+    robots: Robots, scene: SceneGraph | None = None, *, function: str, name: str = "robot"
+) -> tuple[Manipulator, ...]:
+    """Return the descriptions of an argument for one or several robots.
+
+    The arguments and errors are those of :func:`resolve_robot`.
+    """
+    return tuple(
+        resolve_robot(robot, scene, function=function, name=name) for robot in _items(robots)
+    )
+
+
+def _items(robots: Robots) -> tuple[Robot, ...]:
+    """Return an argument for one or several robots as a tuple."""
+    if isinstance(robots, str) or not isinstance(robots, Iterable):
+        return (robots,)
+    return tuple(robots)
+
+
+def find_manipulator(robot: Robot, scene: SceneGraph) -> Manipulator:
     """Return the description of a robot argument, after checking that it fits a scene.
 
     Args:
@@ -263,8 +316,7 @@ def find_manipulators(robots: Robots, scene: SceneGraph) -> tuple[Manipulator, .
             arms have one name or one joint in common.
         MissingFileError: if a file does not exist.
     """
-    items = (robots,) if isinstance(robots, str | Path | Manipulator) else tuple(robots)
-    arms = tuple(find_manipulator(robot, scene) for robot in items)
+    arms = tuple(find_manipulator(robot, scene) for robot in _items(robots))
     check_different(arms)
     return arms
 

@@ -46,6 +46,7 @@ from tmkit.plans.observations import CovarianceRows, PlannedObservation
 from tmkit.plans.values import Attachment, Configuration, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
 from tmkit.robots.mechanisms import moved_frames
+from tmkit.robots.robot_files import Robot, resolve_robot
 from tmkit.spatial.plain import read_only
 
 _FALLBACK_SHARE = 0.1
@@ -153,8 +154,8 @@ class ArmMotionPlanner:
     """Planner of pick, place and move actions of one arm.
 
     Args:
-        robot: arm and gripper.
-        budget: search limits and default line lengths.
+        robot: name or description of the arm and gripper.
+        budget: search limits and default line lengths. Defaults to :class:`MotionSettings`.
         rules: allowed contacts while this arm acts. Defaults to the rules for any plan start.
         clock: accumulates planning time by phase.
         motion_planner: path planner. Defaults to the RRT-Connect of the C++ core.
@@ -162,16 +163,16 @@ class ArmMotionPlanner:
 
     def __init__(
         self,
-        robot: Manipulator,
+        robot: Robot,
         *,
-        budget: MotionSettings,
+        budget: MotionSettings | None = None,
         rules: CollisionRules | None = None,
         clock: StageClock | None = None,
         motion_planner: MotionPlanner | None = None,
     ) -> None:
-        self.robot = robot
+        self.robot = resolve_robot(robot, function="ArmMotionPlanner")
         self.primitives = MotionPrimitives(
-            robot, budget=budget, rules=rules, clock=clock, motion_planner=motion_planner
+            self.robot, budget=budget, rules=rules, clock=clock, motion_planner=motion_planner
         )
 
     def pick(

@@ -149,7 +149,7 @@ class MotionPrimitives:
 
     Args:
         robot: arm and gripper.
-        budget: search limits and default line lengths.
+        budget: search limits and default line lengths. Defaults to :class:`MotionSettings`.
         rules: allowed contacts while this arm acts. Defaults to the rules for any plan start.
         clock: accumulates planning time by stage.
         motion_planner: path planner. Defaults to the RRT-Connect of the C++ core.
@@ -159,7 +159,7 @@ class MotionPrimitives:
         self,
         robot: Manipulator,
         *,
-        budget: MotionSettings,
+        budget: MotionSettings | None = None,
         rules: CollisionRules | None = None,
         clock: StageClock | None = None,
         motion_planner: MotionPlanner | None = None,
@@ -169,7 +169,7 @@ class MotionPrimitives:
             RrtConnect() if motion_planner is None else motion_planner
         )
         self.clock = clock if clock is not None else StageClock()
-        self.budget = budget
+        self.budget = budget if budget is not None else MotionSettings()
         self.rules = rules if rules is not None else CollisionRules(robot)
         # The next collision worlds are updates of these, which costs less than new ones.
         self._world: CollisionWorld | None = None

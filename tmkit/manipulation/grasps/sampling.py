@@ -45,6 +45,7 @@ from tmkit.motion.path_constraints import interpolate_path
 from tmkit.motion.regions.solids import reach
 from tmkit.robots import Manipulator
 from tmkit.robots.hands import pair_distance, reason_without_distance
+from tmkit.robots.robot_files import Robot, resolve_robot
 from tmkit.spatial import Pose
 
 _RIM_POINT_COUNT = 8
@@ -85,14 +86,14 @@ _MAX_NARROW_PAIRS = 24
 
 
 def grasps_of(
-    scene: SceneGraph, object: str, *, robot: Manipulator, rng: np.random.Generator | None = None
+    scene: SceneGraph, object: str, *, robot: Robot, rng: np.random.Generator | None = None
 ) -> tuple[Grasp, ...]:
     """Return the grasps of an object by one hand, in a fixed order.
 
     Args:
         scene: scene with the object.
         object: frame of the object.
-        robot: arm with the hand.
+        robot: name or description of the arm with the hand.
         rng: random generator of sampled grasps. Defaults to one seeded by 0.
 
     Returns:
@@ -100,7 +101,9 @@ def grasps_of(
 
     Raises:
         SceneError: if the object has no collision shape, or an infinite one.
+        MissingFileError: if there is no robot of the name.
     """
+    robot = resolve_robot(robot, scene, function="grasps_of")
     solids = tuple(attached for attached in scene.shapes(object) if attached.collision)
     if not solids:
         raise SceneError(f"object '{object}' has no collision shape to grasp it by", frame=object)

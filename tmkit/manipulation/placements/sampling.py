@@ -50,6 +50,7 @@ from tmkit.motion.regions.solids import (
 from tmkit.motion.regions.surfaces import SupportSurface, region_surface, support_surfaces
 from tmkit.robots import Manipulator
 from tmkit.robots.mechanisms import moved_frames
+from tmkit.robots.robot_files import Robot, resolve_robot
 from tmkit.spatial import Pose
 
 _SURFACE_HEIGHT = 0.001
@@ -172,7 +173,7 @@ def placements_in_region(
     *,
     q: ArrayLike | None,
     rng: np.random.Generator,
-    robot: Manipulator | None = None,
+    robot: Robot | None = None,
     settings: PlacementSettings | None = None,
 ) -> Iterator[Placement]:
     """Yield placements of an object in a region, by default packed beside other objects.
@@ -183,14 +184,16 @@ def placements_in_region(
         region: frame with a flat box, or part of a surface; see :func:`region_surface`.
         q: (n_joints,) configuration. May be None if no joint is between these frames.
         rng: random generator of the placements at the end.
-        robot: arm whose links are no obstacles. The region is filled from the side that is
-            farthest from its base.
+        robot: name or description of the arm whose links are no obstacles. The region is filled
+            from the side that is farthest from its base.
         settings: spacing and order. Defaults to :class:`PlacementSettings`.
 
     Raises:
         SceneError: if the frame is not a region, or the object has no stable face.
         UnknownNameError: if a frame is unknown.
     """
+    if robot is not None:
+        robot = resolve_robot(robot, scene, function="placements_in_region")
     surface = region if isinstance(region, SupportSurface) else region_surface(scene, region, q=q)
     yield from _placements(
         scene, object, (surface,), q, rng, robot, settings or PlacementSettings()
@@ -204,7 +207,7 @@ def placements_on_surface(
     *,
     q: ArrayLike | None,
     rng: np.random.Generator,
-    robot: Manipulator | None = None,
+    robot: Robot | None = None,
     settings: PlacementSettings | None = None,
 ) -> Iterator[Placement]:
     """Yield placements of an object on the level tops of a frame, nearest to the object first.
@@ -215,13 +218,15 @@ def placements_on_surface(
         support: frame with a level surface.
         q: (n_joints,) configuration. May be None if no joint is between these frames.
         rng: random generator of the placements at the end.
-        robot: arm whose links are no obstacles.
+        robot: name or description of the arm whose links are no obstacles.
         settings: spacing and order. Defaults to near order.
 
     Raises:
         SceneError: if the support has no level top, or the object has no stable face.
         UnknownNameError: if a frame is unknown.
     """
+    if robot is not None:
+        robot = resolve_robot(robot, scene, function="placements_on_surface")
     surfaces = support_surfaces(scene, support, q=q)
     if not surfaces:
         raise SceneError(f"'{support}' has no level top to place objects on", frame=support)

@@ -45,6 +45,7 @@ from tmkit.motion.regions.solids import solid_points
 from tmkit.pddl import And, Fact, Problem
 from tmkit.pddl.formulas import Atom, Forall, Formula
 from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots.robot_files import Robot, resolve_robot
 from tmkit.spatial import Pose
 
 _FOOTPRINT_EROSION = 1e-4
@@ -251,7 +252,7 @@ def _format_sides(sides: NDArray[np.float64]) -> str:
 
 
 def prove_too_high(
-    scene: SceneGraph, object: str, *, bottom: float, fact: Fact, robot: Manipulator
+    scene: SceneGraph, object: str, *, bottom: float, fact: Fact, robot: Robot
 ) -> Infeasibility | None:
     """Prove that an arm cannot place an object upright at a height.
 
@@ -260,7 +261,7 @@ def prove_too_high(
         object: frame that must be placed there.
         bottom: lower bound of the height of its lowest point, in the root frame [m].
         fact: fact that requires it.
-        robot: the only arm that can make the fact true.
+        robot: name or description of the only arm that can make the fact true.
 
     Returns:
         The proof, or None if the arm may reach, or if joints of another mechanism move its base.
@@ -268,6 +269,7 @@ def prove_too_high(
     Raises:
         SceneError: if the object has no shape.
     """
+    robot = resolve_robot(robot, scene, function="prove_too_high")
     chain = [*scene.ancestors(robot.tool), robot.tool]
     joints = {scene.joint(frame).name for frame in chain if scene.joint(frame).is_actuated}
     if not joints <= set(robot.joints):
@@ -319,7 +321,7 @@ def contact_points(scene: SceneGraph, robot: Manipulator) -> dict[str, NDArray[n
 
 
 def prove_ungraspable(
-    scene: SceneGraph, object: str, *, fact: Fact, robot: Manipulator
+    scene: SceneGraph, object: str, *, fact: Fact, robot: Robot
 ) -> Infeasibility | None:
     """Prove that the hand cannot hold an object that must be moved.
 
@@ -327,7 +329,7 @@ def prove_ungraspable(
         scene: scene at the start.
         object: frame that must be picked.
         fact: fact that requires it.
-        robot: the only arm that can make the fact true.
+        robot: name or description of the only arm that can make the fact true.
 
     Returns:
         The proof, or None.
@@ -335,6 +337,7 @@ def prove_ungraspable(
     Raises:
         SceneError: if the object has no shape.
     """
+    robot = resolve_robot(robot, scene, function="prove_ungraspable")
     unloaded = _remove_load(scene, object)
     load = Load.of(unloaded, object, robot=robot, tool_from_object=Pose(), rim=0.0)
     if load.payload_fault is not None:

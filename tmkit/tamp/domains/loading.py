@@ -18,7 +18,6 @@ import inspect
 import math
 import os
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -40,6 +39,7 @@ from tmkit.pddl import Domain, domain_to_pddl, parse_domain
 from tmkit.pddl.parsing.parser import read_pddl
 from tmkit.plans.values import Plan
 from tmkit.robots import Manipulator
+from tmkit.robots.robot_files import Robots, resolve_robots
 from tmkit.tamp.domains.planning_domain import PlanningDomain, functions_of, innermost_location
 from tmkit.tamp.domains.semantics import DomainSemantics
 
@@ -94,7 +94,7 @@ class PythonDomain:
 def load_planning_domain(
     domain: str | Path | PythonDomain,
     *,
-    robot: Manipulator | Sequence[Manipulator],
+    robot: Robots,
     semantics: str | Path | None = None,
     pddl: str | None = None,
 ) -> PlanningDomain:
@@ -105,20 +105,20 @@ def load_planning_domain(
             in ``.pddl``, or domain built in Python. A string with a separator or suffix is a path.
             A folder without ``domain.pddl`` must contain a composed ``Semantics``
             (:func:`tmkit.tamp.parts.compose_domain`).
-        robot: arm, or arms, that carry out the actions.
+        robot: names or descriptions of the arm, or arms, that carry out the actions.
         semantics: domain semantics: name of a built-in domain, folder with a ``semantics.py``, or
             Python file. Defaults to the ``semantics.py`` beside the PDDL file.
         pddl: PDDL text, if it is known, e.g. from a plan. Then no PDDL file is read.
 
     Raises:
-        MissingFileError: if the folder, the file, or one of the two parts is missing.
+        MissingFileError: if the folder, the file, one of the two parts, or the robot is missing.
         TaskError: if the PDDL is wrong.
         FileFormatError: if the file defines no class ``Semantics`` derived from
             :class:`tmkit.tamp.DomainSemantics`, the class lacks a required method, or the file
             cannot be run.
         RobotError: if the semantics require another number of arms.
     """
-    arms = (robot,) if isinstance(robot, Manipulator) else tuple(robot)
+    arms = resolve_robots(robot, function="load_planning_domain")
     if isinstance(domain, PythonDomain):
         return _load_python_domain(domain, arms, semantics)
     if pddl is None and semantics is None:

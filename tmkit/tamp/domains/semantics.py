@@ -21,7 +21,7 @@ from tmkit.manipulation.actions.candidates import ActionContext, Candidate
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.plans.continuous_goals import ObjectAt, ObjectIn
 from tmkit.plans.values import Configuration
-from tmkit.robots import Manipulator
+from tmkit.robots.robot_files import Robot, resolve_robot
 from tmkit.tamp.domains.infeasibility import Infeasibility
 
 
@@ -53,7 +53,8 @@ class DomainSemantics(ABC):
     message should name the frame.
 
     Args:
-        robot: arm that carries out the actions; stored as ``self.robot``.
+        robot: name or description of the arm that carries out the actions. ``self.robot`` is the
+            description.
     """
 
     is_incremental: ClassVar[bool] = False
@@ -91,8 +92,8 @@ class DomainSemantics(ABC):
     moving_actions: ClassVar[frozenset[str]] = frozenset()
     """Actions that affect only stored facts and still have motions, from :meth:`candidates`."""
 
-    def __init__(self, robot: Manipulator) -> None:
-        self.robot = robot
+    def __init__(self, robot: Robot) -> None:
+        self.robot = resolve_robot(robot, function=type(self).__name__)
 
     @abstractmethod
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:

@@ -25,6 +25,7 @@ from tmkit.manipulation.concave_objects import hull_fault
 from tmkit.manipulation.grasps.sampling import Grasp, are_grasps_complete, are_grasps_firm
 from tmkit.motion.regions.solids import outline, solids_of
 from tmkit.robots import Manipulator
+from tmkit.robots.robot_files import Robot, resolve_robot
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.semantics import pddl_name
 
@@ -185,7 +186,7 @@ def grasps_steepest_first(
     return [grasp for grasp, _ in sorted(zip(grasps, firm, strict=True), key=order)]
 
 
-def no_grasp(scene: SceneGraph, object: str, *, robot: Manipulator) -> DeadEnd:
+def no_grasp(scene: SceneGraph, object: str, *, robot: Robot) -> DeadEnd:
     """Return the candidate of an action that is infeasible because an object has no grasp.
 
     Infeasibility is proven if :func:`~tmkit.manipulation.grasps.sampling.are_grasps_complete`.
@@ -193,8 +194,9 @@ def no_grasp(scene: SceneGraph, object: str, *, robot: Manipulator) -> DeadEnd:
     Args:
         scene: the scene.
         object: frame of the object.
-        robot: the arm.
+        robot: name or description of the arm.
     """
+    robot = resolve_robot(robot, scene, function="no_grasp")
     if robot.gripper_kind == "suction":
         cause = f"no face of '{object}' is large enough for the cup '{robot.tip}'"
     else:
@@ -207,15 +209,16 @@ def no_grasp(scene: SceneGraph, object: str, *, robot: Manipulator) -> DeadEnd:
 
 
 def pick_candidates(
-    context: ActionContext, object: str, *, robot: Manipulator
+    context: ActionContext, object: str, *, robot: Robot
 ) -> Iterator[Pick | DeadEnd]:
     """Yield picks of an object in the order of :func:`grasps_steepest_first`, or :func:`no_grasp`.
 
     Args:
         context: scene and configuration before the action, and its samplers.
         object: frame of the object.
-        robot: the arm.
+        robot: name or description of the arm.
     """
+    robot = resolve_robot(robot, context.scene, function="pick_candidates")
     grasps = grasps_steepest_first(context, object, robot=robot)
     if not grasps:
         yield no_grasp(context.scene, object, robot=robot)

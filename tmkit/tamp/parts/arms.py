@@ -21,6 +21,7 @@ from tmkit.manipulation.actions.candidates import (
 from tmkit.manipulation.actions.handover import handovers
 from tmkit.pddl import GroundAction
 from tmkit.robots import Manipulator
+from tmkit.robots.robot_files import Robot, resolve_robots
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.parts.regions import Regions
 
@@ -63,9 +64,10 @@ class TwoArms(Regions):
                    (not (holding ?giver ?x)) (not (handempty ?taker))))
     """
 
-    def __init__(self, *robots: Manipulator) -> None:
-        super().__init__(robots[0])
-        self.arms = {pddl_name(arm.name): arm for arm in robots}
+    def __init__(self, *robots: Robot) -> None:
+        arms = resolve_robots(robots, function="TwoArms", name="robots")
+        super().__init__(arms[0])
+        self.arms = {pddl_name(arm.name): arm for arm in arms}
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield candidates of an action, each also after other arms have moved out of the way."""

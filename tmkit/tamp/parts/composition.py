@@ -29,7 +29,8 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate
 from tmkit.pddl import Domain, Fact, GroundAction, State
 from tmkit.plans.values import Configuration
-from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots import movable_frames
+from tmkit.robots.robot_files import Robot
 from tmkit.tamp.domains.loading import PythonDomain
 from tmkit.tamp.domains.semantics import DomainSemantics, pddl_name
 from tmkit.tamp.domains.tabletop import pddl_names
@@ -87,9 +88,9 @@ class DomainPart(DomainSemantics):
     is_incremental = True
     _fragments: ClassVar[MergedFragments]
 
-    def __init__(self, robot: Manipulator) -> None:
+    def __init__(self, robot: Robot) -> None:
         super().__init__(robot)
-        self.arms = {pddl_name(robot.name): robot}
+        self.arms = {pddl_name(self.robot.name): self.robot}
 
     def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
         """Yield types of the fragments with the frames of their objects.

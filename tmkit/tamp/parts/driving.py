@@ -15,7 +15,8 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, MoveTo, Sequence
 from tmkit.pddl import Fact, State
 from tmkit.plans.values import Configuration
-from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots import movable_frames
+from tmkit.robots.robot_files import Robot, resolve_robot
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.tabletop import shape_bounds
 from tmkit.tamp.parts.arms import TwoArms
@@ -67,9 +68,9 @@ class Driving(Regions):
     (:extend (pick place place-upside-down) :precondition (at ?r))
     """
 
-    def __init__(self, robot: Manipulator, base: Manipulator) -> None:
+    def __init__(self, robot: Robot, base: Robot) -> None:
         super().__init__(robot)
-        self.base = base
+        self.base = resolve_robot(base, function="Driving", name="base")
 
     def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
         """Also yield the stations."""

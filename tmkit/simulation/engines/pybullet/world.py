@@ -34,6 +34,7 @@ from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionRules
 from tmkit.robots import Manipulator
+from tmkit.robots.robot_files import Robots, resolve_robots
 from tmkit.simulation.engines.pybullet.bodies import Body
 from tmkit.simulation.engines.pybullet.body_world import BodyWorld
 from tmkit.simulation.engines.pybullet.engine import Engine
@@ -113,7 +114,7 @@ class Simulation(BodyWorld, Closing):
         scene: SceneGraph,
         q: ArrayLike | None = None,
         *,
-        robot: Manipulator | Sequence[Manipulator] | None = None,
+        robot: Robots | None = None,
         passive: Sequence[str] = (),
         gui: bool = False,
         settings: PhysicsSettings | None = None,
@@ -123,8 +124,8 @@ class Simulation(BodyWorld, Closing):
         Args:
             scene: the scene.
             q: (n_joints,) start configuration. Defaults to zeros.
-            robot: arm or arms whose hands press with a force. Without arms, every joint keeps its
-                position.
+            robot: names or descriptions of the arm or arms whose hands press with a force. Without
+                arms, every joint keeps its position.
             passive: joints without motor, such as that of a drawer. They have friction.
             gui: whether to open pybullet's window.
             settings: physical parameters.
@@ -141,10 +142,7 @@ class Simulation(BodyWorld, Closing):
                 raise UnknownNameError.of("joint", joint, scene.joint_names)
         settings = settings or PhysicsSettings()
         values = np.array(plain_numbers(configuration, "configuration"))
-        if robot is None:
-            robots: tuple[Manipulator, ...] = ()
-        else:
-            robots = (robot,) if isinstance(robot, Manipulator) else tuple(robot)
+        robots = () if robot is None else resolve_robots(robot, scene, function="from_scene")
         return cls._open(scene, values, robots, passive, gui=gui, settings=settings)
 
     @classmethod
