@@ -40,7 +40,6 @@ from tmkit.plans.plan_file import plan_to_dict
 from tmkit.robots import load_manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp import PlanResult, PlanStatus, load_planning_domain
-from tmkit.tamp.domains.problems import derive_problem
 from tmkit.task_planning import FastDownward, fast_downward
 
 T = TypeVar("T")
@@ -141,7 +140,7 @@ def problem_of(scene: SceneGraph, goal: str) -> Problem:
     """Return the task that the task planner is given first."""
     arm = load_manipulator(ROBOT)
     domain = load_planning_domain("kitchen", robot=arm)
-    return derive_problem(scene, domain, q=arm.ready_configuration(scene), goal=goal)
+    return domain.problem(scene, arm.ready_configuration(scene), goal)
 
 
 def timed(work: Callable[[], T]) -> tuple[T, float]:

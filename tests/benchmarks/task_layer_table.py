@@ -27,7 +27,6 @@ import tmkit as tk
 from tmkit.graph import AttachedShape, Box
 from tmkit.pddl import Fact, GroundAction
 from tmkit.tamp import StateDeriver, load_planning_domain
-from tmkit.tamp.domains.problems import derive_problem
 from tmkit.task_planning import FastDownward, fast_downward
 
 
@@ -62,7 +61,7 @@ def replanning(runs: int) -> None:
     robot = tk.load_manipulator(ROBOT)
     scene = kitchen(4)
     domain = load_planning_domain("kitchen", robot=robot)
-    problem = derive_problem(scene, domain, goal=stove_goal(4))
+    problem = domain.problem(scene, scene.zero_configuration(), stove_goal(4))
     planner = FastDownward()
     task = planner.prepare(problem)
     action = next(step for step in planner.search(task).steps if step.name == "pick")
@@ -118,7 +117,7 @@ def objects(runs: int) -> None:
     robot = tk.load_manipulator("panda")
     scene = tk.load_scene("panda_table", "blocks3")
     domain = load_planning_domain("blocks", robot=robot)
-    problem = derive_problem(scene, domain, goal="(on a b)")
+    problem = domain.problem(scene, scene.zero_configuration(), "(on a b)")
     task = FastDownward().prepare(problem, spare={"block": 1})
     state = problem.init.change(
         add=[Fact.of("on", "d", "a"), Fact.of("clear", "d")], delete=[Fact.of("clear", "a")]

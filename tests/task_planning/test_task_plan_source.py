@@ -22,7 +22,6 @@ from tmkit.errors import ConfigurationError
 from tmkit.pddl.model import Problem
 from tmkit.pddl.validation import validate_task_plan
 from tmkit.tamp import load_planning_domain
-from tmkit.tamp.domains.problems import derive_problem
 from tmkit.task_planning import FastDownward
 from tmkit.task_planning.guide import OperatorConstraint, TaskPlanSource
 from tmkit.task_planning.sas import SasAxiom, SasEffect, SasOperator, SasTask, SasVariable
@@ -293,7 +292,9 @@ def kitchen_task(count: int) -> TranslatedTask:
     """Return the translated task of washing and cooking so many things."""
     generated = cook(count)
     domain = load_planning_domain("kitchen", robot=tk.load_manipulator(str(generated.robot)))
-    return FastDownward().prepare(derive_problem(generated.scene, domain, goal=str(generated.goal)))
+    scene = generated.scene
+    problem = domain.problem(scene, scene.zero_configuration(), str(generated.goal))
+    return FastDownward().prepare(problem)
 
 
 def on_stove(task: SasTask) -> tuple[tuple[Pair, ...], tuple[int, ...]]:

@@ -32,7 +32,6 @@ from tmkit.plans.export import motion_table
 from tmkit.plans.lerobot import LeRobotWriter, png_bytes
 from tmkit.robots import movable_frames
 from tmkit.tamp.domains.loading import PythonDomain, load_plan_domain
-from tmkit.tamp.domains.problems import derive_problem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -457,13 +456,13 @@ class _TableWriter:
     def _plan_rows(self, plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the names of tables and rows of a plan, without the number of its problem."""
         domain = load_plan_domain(plan, self._domain, self._semantics)
-        problem = derive_problem(
-            plan.scene, domain, q=plan.q, goal=plan.goal, metric=plan.metric, values=plan.values
+        problem = domain.problem(
+            plan.scene, plan.q, plan.goal, metric=plan.metric, values=plan.values
         )
         types = {name: kinds[0] for name, kinds in problem.objects.items()}
         objects = [*movable_frames(plan.scene)]
         states = [(plan.scene, np.asarray(plan.q)), *((step.scene, step.q) for step in plan.steps)]
-        facts = [frozenset(map(str, domain.state(scene, types, q))) for scene, q in states]
+        facts = [frozenset(map(str, domain.state(scene, q, objects=types))) for scene, q in states]
         for index, (scene, q) in enumerate(states):
             kinematics = scene.at(q)
             yield (

@@ -175,7 +175,7 @@ class PhysicalEnv(gymnasium.Env[Any, Any]):
         scene, q = context.scene, simulation.q
         for name in self.objects:
             scene = rest_on_support(scene, name, simulation.pose(name), q)
-        return context.domain.state(scene, self._types, q)
+        return context.domain.state(scene, q, objects=self._types)
 
     def render(self) -> NDArray[np.uint8] | None:
         """Return an image (height, width, 3) in the mode ``rgb_array``, else None."""

@@ -27,7 +27,6 @@ from tmkit.robots import Manipulator
 from tmkit.tamp.diagnosis.diagnosis import LearnedConstraint
 from tmkit.tamp.domains.infeasibility import Infeasibility
 from tmkit.tamp.domains.planning_domain import PlanningDomain
-from tmkit.tamp.domains.problems import metric_of
 from tmkit.tamp.goals.compilation import append_arm_goals
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.progress import PlanningProgress
@@ -318,7 +317,7 @@ class PlanningContext:
             seed=self.options.seed,
             steps=steps,
             continuous_goals=self.continuous_goals,
-            metric=None if self.problem.metric is metric_of(domain.domain) else self.problem.metric,
+            metric=None if self.problem.metric is domain.metric else self.problem.metric,
             values=dict(self.problem.values),
         )
 

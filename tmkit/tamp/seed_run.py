@@ -40,7 +40,7 @@ from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.domains.loading import load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
-from tmkit.tamp.domains.problems import derive_problem, goal_of_scene, store_initial_facts
+from tmkit.tamp.domains.problems import goal_of_scene, load_problem_of_scene, store_initial_facts
 from tmkit.tamp.goals.compilation import extend_domain, extend_goal
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem, problem_file_of
@@ -137,11 +137,11 @@ def _make_context(
     scene = problem.scene
     if (file := problem_file_of(problem.goals[0])) is not None:
         scene = store_initial_facts(scene, domain, file)
-        task = derive_problem(scene, domain, q=start, problem=file)
+        task = load_problem_of_scene(file, scene, domain, q=start)
         goal_text = str(task.goal)
     else:
         formula, goal_text = extend_goal(texts, domain, problem.scene)
-        task = derive_problem(problem.scene, domain, q=start, goal=formula)
+        task = domain.problem(problem.scene, start, formula)
     _require_actions_for_arm_goals(task, goals, problem.scene, start)
     return PlanningContext(
         scene,

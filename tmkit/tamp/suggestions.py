@@ -31,7 +31,6 @@ from tmkit.robots.mechanisms import moved_frames
 from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.diagnosis.collect import goal_parts
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, Suggestion, SuggestionKind
-from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.result import PlanResult
 
@@ -178,7 +177,7 @@ class _SuggestionSearch:
         """Return the result for a relaxed problem; None if the domain rejects its scene."""
         context = self.context
         try:
-            problem = derive_problem(relaxed.scene, context.domain, q=context.q, goal=relaxed.goal)
+            problem = context.domain.problem(relaxed.scene, context.q, relaxed.goal)
             options = replace(
                 context.options,
                 time_limit=seconds,

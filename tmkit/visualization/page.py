@@ -124,9 +124,11 @@ def _facts(plan: Plan, given_domain: str | Path | PythonDomain | None) -> list[l
     """Return the facts at the start and after each action, or none without a domain."""
     try:
         domain = load_plan_domain(plan, given_domain)
-        objects = domain.semantics.objects(plan.scene)
+        objects = domain.objects(plan.scene)
         versions = [(plan.scene, plan.q), *((step.scene, step.q) for step in plan.steps)]
-        return [[str(fact) for fact in domain.state(scene, objects, q)] for scene, q in versions]
+        return [
+            [str(fact) for fact in domain.state(scene, q, objects=objects)] for scene, q in versions
+        ]
     except TmkitError as error:
         if given_domain is not None:
             raise

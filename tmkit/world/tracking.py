@@ -20,7 +20,6 @@ from tmkit.graph.traversal import stamped_attributes
 from tmkit.spatial import GaussianPose, chi_square_quantile, fuse
 from tmkit.spatial.consistency import mahalanobis_distance
 from tmkit.tamp.domains.planning_domain import PlanningDomain
-from tmkit.tamp.domains.problems import scene_objects
 from tmkit.world.blocks import Edit, FunctionBlock, Matches, OutputFrame, newest_configuration
 
 _TwoNumbers = tuple[float, float]
@@ -403,7 +402,7 @@ class StatePublisher(FunctionBlock):
         q: NDArray[np.float64] | None = newest_configuration(scene)
         if q is None:
             q = scene.zero_configuration() if self.q is None else np.asarray(self.q, dtype=float)
-        state = self.domain.state(scene, scene_objects(scene, self.domain), q)
+        state = self.domain.state(scene, q)
         return self.output(attributes={"facts": sorted(map(str, state.facts))})
 
     def after_execute(self, before: SceneGraph, after: SceneGraph) -> None:

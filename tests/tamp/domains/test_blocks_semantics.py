@@ -18,7 +18,6 @@ from tmkit.pddl import GroundAction, State
 from tmkit.spatial import Pose
 from tmkit.tamp import load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
-from tmkit.tamp.domains.problems import derive_problem
 
 Q = GANTRY.ready_configuration(blocks_scene({}))
 
@@ -376,14 +375,8 @@ def test_a_wrong_goal_says_where_and_what(domain: PlanningDomain, goal: str, mes
     """The error of a wrong goal contains its place, and the nearest name if there is one."""
     scene = blocks_scene({"red": (0, 0), "blue": (1, 1)})
     with pytest.raises(TaskError, match=message) as caught:
-        derive_problem(scene, domain, goal=goal)
+        domain.problem(scene, scene.zero_configuration(), goal)
     assert str(caught.value).startswith("goal")
-
-
-def test_a_goal_is_needed(domain: PlanningDomain) -> None:
-    """Neither a goal nor a problem is rejected by the library too."""
-    with pytest.raises(TaskError, match="give either a goal or a problem file"):
-        derive_problem(blocks_scene({}), domain)
 
 
 def test_actions_lead_to_the_state_that_pddl_predicts(domain: PlanningDomain) -> None:
@@ -391,7 +384,7 @@ def test_actions_lead_to_the_state_that_pddl_predicts(domain: PlanningDomain) ->
     scene = blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"}, table=0.4)
     result = tk.plan(scene, goal=SUSSMAN, robot=GANTRY)
     assert result.plan is not None
-    problem = derive_problem(scene, domain, goal=SUSSMAN)
+    problem = domain.problem(scene, scene.zero_configuration(), SUSSMAN)
     types = {name: kinds[0] for name, kinds in problem.objects.items()}
     state = problem.init
     for step in result.plan.steps:

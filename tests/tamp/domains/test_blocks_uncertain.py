@@ -82,17 +82,12 @@ def test_the_state_is_that_of_the_scene(stacked: Plan) -> None:
     """Located blocks depend on the scene version alone, before and after each step of a plan."""
     plan = stacked
     domain = load_planning_domain("blocks_uncertain", robot=load_manipulator("panda"))
-    objects = domain.semantics.objects(plan.scene)
     located = [
-        {
-            fact.arguments[0]
-            for fact in domain.state(scene, objects, q)
-            if fact.predicate == "located"
-        }
+        {fact.arguments[0] for fact in domain.state(scene, q) if fact.predicate == "located"}
         for scene, q in [(plan.scene, plan.q), *((step.scene, step.q) for step in plan.steps)]
     ]
     assert located == [set(), {"a"}, {"a", "b"}, {"a", "b"}, {"a", "b"}]
-    assert Fact.of("surely-on", "a", "b") in domain.state(plan.final_scene, objects, plan.final_q)
+    assert Fact.of("surely-on", "a", "b") in domain.state(plan.final_scene, plan.final_q)
 
 
 def test_one_look_tells_of_all_that_share_an_error(tmp_path: Path) -> None:

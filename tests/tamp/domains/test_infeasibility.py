@@ -28,7 +28,6 @@ from tmkit.tamp.domains.infeasibility import (
     prove_too_high,
     prove_ungraspable,
 )
-from tmkit.tamp.domains.problems import derive_problem
 
 ARM = load_manipulator(ROBOT)
 
@@ -199,7 +198,8 @@ def test_goals_for_all_are_counted_too() -> None:
     domain = load_planning_domain("kitchen", robot=ARM)
 
     def facts(goal: str) -> list[str]:
-        return [str(fact) for fact in necessary_facts(derive_problem(scene, domain, goal=goal))]
+        problem = domain.problem(scene, scene.zero_configuration(), goal)
+        return [str(fact) for fact in necessary_facts(problem)]
 
     assert facts("(forall (?x - item ?r - region) (on ?x ?r))")[:2] == [
         "(on box0 floor)",
@@ -329,7 +329,7 @@ def test_towers_are_refuted_only_when_the_hand_does_not_get_so_high(height: floa
     """A feasible tower is never refuted; one beyond the reach of the hand is."""
     scene, goal = towers(height), "(and (on a b) (on b c))"
     domain = load_planning_domain("blocks", robot=GANTRY)
-    facts = necessary_facts(derive_problem(scene, domain, goal=goal))
+    facts = necessary_facts(domain.problem(scene, scene.zero_configuration(), goal))
     found = list(domain.semantics.infeasibilities(facts, scene))
     assert len(found) == (height > 0.37)
     if height <= 0.2:

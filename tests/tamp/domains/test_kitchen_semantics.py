@@ -39,7 +39,7 @@ def facts_of(scene: SceneGraph, *, at_home: bool = True) -> set[str]:
     q = np.array(ARM.ready_configuration(scene))
     if not at_home:
         q[ARM.joint_indices(scene)[0]] += 0.1
-    return {str(fact) for fact in DOMAIN.state(scene, DOMAIN.semantics.objects(scene), q)}
+    return {str(fact) for fact in DOMAIN.state(scene, q)}
 
 
 def placed(

@@ -70,7 +70,7 @@ def loaded(*made_of: type[parts.DomainPart]) -> PlanningDomain:
 def facts(domain: PlanningDomain, scene: SceneGraph, q: Configuration | None = None) -> set[str]:
     """Return the facts of a scene."""
     at = scene.zero_configuration() if q is None else q
-    return set(map(str, domain.state(scene, domain.semantics.objects(scene), at)))
+    return set(map(str, domain.state(scene, at)))
 
 
 MADE_OF_PARTS = [
@@ -287,7 +287,7 @@ def test_a_door_closes_what_is_behind_it() -> None:
     )
     assert {"(ajar door)", "(accessible board)"} <= ajar
     q = scene.configuration({"hinge": 0.0})
-    before = domain.state(scene, domain.semantics.objects(scene), q)
+    before = domain.state(scene, q)
     problem = tk.pddl.Problem(
         "p",
         domain.domain,

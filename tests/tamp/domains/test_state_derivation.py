@@ -124,7 +124,7 @@ def test_derived_from_any_version_is_derived_in_full(name: str, seed: int) -> No
         q = scene.zero_configuration() + random.choice(
             [0.0, 0.1], size=scene.zero_configuration().size
         )
-        wanted = outcome(partial(domain.state, scene, objects, q))
+        wanted = outcome(partial(domain.state, scene, q, objects=objects))
         assert outcome(partial(plain, domain, scene, objects, q)) == wanted
         for start in (previous, known[-1], None):
             found = outcome(partial(deriver.derive, scene, q, start))
@@ -352,8 +352,8 @@ def test_the_checker_derives_in_full() -> None:
     first, second = versions()
     objects = domain.semantics.objects(first)
     q = robot.ready_configuration(first)
-    assert domain.state(first, objects, q) != domain.state(second, objects, q)
-    assert domain.state(second, objects, q) == plain(domain, second, objects, q)
+    assert domain.state(first, q) != domain.state(second, q)
+    assert domain.state(second, q) == plain(domain, second, objects, q)
 
 
 def test_what_is_noted_of_reads_does_not_grow_with_versions() -> None:

@@ -286,7 +286,7 @@ def test_states_contain_stored_facts() -> None:
     """A state has the derived facts and the stored ones."""
     domain = dishes()
     scene = change_task_facts(tk.load_scene("panda_table", "blocks3"), ["(dirty a)"])
-    state = domain.state(scene, domain.semantics.objects(scene), scene.zero_configuration())
+    state = domain.state(scene, scene.zero_configuration())
     assert Fact.of("dirty", "a") in state
     assert Fact.of("clear", "a") in state
     assert not DomainSemantics.stored_predicates

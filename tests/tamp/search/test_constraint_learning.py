@@ -20,7 +20,6 @@ from tmkit.plans import FailureKind, MotionFailure
 from tmkit.robots import Manipulator, load_manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp import load_planning_domain
-from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.search.constraint_learning import ConstraintLearner
 from tmkit.tamp.search.refinement import (
     Cause,
@@ -70,7 +69,7 @@ class LearnerFixture:
     ) -> None:
         q = robot.ready_configuration(scene)
         loaded = load_planning_domain(domain, robot=robot)
-        problem = derive_problem(scene, loaded, q=q, goal=goal)
+        problem = loaded.problem(scene, q, goal)
         arms = arm_motion_planners(
             (robot,), budget=MotionSettings(), rules=CollisionRules.from_start(robot, scene, q=q)
         )

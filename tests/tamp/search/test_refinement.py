@@ -23,7 +23,6 @@ from tmkit.plans import FailureKind, MotionFailure
 from tmkit.plans.class_changes import ClassEffect, apply_effects
 from tmkit.tamp import DomainSemantics, load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
-from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.domains.semantics import facts_about
 from tmkit.tamp.search.refinement import (
     RefinementBudget,
@@ -107,11 +106,10 @@ def puzzle(
     for name in names:
         scene = scene.add_frame(name, "world", classes=["thing"])
     attempts: list[tuple[str, ...]] = []
-    domain = PlanningDomain(
-        "puzzle", parse_domain(PUZZLE), PUZZLE, "0" * 64, PuzzleSemantics(exclusions, attempts)
-    )
+    semantics = PuzzleSemantics(exclusions, attempts)
+    domain = PlanningDomain("puzzle", parse_domain(PUZZLE), PUZZLE, "0" * 64, semantics, (GANTRY,))
     goal = "(and " + " ".join(f"(valued {name})" for name in names) + ")"
-    problem = derive_problem(scene, domain, goal=goal)
+    problem = domain.problem(scene, scene.zero_configuration(), goal)
     skeleton = [GroundAction("give", (name,)) for name in names]
     return make_tree(scene, domain, problem), skeleton, attempts
 
@@ -176,7 +174,8 @@ def test_backjumping_skips_steps_outside_the_conflict() -> None:
 def blocks_tree(scene: SceneGraph, goal: str, *, seed: int = 0) -> VersionTree:
     """Return an empty tree of a blocks task."""
     domain = load_planning_domain("blocks", robot=GANTRY)
-    return make_tree(scene, domain, derive_problem(scene, domain, goal=goal), seed=seed)
+    problem = domain.problem(scene, scene.zero_configuration(), goal)
+    return make_tree(scene, domain, problem, seed=seed)
 
 
 def action(text: str) -> GroundAction:

@@ -155,7 +155,7 @@ def load_planning_domain(
     if semantics is not None and os.path.isfile(native_path):
         native = _parse(read_pddl(native_path), str(native_path))
     stored = _collect_stored_predicates(instance, parsed, native)
-    return PlanningDomain(name, parsed, text, digest, instance, semantics_name, stored)
+    return PlanningDomain(name, parsed, text, digest, instance, arms, semantics_name, stored)
 
 
 def _read_composed_domain(folder: Path) -> PythonDomain | None:
@@ -220,6 +220,7 @@ def _load_python_domain(
         text,
         digest,
         instance,
+        arms,
         stored_predicates=_collect_stored_predicates(instance, parsed, parsed),
     )
 

@@ -1,7 +1,14 @@
-"""Domain for planning: its PDDL and its semantics, whose errors name their file and line."""
+"""Domain for planning: its PDDL and its semantics, and the PDDL problems of scenes.
+
+A :class:`PlanningDomain` relates scenes to PDDL: the objects of a scene, the facts that hold in it,
+and the problem with a goal. Errors of the semantics name their file and line.
+
+Invariants: the facts are never stored beside the scene. Equal scenes give equal problems.
+"""
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,15 +16,18 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import TypeVar, cast
 
-from tmkit.errors import TaskError, TmkitError
+from tmkit.errors import SceneError, TaskError, TmkitError, UnknownNameError
 from tmkit.graph import SceneGraph, task_facts
 from tmkit.graph.task_facts import TaskFact
 from tmkit.manipulation.actions.candidates import ActionContext, ApplyEffects, Candidate
-from tmkit.pddl import Domain, Fact, GroundAction, State
-from tmkit.pddl.formulas import Add, ChangeNumber, Delete, simple_effects
+from tmkit.pddl import Domain, Fact, GroundAction, Problem, State, parse_goal
+from tmkit.pddl.formulas import Add, ChangeNumber, Delete, Formula, simple_effects
+from tmkit.pddl.model import Metric
 from tmkit.plans.class_changes import FactEffect
 from tmkit.plans.values import Configuration
-from tmkit.tamp.domains.semantics import DomainSemantics
+from tmkit.robots import Manipulator
+from tmkit.robots.mechanisms import MOVABLE_CLASSES
+from tmkit.tamp.domains.semantics import DomainSemantics, pddl_name
 from tmkit.tamp.domains.traced_scene import TracedScene
 
 _T = TypeVar("_T")
@@ -38,7 +48,8 @@ class PlanningDomain:
         domain: PDDL domain.
         pddl: text of the PDDL domain.
         digest: 64 hexadecimal digits over the text and the source of the semantics.
-        semantics: semantics for the arms that it was loaded for.
+        semantics: semantics for the arms.
+        robots: arms that it was loaded for.
         semantics_name: source of the semantics if it was given separately, without folders; else
             empty.
         stored_predicates: predicates whose facts are stored in the scene, not derived.
@@ -49,26 +60,51 @@ class PlanningDomain:
     pddl: str
     digest: str
     semantics: DomainSemantics
+    robots: tuple[Manipulator, ...]
     semantics_name: str = ""
     stored_predicates: frozenset[str] = frozenset()
+
+    def objects(self, scene: SceneGraph) -> Mapping[str, str]:
+        """Return the PDDL objects of a scene with their types, as ``{name: type}``.
+
+        Args:
+            scene: the scene.
+
+        Raises:
+            TaskError: if the domain does not declare a type, or has a constant of the same name.
+            SceneError: if the domain's predicates cannot describe the scene.
+        """
+        objects = self.require_type("objects", self.semantics.objects(scene), Mapping)
+        types = ["object", *(declared.name for declared in self.domain.types)]
+        for kind in objects.values():
+            if kind not in types:
+                reason = UnknownNameError.of("type", kind, types).message
+                raise TaskError.at(f"semantics of domain '{self.name}'", reason)
+        for constant in self.domain.constants:
+            if constant.name in objects:
+                raise self._error(
+                    f"constant '{constant.name}' is an object of the scene; expected a parameter in"
+                    " its place"
+                )
+        return objects
 
     def state(
         self,
         scene: SceneGraph,
-        objects: Mapping[str, str],
         q: Configuration,
         *,
+        objects: Mapping[str, str] | None = None,
         view: TracedScene | None = None,
     ) -> State:
-        """Return the basic facts that hold in a scene at a configuration (n_joints,).
+        """Return the basic facts that hold in a scene at a configuration.
 
         All of them are derived anew. :class:`tmkit.tamp.StateDeriver` derives those of a version
         from those of another.
 
         Args:
             scene: the scene.
-            objects: PDDL objects with their types.
-            q: (n_joints,) configuration.
+            q: (n_joints,) configuration [rad or m].
+            objects: PDDL objects with their types. Defaults to those of the scene.
             view: the scene with cached values of other versions, for a semantics that can be
                 traced.
 
@@ -77,6 +113,8 @@ class PlanningDomain:
             TaskError: if the semantics raise an error that does not come from tmkit; the message
                 names its file and line.
         """
+        if objects is None:
+            objects = self.objects(scene)
         # Without a view no value is cached: each function is called once for its arguments.
         traced = cast(SceneGraph, TracedScene(scene, {}) if view is None else view)
         with self.attribute_errors("the state of a scene"):
@@ -114,6 +152,138 @@ class PlanningDomain:
     @property
     def _semantics_label(self) -> str:
         return f"semantics of domain '{self.semantics_name or self.name}'"
+
+    def problem(
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        goal: str | Formula = "(and)",
+        *,
+        metric: Metric | None = None,
+        values: Mapping[Fact, float] | None = None,
+    ) -> Problem:
+        """Return the PDDL problem of a scene, as :func:`tmkit.plan` derives it.
+
+        Objects and initial facts are those of the scene.
+
+        Args:
+            scene: scene at the start.
+            q: (n_joints,) configuration at the start [rad or m].
+            goal: goal in PDDL, or parsed. Defaults to a goal that always holds.
+            metric: quantity that plans minimise. Defaults to that of the domain.
+            values: values of numeric functions, by ground term.
+
+        Raises:
+            TaskError: if the goal or a value is wrong, or a predicate has no semantics.
+            SceneError: if the domain's predicates cannot describe the scene.
+        """
+        self.require_meaning(scene)
+        objects = self.objects(scene)
+        formula = self.parse_goal(goal, scene, objects) if isinstance(goal, str) else goal
+        return Problem(
+            "from-scene",
+            self.domain,
+            objects=objects,
+            init=self.state(scene, q, objects=objects),
+            goal=formula,
+            metric=metric or self.metric,
+            values=values,
+        )
+
+    @property
+    def metric(self) -> Metric:
+        """Quantity that plans minimise if no problem defines it.
+
+        It is the cost if the actions of the domain have costs, else the length of the plan. Costs
+        that depend on functions need a problem with their values.
+        """
+        names = {function.name for function in self.domain.functions}
+        return Metric.TOTAL_COST if names == {"total-cost"} else Metric.PLAN_LENGTH
+
+    def parse_goal(self, text: str, scene: SceneGraph, objects: Mapping[str, str]) -> Formula:
+        """Return a PDDL goal over the objects of a scene.
+
+        Args:
+            text: PDDL goal.
+            scene: scene at the start.
+            objects: PDDL objects of the scene with their types.
+
+        Raises:
+            TaskError: if the text is not a goal over these objects; for a frame that lacks a class,
+                the message names the class.
+        """
+        try:
+            return parse_goal(text, self.domain, objects=objects)
+        except TaskError as error:
+            for name in re.findall(r"[^\s()]+", text):
+                if f"unknown object '{name.lower()}'" not in str(error):
+                    continue
+                reason = self.object_fault(name, scene)
+                if not reason:
+                    continue
+                locations = [object for object in objects if object.startswith(f"{name.lower()}__")]
+                if locations:
+                    location = min(locations, key=len)
+                    reason += f"; did you mean one of its locations, such as '{location}'?"
+                raise TaskError.at("goal", reason) from error
+            raise
+
+    def object_fault(self, name: str, scene: SceneGraph) -> str | None:
+        """Return the reason why a frame is no object of the domain; None if there is no such frame.
+
+        Args:
+            name: PDDL name of the frame.
+            scene: the scene.
+        """
+        frame = next(
+            (frame for frame in scene.frame_names if pddl_name(frame) == name.lower()), None
+        )
+        if frame is None:
+            return None
+        scene_classes = (kind for other in scene.frame_names for kind in scene.classes(other))
+        classes = [
+            kind
+            for kind in sorted({*MOVABLE_CLASSES, *scene_classes})
+            if self._is_object(name, scene.set_classes(frame, (kind,)))
+        ]
+        reason = "no class makes it one"
+        if classes:
+            reason = f"it lacks the class {' or '.join(map(repr, classes))}"
+        return f"frame '{frame}' is not an object of domain '{self.name}': {reason}"
+
+    def _is_object(self, name: str, scene: SceneGraph) -> bool:
+        try:
+            return name.lower() in self.semantics.objects(scene)
+        except SceneError:  # the domain cannot use such a frame
+            return False
+
+    def require_meaning(self, scene: SceneGraph) -> None:
+        """Reject a predicate that nothing derives, stores or changes.
+
+        Args:
+            scene: scene at the start.
+
+        Raises:
+            TaskError: if there is such a predicate; the message has its file and line.
+        """
+        if not self.stored_predicates:
+            return
+        for name in sorted(self.stored_predicates - {name for name, _ in task_facts(scene)}):
+            effects = (str(action.effect).replace(")", " ") for action in self.domain.actions)
+            if any(f"({name} " in effect for effect in effects):
+                continue
+            rows = enumerate(self.pddl.lower().splitlines(), start=1)
+            pattern = rf"\({re.escape(name)}[\s)]"
+            line = next((number for number, row in rows if re.search(pattern, row)), None)
+            raise self._error(
+                f"predicate '{name}' has no semantics: none derives it, no action changes it, no"
+                " scene stores it",
+                line=line,
+            )
+
+    def _error(self, reason: str, *, line: int | None = None) -> TaskError:
+        """Return an error at the PDDL of the domain."""
+        return TaskError.at(self.domain.source or f"domain '{self.name}'", reason, line=line)
 
     def fact_changes(self, scene: SceneGraph, predicted: State) -> tuple[FactEffect, ...]:
         """Return the change, if any, after which a scene stores the facts of a state.

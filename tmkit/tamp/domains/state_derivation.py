@@ -100,7 +100,7 @@ class StateDeriver:
             if changed is not None:
                 memo = drop_changed(previous._memo, changed, self._dependents)
         state = self.domain.state(
-            scene, self.objects, q, view=TracedScene(scene, memo, self._dependents)
+            scene, q, objects=self.objects, view=TracedScene(scene, memo, self._dependents)
         )
         return DerivedState(state, scene, memo)
 

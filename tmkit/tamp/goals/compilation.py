@@ -53,7 +53,6 @@ from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.planning_domain import PlanningDomain
-from tmkit.tamp.domains.problems import parse_goal_of_scene, scene_objects
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
 from tmkit.tamp.version_tree import SceneVersion
@@ -347,6 +346,7 @@ def extend_domain(
         domain.pddl,
         domain.digest,
         domain.semantics,
+        domain.robots,
         domain.semantics_name,
         domain.stored_predicates,
         tuple(object_goals),
@@ -363,8 +363,8 @@ def extend_goal(
         domain: domain, possibly extended.
         scene: scene at the start.
     """
-    objects = scene_objects(scene, domain)
-    parsed = [parse_goal_of_scene(text, scene, domain, objects=objects) for text in texts]
+    objects = domain.objects(scene)
+    parsed = [domain.parse_goal(text, scene, objects) for text in texts]
     goals = domain.goals if isinstance(domain, GoalDomain) else ()
     atoms = [Atom(goal.met_fact.predicate, goal.met_fact.arguments) for goal in goals]
     conjunction = parsed[0] if len(parsed) == 1 else And(tuple(parsed))
@@ -542,10 +542,10 @@ def _place_facts(
     """Return the facts about the place of an object that do not hold while it is in the hand."""
     semantics, name = domain.semantics, pddl_name(frame)
     objects = semantics.objects(at_goal)
-    state = domain.state(at_goal, objects, q)
+    state = domain.state(at_goal, q, objects=objects)
     candidates = semantics.goal_facts(at_goal, objects, [frame])
     try:
-        in_hand = domain.state(held, objects, q)
+        in_hand = domain.state(held, q, objects=objects)
     except SceneError:  # another object is in the hand
         in_hand = State()
     facts = {
@@ -593,7 +593,8 @@ def append_arm_goals(
             step, segments=(*step.segments, *motion.segments), scene=motion.scene, q=motion.q
         )
     types = domain.semantics.objects(step.scene)
-    if domain.state(step.scene, types, step.q) != domain.state(node.scene, types, node.q):
+    state = domain.state(step.scene, step.q, objects=types)
+    if state != domain.state(node.scene, node.q, objects=types):
         return None
     are_met = all(goal.fault(step.scene, step.q) is None for goal in goals)
     return step if are_met else None

@@ -49,7 +49,6 @@ from tmkit.robots.mechanisms import held_object
 from tmkit.robots.robot_files import Robots, find_manipulators
 from tmkit.tamp.domains.loading import PythonDomain, load_plan_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
-from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.progress import ValidationProgress
 from tmkit.tamp.validation.prune_observations import effect_faults
 from tmkit.tamp.validation.schedule_check import schedule_faults
@@ -221,11 +220,10 @@ class _PlanCheck:
         is_same_text = self.domain.pddl == self.plan.domain_pddl
         if self.domain.digest != self.plan.domain_digest or not is_same_text:
             self.problems.append(f"domain '{self.plan.domain}' differs from the plan's domain")
-        problem = derive_problem(
+        problem = self.domain.problem(
             self.plan.scene,
-            self.domain,
-            q=self.plan.q,
-            goal=self.plan.goal,
+            self.plan.q,
+            self.plan.goal,
             metric=self.plan.metric,
             values=self.plan.values,
         )
@@ -293,7 +291,8 @@ class _PlanCheck:
         types = {name: kinds[0] for name, kinds in problem.objects.items()}
         for step, predicted in zip(self.plan.steps, validation.states[1:], strict=True):
             try:
-                difference = predicted.difference(self.domain.state(step.scene, types, step.q))
+                derived = self.domain.state(step.scene, step.q, objects=types)
+                difference = predicted.difference(derived)
             except TmkitError as error:
                 self.problems.append(f"after {step.action} the scene has no state: {error}")
                 return
@@ -307,7 +306,7 @@ class _PlanCheck:
         for number, step in enumerate(self.plan.steps, start=1):
             where = f"by the domain: step {number} of {len(self.plan.steps)}, {step.action}"
             try:
-                after = self.domain.state(step.scene, types, step.q)
+                after = self.domain.state(step.scene, step.q, objects=types)
                 faults = effect_faults(state, step, after, problem=problem, domain=self.domain)
             except TmkitError as error:
                 self.problems.append(f"{where}: {error}")

@@ -91,14 +91,15 @@ def _recompute(
     """
     recomputed: list[PlanStep] = []
     types = {name: kinds[0] for name, kinds in problem.objects.items()}
-    state = domain.state(scene, types, q)
+    state = domain.state(scene, q, objects=types)
     for step in steps:
         if problem.why_not(state, step.action):
             if step.segments:
                 return None
             continue
         after, _ = step.end(scene, q)
-        new_step, new_state = replace(step, scene=after), domain.state(after, types, step.q)
+        new_step = replace(step, scene=after)
+        new_state = domain.state(after, step.q, objects=types)
         if effect_faults(state, new_step, new_state, problem=problem, domain=domain):
             return None
         recomputed.append(new_step)

@@ -53,7 +53,6 @@ from tmkit.robots.robot_files import Robots, find_manipulators, home_configurati
 from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.tamp.domains.loading import PythonDomain, load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
-from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.validation.segment_rules import (
     handling_supports,
     line_faults,
@@ -288,7 +287,7 @@ class _PlanReader:
         if has_motion and not self.domain.stored_predicates:
             return ()
         try:
-            problem = derive_problem(scene, self.domain, q=q, goal="(and)")
+            problem = self.domain.problem(scene, q)
             facts = self.domain.fact_changes(scene, problem.apply(problem.init, action))
         except TmkitError:
             return ()  # the plan validator raises the error again
