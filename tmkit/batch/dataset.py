@@ -31,7 +31,7 @@ from tmkit.plans import Plan, PlanStep, SegmentKind
 from tmkit.plans.export import motion_table
 from tmkit.plans.lerobot import LeRobotWriter, png_bytes
 from tmkit.robots import movable_frames
-from tmkit.tamp.domains.loading import PythonDomain, load_plan_domain
+from tmkit.tamp.domains.loading import DomainSource, load_plan_domain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,7 +97,7 @@ def write_dataset(
     folder: str | Path,
     *,
     options: DatasetOptions | None = None,
-    domain: str | Path | PythonDomain | None = None,
+    domain: DomainSource | None = None,
     semantics: str | Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> None:
@@ -338,7 +338,7 @@ class _TableWriter:
         self,
         folder: Path,
         camera: _StateCamera,
-        domain: str | Path | PythonDomain | None,
+        domain: DomainSource | None,
         semantics: str | Path | None,
     ) -> None:
         self._folder, self._camera = folder, camera

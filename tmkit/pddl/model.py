@@ -394,6 +394,25 @@ class Problem:
         schema, binding = self.binding_of(action)
         return Interpretation(self, state).failures(schema.precondition, binding)
 
+    def applicable_actions(self, state: State) -> Iterator[GroundAction]:
+        """Yield the ground actions whose preconditions hold in a state.
+
+        Each precondition is solved as a query over the facts, which yields the bindings directly
+        instead of testing all combinations of objects.
+
+        Args:
+            state: state of this problem.
+
+        Yields:
+            The actions by schema, in the order of the domain, and sorted by their arguments.
+        """
+        interpretation = Interpretation(self, state)
+        for schema in self.domain.actions:
+            names = [parameter.name for parameter in schema.parameters]
+            solutions = interpretation.solutions(schema.precondition, schema.parameters)
+            for arguments in sorted({tuple(each[name] for name in names) for each in solutions}):
+                yield GroundAction(schema.name, arguments)
+
     def apply(self, state: State, action: GroundAction) -> State:
         """Return the state after an action.
 

@@ -28,7 +28,6 @@ from tmkit.errors import TimeLimitError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.pddl import GroundAction, Problem, validate_task_plan
-from tmkit.pddl.model import Metric
 from tmkit.pddl.validation import interleave_agents
 from tmkit.plans.failures import PrimitiveFailedError
 from tmkit.plans.schedule import Schedule
@@ -36,6 +35,7 @@ from tmkit.plans.values import Configuration, PlanStep, Segment, SegmentKind
 from tmkit.spatial.plain import read_only
 from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.costs import CostBound, Objective, StepCosts, busiest_arm_objective
+from tmkit.tamp.domains.action_costs import action_costs, with_costs
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.progress import ImprovementProgress
@@ -56,19 +56,6 @@ _MIN_GAIN = 1e-9
 
 _BRANCHING_WIDTH = 3
 """Motions of an action that are compared; the cheapest is extended first."""
-
-
-def with_costs(problem: Problem, steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
-    """Return the steps with the costs of their actions in the problem's metric."""
-    costs = _action_costs(problem, [step.action for step in steps])
-    return tuple(replace(step, cost=cost) for step, cost in zip(steps, costs, strict=True))
-
-
-def _action_costs(problem: Problem, actions: Sequence[GroundAction]) -> tuple[float, ...]:
-    """Return the costs of actions in the problem's metric; 1 each without a metric."""
-    if problem.metric is not Metric.TOTAL_COST:
-        return (1.0,) * len(actions)
-    return validate_task_plan(problem, actions).costs
 
 
 def _is_better(candidate: Objective, best: Objective) -> bool:
@@ -245,7 +232,7 @@ class Improvement:
         actions = self.latest_skeleton or tuple(step.action for step in self.best)
         states = validate_task_plan(self.problem, actions).states
         if self.latest_skeleton:
-            costs = _action_costs(self.problem, actions)
+            costs = action_costs(self.problem, actions)
         else:
             costs = tuple(self.costs.objective(step)[0] for step in self.best)
 
@@ -270,13 +257,13 @@ class Improvement:
     def _refine(self, skeleton: tuple[GroundAction, ...]) -> tuple[PlanStep, ...] | None:
         """Return steps that carry out a skeleton and are better than the best plan, or None."""
         context, log = self.context, self.log
-        action_costs = _action_costs(self.problem, skeleton)
+        costs = action_costs(self.problem, skeleton)
 
         def objective(index: int, step: PlanStep) -> Objective:
-            cost, length = self.costs.objective(replace(step, cost=action_costs[index]))
+            cost, length = self.costs.objective(replace(step, cost=costs[index]))
             # action costs do not depend on motions, so the first step contributes all of them
             if context.options.cost == "actions":
-                cost = 0.0 if index else sum(action_costs)
+                cost = 0.0 if index else sum(costs)
             return cost, length
 
         limit, applies_per_arm = self.best_objective, context.options.cost == "makespan"

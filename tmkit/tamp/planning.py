@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from numpy.typing import ArrayLike
 
@@ -12,7 +11,7 @@ from tmkit._support.argument_errors import check_argument
 from tmkit.errors import ArgumentError
 from tmkit.graph import SceneGraph
 from tmkit.robots.robot_files import Robots
-from tmkit.tamp.domains.loading import PythonDomain
+from tmkit.tamp.domains.loading import DomainSource
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.portfolio import plan_portfolio
 from tmkit.tamp.problem import Goal, PlanningProblem
@@ -26,7 +25,7 @@ def plan(
     q: ArrayLike | None = None,
     *,
     goal: Goal | Sequence[Goal],
-    domain: str | Path | PythonDomain = "blocks",
+    domain: DomainSource = "blocks",
     robot: Robots = "panda",
     seed: int | None = None,
     options: PlanningOptions | None = None,
@@ -41,7 +40,8 @@ def plan(
         q: (n_joints,) configuration at the start [rad, m]. Defaults to the ready configuration.
         goal: PDDL text, a formula, a pose, a region, a configuration, a scene, a sequence of these,
             or the path of a PDDL problem file; see :class:`~tmkit.tamp.PlanningProblem`.
-        domain: planning domain.
+        domain: planning domain: built-in name, folder or PDDL file, a domain built in Python, or a
+            loaded one, whose arms ``robot`` must be.
         robot: one or more arms.
         seed: seed of all random numbers, at least 0. Defaults to that of the options.
         options: time limits, budgets, planners and samplers.

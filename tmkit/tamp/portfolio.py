@@ -24,7 +24,8 @@ from tmkit.graph import SceneGraph
 from tmkit.plans.values import Plan, PlanStep
 from tmkit.spatial.plain import read_only
 from tmkit.tamp.diagnosis.diagnosis import PlanStatus
-from tmkit.tamp.domains.loading import PythonDomain
+from tmkit.tamp.domains.loading import DomainSource, PythonDomain
+from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
 from tmkit.tamp.progress import (
@@ -149,8 +150,8 @@ def plan_portfolio(
     if not entries:
         raise ConfigurationError("options must have at least one entry")
     is_remote = PlanningOptions(workers=workers).workers > 1 and len(entries) > 1
-    if is_remote and isinstance(problem.domain, PythonDomain):
-        _require_in_module(problem.domain)
+    if is_remote:
+        _require_importable(problem.domain)
     problem = with_convex_meshes(problem)  # returned plans get the scene of this problem
     jobs = [_Entry(problem, entry, is_remote) for entry in entries]
 
@@ -188,12 +189,20 @@ def _entry_progress(
     return progress_type(**values, entry=entry, entries=entries)
 
 
-def _require_in_module(domain: PythonDomain) -> None:
-    """Check that another process can import the semantics.
+def _require_importable(domain: DomainSource) -> None:
+    """Check that another process can load the domain.
 
     Raises:
-        ConfigurationError: if they are defined in the main script or in a function.
+        ConfigurationError: if the domain is loaded already, or its semantics are defined in the
+            main script or in a function.
     """
+    if isinstance(domain, PlanningDomain):
+        raise ConfigurationError(
+            f"the loaded domain '{domain.name}' cannot be sent to another process: give its name,"
+            " or use one process"
+        )
+    if not isinstance(domain, PythonDomain):
+        return
     name, module = domain.semantics.__qualname__, domain.semantics.__module__
     if module != "__main__" and "<locals>" not in name:
         return

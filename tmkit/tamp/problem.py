@@ -25,7 +25,7 @@ from tmkit.plans.continuous_goals import ArmAt, ObjectAt, ObjectIn
 from tmkit.robots import Manipulator
 from tmkit.robots.robot_files import Robots
 from tmkit.spatial.plain import plain_numbers, read_only
-from tmkit.tamp.domains.loading import PythonDomain
+from tmkit.tamp.domains.loading import DomainSource
 
 Goal: TypeAlias = str | Formula | ObjectAt | ObjectIn | ArmAt | SceneGraph | GoalScene | Path
 """Goal of a problem.
@@ -50,7 +50,7 @@ class PlanningProblem(ContentEquality):
         q: (n_joints,) configuration at the start [rad, m]. Defaults to the ready configuration of
             the robots, with each hand open, or closed on the object that it holds.
         domain: name of a built-in domain, a folder with ``domain.pddl`` and ``semantics.py``, a
-            PDDL file, or a domain built in Python.
+            PDDL file, a domain built in Python, or a loaded domain.
         goal: one goal, or several goals that must all hold at the end. A goal is one of:
 
             * PDDL text such as ``"(and (on a b) (on b c))"``, or a formula;
@@ -74,7 +74,7 @@ class PlanningProblem(ContentEquality):
 
     scene: SceneGraph
     q: ArrayLike | None = None
-    domain: str | Path | PythonDomain = "blocks"
+    domain: DomainSource = "blocks"
     goal: Goal | Sequence[Goal] = ()
     robots: Robots = "panda"
     semantics: str | Path | None = None
@@ -86,7 +86,7 @@ class PlanningProblem(ContentEquality):
         elif isinstance(self.scene, PlanningProblem):
             hint = "solve a problem with tk.solve(problem, options)"
         check_argument(self.scene, SceneGraph, "scene", function="plan", hint=hint)
-        check_argument(self.domain, (str, Path, PythonDomain), "domain", function="plan")
+        check_argument(self.domain, get_args(DomainSource), "domain", function="plan")
         robots = self.robots
         if isinstance(robots, str) or not isinstance(robots, Sequence):
             robots = (robots,)

@@ -22,8 +22,8 @@ from tmkit.pddl import GroundAction, validate_task_plan
 from tmkit.plans.failures import PrimitiveFailedError
 from tmkit.plans.values import Configuration, Plan, PlanStep, Segment, SegmentKind
 from tmkit.spatial.plain import read_only
-from tmkit.tamp.anytime import with_costs
 from tmkit.tamp.context import PlanningContext, SearchLog
+from tmkit.tamp.domains.action_costs import with_costs
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
 from tmkit.tamp.search.refinement import RefinementBudget, RefinementMonitor, refine_skeleton

@@ -23,11 +23,12 @@ from tmkit.pddl.model import FrozenMapping
 from tmkit.plans.values import Plan, PlanStep
 from tmkit.robots import movable_frames
 from tmkit.robots.mechanisms import moved_frames
-from tmkit.tamp.anytime import Improvement, with_costs
+from tmkit.tamp.anytime import Improvement
 from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.diagnosis.collect import diagnose_actions, find_goal_conflict, merge_constraints
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, PlanStatus, SearchEnd
 from tmkit.tamp.diagnosis.explanation import explain
+from tmkit.tamp.domains.action_costs import with_costs
 from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.geometric_causes import find_causes

@@ -38,8 +38,7 @@ from tmkit.plans import Plan, PlanStep, Schedule, Segment, SegmentKind, execute
 from tmkit.plans.execution import TimedMotion
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
-from tmkit.tamp import PythonDomain
-from tmkit.tamp.domains.loading import load_plan_domain
+from tmkit.tamp.domains.loading import DomainSource, load_plan_domain
 from tmkit.visualization.scene_model import add_nodes, bounds, model_document, scene_model, set_view
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ class PlanTimeline:
 
 
 def plan_timeline(
-    plan: Plan, *, rate: float = RATE, domain: str | Path | PythonDomain | None = None
+    plan: Plan, *, rate: float = RATE, domain: DomainSource | None = None
 ) -> PlanTimeline:
     """Return the time line of a plan.
 
@@ -120,7 +119,7 @@ def plan_timeline(
     )
 
 
-def _facts(plan: Plan, given_domain: str | Path | PythonDomain | None) -> list[list[str]]:
+def _facts(plan: Plan, given_domain: DomainSource | None) -> list[list[str]]:
     """Return the facts at the start and after each action, or none without a domain."""
     try:
         domain = load_plan_domain(plan, given_domain)
@@ -312,7 +311,7 @@ def save_html(
     *,
     q: ArrayLike | None = None,
     autoplay: bool = True,
-    domain: str | Path | PythonDomain | None = None,
+    domain: DomainSource | None = None,
 ) -> Path:
     """Write a plan or a scene to a single HTML file, and return its path.
 
@@ -347,7 +346,7 @@ def page_html(
     *,
     q: ArrayLike | None = None,
     autoplay: bool = True,
-    domain: str | Path | PythonDomain | None = None,
+    domain: DomainSource | None = None,
 ) -> str:
     """Return the page that :func:`save_html` writes."""
     if not isinstance(content, SceneGraph):

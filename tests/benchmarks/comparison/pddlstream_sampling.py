@@ -38,7 +38,7 @@ from tmkit.plans.failures import MotionFailure
 from tmkit.plans.values import PlanStep
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
-from tmkit.tamp.anytime import with_costs
+from tmkit.tamp.domains.action_costs import with_costs
 from tmkit.tamp.goals.compilation import GoalDomain
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem

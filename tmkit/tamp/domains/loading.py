@@ -21,7 +21,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import cast
+from typing import TypeAlias, cast
 
 from tmkit._support.data import is_built_in, resolve_name
 from tmkit._support.limits import ReadingLimits, read_bytes
@@ -91,8 +91,12 @@ class PythonDomain:
         )
 
 
+DomainSource: TypeAlias = str | Path | PythonDomain | PlanningDomain
+"""Built-in name, folder or PDDL file of a domain, a domain built in Python, or a loaded one."""
+
+
 def load_planning_domain(
-    domain: str | Path | PythonDomain,
+    domain: DomainSource,
     *,
     robot: Robots,
     semantics: str | Path | None = None,
@@ -104,7 +108,7 @@ def load_planning_domain(
         domain: name of a built-in domain in ``domains/``, path of a folder or of a file that ends
             in ``.pddl``, or domain built in Python. A string with a separator or suffix is a path.
             A folder without ``domain.pddl`` must contain a composed ``Semantics``
-            (:func:`tmkit.tamp.parts.compose_domain`).
+            (:func:`tmkit.tamp.parts.compose_domain`). A loaded domain is returned as it is.
         robot: names or descriptions of the arm, or arms, that carry out the actions.
         semantics: domain semantics: name of a built-in domain, folder with a ``semantics.py``, or
             Python file. Defaults to the ``semantics.py`` beside the PDDL file.
@@ -116,9 +120,12 @@ def load_planning_domain(
         FileFormatError: if the file defines no class ``Semantics`` derived from
             :class:`tmkit.tamp.DomainSemantics`, the class lacks a required method, or the file
             cannot be run.
-        RobotError: if the semantics require another number of arms.
+        RobotError: if the semantics require another number of arms, or a loaded domain has other
+            arms.
     """
     arms = resolve_robots(robot, function="load_planning_domain")
+    if isinstance(domain, PlanningDomain):
+        return _check_loaded_domain(domain, arms, semantics)
     if isinstance(domain, PythonDomain):
         return _load_python_domain(domain, arms, semantics)
     if pddl is None and semantics is None:
@@ -156,6 +163,28 @@ def load_planning_domain(
         native = _parse(read_pddl(native_path), str(native_path))
     stored = _collect_stored_predicates(instance, parsed, native)
     return PlanningDomain(name, parsed, text, digest, instance, arms, semantics_name, stored)
+
+
+def _check_loaded_domain(
+    domain: PlanningDomain, arms: tuple[Manipulator, ...], semantics: str | Path | None
+) -> PlanningDomain:
+    """Return a loaded domain if it has the given arms and semantics."""
+    if semantics is not None:
+        raise _second_semantics_error(domain.name, semantics)
+    if arms != domain.robots:
+        expected, received = (
+            ", ".join(arm.name for arm in robots) for robots in (domain.robots, arms)
+        )
+        if expected == received:
+            received += " with another description"
+        reason = f"it was loaded for {expected}, not for {received}; pass robot=domain.robots"
+        raise RobotError.at(f"domain '{domain.name}'", reason)
+    return domain
+
+
+def _second_semantics_error(name: str, semantics: str | Path) -> TaskError:
+    reason = f"it has its own semantics, so those of '{semantics}' cannot be used"
+    return TaskError.at(f"domain '{name}'", reason)
 
 
 def _read_composed_domain(folder: Path) -> PythonDomain | None:
@@ -205,10 +234,7 @@ def _load_python_domain(
     """Load a domain built in Python, with the same result as from files."""
     name = domain.domain.name
     if semantics is not None:
-        raise TaskError.at(
-            f"domain '{name}'",
-            f"it has its own semantics, so those of '{semantics}' cannot be used",
-        )
+        raise _second_semantics_error(name, semantics)
     text = domain_to_pddl(domain.domain)
     parsed = _parse(text, f"domain '{name}'")
     origin = Path(f"semantics of domain '{name}'")
@@ -351,7 +377,7 @@ def _run_module(path: Path, source: bytes) -> ModuleType:
 
 
 def load_plan_domain(
-    plan: Plan, domain: str | Path | PythonDomain | None = None, semantics: str | Path | None = None
+    plan: Plan, domain: DomainSource | None = None, semantics: str | Path | None = None
 ) -> PlanningDomain:
     """Load the domain of a plan; names in the plan itself are used for built-in domains only.
 
@@ -366,7 +392,11 @@ def load_plan_domain(
         FileFormatError: if the semantics cannot be run.
     """
     pddl = None
-    if semantics is None and plan.semantics and not isinstance(domain, PythonDomain):
+    if (
+        semantics is None
+        and plan.semantics
+        and not isinstance(domain, PythonDomain | PlanningDomain)
+    ):
         semantics = _require_built_in(
             plan.semantics,
             f"semantics '{plan.semantics}' are",
@@ -383,10 +413,7 @@ def load_plan_domain(
 
 
 def check_plan_domain(
-    plan: Plan,
-    path: str | Path,
-    domain: str | Path | PythonDomain | None,
-    semantics: str | Path | None,
+    plan: Plan, path: str | Path, domain: DomainSource | None, semantics: str | Path | None
 ) -> None:
     """Raise an error unless the caller's domain is the one that a plan was made with.
 

@@ -10,23 +10,31 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType
 from typing import TypeVar, cast
 
+import numpy as np
+
 from tmkit.errors import SceneError, TaskError, TmkitError, UnknownNameError
 from tmkit.graph import SceneGraph, task_facts
 from tmkit.graph.task_facts import TaskFact
 from tmkit.manipulation.actions.candidates import ActionContext, ApplyEffects, Candidate
+from tmkit.manipulation.actions.pick_place import arm_motion_planners
+from tmkit.manipulation.actions.primitives import MotionSettings
+from tmkit.manipulation.samplers import Samplers, SeededSamplers
+from tmkit.motion import CollisionRules, MotionPlanner
 from tmkit.pddl import Domain, Fact, GroundAction, Problem, State, parse_goal
 from tmkit.pddl.formulas import Add, ChangeNumber, Delete, Formula, simple_effects
 from tmkit.pddl.model import Metric
 from tmkit.plans.class_changes import FactEffect
-from tmkit.plans.values import Configuration
+from tmkit.plans.values import Configuration, Plan, PlanStep
 from tmkit.robots import Manipulator
 from tmkit.robots.mechanisms import MOVABLE_CLASSES
+from tmkit.spatial.plain import read_only
+from tmkit.tamp.domains.action_costs import with_costs
 from tmkit.tamp.domains.semantics import DomainSemantics, pddl_name
 from tmkit.tamp.domains.traced_scene import TracedScene
 
@@ -280,6 +288,125 @@ class PlanningDomain:
                 " scene stores it",
                 line=line,
             )
+
+    def context(
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        seed: int = 0,
+        *,
+        samplers: Samplers | None = None,
+        settings: MotionSettings | None = None,
+        motion_planner: MotionPlanner | None = None,
+    ) -> ActionContext:
+        """Return the context of an action: samplers, and a motion planner for each arm.
+
+        :meth:`candidates` and :meth:`tmkit.manipulation.Candidate.refine` take it. The random
+        generator is seeded anew, so equal arguments give equal candidates and motions.
+
+        Args:
+            scene: scene before the action.
+            q: (n_joints,) configuration before the action [rad or m].
+            seed: seed of the samplers and of the random generator, at least 0.
+            samplers: samplers of grasps and placements. Defaults to the built-in ones.
+            settings: search limits and default line lengths of motions.
+            motion_planner: planner of paths. Defaults to :class:`tmkit.motion.RrtConnect`.
+
+        Raises:
+            ConfigurationError: if ``q`` has the wrong length.
+        """
+        first, *others = self.robots
+        rules = CollisionRules.from_start(first, scene, q=q, other_arms=tuple(others))
+        arms = arm_motion_planners(
+            self.robots,
+            budget=settings or MotionSettings(),
+            rules=rules,
+            motion_planner=motion_planner,
+        )
+        sampling = SeededSamplers(samplers or Samplers(), first, seed, start=scene)
+        return ActionContext(scene, q, np.random.default_rng(seed), sampling, arms)
+
+    def plan(
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        steps: Sequence[PlanStep],
+        goal: str | Formula,
+        *,
+        seed: int = 0,
+    ) -> Plan:
+        """Return a plan of steps that another planner computed.
+
+        The costs of the steps become those of the problem's metric. The steps are not checked;
+        :func:`tmkit.validate_plan` does that.
+
+        Args:
+            scene: scene at the start.
+            q: (n_joints,) configuration at the start [rad or m].
+            steps: actions with motions, such as ``motion.step(action)`` of an
+                :class:`~tmkit.manipulation.ActionMotion`.
+            goal: goal in PDDL, or parsed.
+            seed: seed of the planner, for the record.
+
+        Raises:
+            TaskError: if the goal is wrong.
+            SceneError: if the domain's predicates cannot describe the scene.
+        """
+        problem = self.problem(scene, q, goal)
+        return Plan(
+            scene=scene,
+            q=read_only(np.array(q, dtype=float)),
+            robots=self.robots,
+            domain=self.name,
+            domain_pddl=self.pddl,
+            domain_digest=self.digest,
+            semantics=self.semantics_name,
+            goal=str(problem.goal),
+            seed=seed,
+            steps=with_costs(problem, steps),
+        )
+
+    def action_of(
+        self, before: tuple[SceneGraph, Configuration], after: tuple[SceneGraph, Configuration]
+    ) -> GroundAction:
+        """Return the action whose effects turn the state of one version into that of another.
+
+        It names an edit, such as a :meth:`~tmkit.graph.SceneGraph.reparent`, by an action of the
+        domain. Facts of :attr:`probabilistic_predicates` are ignored.
+
+        Args:
+            before: scene and (n_joints,) configuration before the action.
+            after: scene and (n_joints,) configuration after it.
+
+        Raises:
+            TaskError: if no applicable action has these effects, or several have; the message has
+                the changed facts and the actions.
+            SceneError: if the domain's predicates cannot describe a scene.
+        """
+        problem = self.problem(*before)
+        objects = {name: types[0] for name, types in problem.objects.items()}
+        state = self._certain(problem.init)
+        new_state = self._certain(self.state(*after, objects=objects))
+        change = state.difference(new_state)
+        if not change:
+            raise self._error("no action turns a state into an equal one")
+        actions = [
+            action
+            for action in problem.applicable_actions(problem.init)
+            if self._certain(problem.apply(problem.init, action)) == new_state
+        ]
+        if len(actions) == 1:
+            return actions[0]
+        facts = ", ".join([*map(str, change.unexpected), *(f"(not {f})" for f in change.missing)])
+        if actions:
+            names = ", ".join(map(str, actions))
+            raise self._error(f"{len(actions)} actions have the effects {facts}: {names}")
+        raise self._error(f"no applicable action has the effects {facts}")
+
+    def _certain(self, state: State) -> State:
+        """Return the state without facts of probabilistic predicates."""
+        names = self.probabilistic_predicates
+        return state.change(delete=[fact for fact in state if fact.predicate in names])
 
     def _error(self, reason: str, *, line: int | None = None) -> TaskError:
         """Return an error at the PDDL of the domain."""

@@ -47,7 +47,7 @@ from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.hands import pair_distance, reason_without_distance
 from tmkit.robots.mechanisms import held_object
 from tmkit.robots.robot_files import Robots, find_manipulators
-from tmkit.tamp.domains.loading import PythonDomain, load_plan_domain
+from tmkit.tamp.domains.loading import DomainSource, load_plan_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.progress import ValidationProgress
 from tmkit.tamp.validation.prune_observations import effect_faults
@@ -113,7 +113,7 @@ class ValidationReport(Report):
 def validate_plan(
     plan: Plan,
     *,
-    domain: str | Path | PythonDomain | None = None,
+    domain: DomainSource | None = None,
     semantics: str | Path | None = None,
     scene: SceneGraph | None = None,
     robot: Robots | None = None,
@@ -123,8 +123,8 @@ def validate_plan(
 
     Args:
         plan: plan.
-        domain: name, folder or PDDL file of the domain, or a domain built in Python. Required if
-            the plan's domain is not built in.
+        domain: name, folder or PDDL file of the domain, a domain built in Python, or a loaded one.
+            Required if the plan's domain is not built in.
         semantics: name, folder or file of the semantics. Required if they are not built in.
         scene: caller's scene at the start; each difference of the plan's scene is a problem.
         robot: caller's arms; each difference of the plan's arms is a problem.

@@ -51,7 +51,7 @@ from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import held_object
 from tmkit.robots.robot_files import Robots, find_manipulators, home_configuration
 from tmkit.spatial.plain import plain_numbers, read_only
-from tmkit.tamp.domains.loading import PythonDomain, load_planning_domain
+from tmkit.tamp.domains.loading import DomainSource, load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.validation.segment_rules import (
     handling_supports,
@@ -74,7 +74,7 @@ def load_tmp_plan(
     scene: SceneGraph,
     *,
     q: ArrayLike | None = None,
-    domain: str | Path | PythonDomain | None = None,
+    domain: DomainSource | None = None,
     semantics: str | Path | None = None,
     robot: Robots | None = None,
     goal: str | None = None,
