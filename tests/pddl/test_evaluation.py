@@ -233,3 +233,22 @@ def test_order_does_not_depend_on_the_hash_seed() -> None:
         )
         outputs.add(done.stdout)
     assert len(outputs) == 1
+
+
+@pytest.mark.parametrize("name", list(PROBLEMS))
+def test_applicable_actions_are_those_of_the_enumeration(name: str) -> None:
+    """In random states the actions are those whose preconditions hold, each once and in order."""
+    problem = PROBLEMS[name]
+    order = {action.name: index for index, action in enumerate(problem.domain.actions)}
+
+    @settings(max_examples=scaled_examples(0.2))
+    @given(seed=st.integers(0, 10**6))
+    def check(seed: int) -> None:
+        state = random_state(problem, Random(seed))
+        actions = [
+            action for action in ground_actions(problem) if not problem.why_not(state, action)
+        ]
+        actions.sort(key=lambda action: (order[action.name], action.arguments))
+        assert list(problem.applicable_actions(state)) == actions
+
+    check()
