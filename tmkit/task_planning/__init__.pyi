@@ -11,6 +11,7 @@ from tmkit.task_planning.protocol import (
     TaskPlanResult as TaskPlanResult,
     TaskPlanStatus as TaskPlanStatus,
     TaskPlanner as TaskPlanner,
+    TaskPlans as TaskPlans,
     UnsolvabilityTask as UnsolvabilityTask,
 )
 from tmkit.task_planning.schedule import makespan as makespan, schedule as schedule

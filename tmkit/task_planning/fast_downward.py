@@ -48,7 +48,13 @@ from tmkit.task_planning.fast_downward_process import (
     Searches,
     translate_text,
 )
-from tmkit.task_planning.protocol import RerootableTask, TaskPlanner, TaskPlanResult, TaskPlanStatus
+from tmkit.task_planning.protocol import (
+    RerootableTask,
+    TaskPlanner,
+    TaskPlanResult,
+    TaskPlans,
+    TaskPlanStatus,
+)
 from tmkit.task_planning.spare_objects import with_spare_objects
 from tmkit.task_planning.translated_task import TranslatedTask
 
@@ -245,6 +251,19 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             return TaskPlanResult(
                 TaskPlanStatus.LIMIT, message="no plan was found within the time given"
             )
+
+    def plans(self, problem: Problem, *, time_limit: float = 60.0) -> TaskPlans:
+        """Return an iterator over different plans of a problem, from which actions are excluded.
+
+        Args:
+            problem: the task.
+            time_limit: time limit of the translation, and of each search [s].
+
+        Raises:
+            TaskPlannerError: if the translator cannot be run or fails, or Fast Downward does not
+                support the problem.
+        """
+        return TaskPlans(self, problem, time_limit=time_limit)
 
     def _run_first_searches(self, searches: Searches) -> Outcome:
         """Return the outcome of the landmark search if it counts, otherwise of the first search.

@@ -20,7 +20,7 @@ or contains a forbidden action.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
@@ -208,6 +208,86 @@ class TaskPlanner(Protocol[Prepared]):
         seconds = time.monotonic() - start
         result = self.search(task, time_limit=time_limit - seconds)
         return replace(result, statistics=replace(result.statistics, translation_seconds=seconds))
+
+
+class TaskPlans(Iterator[tuple[GroundAction, ...]]):
+    """Iterator over plans of a problem, from which a caller excludes actions.
+
+    ::
+
+        skeletons = FastDownward().plans(problem)
+        for skeleton in skeletons:
+            result = tk.refine(scene, q, skeleton, domain)
+            if result.is_solved:
+                break
+            skeletons.forbid(result.cause.action, result.cause.facts)
+
+    If nothing is forbidden between two plans, the last action of the first one is forbidden in its
+    state, so each plan differs from all earlier ones. Other plans that end with the same action in
+    the same state are lost. The iterator ends without another plan.
+
+    Args:
+        planner: task planner, such as :class:`FastDownward`, which has a method for it.
+        problem: the task.
+        time_limit: time limit of the preparation, and of each search [s].
+
+    Attributes:
+        result: result of the latest search. At the end, its status is ``UNSOLVABLE`` only if the
+            problem has no plan with nothing forbidden; ``LIMIT`` otherwise.
+    """
+
+    def __init__(
+        self, planner: TaskPlanner[Any], problem: Problem, *, time_limit: float = 60.0
+    ) -> None:
+        self._planner, self._problem, self._time_limit = planner, problem, time_limit
+        self._task: Any = planner.prepare(problem, time_limit=time_limit)
+        self._latest_plan: tuple[GroundAction, ...] | None = None
+        self._n_forbidden = self._n_forbidden_before = 0
+        self.result = TaskPlanResult(TaskPlanStatus.LIMIT, message="no search has run")
+
+    def forbid(self, action: GroundAction, context: Iterable[Fact]) -> None:
+        """Forbid an action in all further plans while all facts of a context hold.
+
+        Args:
+            action: the ground action.
+            context: basic facts; if empty, the action is always forbidden.
+
+        Raises:
+            TaskError: if the action or a fact is unknown to the problem, or a fact is derived.
+        """
+        self._task = self._task.forbid(action, context)
+        self._n_forbidden += 1
+
+    def __next__(self) -> tuple[GroundAction, ...]:
+        latest_plan = self._latest_plan
+        if latest_plan is not None and self._n_forbidden == self._n_forbidden_before:
+            self._forbid_last_action(latest_plan)
+        result = self._search()
+        if result.is_solved and result.steps == latest_plan:
+            self._forbid_last_action(latest_plan)  # what was forbidden does not exclude the plan
+            result = self._search()
+        self.result = result
+        if not result.is_solved:
+            raise StopIteration
+        self._latest_plan, self._n_forbidden_before = result.steps, self._n_forbidden
+        return result.steps
+
+    def _forbid_last_action(self, plan: tuple[GroundAction, ...]) -> None:
+        """Forbid the last action of a plan in its state.
+
+        Raises:
+            StopIteration: if the plan is empty, since the goal holds at the start.
+        """
+        if not plan:
+            raise StopIteration
+        self.forbid(plan[-1], validate_task_plan(self._problem, plan).states[-2])
+
+    def _search(self) -> TaskPlanResult:
+        result = self._planner.search(self._task, time_limit=self._time_limit)
+        if result.status is TaskPlanStatus.UNSOLVABLE and self._n_forbidden:
+            message = "there is no other plan with what is forbidden"
+            return replace(result, status=TaskPlanStatus.LIMIT, message=message)
+        return result
 
 
 _Value = TypeVar("_Value")
