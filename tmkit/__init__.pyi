@@ -47,7 +47,9 @@ from tmkit.tamp import (
     PlanStatus as PlanStatus,
     load_planning_problem as load_planning_problem,
     plan as plan,
+    refine as refine,
     solve as solve,
+    successors as successors,
     validate_plan as validate_plan,
 )
 from tmkit.visualization import save_html as save_html, show as show

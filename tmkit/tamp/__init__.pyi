@@ -7,6 +7,7 @@ from tmkit.tamp.domains.loading import (
     PythonDomain as PythonDomain,
     load_planning_domain as load_planning_domain,
 )
+from tmkit.tamp.domains.planning_domain import PlanningDomain as PlanningDomain
 from tmkit.tamp.domains.semantics import (
     DomainSemantics as DomainSemantics,
     ObjectToMove as ObjectToMove,
@@ -22,6 +23,13 @@ from tmkit.tamp.problem_files import load_planning_problem as load_planning_prob
 from tmkit.tamp.progress import (
     ImprovementProgress as ImprovementProgress,
     PlanningProgress as PlanningProgress,
+)
+from tmkit.tamp.refining import (
+    FailedAction as FailedAction,
+    RefinementResult as RefinementResult,
+    Successor as Successor,
+    refine as refine,
+    successors as successors,
 )
 from tmkit.tamp.repair import repair_plan as repair_plan
 from tmkit.tamp.result import PlanResult as PlanResult

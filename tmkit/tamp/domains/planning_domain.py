@@ -511,6 +511,7 @@ class PlanningDomain:
             context: scene and configuration before the action, samplers and arms.
 
         Raises:
+            UnknownNameError: if the scene has no such object.
             TaskError: if the semantics raise an error that does not come from tmkit; the message
                 names its file and line.
         """
@@ -523,13 +524,29 @@ class PlanningDomain:
         schema_action = GroundAction(
             self.domain.outcomes(action.name)[0].outcome_of or action.name, action.arguments
         )
-        with self.attribute_errors(f"candidates of {action}"):
-            for candidate in self.require_type(
-                "candidates", self.semantics.candidates(schema_action, context), Iterable
-            ):
-                if not callable(getattr(candidate, "refine", None)):
-                    self.require_type("candidates", candidate, Candidate)
-                yield candidate
+        try:
+            with self.attribute_errors(f"candidates of {action}"):
+                for candidate in self.require_type(
+                    "candidates", self.semantics.candidates(schema_action, context), Iterable
+                ):
+                    if not callable(getattr(candidate, "refine", None)):
+                        self.require_type("candidates", candidate, Candidate)
+                    yield candidate
+        except TaskError:
+            self._require_known_objects(action, context.scene)
+            raise
+
+    def _require_known_objects(self, action: GroundAction, scene: SceneGraph) -> None:
+        """Reject an action with an argument that is neither an object nor a constant.
+
+        Raises:
+            UnknownNameError: if there is such an argument.
+        """
+        constants = (constant.name for constant in self.domain.constants)
+        names = [*self.semantics.objects(scene), *constants]
+        for name in action.arguments:
+            if name not in names:
+                raise UnknownNameError.of("object", name, names, where=f"{action}")
 
     def original_action(self, action: GroundAction) -> GroundAction:
         """Return the action of the domain before it was extended for planning."""
