@@ -23,7 +23,7 @@ CELLS = [(x, y) for x in (-2, -1, 0, 1, 2) for y in (-2, 0, 2)]
 @pytest.fixture(scope="module")
 def domain() -> PlanningDomain:
     """Return the blocks domain for the gantry."""
-    return load_planning_domain("blocks", manipulator=GANTRY)
+    return load_planning_domain("blocks", robot=GANTRY)
 
 
 def start(scene: SceneGraph) -> np.ndarray:

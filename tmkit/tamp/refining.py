@@ -272,7 +272,7 @@ def _context(
     return PlanningContext(
         scene,
         start,
-        manipulators=domain.robots,
+        robots=domain.robots,
         domain=domain,
         problem=problem,
         options=options,

@@ -20,7 +20,7 @@ from tmkit.tamp.seed_run import planning_context
 @pytest.fixture(scope="module")
 def domain() -> PlanningDomain:
     """Return the blocks domain for the gantry."""
-    return load_planning_domain("blocks", manipulator=GANTRY)
+    return load_planning_domain("blocks", robot=GANTRY)
 
 
 @settings(max_examples=scaled_examples(0.1))
@@ -66,7 +66,7 @@ def test_plan_accepts_a_loaded_domain(domain: PlanningDomain) -> None:
     assert plans[0] == plans[1]
     panda = tk.load_manipulator("panda")
     with pytest.raises(RobotError, match=f"loaded for {GANTRY.name}, not for panda; pass robot="):
-        load_planning_domain(domain, manipulator=panda)
+        load_planning_domain(domain, robot=panda)
     with pytest.raises(ConfigurationError, match="'blocks' cannot be sent to another process"):
         tk.plan(
             scene,
