@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from types import MappingProxyType
 
 from numpy.typing import ArrayLike
@@ -145,8 +145,28 @@ class CollisionRules:
         """Return the object that is a child of the hand of the acting arm, or None."""
         return held_object(scene, self.robot)
 
+    def contact_frames(self, scene: SceneGraph) -> tuple[str, ...]:
+        """Return the frames with which the acting arm touches others.
+
+        They are the held object, or the contact links and the tool of an empty hand.
+
+        Args:
+            scene: scene with the arm.
+        """
+        held = self.held_object(scene)
+        if held is not None:
+            return (held,)
+        links, tool = self.manipulator.contact_links, self.manipulator.tool
+        has_tool_shape = any(part.collision for part in scene.shapes(tool))
+        return (*links, tool) if has_tool_shape and tool not in links else links
+
     def allowed_contacts(
-        self, scene: SceneGraph, *, contact_object: str | None = None, support: str | None = None
+        self,
+        scene: SceneGraph,
+        *,
+        contact_object: str | None = None,
+        support: str | None = None,
+        touching: Iterable[str] = (),
     ) -> tuple[AllowedContact, ...]:
         """Return the allowed contacts of one phase, sorted.
 
@@ -156,6 +176,7 @@ class CollisionRules:
             scene: scene during the phase.
             contact_object: object that the acting arm holds, grasps or releases, or its handle.
             support: frame that supports ``contact_object`` before a lift or after a lowering.
+            touching: frames that the :meth:`contact_frames` touch.
         """
         contacts: set[AllowedContact] = set(self.start_overlaps)
         hands = [
@@ -178,6 +199,10 @@ class CollisionRules:
                 contacts.add(AllowedContact.of(link, touched, penetration=depth, reason=reason))
         if contact_object is not None and support is not None:
             contacts.add(_support_contact(contact_object, support))
+        is_empty, reason = self.held_object(scene) is None, "the motion touches it"
+        depth = self.manipulator.contact_tolerance if is_empty else ALLOWED_PENETRATION
+        for a, b in product(self.contact_frames(scene), touching):
+            contacts.add(AllowedContact.of(a, b, penetration=depth, reason=reason))
         return tuple(sorted(contacts))
 
     def near_pairs(

@@ -1,7 +1,7 @@
 """Timing of the motions of a plan, with rounded corners between contacts.
 
-An arm is at rest only before and after each grasp, release, push, pour, observation and motion of a
-handle. All other segments of a plan, also those of consecutive actions, form one path with rounded
+An arm is at rest only before and after each grasp, release, push, pour, line, observation and motion
+of a handle. All other segments of a plan, also those of consecutive actions, form one path with rounded
 corners (:mod:`tmkit.motion.timing`).
 
 The rounding leaves the checked path, so the motion is checked again. The checks of each segment
@@ -44,10 +44,19 @@ _HINGE_SPEED = 0.6
 _SPEED_FRACTIONS = {SegmentKind.PUSH: 0.2, SegmentKind.POUR: 0.5}
 """Fraction of the arm's speed; a pushed object must stop with the hand."""
 
+_TOUCH_SPEED_FRACTION = 0.2
+"""Fraction of the arm's speed along a line that touches frames."""
+
 _HAND_KINDS = (SegmentKind.GRASP, SegmentKind.RELEASE)
 """Kinds of segments in which a hand moves."""
 
-_REST_KINDS = (*_HAND_KINDS, SegmentKind.PUSH, SegmentKind.OPERATE, SegmentKind.POUR)
+_REST_KINDS = (
+    *_HAND_KINDS,
+    SegmentKind.PUSH,
+    SegmentKind.OPERATE,
+    SegmentKind.POUR,
+    SegmentKind.LINE,
+)
 """Kinds of segments that start and end at rest."""
 
 _TO_CONTACT = (SegmentKind.APPROACH, SegmentKind.LOWER)
@@ -62,7 +71,12 @@ DEVIATION = 0.05
 _CONTACT_DEVIATION = 0.005
 """First deviation of a rounded corner near a contact [rad]."""
 
-_DEVIATIONS = {SegmentKind.PUSH: 1e-3, SegmentKind.OPERATE: 1e-3, SegmentKind.POUR: 5e-3}
+_DEVIATIONS = {
+    SegmentKind.PUSH: 1e-3,
+    SegmentKind.OPERATE: 1e-3,
+    SegmentKind.LINE: 1e-3,
+    SegmentKind.POUR: 5e-3,
+}
 """First deviation of a rounded corner by kind of segment [rad]."""
 
 _MIN_DEVIATION = 1e-3
@@ -224,6 +238,8 @@ def _make_piece(
     names = (*arm.joints, *mechanism_joints)
     columns = [segment.joint_names.index(name) for name in names]
     fraction = _SPEED_FRACTIONS.get(segment.kind, 1.0)
+    if segment.touching:
+        fraction = _TOUCH_SPEED_FRACTION
     speeds = np.array([_mechanism_speed(scene, name) for name in mechanism_joints])
     return Piece(
         step,

@@ -85,6 +85,7 @@ _SEGMENT_KEYS = (
     "kind",
     "path",
     "reparent",
+    "touching",
 )
 """Keys of a segment."""
 
@@ -205,6 +206,8 @@ def _segment_to_dict(segment: Segment) -> dict[str, Any]:
         document["constraints"] = [constraint.to_dict() for constraint in segment.constraints]
     if segment.into is not None:
         document["into"] = segment.into
+    if segment.touching:
+        document["touching"] = list(segment.touching)
     return document
 
 
@@ -489,6 +492,7 @@ def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Se
         nodes = node.get("constraints").items()
         constraints = tuple(_read_constraint(item, scene) for item in nodes)
     container = _read_frame(node.get("into"), scene) if "into" in node.table() else None
+    touching = node.get("touching").items() if "touching" in node.table() else ()
     return Segment(
         kind,
         node.get("arm").one_of(names),
@@ -500,6 +504,7 @@ def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Se
         None if change.value is None else _read_attachment(change),
         constraints,
         container,
+        tuple(_read_frame(item, scene) for item in touching),
     )
 
 

@@ -55,6 +55,8 @@ def _format_fault(plan: Plan, step: PlanStep) -> str | None:
     for segment in step.segments:
         if segment.kind == "push":
             return f"pushes '{segment.held}'"
+        if segment.touching:
+            return f"touches '{segment.touching[0]}'"
         if segment.into is not None:
             return f"pours into '{segment.into}'"
         mechanism_joints = set(segment.joint_names) - set(plan.arm(segment.arm).joints)

@@ -63,6 +63,8 @@ class SegmentKind(StrEnum):
     """The arm is at rest and the hand opens; then the object is attached to its support."""
     RETREAT = "retreat"
     """The open hand moves backwards in a straight line."""
+    LINE = "line"
+    """The tool moves in a straight line, and may touch the frames that the segment names."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,8 @@ class Segment(ContentEquality):
             release in a handover has none, since the other hand's grasp was the change.
         constraints: path constraints.
         into: container into which the arm pours, or None.
+        touching: frames that the held object, or the fingers and tool of an empty hand, touch
+            during a line. Their parents stay the same.
     """
 
     kind: SegmentKind
@@ -130,6 +134,7 @@ class Segment(ContentEquality):
     reparenting: Attachment | None = None
     constraints: tuple[PathConstraint, ...] = ()
     into: str | None = None
+    touching: tuple[str, ...] = ()
 
     def end(
         self, scene: SceneGraph, q: NDArray[np.float64]

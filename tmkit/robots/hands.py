@@ -130,10 +130,23 @@ def pair_distance(scene: SceneGraph, q: ArrayLike, *, frame_a: str, frame_b: str
         The distance, negative in case of overlap. ``inf`` if one frame has no collision shape, or
         both are rigidly connected.
     """
-    movable, scene = movable_frames(scene), scene.forbid_collision(frame_a, frame_b)
-    pairs = CollisionWorld(scene, movable=movable).pairs
-    ignored = {(i, j): -math.inf for i, j, _ in pairs if {i, j} != {frame_a, frame_b}}
-    return float(CollisionWorld(scene, movable=movable, pair_margins=ignored).distance(q))
+    return float(distance_world(scene, [(frame_a, frame_b)]).distance(q))
+
+
+def distance_world(scene: SceneGraph, pairs: Sequence[Pair]) -> CollisionWorld:
+    """Return a collision world in which only some pairs of frames are checked.
+
+    Args:
+        scene: scene with the frames.
+        pairs: pairs of frames, also those that the scene allows to touch.
+    """
+    edit, checked = scene.edit(), {frozenset(pair) for pair in pairs}
+    for pair in pairs:
+        edit.forbid_collision(*pair)
+    scene, movable = edit.finish(), movable_frames(scene)
+    all_pairs = CollisionWorld(scene, movable=movable).pairs
+    ignored = {(i, j): -math.inf for i, j, _ in all_pairs if frozenset((i, j)) not in checked}
+    return CollisionWorld(scene, movable=movable, pair_margins=ignored)
 
 
 def reason_without_distance(scene: SceneGraph, frame_a: str, frame_b: str) -> str:
