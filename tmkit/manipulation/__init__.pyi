@@ -1,14 +1,19 @@
 """The names that `tmkit.manipulation` exports."""
 
+from tmkit.manipulation.actions.basic_motions import ActionMotion as ActionMotion
 from tmkit.manipulation.actions.candidates import (
     ActionContext as ActionContext,
     Candidate as Candidate,
     ApplyEffects as ApplyEffects,
+    CloseHand as CloseHand,
     DeadEnd as DeadEnd,
+    MoveStraight as MoveStraight,
     MoveTo as MoveTo,
+    OpenHand as OpenHand,
     Pick as Pick,
     Place as Place,
     Sequence as Sequence,
+    Touch as Touch,
 )
 from tmkit.manipulation.actions.handover import Handover as Handover, handovers as handovers
 from tmkit.manipulation.actions.look import Look as Look
@@ -16,7 +21,6 @@ from tmkit.manipulation.actions.operate import OperateJoint as OperateJoint
 from tmkit.manipulation.actions.pick_place import (
     ArmMotionPlanner as ArmMotionPlanner,
     PickPlaceOptions as PickPlaceOptions,
-    ActionMotion as ActionMotion,
 )
 from tmkit.manipulation.actions.pour import Pour as Pour, pours as pours
 from tmkit.manipulation.actions.primitives import MotionSettings as MotionSettings

@@ -156,7 +156,7 @@ class CollisionRules:
         held = self.held_object(scene)
         if held is not None:
             return (held,)
-        links, tool = self.manipulator.contact_links, self.manipulator.tool
+        links, tool = self.robot.contact_links, self.manipulator.tool
         has_tool_shape = any(part.collision for part in scene.shapes(tool))
         return (*links, tool) if has_tool_shape and tool not in links else links
 
@@ -200,7 +200,7 @@ class CollisionRules:
         if contact_object is not None and support is not None:
             contacts.add(_support_contact(contact_object, support))
         is_empty, reason = self.held_object(scene) is None, "the motion touches it"
-        depth = self.manipulator.contact_tolerance if is_empty else ALLOWED_PENETRATION
+        depth = self.robot.contact_tolerance if is_empty else ALLOWED_PENETRATION
         for a, b in product(self.contact_frames(scene), touching):
             contacts.add(AllowedContact.of(a, b, penetration=depth, reason=reason))
         return tuple(sorted(contacts))

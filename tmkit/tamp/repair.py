@@ -17,7 +17,7 @@ import numpy as np
 from tmkit._support.time_limits import time_limit
 from tmkit.errors import SemanticsMismatchError, TimeLimitError, TmkitError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.pick_place import ActionMotion
+from tmkit.manipulation.actions.basic_motions import ActionMotion
 from tmkit.pddl import GroundAction, validate_task_plan
 from tmkit.plans.failures import PrimitiveFailedError
 from tmkit.plans.values import Configuration, Plan, PlanStep, Segment, SegmentKind

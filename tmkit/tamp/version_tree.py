@@ -39,8 +39,9 @@ from tmkit._support.argument_errors import callable_name
 from tmkit._support.elementary import atan2, dot
 from tmkit.errors import SemanticsMismatchError, TaskError
 from tmkit.graph import SceneGraph, diff
+from tmkit.manipulation.actions.basic_motions import ActionMotion
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Pick, Place
-from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageClock
 from tmkit.manipulation.grasps.values import Grasp
 from tmkit.manipulation.placements.sampling import Placement

@@ -10,7 +10,7 @@ import contextlib
 import itertools
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
@@ -260,8 +260,8 @@ class PddlStreamSampling:
                 GroundAction("drive", (here, location)), self.scene, self.q
             ):
                 last = candidate.candidates[-1] if isinstance(candidate, InTurn) else candidate
-                if isinstance(last, MoveTo):
-                    yield (Choice(tuple(last.joints.values())),)
+                if isinstance(last, MoveTo) and isinstance(last.to, Mapping):
+                    yield (Choice(tuple(last.to.values())),)
 
     def _name(self, frame: str) -> str:
         return next(name for name, known in self.frames.items() if known == frame)

@@ -225,13 +225,13 @@ def test_moves_say_why_they_fail() -> None:
     scene = blocks_scene({"a": (0, 0)})
     q = np.array(GANTRY.ready_configuration(scene))
     down = {"x": 0.0, "y": 0.0, "z": 0.7}
-    (failed,) = _arm_in(scene).move(scene, q, joints=down, name="the block", seed=0)
+    (failed,) = _arm_in(scene).move(scene, q, to=down, name="the block", seed=0)
     assert isinstance(failed, MotionFailure)
     assert failed.phase == "to the block"
     assert "its end collides" in failed.cause
     assert failed.pairs
     with pytest.raises(UnknownNameError, match="elbow"):
-        list(_arm_in(scene).move(scene, q, joints={"elbow": 0.0}, name="nowhere", seed=0))
+        list(_arm_in(scene).move(scene, q, to={"elbow": 0.0}, name="nowhere", seed=0))
 
 
 @pytest.mark.parametrize(

@@ -230,11 +230,11 @@ def test_constraints_of_own_actions() -> None:
     )
     joints = {"panda_joint1": float(q[held.joint_names.index("panda_joint1")]) - 0.5}
     level = replace(line, kind="plane", point=tuple(held.pose("cup", q=q).translation))
-    (moved,) = arm.move(held, q, joints=joints, name="there", seed=0, constraints=(level, UPRIGHT))
+    (moved,) = arm.move(held, q, to=joints, name="there", seed=0, constraints=(level, UPRIGHT))
     assert isinstance(moved, ActionMotion)
     assert moved.segments[0].constraints == (level, UPRIGHT)
     (refused,) = arm.move(
-        held, q, joints=joints, name="there", seed=0, constraints=(replace(level, point=(0, 0, 1)),)
+        held, q, to=joints, name="there", seed=0, constraints=(replace(level, point=(0, 0, 1)),)
     )
     assert isinstance(refused, MotionFailure)
     assert "its start violates a constraint: 'cup' is" in refused.cause

@@ -5,7 +5,8 @@ from __future__ import annotations
 from support.tamp_problems import add_block, table_scene
 
 import tmkit as tk
-from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, PickPlaceOptions
+from tmkit.manipulation.actions.basic_motions import ActionMotion
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner, PickPlaceOptions
 from tmkit.manipulation.actions.primitives import MotionSettings
 from tmkit.manipulation.grasps.sampling import grasps_of
 from tmkit.plans.failures import MotionFailure, PrimitiveFailedError

@@ -146,7 +146,7 @@ def test_an_arm_that_stands_keeps_what_it_holds(plan: Plan) -> None:
     arms = arm_motion_planners(plan.robots, budget=MotionSettings())
     found = next(
         arms["baxter_left"].move(
-            step.scene, step.q, joints={**left.ready, "left_w2": 0.5}, name="", seed=0
+            step.scene, step.q, to={**left.ready, "left_w2": 0.5}, name="", seed=0
         )
     )
     assert isinstance(found, ActionMotion), isinstance(found, MotionFailure) and found

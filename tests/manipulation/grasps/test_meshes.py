@@ -28,7 +28,8 @@ from tmkit.graph import (
     Sphere,
 )
 from tmkit.manipulation import Grasp, grasps_of
-from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner
+from tmkit.manipulation.actions.basic_motions import ActionMotion
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.manipulation.actions.primitives import MotionSettings
 from tmkit.manipulation.grasps.hand import HandCheck
 from tmkit.manipulation.grasps.meshes import FRICTION, ContactPair, antipodal_pairs, suction_points

@@ -128,7 +128,7 @@ def test_actions_have_candidates_of_their_kind() -> None:
     assert first.grasp.name == "on the +z face"
     (home,) = candidates(scene, "move-home")
     assert isinstance(home, MoveTo)
-    assert dict(home.joints) == dict(ARM.ready)
+    assert home.to == dict(ARM.ready)
     (wash,) = candidates(scene, "clean", "b0", "sink")
     assert isinstance(wash, ApplyEffects)
     assert [str(change) for change in wash.changes] == ["b0 +clean"]

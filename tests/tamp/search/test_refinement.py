@@ -15,7 +15,8 @@ from support.gantry import BLOCK, GANTRY, gantry_scene, with_block
 import tmkit as tk
 from tmkit.graph import Box, SceneGraph
 from tmkit.manipulation import ActionContext, ArmMotionPlanner, MotionSettings
-from tmkit.manipulation.actions.pick_place import ActionMotion, arm_motion_planners
+from tmkit.manipulation.actions.basic_motions import ActionMotion
+from tmkit.manipulation.actions.pick_place import arm_motion_planners
 from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageClock
 from tmkit.motion import CollisionRules
 from tmkit.pddl import Fact, GroundAction, Problem, State, parse_domain

@@ -1,11 +1,12 @@
 """Candidates: alternatives for the motion of one action, and their context.
 
 For an action of the task plan, a domain returns a lazy sequence of *candidates*, best first. The
-built-in classes are :class:`Pick` with a grasp, :class:`Place` with a placement, :class:`MoveTo`
-with a configuration, :class:`ApplyEffects` with changes of classes, :class:`Sequence` with several
-candidates, and :class:`DeadEnd` with a cause. A candidate is any object with the method
-:meth:`Candidate.refine`, which computes motions in an :class:`ActionContext`: the scene version
-before the action, the arms and the samplers.
+built-in classes are :class:`Pick` with a grasp, :class:`Place` with a placement,
+:class:`ApplyEffects` with changes of classes, and :class:`DeadEnd` with a cause. The building
+blocks of other actions are :class:`MoveTo`, :class:`MoveStraight`, :class:`Touch`,
+:class:`CloseHand` and :class:`OpenHand`; :class:`Sequence` joins them. A candidate is any object
+with the method :meth:`Candidate.refine`, which computes motions in an :class:`ActionContext`: the
+scene version before the action, the arms and the samplers.
 
 Invariants: candidates are values. Each visit of a node gets a new context, so its random numbers
 depend only on the path to that node.
@@ -19,11 +20,14 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tmkit._support.argument_errors import check_argument
+from tmkit._support.initialization import initialize
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, PickPlaceOptions
+from tmkit.manipulation.actions.basic_motions import ActionMotion, Goal
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner, PickPlaceOptions
 from tmkit.manipulation.grasps.sampling import Grasp
 from tmkit.manipulation.placements.sampling import Placement
 from tmkit.manipulation.samplers import Samplers, SeededSamplers
@@ -33,6 +37,7 @@ from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.observations import CovarianceRows
 from tmkit.plans.values import Attachment, Configuration
 from tmkit.spatial import Pose
+from tmkit.spatial.plain import plain_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,19 +237,27 @@ class Place(BuiltInCandidate):
 
 @dataclass(frozen=True)
 class MoveTo(BuiltInCandidate):
-    """Move an arm to a configuration, with any held object.
+    """Move an arm to a configuration or pose along a searched path, with any held object.
 
     Attributes:
-        joints: goal values by joint of the arm [rad or m]. Other joints keep their values.
+        to: values by joint of the arm, a configuration (n_joints,), of which the arm's joints count
+            [rad or m], or the pose of ``frame`` in the root. Other joints keep their values.
         name: name of the goal in the plan and in failures.
         arm: name of the arm. Defaults to the first arm.
         constraints: path constraints.
+        frame: frame that moves with the hand, such as a held object, whose pose is the goal.
+            Defaults to the tool.
     """
 
-    joints: Mapping[str, float]
-    name: str
+    to: Goal
+    name: str = "the goal"
     arm: str | None = None
     constraints: tuple[PathConstraint, ...] = ()
+    frame: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.to, Pose | Mapping):
+            initialize(self, to=tuple(plain_numbers(self.to, "to").tolist()))
 
     def _motions(
         self, arm: ArmMotionPlanner, context: ActionContext, seed: int
@@ -252,11 +265,160 @@ class MoveTo(BuiltInCandidate):
         return arm.move(
             context.scene,
             context.q,
-            joints=self.joints,
-            name=self.name,
+            to=self.to,
             seed=seed,
+            name=self.name,
+            frame=self.frame,
             constraints=self.constraints,
         )
+
+    def goal_configurations(
+        self, arm: ArmMotionPlanner, context: ActionContext, *, seed: int
+    ) -> Iterator[Configuration | MotionFailure]:
+        """Yield the configurations (n_joints,) of the goal, and failures.
+
+        Args:
+            arm: motion planner of the first arm.
+            context: scene and configuration before the motion, and the other arms.
+            seed: seed of inverse kinematics.
+        """
+        arm = arm if self.arm is None else context.arm(self.arm)
+        return arm.goal_configurations(
+            context.scene, context.q, to=self.to, seed=seed, name=self.name, frame=self.frame
+        )
+
+    def connect(
+        self, arm: ArmMotionPlanner, context: ActionContext, goal: Configuration, *, seed: int
+    ) -> ActionMotion | MotionFailure:
+        """Return the motion along a searched path to a configuration, or its failure.
+
+        Args:
+            arm: motion planner of the first arm.
+            context: scene and configuration before the motion, and the other arms.
+            goal: (n_joints,) configuration from :meth:`goal_configurations`.
+            seed: seed of the path search.
+        """
+        arm = arm if self.arm is None else context.arm(self.arm)
+        return arm.connect(
+            context.scene, context.q, goal, seed=seed, name=self.name, constraints=self.constraints
+        )
+
+
+@dataclass(frozen=True)
+class MoveStraight(BuiltInCandidate):
+    """Move the tool along a straight line, in contact with the frames that it names.
+
+    Attributes:
+        by: (3,) translation in root axes [m], or pose of the tool at the end relative to the tool
+            at the start.
+        to: pose of the tool at the end in the root, instead of ``by``.
+        touching: frames that the held object, or the fingers and tool of an empty hand, touch.
+        arm: name of the arm. Defaults to the first arm.
+        constraints: path constraints.
+
+    Raises:
+        ConfigurationError: if not exactly one of ``by`` and ``to`` is given, when refined.
+    """
+
+    by: ArrayLike | Pose | None = None
+    to: Pose | None = None
+    touching: tuple[str, ...] = ()
+    arm: str | None = None
+    constraints: tuple[PathConstraint, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_argument(self.touching, tuple, "touching", function="MoveStraight")
+        if self.by is not None and not isinstance(self.by, Pose):
+            initialize(self, by=tuple(plain_numbers(self.by, "by").tolist()))
+
+    def _motions(
+        self, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
+        del seed
+        return arm.move_straight(
+            context.scene,
+            context.q,
+            by=self.by,
+            to=self.to,
+            touching=self.touching,
+            constraints=self.constraints,
+        )
+
+
+@dataclass(frozen=True)
+class Touch(BuiltInCandidate):
+    """Move the tool along a straight line until the hand or its load touches a frame.
+
+    Attributes:
+        frame: frame to touch with the held object, or with the fingers and tool of an empty hand.
+        by: longest motion: (3,) translation in root axes [m], or a translation relative to the
+            tool, as a pose without rotation.
+        depth: length of the motion after the first contact [m], such as the travel of a button.
+        arm: name of the arm. Defaults to the first arm.
+
+    Raises:
+        ConfigurationError: if the depth is more than the contact rules allow, when refined.
+    """
+
+    frame: str
+    by: ArrayLike | Pose
+    depth: float = 0.0
+    arm: str | None = None
+
+    def __post_init__(self) -> None:
+        check_argument(self.frame, str, "frame", function="Touch")
+        if not isinstance(self.by, Pose):
+            initialize(self, by=tuple(plain_numbers(self.by, "by").tolist()))
+
+    def _motions(
+        self, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
+        del seed
+        return arm.touch(context.scene, context.q, frame=self.frame, by=self.by, depth=self.depth)
+
+
+@dataclass(frozen=True)
+class CloseHand(BuiltInCandidate):
+    """Close the hand while the arm is at rest, and grasp an object if one is named.
+
+    Attributes:
+        object: object that becomes a child of the hand. Defaults to none.
+        width: gripper width after the motion [m]. Defaults to fully closed.
+        arm: name of the arm. Defaults to the first arm.
+    """
+
+    object: str | None = None
+    width: float | None = None
+    arm: str | None = None
+
+    def _motions(
+        self, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
+        del seed
+        return arm.close(context.scene, context.q, object=self.object, width=self.width)
+
+
+@dataclass(frozen=True)
+class OpenHand(BuiltInCandidate):
+    """Open the hand while the arm is at rest, and release the held object on a frame.
+
+    Attributes:
+        parent: frame that supports the held object, which becomes its child. Required if the hand
+            holds an object.
+        width: gripper width after the motion [m]. Defaults to fully open, or less if the object
+            blocks the fingers.
+        arm: name of the arm. Defaults to the first arm.
+    """
+
+    parent: str | None = None
+    width: float | None = None
+    arm: str | None = None
+
+    def _motions(
+        self, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
+        del seed
+        return arm.open(context.scene, context.q, width=self.width, parent=self.parent)
 
 
 @dataclass(frozen=True)
@@ -307,12 +469,20 @@ class DeadEnd(BuiltInCandidate):
         )
 
 
+_STRAIGHT_PARTS = (MoveStraight, Touch, CloseHand, OpenHand)
+"""Candidates that need no path search."""
+
+
 @dataclass(frozen=True)
 class Sequence(BuiltInCandidate):
     """Execute several candidates in sequence, each in the scene after the one before it.
 
     The search is depth first: if a later candidate fails, the earlier ones yield their next motion.
     ``Sequence((Place(object, table, pose), Pick(object, other_grasp)))`` regrasps a held object.
+
+    The straight lines and hand motions that follow a :class:`MoveTo` are planned from each
+    configuration at its goal before the path to it, like the stages of MoveIt Task Constructor:
+    a path search is the most expensive step and runs last.
 
     Attributes:
         candidates: candidates in order of execution, at least one.
@@ -327,29 +497,88 @@ class Sequence(BuiltInCandidate):
         self, arm: ArmMotionPlanner, context: ActionContext, seed: int
     ) -> Iterator[ActionMotion | MotionFailure]:
         start = ActionMotion((), context.scene, context.q, "")
-        return self._extend(start, 0, arm, context, seed)
+        search = _SequenceSearch(self.candidates, arm, context, seed)
+        return search.extend(start, 0, len(self.candidates))
 
-    def _extend(
-        self,
-        motion: ActionMotion,
-        index: int,
-        arm: ArmMotionPlanner,
-        context: ActionContext,
-        seed: int,
+
+@dataclass(frozen=True, eq=False)
+class _SequenceSearch:
+    """Depth-first search over the motions of candidates in sequence.
+
+    Attributes:
+        candidates: candidates in order of execution.
+        arm: motion planner of the first arm.
+        context: scene and configuration before the first candidate.
+        seed: seed of all searches.
+    """
+
+    candidates: tuple[Candidate, ...]
+    arm: ArmMotionPlanner
+    context: ActionContext
+    seed: int
+
+    def extend(
+        self, motion: ActionMotion, index: int, end: int
     ) -> Iterator[ActionMotion | MotionFailure]:
-        """Yield a motion extended by the candidates from ``index`` on, and failures."""
-        if index == len(self.candidates):
+        """Yield a motion extended by the candidates from ``index`` to ``end``, and failures."""
+        if index == end:
             yield motion
             return
-        candidate_context = replace(context, scene=motion.scene, q=motion.q)
-        candidate_seed = int(np.random.SeedSequence((seed, index)).generate_state(1)[0])
-        attempts = self.candidates[index].refine(arm, candidate_context, seed=candidate_seed)
+        candidate = self.candidates[index]
+        last = self._end_of_straight_part(index)
+        if isinstance(candidate, MoveTo) and last > index + 1:
+            attempts = self._reach(candidate, motion, index, last)
+        else:
+            last = index + 1
+            attempts = candidate.refine(
+                self.arm, self._context_after(motion), seed=self._seed_of(index)
+            )
         for attempt in attempts:
             if isinstance(attempt, MotionFailure):
                 yield attempt
             else:
-                longer = _concatenate(motion, attempt)
-                yield from self._extend(longer, index + 1, arm, context, seed)
+                yield from self.extend(_concatenate(motion, attempt), last, end)
+
+    def _reach(
+        self, candidate: MoveTo, motion: ActionMotion, index: int, last: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
+        """Yield motions to a goal and along the straight part that follows it, and failures.
+
+        Args:
+            candidate: free motion.
+            motion: motion before it.
+            index: index of the free motion.
+            last: index after the straight part.
+        """
+        context, seed = self._context_after(motion), self._seed_of(index)
+        for goal in candidate.goal_configurations(self.arm, context, seed=seed):
+            if isinstance(goal, MotionFailure):
+                yield goal
+                continue
+            for straight in self.extend(ActionMotion((), motion.scene, goal, ""), index + 1, last):
+                if isinstance(straight, MotionFailure):
+                    yield straight
+                    continue
+                path = candidate.connect(self.arm, context, goal, seed=seed)
+                if isinstance(path, MotionFailure):
+                    yield path
+                    break
+                yield _concatenate(path, straight)
+
+    def _end_of_straight_part(self, index: int) -> int:
+        """Return the index after the candidates without path search that follow ``index``."""
+        end = index + 1
+        while end < len(self.candidates) and isinstance(self.candidates[end], _STRAIGHT_PARTS):
+            end += 1
+        return end
+
+    def _context_after(self, motion: ActionMotion) -> ActionContext:
+        """Return the context after a motion."""
+        return replace(self.context, scene=motion.scene, q=motion.q)
+
+    def _seed_of(self, index: int) -> int:
+        """Return the seed of a candidate."""
+        return int(np.random.SeedSequence((self.seed, index)).generate_state(1)[0])
 
 
 def _concatenate(first: ActionMotion, second: ActionMotion) -> ActionMotion:

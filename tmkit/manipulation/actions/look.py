@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tmkit.manipulation.actions.basic_motions import ActionMotion
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
-from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.observations import CameraModel, PlannedObservation, apply_observations
 from tmkit.spatial import Pose
@@ -87,25 +88,12 @@ class Look(BuiltInCandidate):
             context: scene and configuration before the action.
             seed: seed of inverse kinematics and of the path searches.
         """
-        scene, q, primitives = context.scene, context.q, arm.primitives
-        root_from_tool = root_from_camera @ scene.pose(arm.robot.tool, relative_to=self.camera, q=q)
-        phase = primitives.phase(
-            scene,
-            primitives.near_pairs(scene, q),
-            contact_object=primitives.rules.held_object(scene),
+        name = f"a view of {self.object}"
+        attempts = arm.move(
+            context.scene, context.q, to=root_from_camera, seed=seed, name=name, frame=self.camera
         )
-        contacts = primitives.contacts(
-            phase, root_from_tool, q=q, seed=seed, label="reaching a view"
-        )
-        for contact in contacts:
-            if isinstance(contact, MotionFailure):
-                yield contact
-                continue
-            values = contact[arm.robot.joint_indices(scene)].tolist()
-            joints = dict(zip(arm.robot.joints, values, strict=True))
-            name = f"a view of {self.object}"
-            for attempt in arm.move(scene, q, joints=joints, name=name, seed=seed):
-                yield attempt if isinstance(attempt, MotionFailure) else self._observe(attempt)
+        for attempt in attempts:
+            yield attempt if isinstance(attempt, MotionFailure) else self._observe(attempt)
 
     def _observe(self, motion: ActionMotion) -> ActionMotion | MotionFailure:
         """Return a motion extended by the observation at its end, or the failure to observe."""

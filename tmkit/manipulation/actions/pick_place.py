@@ -1,4 +1,4 @@
-r"""Pick, place and move actions of one arm.
+r"""Pick and place actions of one arm.
 
 A pick consists of one searched path, straight lines and a grasp::
 
@@ -24,7 +24,7 @@ All results are deterministic in the arguments, including the seed. Every segmen
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -32,22 +32,18 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.primitives import CollisionContext, MotionPrimitives, MotionSettings
+from tmkit.manipulation.actions.basic_motions import ActionMotion, BasicMotions
+from tmkit.manipulation.actions.primitives import CollisionContext, MotionSettings
 from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageClock
-from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults, payload_fault
+from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults
 from tmkit.manipulation.racks import RACK, removal_translations
 from tmkit.motion import CollisionRules, MotionPlanner, PathConstraint
-from tmkit.pddl import GroundAction
-from tmkit.plans.class_changes import ClassEffect, FactEffect
 from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedError
-from tmkit.plans.observations import CovarianceRows, PlannedObservation
-from tmkit.plans.values import Attachment, Configuration, PlanStep, Segment, SegmentKind
+from tmkit.plans.observations import CovarianceRows
+from tmkit.plans.values import Attachment, Configuration, Segment, SegmentKind
 from tmkit.robots import Manipulator
 from tmkit.robots.mechanisms import moved_frames
-from tmkit.robots.robot_files import Robot, resolve_robot
-from tmkit.spatial.plain import read_only
 
 _FALLBACK_SHARE = 0.1
 """Fraction of a straight line that suffices when the arm cannot follow the whole line."""
@@ -60,9 +56,6 @@ _MAX_FINGER_SLOPE = 0.75
 
 _RACK_RELEASE_TRAVEL = 0.012
 """Change of the gripper width at a release on a rack [m]."""
-
-_CONFINED_RELEASE_TRAVEL = 0.005
-"""Change of the gripper width at a release where the object blocks the fingers [m]."""
 
 _MAX_MULTI_GOAL_SEARCHES = 3
 """Number of path searches to any of several contacts before a pick or place fails."""
@@ -100,58 +93,8 @@ class PickPlaceOptions:
 _DEFAULT_MOTION = PickPlaceOptions()
 
 
-@dataclass(frozen=True, eq=False)
-class ActionMotion:
-    """A motion that carries out one action.
-
-    Attributes:
-        segments: path segments in order of execution.
-        scene: scene after the motion, including ``changes`` and ``observations``.
-        q: (n_joints,) configuration after the motion.
-        choice: description of the selected grasp, placement or goal.
-        changes: classes and task facts that frames gain or lose after the motion.
-        observations: observations made after the motion.
-    """
-
-    segments: tuple[Segment, ...]
-    scene: SceneGraph
-    q: NDArray[np.float64]
-    choice: str
-    changes: tuple[ClassEffect | FactEffect, ...] = ()
-    observations: tuple[PlannedObservation, ...] = ()
-
-    def step(self, action: GroundAction) -> PlanStep:
-        """Return the plan step that carries out an action with this motion."""
-        return PlanStep(
-            action,
-            self.segments,
-            self.scene,
-            self.q,
-            self.choice,
-            self.changes,
-            observations=self.observations,
-        )
-
-
-def refine_contacts(
-    contacts: Iterable[Configuration | MotionFailure],
-    refine: Callable[[Configuration], ActionMotion],
-) -> Iterator[ActionMotion | MotionFailure]:
-    """Yield one motion or one failure for each contact configuration.
-
-    Args:
-        contacts: (n_joints,) configurations, and failures, which are passed on.
-        refine: function that plans the motion through a configuration.
-    """
-    for contact in contacts:
-        try:
-            yield contact if isinstance(contact, MotionFailure) else refine(contact)
-        except PrimitiveFailedError as error:
-            yield error.failure
-
-
-class ArmMotionPlanner:
-    """Planner of pick, place and move actions of one arm.
+class ArmMotionPlanner(BasicMotions):
+    """Planner of pick and place actions and of the basic motions of one arm.
 
     Args:
         robot: name or description of the arm and gripper.
@@ -160,20 +103,6 @@ class ArmMotionPlanner:
         clock: accumulates planning time by phase.
         motion_planner: path planner. Defaults to the RRT-Connect of the C++ core.
     """
-
-    def __init__(
-        self,
-        robot: Robot,
-        *,
-        budget: MotionSettings | None = None,
-        rules: CollisionRules | None = None,
-        clock: StageClock | None = None,
-        motion_planner: MotionPlanner | None = None,
-    ) -> None:
-        self.robot = resolve_robot(robot, function="ArmMotionPlanner")
-        self.primitives = MotionPrimitives(
-            self.robot, budget=budget, rules=rules, clock=clock, motion_planner=motion_planner
-        )
 
     def pick(
         self,
@@ -262,145 +191,6 @@ class ArmMotionPlanner:
         task = _PlaceTask(self, transfer, contact_phase, change)
         yield from self._refinements(contacts, partial(_PlaceAttempt, task), transfer, motion, seed)
 
-    def move(
-        self,
-        scene: SceneGraph,
-        q: Configuration,
-        *,
-        joints: Mapping[str, float],
-        name: str,
-        seed: int,
-        constraints: tuple[PathConstraint, ...] = (),
-    ) -> Iterator[ActionMotion | MotionFailure]:
-        """Yield the motion to given joint values, with any held object, or the failure.
-
-        Args:
-            scene: scene before the motion.
-            q: (n_joints,) configuration before the motion.
-            joints: goal values by joint of the arm [rad or m]. Other joints keep their values.
-            name: name of the goal in the plan and in failures.
-            seed: seed of the path search.
-            constraints: path constraints.
-
-        Raises:
-            UnknownNameError: if a joint does not belong to the arm.
-        """
-        for joint in joints:
-            if joint not in self.robot.joints:
-                raise UnknownNameError.of("joint of the arm", joint, self.robot.joints)
-        primitives, label = self.primitives, f"to {name}"
-        held = primitives.rules.held_object(scene)
-        near_pairs = primitives.near_pairs(scene, q)
-        phase = primitives.phase(scene, near_pairs, contact_object=held, constraints=constraints)
-        goal = scene.configuration(dict(joints), base=q)
-        try:
-            path = primitives.plan_path(phase, q, goal[None], seed=seed, label=label)
-            primitives.require_torque_limits(phase, path, label=label)
-            if held is not None:
-                self.require_payload(phase, path, object=held, label=label)
-        except PrimitiveFailedError as error:
-            yield error.failure
-            return
-        kind = SegmentKind.TRANSIT if held is None else SegmentKind.TRANSFER
-        segment = self.segment(kind, path, q=q, held=held, phase=phase)
-        yield ActionMotion((segment,), scene, path[-1], label)
-
-    def open_fingers(
-        self,
-        phase: CollisionContext,
-        q: Configuration,
-        object: str,
-        opening: float | None = None,
-        *,
-        travel: float | None = None,
-    ) -> Configuration:
-        """Return the configuration with the fingers opened around a held object.
-
-        If the object itself blocks the fingers, they open by 5 mm instead.
-
-        Args:
-            phase: scene and collision rules while the hand holds the object.
-            q: (n_joints,) configuration with the fingers closed.
-            object: frame of the held object.
-            opening: gripper width after the release [m]. Defaults to fully open.
-            travel: largest change of the gripper width [m], instead of ``opening``.
-
-        Returns:
-            (n_joints,) configuration.
-
-        Raises:
-            PrimitiveFailedError: if the opening fingers collide.
-        """
-        fingers = self.robot.open_finger_values(opening)
-        if travel is not None:
-            fingers.update(
-                self._open_partly(self.primitives.finger_values_of(q, phase.scene), travel)
-            )
-        q_open = phase.scene.configuration(fingers, base=q)
-        try:
-            self.primitives.require_free_fingers(phase, q, q_open, label="release")
-        except PrimitiveFailedError as error:
-            is_blocked_by_object = any(object in pair for pair in error.failure.pairs)
-            if travel is not None or not is_blocked_by_object:
-                raise
-            return self.open_fingers(phase, q, object, travel=_CONFINED_RELEASE_TRAVEL)
-        return q_open
-
-    def require_payload(
-        self, phase: CollisionContext, path: Configuration, *, object: str, label: str
-    ) -> None:
-        """Check that the gripper supports the weight of an object along a path.
-
-        Args:
-            phase: scene and collision rules of the path.
-            path: (k, n_joints) configurations.
-            object: frame of the held object.
-            label: name of the motion in the failure.
-
-        Raises:
-            PrimitiveFailedError: if the object is too heavy for this grasp.
-        """
-        fault = payload_fault(phase.scene, path, self.robot, object=object)
-        if fault is not None:
-            raise PrimitiveFailedError(label, fault, kind=FailureKind.GRIP, q=path[0])
-
-    def segment(
-        self,
-        kind: SegmentKind,
-        path: Configuration,
-        *,
-        q: Configuration,
-        held: str | None,
-        phase: CollisionContext,
-        change: Attachment | None = None,
-        mechanism: str | None = None,
-    ) -> Segment:
-        """Return a plan segment of this arm.
-
-        Args:
-            kind: kind of the segment.
-            path: (k, n_joints) configurations.
-            q: (n_joints,) configuration with the finger values at the end of the segment.
-            held: frame of the object or handle in the hand.
-            phase: scene and collision rules of the segment.
-            change: change of the scene at the end of the segment.
-            mechanism: joint that the hand moves by its handle.
-        """
-        arm, names = self.robot, phase.scene.joint_names
-        joints = arm.joints if mechanism is None else (*arm.joints, mechanism)
-        arm_path = read_only(np.array(path[:, [names.index(joint) for joint in joints]]))
-        return Segment(
-            kind=kind,
-            arm=arm.name,
-            joint_names=joints,
-            path=arm_path,
-            gripper=self.primitives.finger_values_of(q, phase.scene),
-            held=held,
-            allowed_contacts=phase.allowed_contacts,
-            reparenting=change,
-            constraints=phase.constraints,
-        )
-
     def _refinements(
         self,
         contacts: Iterator[Configuration | MotionFailure],
@@ -475,21 +265,6 @@ class ArmMotionPlanner:
         first = self.segment(kind, path, q=searched.start, held=searched.held, phase=phase)
         q_end = last.path[-1]
         return ActionMotion((first, *straight.segments), straight.scene, q_end, straight.choice)
-
-    def _open_partly(self, fingers: Mapping[str, float], travel: float) -> dict[str, float]:
-        """Return finger joint values opened by a change of the gripper width, at most fully open.
-
-        Args:
-            fingers: current value by finger joint [rad or m].
-            travel: change of the gripper width [m].
-        """
-        arm, opened = self.robot, {}
-        fraction = travel / max(travel, arm.width_open - arm.width_closed)
-        for joint, value in fingers.items():
-            low, high = sorted((value, arm.gripper_open[joint]))
-            step = fraction * (arm.gripper_open[joint] - arm.gripper_closed[joint])
-            opened[joint] = min(max(value + step, low), high)
-        return opened
 
 
 def arm_motion_planners(

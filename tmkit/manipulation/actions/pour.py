@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from tmkit._support.elementary import atan2, cos, norms, sin
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.basic_motions import ActionMotion, refine_contacts
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
-from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, refine_contacts
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.manipulation.actions.primitives import (
     CHECK_RESOLUTION,
     LARGEST_JOINT_STEP,

@@ -220,6 +220,7 @@ class MotionPrimitives:
         *,
         contact_object: str | None = None,
         support: str | None = None,
+        touching: Sequence[str] = (),
         constraints: Iterable[PathConstraint] = (),
     ) -> CollisionContext:
         """Return the collision context of one phase of an action; see :class:`CollisionRules`.
@@ -229,11 +230,12 @@ class MotionPrimitives:
             near_pairs: pairs that are exempt from the planning margin.
             contact_object: object that the gripper may touch.
             support: frame that this object may touch.
+            touching: frames that the held object, or the fingers of an empty hand, may touch.
             constraints: path constraints, in addition to
                 :func:`tmkit.motion.path_constraints.carrying_constraints`.
         """
         allowed_contacts = self.rules.allowed_contacts(
-            scene, contact_object=contact_object, support=support
+            scene, contact_object=contact_object, support=support, touching=touching
         )
         world = self.rules.world(
             scene,
@@ -347,7 +349,9 @@ class MotionPrimitives:
         """
         distance = self.budget.approach_distance if length is None else length
         target = self._tool_pose(phase, start) @ Pose([0.0, 0.0, -distance])
-        return self._straight_line(phase, start, target, label, min_fraction, fine_check)
+        return self.line_to(
+            phase, start, target, label=label, min_fraction=min_fraction, fine_check=fine_check
+        )
 
     def translation(
         self,
@@ -376,7 +380,9 @@ class MotionPrimitives:
         target = Pose(
             root_from_tool.translation + plain_numbers(by, "by"), root_from_tool.quat_xyzw
         )
-        return self._straight_line(phase, start, target, label, min_fraction, fine_check)
+        return self.line_to(
+            phase, start, target, label=label, min_fraction=min_fraction, fine_check=fine_check
+        )
 
     def plan_path(
         self,
@@ -670,14 +676,15 @@ class MotionPrimitives:
         return phase.scene.pose(self.robot.tool, relative_to=phase.scene.root(self.robot.tool), q=q)
 
     @StageTimer(PlanningStage.STRAIGHT_LINES)
-    def _straight_line(
+    def line_to(
         self,
         phase: CollisionContext,
         start: Configuration,
         target: Pose,
+        *,
         label: str,
-        min_fraction: float,
-        fine_check: bool,
+        min_fraction: float = 1.0,
+        fine_check: bool = True,
     ) -> Configuration:
         """Return the straight path (k, n_joints) of the tool to a pose.
 

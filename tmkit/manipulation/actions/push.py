@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 
 from tmkit._support.elementary import dot, norm
 from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.basic_motions import ActionMotion, refine_contacts
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
-from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner, refine_contacts
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.manipulation.grasps.holding import OBJECT_FRICTION
 from tmkit.manipulation.placements.stable_faces import centre_of_mass
 from tmkit.motion.regions.solids import reach, solids_of

@@ -30,8 +30,9 @@ import numpy as np
 from tmkit._support.elementary import cos, sin
 from tmkit.errors import SceneError, TaskError
 from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.basic_motions import ActionMotion
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
-from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.manipulation.placements.sampling import placements_in_region
 from tmkit.motion.regions.surfaces import SupportSurface, lies_in_region, region_surface
 from tmkit.pddl import And, Domain, Fact, GroundAction, Predicate, State, Type
@@ -585,7 +586,7 @@ def append_arm_goals(
         key = hashlib.blake2b(node.key + str(goal).encode(), digest_size=4).digest()
         seed = int.from_bytes(key, "little")
         motion = next(
-            iter(arm.move(step.scene, step.q, joints=goal.joints, name="the goal", seed=seed)), None
+            iter(arm.move(step.scene, step.q, to=goal.joints, name="the goal", seed=seed)), None
         )
         if not isinstance(motion, ActionMotion):
             return None

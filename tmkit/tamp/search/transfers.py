@@ -335,9 +335,7 @@ class TransferAttempts:
         ready = dict(planner.robot.ready)
         seed = seed_of(self.seed, f"{self._number}")
         scene, q = version.scene, version.q
-        result = next(
-            planner.move(scene, q, joints=ready, name="the ready configuration", seed=seed)
-        )
+        result = next(planner.move(scene, q, to=ready, name="the ready configuration", seed=seed))
         if isinstance(result, MotionFailure):
             return False
         self._corridors = [result.segments[0].path, *self._corridors[: self.settings.corridors - 1]]

@@ -29,6 +29,7 @@ from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit._support.results import Report
 from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.graph import SceneGraph, task_facts
+from tmkit.manipulation.actions.basic_motions import SUPPORT_TOLERANCE
 from tmkit.manipulation.actions.pour import pour_faults
 from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.manipulation.actions.push import push_faults, scene_during_push
@@ -69,9 +70,6 @@ _LONGEST_PATH = 1000.0
 
 _GRASP_TOLERANCE = 1e-5
 """Largest motion of an object at a grasp [m or rad]."""
-
-_SUPPORT_TOLERANCE = 0.002
-"""Largest distance between a released object and its support [m]."""
 
 _OVERLAP_STEP = 0.05
 """Largest step between the configurations at which overlaps are computed [rad or m]."""
@@ -417,7 +415,8 @@ class _PlanCheck:
     ) -> None:
         faults = [torque_fault(scene, path, rules.robot)]
         object = segment.held
-        if segment.kind in LOADED and object is not None and object == rules.held_object(scene):
+        has_load = segment.kind in (*LOADED, SegmentKind.LINE) and object is not None
+        if has_load and object == rules.held_object(scene):
             faults.append(payload_fault(scene, path, rules.robot, object=object))
         self.problems += [f"{where}: {fault}" for fault in faults if fault is not None]
 
@@ -460,10 +459,13 @@ class _PlanCheck:
         if not moves_fingers:
             rows.append(np.array(scene.configuration(dict(segment.gripper), base=start)))
             has_object = segment.kind in (*LOADED, SegmentKind.OPERATE, SegmentKind.PUSH)
-            if has_object and np.max(np.abs(rows[1] - start), initial=0.0) > _JOIN_TOLERANCE:
+            is_finger_motion = np.max(np.abs(rows[1] - start), initial=0.0) > _JOIN_TOLERANCE
+            if is_finger_motion and has_object:
                 self.problems.append(
                     f"{where}: the fingers move while the hand holds '{segment.held}'"
                 )
+            elif is_finger_motion and segment.kind is SegmentKind.LINE:
+                self.problems.append(f"{where}: the fingers move during a line")
         for waypoint in segment.path[1:]:
             row = rows[-1].copy()
             row[arm] = waypoint
@@ -498,7 +500,7 @@ class _PlanCheck:
                 self.problems.append(f"{where}: {fault} after the grasp")
             return
         gap = pair_distance(after, q, frame_a=change.frame, frame_b=change.parent)
-        if gap > _SUPPORT_TOLERANCE:
+        if gap > SUPPORT_TOLERANCE:
             place = f"{gap * 1000:.1f} mm off '{change.parent}'"
             if math.isinf(gap):
                 reason = reason_without_distance(after, change.frame, change.parent)

@@ -13,6 +13,10 @@ operates, releases and retreats, in this order without other segments. Contact w
 allowed only in these segments. During the operation, the tool stays at its pose relative to the
 handle, within 0.1 mm and 1 mrad, at the fine steps of the validation.
 
+A line touches the frames that it names: with the held object, or with the fingers and tool of an
+empty hand. It starts or ends within 1 mm of each of them, is straight, and changes no parent. No
+other kind of segment names touched frames.
+
 Invariants: faults depend only on the segment, its neighbours in the step, the scene version and the
 arms.
 """
@@ -26,6 +30,7 @@ import numpy as np
 
 from tmkit._support.elementary import dot, norm
 from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.basic_motions import touch_faults
 from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.motion import CollisionRules
 from tmkit.motion.collision_rules import AllowedContact
@@ -96,6 +101,11 @@ def segment_faults(
         before: previous segment of the step, if any.
         after: next segment of the step, if any.
     """
+    if segment.kind is SegmentKind.LINE:
+        yield from _touching_line_faults(segment, scene, q, rules)
+        return
+    if segment.touching:
+        yield f"it touches '{segment.touching[0]}', which only a line does"
     if is_at_handle(segment, scene):
         yield from _handle_faults(segment, scene, q, rules, before, after)
         if segment.kind in _NEXT_KINDS or segment.kind in _PREVIOUS_KINDS:
@@ -124,6 +134,27 @@ def segment_faults(
     )
     if kind in _NEXT_KINDS or kind in _PREVIOUS_KINDS or kind is SegmentKind.PUSH:
         yield from line_faults(segment.path, scene, q, rules.robot)
+
+
+def _touching_line_faults(
+    segment: Segment, scene: SceneGraph, q: Configuration, rules: CollisionRules
+) -> Iterator[str]:
+    """Yield the faults of a line: its load, changes, contacts and straightness."""
+    in_hand = rules.held_object(scene)
+    if segment.held != in_hand:
+        expected, content = (
+            "nothing" if name is None else f"'{name}'" for name in (segment.held, in_hand)
+        )
+        yield f"it is to carry {expected}, but in the hand is {content}"
+    if segment.reparenting is not None:
+        yield f"it reparents '{segment.reparenting.frame}', which a line does not"
+    if segment.into is not None:
+        yield f"it is no pour into '{segment.into}'"
+    entries = [scene.joint_names.index(name) for name in segment.joint_names]
+    path = np.repeat(np.array(q)[None], len(segment.path), axis=0)
+    path[:, entries] = segment.path
+    yield from touch_faults(scene, path, rules, touching=segment.touching)
+    yield from line_faults(segment.path, scene, q, rules.robot)
 
 
 def _neighbour_faults(
@@ -246,6 +277,8 @@ def segment_allowed_contacts(
     segment: Segment, scene: SceneGraph, *, rules: CollisionRules, support: str | None
 ) -> tuple[AllowedContact, ...]:
     """Return the contacts that the rules allow in a segment of its kind."""
+    if segment.kind is SegmentKind.LINE:
+        return rules.allowed_contacts(scene, contact_object=segment.held, touching=segment.touching)
     if segment.held is None or segment.kind is SegmentKind.TRANSIT:
         return rules.allowed_contacts(scene)
     if segment.kind in (SegmentKind.TRANSFER, SegmentKind.POUR):
