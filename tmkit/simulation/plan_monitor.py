@@ -142,8 +142,11 @@ class PlanMonitor:
         """Record the start of a segment."""
         self._phase = str(segment.kind.value)
         self._robot = self._plan.arm(segment.arm)
-        is_free_motion = self._phase in ("transit", "transfer")
-        self._segment_objects = frozenset() if is_free_motion else self._step_objects
+        if self._phase == "line":
+            self._segment_objects = frozenset(segment.touching)
+        else:
+            is_free_motion = self._phase in ("transit", "transfer")
+            self._segment_objects = frozenset() if is_free_motion else self._step_objects
 
     def record_grasp(self, name: str, segment: Segment, *, by_constraint: bool) -> None:
         """Record that the gripper has closed on an object."""
@@ -236,9 +239,11 @@ class PlanMonitor:
             if is_arm_contact and self._object_of(partner) not in allowed:
                 self._note_contact(f"the arm ('{frame}')", partner)
         carried = self._carried.get(self._robot.name)
-        if carried is not None and carried.lost is None and self._phase == "transfer":
+        is_carrying = self._phase in ("transfer", "line")
+        if carried is not None and carried.lost is None and is_carrying:
             for _, partner in self._simulation.contacts_of([carried.name]):
-                if partner not in self._arm:
+                is_declared = self._object_of(partner) in self._segment_objects
+                if partner not in self._arm and not is_declared:
                     self._note_contact(f"the carried '{carried.name}'", partner)
 
     def _object_of(self, frame: str) -> str:
