@@ -1,6 +1,7 @@
 r"""Basic motions of one arm: free motions, straight lines, touches and motions of the hand.
 
-They are the building blocks of an action, like the stages of MoveIt Task Constructor::
+They are the building blocks of an action, like the stages of MoveIt Task Constructor. A press, for
+example, consists of three of them::
 
     q --- move (searched path) ---> above                   above
                                        \  touch              ^  move_straight
@@ -65,6 +66,9 @@ SUPPORT_TOLERANCE = 0.002
 
 _MAX_ADVANCES = 100
 """Maximum number of steps towards a frame to touch."""
+
+_MILLIMETRES = 1000.0
+"""Number of millimetres in a metre, for messages."""
 
 Goal = Mapping[str, float] | ArrayLike | Pose
 """Joint values by name, a configuration (n_joints,), or a pose."""
@@ -681,7 +685,7 @@ class BasicMotions:
             row = path[-1]
         raise PrimitiveFailedError(
             label,
-            f"{_names(contact_frames)} does not meet '{frame}' within {length * 1000:.0f} mm",
+            f"{_names(contact_frames)} does not meet '{frame}' within {length * _MILLIMETRES:.0f} mm",
             kind=FailureKind.GRIP,
             q=row,
         )
@@ -759,7 +763,9 @@ class BasicMotions:
         after = change.apply(scene, q_open)
         gap = pair_distance(after, q_open, frame_a=held, frame_b=parent)
         if gap > SUPPORT_TOLERANCE:
-            cause = f"'{held}' is {gap * 1000:.1f} mm from '{parent}', which should support it"
+            cause = (
+                f"'{held}' is {gap * _MILLIMETRES:.1f} mm from '{parent}', which should support it"
+            )
             if math.isinf(gap):
                 cause = reason_without_distance(after, held, parent)
             raise PrimitiveFailedError("release", cause, kind=FailureKind.GRIP, q=q)
@@ -789,8 +795,8 @@ def touch_faults(
 ) -> list[str]:
     """Return the reasons why a line does not touch frames as it declares.
 
-    A line touches a frame if the held object, or the fingers or tool of an empty hand, is within
-    1 mm of it at the start or at the end.
+    A line touches a frame if the held object is within 1 mm of it at the start or at the end. For
+    an empty hand, its fingers or tool count.
 
     Args:
         scene: scene during the line.
@@ -815,7 +821,7 @@ def touch_faults(
             faults.append(f"{_names(contact_frames)} has no distance to '{frame}'")
         elif gap > PLANNING_MARGIN:
             faults.append(
-                f"{_names(contact_frames)} is {gap * 1000:.1f} mm from '{frame}', which the line"
+                f"{_names(contact_frames)} is {gap * _MILLIMETRES:.1f} mm from '{frame}', which the line"
                 " should touch at its start or end"
             )
     return faults

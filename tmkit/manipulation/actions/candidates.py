@@ -480,9 +480,9 @@ class Sequence(BuiltInCandidate):
     The search is depth first: if a later candidate fails, the earlier ones yield their next motion.
     ``Sequence((Place(object, table, pose), Pick(object, other_grasp)))`` regrasps a held object.
 
-    The straight lines and hand motions that follow a :class:`MoveTo` are planned from each
-    configuration at its goal before the path to it, like the stages of MoveIt Task Constructor:
-    a path search is the most expensive step and runs last.
+    Straight lines and hand motions after a :class:`MoveTo` are planned from each configuration at
+    its goal, before the path to it. A path search is the most expensive step and runs last, as in
+    MoveIt Task Constructor.
 
     Attributes:
         candidates: candidates in order of execution, at least one.
