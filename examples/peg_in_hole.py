@@ -58,7 +58,7 @@ class InsertionSemantics(DomainSemantics):
         facts = []
         for peg in scene.frames_of_class("movable"):
             parent = str(scene.parent(peg))
-            if parent == self.manipulator.tip:
+            if parent == self.robot.tip:
                 facts.append(holding.fact(peg))
             elif objects.get(parent) == "hole":
                 facts.append(inserted.fact(peg, parent))

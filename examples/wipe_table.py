@@ -152,7 +152,7 @@ class WipingSemantics(DomainSemantics):
         """Return the wiped regions and the sponge in the hand."""
         del objects, q
         sponges = scene.frames_of_class("movable")
-        held = [name for name in sponges if scene.parent(name) == self.manipulator.tip]
+        held = [name for name in sponges if scene.parent(name) == self.robot.tip]
         facts = [wiped.fact(region) for region in scene.frames_of_class("wiped")]
         return State([*facts, *(holding.fact(sponge) for sponge in held)])
 

@@ -156,7 +156,7 @@ class CollisionRules:
         held = self.held_object(scene)
         if held is not None:
             return (held,)
-        links, tool = self.robot.contact_links, self.manipulator.tool
+        links, tool = self.robot.contact_links, self.robot.tool
         has_tool_shape = any(part.collision for part in scene.shapes(tool))
         return (*links, tool) if has_tool_shape and tool not in links else links
 

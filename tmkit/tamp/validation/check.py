@@ -414,9 +414,8 @@ class _PlanCheck:
         where: str,
     ) -> None:
         faults = [torque_fault(scene, path, rules.robot)]
-        object = segment.held
-        has_load = segment.kind in (*LOADED, SegmentKind.LINE) and object is not None
-        if has_load and object == rules.held_object(scene):
+        object, is_loaded = segment.held, segment.kind in (*LOADED, SegmentKind.LINE)
+        if is_loaded and object is not None and object == rules.held_object(scene):
             faults.append(payload_fault(scene, path, rules.robot, object=object))
         self.problems += [f"{where}: {fault}" for fault in faults if fault is not None]
 
