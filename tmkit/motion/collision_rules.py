@@ -166,7 +166,7 @@ class CollisionRules:
         *,
         contact_object: str | None = None,
         support: str | None = None,
-        touching: Iterable[str] = (),
+        touching: Sequence[str] = (),
     ) -> tuple[AllowedContact, ...]:
         """Return the allowed contacts of one phase, sorted.
 
@@ -199,10 +199,11 @@ class CollisionRules:
                 contacts.add(AllowedContact.of(link, touched, penetration=depth, reason=reason))
         if contact_object is not None and support is not None:
             contacts.add(_support_contact(contact_object, support))
-        is_empty, reason = self.held_object(scene) is None, "the motion touches it"
-        depth = self.robot.contact_tolerance if is_empty else ALLOWED_PENETRATION
-        for a, b in product(self.contact_frames(scene), touching):
-            contacts.add(AllowedContact.of(a, b, penetration=depth, reason=reason))
+        if touching:
+            is_empty, reason = self.held_object(scene) is None, "the motion touches it"
+            depth = self.robot.contact_tolerance if is_empty else ALLOWED_PENETRATION
+            for a, b in product(self.contact_frames(scene), touching):
+                contacts.add(AllowedContact.of(a, b, penetration=depth, reason=reason))
         return tuple(sorted(contacts))
 
     def near_pairs(
