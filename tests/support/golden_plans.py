@@ -31,6 +31,10 @@ __all__ = ["GOLDEN", "PLANS", "digests", "versions"]
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden_plans.json"
 _LIBRARIES = ("numpy", "scipy", "trimesh", "libcoal", "pybullet", "example-robot-data")
 _TOWER = "(and (on a b) (on b c))"
+_LIMIT_SECONDS = 600.0
+"""Time limit of each plan, which a busy machine does not reach [s]."""
+
+_OPTIONS = tk.PlanningOptions(time_limit=_LIMIT_SECONDS)
 
 
 def _with_l() -> tk.SceneGraph:
@@ -54,6 +58,7 @@ def _blocks(robot: str) -> PlanResult:
         goal=_TOWER,
         robot=robot,
         seed=3,
+        options=_OPTIONS,
     )
 
 
@@ -62,27 +67,38 @@ PLANS: dict[str, Callable[[], PlanResult]] = {
     "blocks-iiwa": lambda: _blocks("iiwa"),
     "blocks-xarm": lambda: _blocks("xarm"),
     "blocks-ur5": lambda: _blocks("ur5"),
-    "blocks-uncertain": lambda: tk.plan(unsure_blocks(), domain="blocks_uncertain", goal=ON_B),
+    "blocks-uncertain": lambda: tk.plan(
+        unsure_blocks(), domain="blocks_uncertain", goal=ON_B, options=_OPTIONS
+    ),
     "drawer": lambda: tk.plan(
         tk.load_scene("panda_drawer"),
         domain="drawer",
         goal=problem_file("drawer", "empty"),
         robot="panda",
+        options=_OPTIONS,
     ),
     "handover": lambda: tk.plan(
         tk.load_scene("baxter_trays"),
         domain="handover",
         goal=problem_file("handover", "across"),
         robot=("baxter", "baxter_left"),
+        options=_OPTIONS,
     ),
     "hanoi": lambda: tk.plan(
-        tk.load_scene("panda_table", "hanoi3"), domain="hanoi", goal="(on d1 right)"
+        tk.load_scene("panda_table", "hanoi3"),
+        domain="hanoi",
+        goal="(on d1 right)",
+        options=_OPTIONS,
     ),
-    "kitchen": lambda: tk.plan(kitchen(2), domain="kitchen", goal=stove_goal(2), robot=ROBOT),
-    "mesh": lambda: tk.plan(_with_l(), domain="kitchen", goal="(on thing tray)"),
-    "pour": lambda: plan_problem("pour", "tea", scene="tea"),
-    "rearrangement": lambda: plan_problem("rearrangement", "swap", scene="rearrange_swap"),
-    "sorting": lambda: plan_problem("sorting", "sort8", scene="sort8"),
+    "kitchen": lambda: tk.plan(
+        kitchen(2), domain="kitchen", goal=stove_goal(2), robot=ROBOT, options=_OPTIONS
+    ),
+    "mesh": lambda: tk.plan(_with_l(), domain="kitchen", goal="(on thing tray)", options=_OPTIONS),
+    "pour": lambda: plan_problem("pour", "tea", scene="tea", time_limit=_LIMIT_SECONDS),
+    "rearrangement": lambda: plan_problem(
+        "rearrangement", "swap", scene="rearrange_swap", time_limit=_LIMIT_SECONDS
+    ),
+    "sorting": lambda: plan_problem("sorting", "sort8", scene="sort8", time_limit=_LIMIT_SECONDS),
 }
 
 

@@ -260,6 +260,7 @@ class SeededSamplers:
         arranged: placements by object and support, which replace those of the sampler.
         start: scene at the start of the run. An object's start pose is a placement that the arm
             can often reach. None if there is no such scene.
+        run_data: data of other packages that live as long as the run.
     """
 
     samplers: Samplers
@@ -268,12 +269,24 @@ class SeededSamplers:
     is_random: bool = False
     arranged: Mapping[tuple[str, str], Placement] = field(default_factory=dict, repr=False)
     start: SceneGraph | None = None
+    run_data: dict[object, object] = field(default_factory=dict, repr=False)
     _grasp_cache: dict[tuple[object, ...], tuple[Grasp, ...]] = field(
         default_factory=dict, repr=False
     )
 
     def __post_init__(self) -> None:
         initialize(self, robot=resolve_robot(self.robot, function="SeededSamplers"))
+
+    def shared_value(self, key: object, create: Callable[[], object]) -> object:
+        """Return a value that lives as long as the run; it is created at the first call.
+
+        Args:
+            key: key of the value.
+            create: function that returns a new value.
+        """
+        if key not in self.run_data:
+            self.run_data[key] = create()
+        return self.run_data[key]
 
     def grasps(
         self, scene: SceneGraph, object: str, *, robot: Robot | None = None

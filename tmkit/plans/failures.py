@@ -56,6 +56,8 @@ class MotionFailure:
         excess: distance by which a pose is out of reach, or 0 if not computed [m].
         q: (n_joints,) configuration that collides or is nearest to a pose out of reach, or None.
         is_path_dependent: whether the failure depends on the start configuration of the arm.
+        frames: frames on whose poses and data the failure depends. Defaults to None: the handled
+            object and the frames of ``pairs`` if the kind depends on these alone, else any frame.
     """
 
     phase: str
@@ -66,6 +68,7 @@ class MotionFailure:
     excess: float = 0.0
     q: NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
     is_path_dependent: bool = False
+    frames: frozenset[str] | None = None
 
     def __str__(self) -> str:
         return f"{self.phase}: {self.cause}"

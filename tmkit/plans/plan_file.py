@@ -171,6 +171,8 @@ def _step_to_dict(step: PlanStep) -> dict[str, Any]:
     }
     if step.cost != 1.0:
         document["cost"] = step.cost
+    if step.value_cost:
+        document["value_cost"] = step.value_cost
     if classes := [change for change in step.changes if isinstance(change, ClassEffect)]:
         document["classes"] = [
             {"frame": change.frame, "added": list(change.added), "removed": list(change.removed)}
@@ -411,7 +413,9 @@ def _read_step(
         q: (n_joints,) configuration before the step.
         names: names of the arms.
     """
-    node.require_keys_among("action", "choice", "classes", "cost", "facts", "looks", "segments")
+    node.require_keys_among(
+        "action", "choice", "classes", "cost", "facts", "looks", "segments", "value_cost"
+    )
     words = [item.name() for item in node.get("action").items()]
     if not words:
         raise node.get("action").error(
@@ -442,10 +446,31 @@ def _read_step(
         except TmkitError as error:
             raise item.error(str(error)) from error
     action, choice = GroundAction(words[0], tuple(words[1:])), node.get("choice").text()
-    cost = node.get("cost").number() if "cost" in node.table() else 1.0
     return PlanStep(
-        action, tuple(segments), scene, q, choice, tuple(changes), cost, tuple(observations)
+        action,
+        tuple(segments),
+        scene,
+        q,
+        choice,
+        tuple(changes),
+        cost=node.get("cost").number() if "cost" in node.table() else 1.0,
+        observations=tuple(observations),
+        value_cost=_read_value_cost(node),
     )
+
+
+def _read_value_cost(node: JsonNode) -> float:
+    """Return the cost of a step's values.
+
+    Raises:
+        PlanFileError: if it is negative.
+    """
+    if "value_cost" not in node.table():
+        return 0.0
+    cost = node.get("value_cost").number()
+    if cost < 0.0:
+        raise node.get("value_cost").error(f"expected a cost of at least 0, got {cost:g}")
+    return cost
 
 
 def _read_changes(node: JsonNode) -> Iterator[tuple[JsonNode, ClassEffect | FactEffect]]:

@@ -175,6 +175,8 @@ class PlanStep(ContentEquality):
         choice: description of the grasp or placement.
         changes: changes of classes and task facts after the motion.
         cost: cost of the action by the metric of the problem; 1 without a metric.
+        value_cost: cost of the values of the action, such as its grasp, by the streams of the
+            domain (:mod:`tmkit.tamp.streams`).
         observations: observations after the motion, in an uncertain scene; their expected results
             are part of ``scene``.
     """
@@ -187,6 +189,7 @@ class PlanStep(ContentEquality):
     changes: tuple[ClassEffect | FactEffect, ...] = ()
     cost: float = 1.0
     observations: tuple[PlannedObservation, ...] = ()
+    value_cost: float = 0.0
 
     @property
     def path_length(self) -> float:
@@ -319,8 +322,8 @@ class Plan(ContentEquality):
 
     @property
     def cost(self) -> float:
-        """Cost of the actions by the metric of the problem, or their number without a metric."""
-        return sum(step.cost for step in self.steps)
+        """Cost of the actions by the metric, or their number without one, and of their values."""
+        return sum(step.cost + step.value_cost for step in self.steps)
 
     @property
     def path_length(self) -> float:

@@ -151,6 +151,7 @@ class PlanningContext:
         continuous_goals: goals that PDDL cannot express: poses, regions and configurations.
         on_progress: function that receives progress.
         finds_causes: whether a run without a plan searches for geometric causes.
+        run_data: data of other modules that live as long as the run and its runs for suggestions.
         rules: allowed contacts.
         sampling: samplers of grasps and placements, with the seed of the options.
         task_planner: task planner of the options, or Fast Downward.
@@ -166,6 +167,7 @@ class PlanningContext:
     continuous_goals: tuple[ContinuousGoal, ...] = ()
     on_progress: Callable[[PlanningProgress], None] | None = None
     finds_causes: bool = True
+    run_data: dict[object, object] = field(default_factory=dict)
     rules: CollisionRules = field(init=False)
     sampling: SeededSamplers = field(init=False)
     task_planner: TaskPlanner[Any] = field(init=False)
@@ -184,7 +186,8 @@ class PlanningContext:
 
     def _sampling(self, seed: int) -> SeededSamplers:
         """Return the samplers with a seed."""
-        return SeededSamplers(self.options.samplers or Samplers(), self.robots[0], seed)
+        samplers = self.options.samplers or Samplers()
+        return SeededSamplers(samplers, self.robots[0], seed, run_data=self.run_data)
 
     def with_problem(
         self, scene: SceneGraph, problem: Problem, *, options: PlanningOptions

@@ -60,7 +60,7 @@ class StepCosts:
         Raises:
             CostError: if a function of the user fails or returns an invalid cost.
         """
-        key = step.action, step.segments, step.cost, id(step.scene)
+        key = step.action, step.segments, step.cost, step.value_cost, id(step.scene)
         if key not in self._cache:
             # the cached step keeps its scene alive, so the id stays unique
             self._cache[key] = step, (self._step_cost(step), step.path_length)
@@ -78,7 +78,7 @@ class StepCosts:
 
     def _step_cost(self, step: PlanStep) -> float:
         if self.cost == "actions":
-            return step.cost
+            return step.cost + step.value_cost
         if self.cost == "path_length":
             return step.path_length
         if self.cost == "duration" or self.cost == "makespan":

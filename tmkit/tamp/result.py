@@ -17,6 +17,7 @@ from tmkit._support.results import Displayed, Result
 from tmkit.plans.values import Plan
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, PlanStatus
 from tmkit.tamp.search_tree import SearchTree
+from tmkit.tamp.streams.records import Trial
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class PlanResult(Result):
         diagnosis: failures with their counts and causes, proofs and suggestions, as data.
         search_trees: scene versions that the search reached, with the relevant objects and with all
             objects, if the option ``record_tree`` is set.
+        trials: attempts with the values of streams (:mod:`tmkit.tamp.streams`), in order.
     """
 
     status: PlanStatus
@@ -75,6 +77,7 @@ class PlanResult(Result):
     statistics: PlanStatistics
     diagnosis: Diagnosis = field(default_factory=Diagnosis)
     search_trees: tuple[SearchTree, ...] = ()
+    trials: tuple[Trial, ...] = ()
 
     @property
     def is_solved(self) -> bool:

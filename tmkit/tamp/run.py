@@ -36,6 +36,8 @@ from tmkit.tamp.result import PlanResult, PlanStatistics
 from tmkit.tamp.search.blocked_clutter import prove_blocked_clutter
 from tmkit.tamp.search.stages import FoundPlan, find_plan
 from tmkit.tamp.search_tree import SearchTree, build_search_trees
+from tmkit.tamp.streams.records import sum_uses
+from tmkit.tamp.streams.samples import SampleTable
 from tmkit.tamp.suggestions import find_suggestions
 from tmkit.tamp.validation.prune_observations import prune_observations
 
@@ -180,7 +182,13 @@ def _build_result(
     trees: tuple[SearchTree, ...] = ()
     if context.options.record_tree:
         trees = build_search_trees(log.trees, log.nodes, end=log.end)
-    return PlanResult(status, plan, explanation, statistics, diagnosis, trees)
+    trials = tuple(trial for table in _sample_tables(context) for trial in table.trials)
+    return PlanResult(status, plan, explanation, statistics, diagnosis, trees, trials)
+
+
+def _sample_tables(context: PlanningContext) -> list[SampleTable]:
+    """Return the samples of the streams of a run, one table for each seed."""
+    return [table for table in context.run_data.values() if isinstance(table, SampleTable)]
 
 
 def _explanation(
@@ -235,6 +243,7 @@ def _diagnose(context: PlanningContext, log: SearchLog, status: PlanStatus) -> D
         causes=causes,
         ended_by=search_end,
         limit=limit,
+        streams=sum_uses(use for table in _sample_tables(context) for use in table.uses()),
     )
 
 

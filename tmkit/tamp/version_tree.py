@@ -56,6 +56,7 @@ from tmkit.spatial import Pose
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
+from tmkit.tamp.streams.semantics import StreamCandidate
 
 _logger = logging.getLogger(__name__)
 
@@ -261,6 +262,7 @@ class Expansion:
         return MotionFailure("choosing", cause, pairs, kind=FailureKind.NO_ROOM)
 
     def _record_failure(self, candidate: Candidate | None, failure: MotionFailure) -> None:
+        candidate = _author_candidate(candidate)
         frames = _find_failure_frames(candidate, failure)
         object = getattr(candidate, "object", None)
         handle = getattr(candidate, "handle", None)
@@ -277,7 +279,11 @@ class Expansion:
             self.action, failure, frames, node.scene, node.q, object, arm, choice
         )
         self.failures.append(record)
-        is_of_scene = type(candidate) in _SCENE_CANDIDATES or failure.kind is FailureKind.NO_ROOM
+        is_of_scene = (
+            type(candidate) in _SCENE_CANDIDATES
+            or failure.kind is FailureKind.NO_ROOM
+            or failure.frames is not None
+        )
         self.is_path_dependent |= failure.is_path_dependent or not is_of_scene
         self._tree.log.count_failure(
             replace(record, action=self._tree.domain.original_action(self.action))
@@ -478,7 +484,7 @@ class VersionTree:
                 return
             seed = int.from_bytes(_hash_key(key, str(number))[:4], "little")
             # Errors of candidates from outside the package name their domain.
-            is_built_in = type(candidate).__module__.startswith("tmkit.")
+            is_built_in = type(_author_candidate(candidate)).__module__.startswith("tmkit.")
             with (
                 nullcontext()
                 if is_built_in
@@ -513,8 +519,9 @@ class VersionTree:
             return derived
         text = f"{expansion.action} child {len(expansion.children)}{expansion.suffix}"
         key = scene_key = _hash_key(parent.key, text)
-        if type(candidate) in _SCENE_CANDIDATES:
-            scene_key = _hash_key(parent.scene_key, f"{expansion.action} {candidate!r}")
+        author_candidate = _author_candidate(candidate)
+        if type(author_candidate) in _SCENE_CANDIDATES:
+            scene_key = _hash_key(parent.scene_key, f"{expansion.action} {author_candidate!r}")
         changed_frames = frozenset(diff(parent.scene, motion.scene).changed)
         changed_frames |= self._find_operated_frames(parent, motion)
         number = next(self._numbers)
@@ -639,9 +646,15 @@ def _alternate_sides(candidates: Iterator[Candidate], previous: Candidate) -> It
     yield from candidates
 
 
+def _author_candidate(candidate: Candidate | None) -> Candidate | None:
+    """Return the candidate of a domain's author, without the values of streams around it."""
+    return candidate.candidate if isinstance(candidate, StreamCandidate) else candidate
+
+
 def _approach_axes(candidate: Candidate) -> Iterator[NDArray[np.float64]]:
     """Yield the tool's z axis (3,) at each pick of a candidate, in the object's frame."""
-    for part in getattr(candidate, "candidates", (candidate,)):
+    author_candidate = _author_candidate(candidate)
+    for part in getattr(author_candidate, "candidates", (author_candidate,)):
         if isinstance(part, Pick):
             yield part.grasp.object_from_tool.rotate([0.0, 0.0, 1.0])
 
@@ -667,6 +680,8 @@ def _find_failure_frames(
         for field in ("object", "support", "handle")
         if isinstance(name := getattr(candidate, field, None), str)
     ]
+    if failure.frames is not None:
+        return failure.frames.union(handled_frames)
     if failure.kind not in _DEPENDS_ON_OBJECT or not handled_frames:
         return None
     return frozenset([*handled_frames, *(frame for pair in failure.pairs for frame in pair)])

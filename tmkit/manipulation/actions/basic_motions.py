@@ -85,6 +85,7 @@ class ActionMotion:
         choice: description of the selected grasp, placement or goal.
         changes: classes and task facts that frames gain or lose after the motion.
         observations: observations made after the motion.
+        value_cost: cost of the values that were selected, at least 0.
     """
 
     segments: tuple[Segment, ...]
@@ -93,6 +94,7 @@ class ActionMotion:
     choice: str
     changes: tuple[ClassEffect | FactEffect, ...] = ()
     observations: tuple[PlannedObservation, ...] = ()
+    value_cost: float = 0.0
 
     def step(self, action: GroundAction) -> PlanStep:
         """Return the plan step that carries out an action with this motion."""
@@ -104,6 +106,7 @@ class ActionMotion:
             self.choice,
             self.changes,
             observations=self.observations,
+            value_cost=self.value_cost,
         )
 
 

@@ -64,7 +64,7 @@ class ActionContext:
     @property
     def samplers(self) -> Samplers:
         """Samplers of grasps and placements by object."""
-        return self._sampling().samplers
+        return self.require_sampling().samplers
 
     def grasps(self, object: str, *, arm: str | None = None) -> tuple[Grasp, ...]:
         """Return the grasps of an object by an arm; see :meth:`SeededSamplers.grasps`.
@@ -74,7 +74,7 @@ class ActionContext:
             arm: name of the arm. Defaults to the first arm.
         """
         robot = None if arm is None else self.arm(arm).robot
-        return self._sampling().grasps(self.scene, object, robot=robot)
+        return self.require_sampling().grasps(self.scene, object, robot=robot)
 
     def placements(
         self, object: str, support: str, *, arm: str | None = None
@@ -88,10 +88,10 @@ class ActionContext:
         """
         self.placement_requests.append((object, support))
         robot = None if arm is None else self.arm(arm).robot
-        sampling = self._sampling()
+        sampling = self.require_sampling()
         return sampling.placements(self.scene, object, support, q=self.q, rng=self.rng, robot=robot)
 
-    def _sampling(self) -> SeededSamplers:
+    def require_sampling(self) -> SeededSamplers:
         """Return the samplers of the run.
 
         Raises:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from tmkit._support.results import Displayed, to_html
 from tmkit.graph import SceneGraph
 from tmkit.plans.failures import FailureKind
+from tmkit.tamp.streams.records import StreamUse
 
 if TYPE_CHECKING:
     from tmkit.robots import Manipulator
@@ -227,6 +228,7 @@ class Diagnosis(Displayed):
         causes: geometric causes that explain many failures at once.
         ended_by: reason for the end of the search, if it found neither a plan nor a proof.
         limit: the limit that ended the search: seconds or iterations.
+        streams: counts of the domain's streams (:mod:`tmkit.tamp.streams`), in order of name.
     """
 
     actions: tuple[ActionDiagnosis, ...] = ()
@@ -241,6 +243,7 @@ class Diagnosis(Displayed):
     causes: tuple[str, ...] = ()
     ended_by: SearchEnd | None = None
     limit: float | None = None
+    streams: tuple[StreamUse, ...] = ()
 
     def __repr__(self) -> str:
         counts = (
@@ -274,7 +277,10 @@ class Diagnosis(Displayed):
         """Return the diagnosis as plain values, without scenes and configurations."""
         conflict = self.conflict.facts if self.conflict is not None else ()
         totals = {"in_the_way": _body_values(self.in_the_way), "conflict": list(conflict)}
-        return Displayed.to_dict(self) | totals
+        document = Displayed.to_dict(self) | totals
+        if not self.streams:
+            del document["streams"]
+        return document
 
 
 def format_length(length: float) -> str:

@@ -1,0 +1,190 @@
+"""Samples of streams are those of a fresh call in each scene version, and functions run once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import tmkit as tk
+from tmkit.errors import SamplerError
+from tmkit.manipulation import ActionContext, Samplers, SeededSamplers
+from tmkit.spatial import Pose
+from tmkit.tamp.streams import SceneView, stream
+from tmkit.tamp.streams.declaration import Stream
+from tmkit.tamp.streams.samples import SampleTable, Value
+
+ROBOT = tk.load_manipulator("panda")
+TABLE = tk.load_scene("panda_table", "blocks3")
+Q = ROBOT.ready_configuration(TABLE)
+
+
+def context_of(scene: tk.SceneGraph) -> ActionContext:
+    """Return the context of a scene version at the ready configuration."""
+    sampling = SeededSamplers(Samplers(), ROBOT, 0)
+    return ActionContext(scene, Q, np.random.default_rng(0), sampling, {})
+
+
+def moved(scene: tk.SceneGraph, block: str, step: int) -> tk.SceneGraph:
+    """Return the scene with a block moved along x by a number of millimetres."""
+    pose = scene.local_pose(block)
+    x, y, z = pose.translation
+    return scene.set_pose(block, Pose([x + 0.001 * step, y, z], pose.quat_xyzw))
+
+
+def values_of(
+    table: SampleTable, declared: Stream, inputs: tuple[Value, ...], scene: tk.SceneGraph, n: int
+) -> list[object]:
+    """Return the first values of a stream in a scene version."""
+    samples = table.samples(declared, inputs, context_of(scene), {"number": float})
+    return [sample.values for sample in islice(samples, n)]
+
+
+def make_walk(reads: list[str]) -> tuple[Stream, list[str]]:
+    """Return a stream that reads one block before each value, and the log of its calls."""
+    calls: list[str] = []
+
+    @stream("?o - item", gives="?v - number", certifies="(value ?o ?v)")
+    def walk(view: SceneView, o: str) -> Iterator[float]:
+        calls.append(o)
+        for block in reads:
+            yield float(view.local_pose(block).translation[0] + view.rng.uniform())
+
+    return walk, calls
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    reads=st.lists(st.sampled_from(["b0", "b1", "b2"]), min_size=1, max_size=5),
+    visits=st.lists(
+        st.tuples(st.tuples(*(st.integers(0, 2) for _ in range(3))), st.integers(0, 6)),
+        min_size=1,
+        max_size=12,
+    ),
+)
+def test_samples_are_those_of_a_fresh_table(
+    reads: list[str], visits: list[tuple[tuple[int, int, int], int]]
+) -> None:
+    """A version gets the values of a table that has seen no other version."""
+    blocks = list(TABLE.frames_of_class("movable"))[:3]
+    names = dict(zip(("b0", "b1", "b2"), blocks, strict=True))
+    walk, calls = make_walk([names[name] for name in reads])
+    shared = SampleTable(0)
+    versions = set()
+    for steps, count in visits:
+        scene = TABLE
+        for block, step in zip(blocks, steps, strict=True):
+            scene = moved(scene, block, step)
+        versions.add(steps)
+        inputs = (shared.object_value("a"),)
+        fresh = SampleTable(0)
+        expected = values_of(fresh, walk, (fresh.object_value("a"),), scene, count)
+        n_calls = len(calls)
+        assert values_of(shared, walk, inputs, scene, count) == expected
+        assert len(calls) - n_calls <= 1
+    read_values = {
+        tuple(steps[int(name[1])] for name in dict.fromkeys(reads)) for steps in versions
+    }
+    # Versions with equal reads share a call.
+    use = next(iter(shared.uses()), None)
+    assert use is None or use.calls <= len(read_values)
+
+
+def test_a_test_runs_once_for_all_versions_in_which_its_reads_are_equal() -> None:
+    """Moving an object that a test does not read calls no function."""
+    calls = []
+
+    @stream("?o - item", certifies="(high ?o)")
+    def high(view: SceneView, o: str) -> bool:
+        calls.append(o)
+        return bool(view.pose(o).translation[2] > 1.0)
+
+    first, second, _ = TABLE.frames_of_class("movable")
+    table = SampleTable(0)
+    inputs = (table.object_value(first),)
+    for step in range(5):
+        assert values_of(table, high, inputs, moved(TABLE, second, step), 1) == []
+    assert calls == [first]
+    assert values_of(table, high, inputs, moved(TABLE, first, 1), 1) == []
+    assert calls == [first, first]
+
+
+def test_a_stream_that_reads_the_whole_scene_is_called_in_each_version() -> None:
+    """Two versions share a sample only if they are equal."""
+    calls = []
+
+    @stream("?o - item", gives="?v - number", certifies="(value ?o ?v)")
+    def count(view: SceneView, o: str) -> Iterator[float]:
+        calls.append(o)
+        yield float(len(view.scene))
+
+    block = TABLE.frames_of_class("movable")[0]
+    table = SampleTable(0)
+    inputs = (table.object_value(block),)
+    values_of(table, count, inputs, TABLE, 1)
+    values_of(table, count, inputs, moved(moved(TABLE, block, 1), block, -1), 1)
+    values_of(table, count, inputs, moved(TABLE, block, 1), 1)
+    assert len(calls) in (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        ("text", r"stream 'wrong' gives 'text' for '\?v - number'; expected a float"),
+        ((1.0, 2.0), r"stream 'wrong' gives \(1.0, 2.0\) for '\?v - number'"),
+        (None, r"stream 'wrong' gives None"),
+    ],
+)
+def test_values_of_a_wrong_type_are_rejected(result: object, message: str) -> None:
+    """The message names the stream, the variable and the expected type."""
+
+    @stream("?o - item", gives="?v - number", certifies="(value ?o ?v)")
+    def wrong(view: SceneView, o: str) -> Iterator[object]:
+        yield result
+
+    table = SampleTable(0)
+    with pytest.raises(SamplerError, match=message):
+        values_of(table, wrong, (table.object_value("a"),), TABLE, 1)
+
+
+def test_an_error_of_a_stream_names_it_and_its_line() -> None:
+    """The message has the stream, its inputs, the file and the line."""
+
+    @stream("?o - item", certifies="(fine ?o)")
+    def broken(view: SceneView, o: str) -> bool:
+        return view.pose(o).translation[0] < 1 / 0
+
+    table = SampleTable(0)
+    with pytest.raises(
+        SamplerError, match=r"stream 'broken' of \(a\) fails in .*test_samples.py:\d+: ZeroDivision"
+    ):
+        values_of(table, broken, (table.object_value("a"),), TABLE, 1)
+
+
+@pytest.mark.parametrize("result", [1, None, "yes"])
+def test_a_test_returns_a_bool(result: object) -> None:
+    """Another result is an error rather than a truth value."""
+
+    @stream("?o - item", certifies="(fine ?o)")
+    def vague(view: SceneView, o: str) -> object:
+        return result
+
+    table = SampleTable(0)
+    with pytest.raises(SamplerError, match=r"stream 'vague' returns .*, no bool"):
+        values_of(table, vague, (table.object_value("a"),), TABLE, 1)
+
+
+@pytest.mark.parametrize("result", [-1.0, float("nan"), float("inf"), True, "much"])
+def test_a_cost_is_a_finite_number_of_at_least_zero(result: object) -> None:
+    """Another result is an error that names the stream."""
+
+    @stream("?o - item", cost="(price ?o)")
+    def price(view: SceneView, o: str) -> object:
+        return result
+
+    table = SampleTable(0)
+    with pytest.raises(SamplerError, match="stream 'price' returns"):
+        values_of(table, price, (table.object_value("a"),), TABLE, 1)
