@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tmkit.manipulation.actions.pick_place import ActionMotion
+from tmkit.manipulation.actions.basic_motions import ActionMotion
 from tmkit.manipulation.grasps.sampling import Grasp
 from tmkit.manipulation.placements.sampling import Placement
 from tmkit.plans.values import Configuration
@@ -44,8 +44,6 @@ def paths(view: SceneView, q: Configuration) -> Iterator[ActionMotion]:
     """Yield collision-free motions of the first arm to a configuration, with any held object."""
     context = view.context
     arm = next(iter(context.arms.values()))
-    joints = dict(zip(context.scene.joint_names, q.tolist(), strict=True))
-    goal = {name: joints[name] for name in arm.robot.joints}
     seed = int(view.rng.integers(_SEEDS))
-    attempts = arm.move(context.scene, context.q, joints=goal, name="a configuration", seed=seed)
+    attempts = arm.move(context.scene, context.q, to=q, seed=seed, name="a configuration")
     yield from (attempt for attempt in attempts if isinstance(attempt, ActionMotion))

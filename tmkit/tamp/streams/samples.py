@@ -20,8 +20,8 @@ import numpy as np
 
 from tmkit._support.time_limits import check_time
 from tmkit.errors import MissingExtraError, SamplerError, TimeLimitError, TmkitError
+from tmkit.manipulation.actions.basic_motions import ActionMotion
 from tmkit.manipulation.actions.candidates import ActionContext
-from tmkit.manipulation.actions.pick_place import ActionMotion
 from tmkit.manipulation.grasps.sampling import Grasp
 from tmkit.manipulation.placements.sampling import Placement
 from tmkit.spatial import Pose

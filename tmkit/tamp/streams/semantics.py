@@ -8,8 +8,9 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from tmkit.errors import TaskError, UnknownNameError
+from tmkit.manipulation.actions.basic_motions import ActionMotion
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate
-from tmkit.manipulation.actions.pick_place import ActionMotion, ArmMotionPlanner
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.pddl import Domain, GroundAction
 from tmkit.plans.failures import MotionFailure
 from tmkit.tamp.domains.semantics import DomainSemantics, pddl_name
