@@ -13,12 +13,28 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import NoneType
 from typing import Any
 
 from tmkit.errors import ArgumentError, nearest_name
 
 _MAX_VALUE_LENGTH = 60
 """Largest length of a received value that a message shows [characters]."""
+
+_SOURCES = {
+    "SceneGraph": "tk.load_scene(...) returns one",
+    "Manipulator": "tk.load_manipulator(name) returns one",
+    "Pose": "write tk.Pose(translation, quat_xyzw)",
+    "Plan": "load a plan file with tk.load_plan",
+    "Grasp": "tmkit.manipulation.grasps_of(scene, object, robot=...) returns grasps",
+    "Placement": "tmkit.manipulation.placements_on_surface(...) yields placements",
+    "Attachment": "write tmkit.plans.Attachment(object, support, support_from_object)",
+    "ActionContext": "write tmkit.manipulation.ActionContext(scene, q, rng, sampling, arms)",
+    "ArmMotionPlanner": "write tmkit.manipulation.ArmMotionPlanner(robot)",
+    "SeededSamplers": "write tmkit.manipulation.SeededSamplers(samplers, robot)",
+    "GroundAction": "write tmkit.pddl.GroundAction(name, arguments)",
+}
+"""Origin of the values of a class, the default hint of messages."""
 
 
 def check_argument(
@@ -37,13 +53,15 @@ def check_argument(
         expected: accepted type, or several.
         name: name of the parameter.
         function: name of the function, for the message.
-        hint: correction, appended to the message.
+        hint: correction, appended to the message. Defaults to the origin of values of the class.
         words: description of the accepted types in the message. Defaults to their names.
     """
     if isinstance(value, expected):
         return
     types = expected if isinstance(expected, tuple) else (expected,)
-    words = words or " or ".join(_with_article(t.__name__) for t in types)
+    names = ["None" if t is NoneType else _with_article(t.__name__) for t in types]
+    words = words or " or ".join(names)
+    hint = hint or next((_SOURCES[t.__name__] for t in types if t.__name__ in _SOURCES), "")
     raise _mismatch(function, name, words, value, hint)
 
 
@@ -182,6 +200,8 @@ def _is_match(value: Any, annotation: ast.expr | None) -> bool:
             return _is_match(value, left) or _is_match(value, right)
         case ast.Constant(value=None):
             return value is None
+        case ast.Attribute(attr="ArrayLike"):
+            return value is not None
         case ast.Name(id="str"):
             return isinstance(value, str)
         case ast.Name(id="bool"):

@@ -26,7 +26,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.argument_errors import callable_name
+from tmkit._support.argument_errors import callable_name, check_argument
 from tmkit._support.initialization import initialize
 from tmkit._support.time_limits import check_time
 from tmkit.errors import (
@@ -126,6 +126,7 @@ class PlacementSampler(Protocol):
 
 def sample_grasps(request: GraspRequest, /) -> tuple[Grasp, ...]:
     """Return the built-in grasps of an object: the default sampler."""
+    check_argument(request, GraspRequest, "request", function="sample_grasps")
     return grasps_of(request.scene, request.object, robot=request.robot, rng=request.rng)
 
 
@@ -135,6 +136,7 @@ def sample_placements(request: PlacementRequest, /) -> Iterator[Placement]:
     In a region, a frame of class ``region``, placements are packed. On a rack, a frame of class
     ``rack``, the object hangs. On other supports, placements near the object come first.
     """
+    check_argument(request, PlacementRequest, "request", function="sample_placements")
     if RACK in request.scene.classes(request.support):
         for pose, name in rack_placements(
             request.scene, request.object, request.support, q=request.q

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit._support.elementary import norms
 from tmkit._support.results import Displayed
 from tmkit.errors import ConfigurationError
@@ -159,6 +160,7 @@ def swept_volume(plan: Plan, *, cell: float = 0.02) -> SweptVolume:
     Raises:
         ConfigurationError: if the edge is not positive and finite.
     """
+    check_argument(plan, Plan, "plan", function="swept_volume", hint=plan_hint(plan))
     if not 0.0 < cell < np.inf:
         raise ConfigurationError(
             f"expected cells with a positive edge, received {cell}", received=cell

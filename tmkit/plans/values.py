@@ -17,6 +17,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._support.argument_errors import check_argument
 from tmkit._support.content_equality import ContentEquality
 from tmkit._support.elementary import norms
 from tmkit._support.initialization import initialize
@@ -86,6 +87,9 @@ class Attachment:
     parent: str
     pose: Pose
     grasp_covariance: CovarianceRows | None = None
+
+    def __post_init__(self) -> None:
+        check_argument(self.pose, Pose, "pose", function="Attachment")
 
     def apply(self, scene: SceneGraph, q: NDArray[np.float64]) -> SceneGraph:
         """Return the scene after the change.

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TypeAlias
 
-from tmkit._support.argument_errors import callable_name
+from tmkit._support.argument_errors import callable_name, check_argument, plan_hint
 from tmkit.errors import CostError, MissingExtraError, TimeLimitError
 from tmkit.graph import SceneGraph
 from tmkit.pddl import GroundAction
@@ -165,6 +165,7 @@ def plan_cost(plan: Plan, cost: Cost = "actions") -> float:
         ConfigurationError: if the name is unknown.
         CostError: if the function fails for a step, or returns no finite number of at least 0.
     """
+    check_argument(plan, Plan, "plan", function="plan_cost", hint=plan_hint(plan))
     valid_cost = PlanningOptions(cost=cost).cost
     costs = StepCosts(
         valid_cost, plan.scene, plan.robots, makespan=lambda _: Schedule.of(plan).makespan

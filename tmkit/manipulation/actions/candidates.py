@@ -17,6 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import NoneType
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -60,6 +61,16 @@ class ActionContext:
     sampling: SeededSamplers | None = None
     arms: Mapping[str, ArmMotionPlanner] = field(default_factory=dict)
     placement_requests: list[tuple[str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        check_argument(self.scene, SceneGraph, "scene", function="ActionContext")
+        check_argument(
+            self.sampling, (SeededSamplers, NoneType), "sampling", function="ActionContext"
+        )
+        hint = "write {robot.name: ArmMotionPlanner(robot)}"
+        check_argument(self.arms, Mapping, "arms", function="ActionContext", hint=hint)
+        for arm in self.arms.values():
+            check_argument(arm, ArmMotionPlanner, "arms", function="ActionContext", hint=hint)
 
     @property
     def samplers(self) -> Samplers:
@@ -146,6 +157,8 @@ class BuiltInCandidate(ABC):
             context: scene and configuration before the action, samplers, and the other arms.
             seed: seed of all searches.
         """
+        check_argument(arm, ArmMotionPlanner, "arm", function="refine")
+        check_argument(context, ActionContext, "context", function="refine")
         return self._motions(arm if self.arm is None else context.arm(self.arm), context, seed)
 
     @abstractmethod
@@ -226,6 +239,7 @@ class Place(BuiltInCandidate):
             placement: support, and pose of the object on it.
             arm: name of the arm. Defaults to the first arm.
         """
+        check_argument(placement, Placement, "placement", function="Place.at")
         return cls(object, placement.support, placement.support_from_object, arm)
 
     def _motions(

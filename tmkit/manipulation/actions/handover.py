@@ -23,6 +23,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tmkit._support.argument_errors import check_argument
 from tmkit._support.elementary import cos, dot, norm, sin
 from tmkit.manipulation.actions.basic_motions import ActionMotion, refine_contacts
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
@@ -60,6 +61,10 @@ class Handover(BuiltInCandidate):
     taker: str
     grasp: Grasp
     exchange: Pose
+
+    def __post_init__(self) -> None:
+        check_argument(self.grasp, Grasp, "grasp", function="Handover")
+        check_argument(self.exchange, Pose, "exchange", function="Handover")
 
     def _motions(
         self, arm: ArmMotionPlanner, context: ActionContext, seed: int

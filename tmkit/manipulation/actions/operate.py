@@ -22,6 +22,7 @@ from functools import partial
 
 import numpy as np
 
+from tmkit._support.argument_errors import check_argument
 from tmkit.errors import ConfigurationError
 from tmkit.manipulation.actions.basic_motions import ActionMotion, refine_contacts
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
@@ -74,6 +75,9 @@ class OperateJoint(BuiltInCandidate):
     grasp: Grasp
     joint: str | None = None
     arm: str | None = None
+
+    def __post_init__(self) -> None:
+        check_argument(self.grasp, Grasp, "grasp", function="OperateJoint")
 
     def _motions(
         self, arm: ArmMotionPlanner, context: ActionContext, seed: int

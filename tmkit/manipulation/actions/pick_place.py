@@ -32,6 +32,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._support.argument_errors import check_argument
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.basic_motions import ActionMotion, BasicMotions
 from tmkit.manipulation.actions.primitives import CollisionContext, MotionSettings
@@ -127,6 +128,9 @@ class ArmMotionPlanner(BasicMotions):
             grasp_covariance: (6, 6) covariance that closing the hand adds to the object's pose,
                 ordered [rho, theta], in the object's axes. Defaults to none.
         """
+        check_argument(scene, SceneGraph, "scene", function="pick")
+        check_argument(grasp, Grasp, "grasp", function="pick")
+        check_argument(motion, PickPlaceOptions, "motion", function="pick")
         primitives = self.primitives
         opening = grasp.opening if motion.gripper_opening is None else motion.gripper_opening
         q_open = scene.configuration(self.robot.open_finger_values(opening), base=q)
@@ -162,6 +166,9 @@ class ArmMotionPlanner(BasicMotions):
             seed: seed of inverse kinematics and of the path searches.
             motion: line lengths, finger opening and path constraints.
         """
+        check_argument(scene, SceneGraph, "scene", function="place")
+        check_argument(change, Attachment, "change", function="place")
+        check_argument(motion, PickPlaceOptions, "motion", function="place")
         primitives, constraints = self.primitives, motion.constraints
         object, support = change.frame, change.parent
         near_pairs = (

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from types import NoneType
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tmkit._core import StraightLineStatus
+from tmkit._support.argument_errors import check_argument
+from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageClock, StageTimer
 from tmkit.motion import (
@@ -164,6 +167,13 @@ class MotionPrimitives:
         clock: StageClock | None = None,
         motion_planner: MotionPlanner | None = None,
     ) -> None:
+        check_argument(budget, (MotionSettings, NoneType), "budget", function="ArmMotionPlanner")
+        check_argument(rules, (CollisionRules, NoneType), "rules", function="ArmMotionPlanner")
+        if not callable(getattr(motion_planner or RrtConnect(), "search", None)):
+            raise ConfigurationError(
+                "motion_planner must have the method search, such as tmkit.motion.RrtConnect(),"
+                f" not {motion_planner!r}"
+            )
         self.robot = robot
         self.motion_planner: MotionPlanner = (
             RrtConnect() if motion_planner is None else motion_planner

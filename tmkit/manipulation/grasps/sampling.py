@@ -19,6 +19,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._support.argument_errors import check_argument
 from tmkit._support.elementary import circle, dot, norms
 from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, Mesh, SceneGraph, Shape
@@ -103,6 +104,7 @@ def grasps_of(
         SceneError: if the object has no collision shape, or an infinite one.
         MissingFileError: if there is no robot of the name.
     """
+    check_argument(scene, SceneGraph, "scene", function="grasps_of")
     robot = resolve_robot(robot, scene, function="grasps_of")
     solids = tuple(attached for attached in scene.shapes(object) if attached.collision)
     if not solids:

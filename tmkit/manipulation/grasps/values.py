@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._support.argument_errors import check_argument
 from tmkit.spatial import Pose
 
 FINGER_CLEARANCE = 0.0015
@@ -31,6 +32,9 @@ class Grasp:
     width: float
     name: str
     opening: float | None = None
+
+    def __post_init__(self) -> None:
+        check_argument(self.object_from_tool, Pose, "object_from_tool", function="Grasp")
 
 
 def tool_pose(

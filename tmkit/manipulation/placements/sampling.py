@@ -24,10 +24,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import NoneType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit._support.argument_errors import check_argument
 from tmkit._support.elementary import atan2, cos, norm, norms, sin
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph import AttachedShape, SceneGraph
@@ -165,6 +167,10 @@ class Placement:
     support_from_object: Pose
     name: str
 
+    def __post_init__(self) -> None:
+        check_argument(self.support, str, "support", function="Placement")
+        check_argument(self.support_from_object, Pose, "support_from_object", function="Placement")
+
 
 def placements_in_region(
     scene: SceneGraph,
@@ -192,6 +198,7 @@ def placements_in_region(
         SceneError: if the frame is not a region, or the object has no stable face.
         UnknownNameError: if a frame is unknown.
     """
+    _check_placing(scene, rng, settings, function="placements_in_region")
     if robot is not None:
         robot = resolve_robot(robot, scene, function="placements_in_region")
     surface = region if isinstance(region, SupportSurface) else region_surface(scene, region, q=q)
@@ -225,6 +232,7 @@ def placements_on_surface(
         SceneError: if the support has no level top, or the object has no stable face.
         UnknownNameError: if a frame is unknown.
     """
+    _check_placing(scene, rng, settings, function="placements_on_surface")
     if robot is not None:
         robot = resolve_robot(robot, scene, function="placements_on_surface")
     surfaces = support_surfaces(scene, support, q=q)
@@ -233,6 +241,14 @@ def placements_on_surface(
     yield from _placements(
         scene, object, surfaces, q, rng, robot, settings or PlacementSettings(is_packed=False)
     )
+
+
+def _check_placing(scene: object, rng: object, settings: object, *, function: str) -> None:
+    """Raise an ``ArgumentError`` unless arguments of placement functions have their types."""
+    check_argument(scene, SceneGraph, "scene", function=function)
+    hint = "write np.random.default_rng(seed)"
+    check_argument(rng, np.random.Generator, "rng", function=function, hint=hint)
+    check_argument(settings, (PlacementSettings, NoneType), "settings", function=function)
 
 
 def _placements(

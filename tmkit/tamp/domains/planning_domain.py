@@ -18,6 +18,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
+from tmkit._support.argument_errors import check_argument
 from tmkit.errors import SceneError, TaskError, TmkitError, UnknownNameError
 from tmkit.graph import SceneGraph, task_facts
 from tmkit.graph.task_facts import TaskFact
@@ -511,10 +512,14 @@ class PlanningDomain:
             context: scene and configuration before the action, samplers and arms.
 
         Raises:
-            UnknownNameError: if the scene has no such object.
-            TaskError: if the semantics raise an error that does not come from tmkit; the message
+            ArgumentError: if an argument has another type.
+            UnknownNameError: if the domain has no such action, or the scene no such object.
+            TaskError: if the arguments do not fit the parameters of the action. Also if the
+                semantics raise an error that does not come from tmkit; the message
                 names its file and line.
         """
+        check_argument(action, GroundAction, "action", function="candidates")
+        check_argument(context, ActionContext, "context", function="candidates")
         return self._candidates(action, context)
 
     def _candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
@@ -532,21 +537,26 @@ class PlanningDomain:
                     if not callable(getattr(candidate, "refine", None)):
                         self.require_type("candidates", candidate, Candidate)
                     yield candidate
-        except TaskError:
-            self._require_known_objects(action, context.scene)
+        except TmkitError:
+            self._require_arguments(action, context.scene)
             raise
 
-    def _require_known_objects(self, action: GroundAction, scene: SceneGraph) -> None:
-        """Reject an action with an argument that is neither an object nor a constant.
+    def _require_arguments(self, action: GroundAction, scene: SceneGraph) -> None:
+        """Reject an action whose arguments do not fit its parameters.
 
         Raises:
-            UnknownNameError: if there is such an argument.
+            UnknownNameError: if an argument is neither an object nor a constant.
+            TaskError: if the number or a type of the arguments differs from the parameters.
         """
-        constants = (constant.name for constant in self.domain.constants)
-        names = [*self.semantics.objects(scene), *constants]
+        objects = self.semantics.objects(scene)
+        vocabulary = self.domain.vocabulary_with({name: (objects[name],) for name in objects})
         for name in action.arguments:
-            if name not in names:
-                raise UnknownNameError.of("object", name, names, where=f"{action}")
+            if name not in vocabulary.objects:
+                raise UnknownNameError.of("object", name, vocabulary.objects, where=f"{action}")
+        schema = self.domain.outcomes(action.name)[0]
+        if (fault := vocabulary.call_fault("action", schema, action.arguments, {})) is not None:
+            parameters = " ".join(parameter.name for parameter in schema.parameters)
+            raise self._error(f"{action}: {fault.reason}; expected ({action.name} {parameters})")
 
     def original_action(self, action: GroundAction) -> GroundAction:
         """Return the action of the domain before it was extended for planning."""
