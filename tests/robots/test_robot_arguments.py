@@ -35,6 +35,7 @@ from tmkit.tamp.parts import Driving, Regions, TwoArms
 
 DESCRIPTION_ONLY = {
     "write_manipulator.robot": "writes the description",
+    "PlanningDomain.__init__.robots": "made by load_planning_domain, which accepts names",
     "Simulation.__init__.robots": "called by Simulation.from_scene, which accepts names",
     **dict.fromkeys(("grasp.arm", "release.arm"), "called by execute_plan with the plan's arms"),
 }
@@ -116,7 +117,7 @@ CALLS: dict[str, Callable[[Any, Path], object]] = {
         tk.solve(tk.PlanningProblem(scene(), ready(), goal="(handempty)", robots=r)).plan
     ),
     "Plan.__init__.robots": lambda r, _: made_plan((r,)),
-    "ArmMotionPlanner.__init__.robot": lambda r, _: ArmMotionPlanner(r).robot,
+    "BasicMotions.__init__.robot": lambda r, _: ArmMotionPlanner(r).robot,
     "GraspRequest.__init__.robot": lambda r, _: GraspRequest(scene(), "a", r, rng()).robot,
     "PlacementRequest.__init__.robot": lambda r, _: (
         PlacementRequest(scene(), ready(), "a", "mat", r, rng()).robot

@@ -219,7 +219,7 @@ def grasp_with(**values: Any) -> Callable[[GraspRequest], list[Grasp]]:
             grasp_with(object_from_tool=Pose([1e300, 0.0, 0.0])),
             "of 'a' with the tool 1e.300 m away from the object",
         ),
-        (grasp_with(object_from_tool=[0, 0, 0]), "which is no Grasp"),
+        (grasp_with(object_from_tool=[0, 0, 0]), "'object_from_tool' must be a Pose, not a list"),
         (
             grasp_with(width="wide"),
             "returns a grasp of 'a' whose width is 'wide', which is no number",
@@ -281,8 +281,8 @@ def placement_with(**values: Any) -> Callable[[PlacementRequest], list[Placement
             placement_with(support="a"),
             "returns a placement for 'a' on 'mat' on 'a', which moves with the object",
         ),
-        (placement_with(support=None), "on an unknown frame 'None'"),
-        (placement_with(support_from_object=None), "which is no Placement"),
+        (placement_with(support=None), "'support' must be a str, not None"),
+        (placement_with(support_from_object=None), "must be a Pose, not None"),
         (lambda _: 1 / 0, "fails for 'a' on 'mat': ZeroDivisionError"),
     ],
 )

@@ -10,7 +10,7 @@ from support.effort import scaled_examples
 from support.gantry import GANTRY
 
 import tmkit as tk
-from tmkit.errors import ConfigurationError, RobotError, TaskError, UnknownNameError
+from tmkit.errors import ArgumentError, ConfigurationError, RobotError, TaskError, UnknownNameError
 from tmkit.manipulation import ActionMotion
 from tmkit.pddl import GroundAction
 from tmkit.tamp import PlanningDomain, load_planning_domain
@@ -116,6 +116,33 @@ def test_candidates_of_an_unknown_object(domain: PlanningDomain) -> None:
     context = domain.context(scene, GANTRY.ready_configuration(scene))
     action = GroundAction("pick-up", ("block_b", "table__0__0"))
     with pytest.raises(UnknownNameError, match=r"unknown object 'block_b'.*'block_a'"):
+        next(domain.candidates(action, context))
+
+
+@pytest.mark.parametrize(
+    ("action", "error", "message"),
+    [
+        (
+            GroundAction("pick-up", ("a",)),
+            TaskError,
+            r"action 'pick-up' takes 2 arguments, but 1 was given; expected \(pick-up \?x \?l\)",
+        ),
+        (
+            GroundAction("stack", ("a", "table__0__0")),
+            TaskError,
+            "argument 2 of action 'stack' must be of type block, but 'table__0__0' is of type locat",
+        ),
+        (GroundAction("pick", ("a", "table__0__0")), UnknownNameError, "did you mean 'pick-up'"),
+        ("(pick-up a)", ArgumentError, r"must be a GroundAction, not a str .*GroundAction\(name"),
+    ],
+)
+def test_candidates_of_another_action(
+    domain: PlanningDomain, action: GroundAction, error: type[Exception], message: str
+) -> None:
+    """The error states what does not fit the domain, instead of the line of the semantics."""
+    scene = blocks_scene({"a": (1, 1)})
+    context = domain.context(scene, GANTRY.ready_configuration(scene))
+    with pytest.raises(error, match=message):
         next(domain.candidates(action, context))
 
 
