@@ -253,7 +253,8 @@ class _Statistics:
     """Count, bounds, mean and sum of squared deviations of the columns of an array."""
 
     def __init__(self, count: int, bounds: tuple[Any, Any], mean: Any, squares: Any) -> None:
-        self.count, self.bounds, self.mean, self.squares = count, bounds, mean, squares
+        self.count, self.bounds = count, bounds
+        self.mean, self.squares = mean, squares
 
     @classmethod
     def of(cls, values: NDArray[Any]) -> _Statistics:

@@ -167,7 +167,7 @@ class Segment(ContentEquality):
 
 @dataclass(frozen=True, eq=False)
 class PlanStep(ContentEquality):
-    """One action with its motion and the resulting scene.
+    """An action with its motion and the resulting scene.
 
     Two steps are equal if their contents are equal.
 

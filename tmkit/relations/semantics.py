@@ -5,10 +5,10 @@ the numbers are expressed. Position, Orientation, LinearVelocity, AngularVelocit
 Torque and Wrench have the same two classes. All are created from the papers' notation, which
 ``repr`` prints, ``PoseCoord("{f1}|O1", "{o2}|O2", "[o2]")``, or from names, by ``from_names``.
 
-The meaning of the fields and the notation, source: De Laet, Bellens, Smits, Aertbelien, Bruyninckx,
-De Schutter, "Geometric relations between rigid bodies (part 1)", IEEE RAM 20(1), 2013;
-``docs/concepts/relations.md`` lists them. Forces and torques are those that act on ``body``,
-exerted by ``ref_body``; a torque and a wrench have the moment about ``point``.
+``docs/concepts/relations.md`` lists the fields and the notation. Their source is De Laet, Bellens,
+Smits, Aertbelien, Bruyninckx, De Schutter, "Geometric relations between rigid bodies (part 1)",
+IEEE RAM 20(1), 2013. Forces and torques act on ``body`` and are exerted by ``ref_body``. A torque
+and a wrench have the moment about ``point``.
 
 Invariants: values are immutable, hashable and compared field by field. Reading the notation of a
 value gives the value; names are not empty. Names with spaces between their words are written

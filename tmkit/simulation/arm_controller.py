@@ -29,7 +29,7 @@ _CONSTRAINT_FINGER_FORCE = 5.0
 
 
 class ArmController:
-    """One arm in a simulation.
+    """Controller of an arm in a simulation.
 
     Args:
         simulation: simulation with the arm.

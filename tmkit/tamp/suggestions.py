@@ -113,7 +113,8 @@ class _SuggestionSearch:
         replan: Callable[[PlanningContext], PlanResult],
         deadline: float,
     ) -> None:
-        self.context, self.log, self.replan, self.deadline = context, log, replan, deadline
+        self.context, self.log = context, log
+        self.replan, self.deadline = replan, deadline
         self.suggestions: list[Suggestion] = []
         self.replans = 0
         self._tried_names: set[frozenset[str]] = set()

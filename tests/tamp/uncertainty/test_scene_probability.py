@@ -19,9 +19,9 @@ from tmkit.tamp.uncertainty.scene_probability import (
     footprint_inside,
     point_inside,
     pose_probability,
+    rotation_within,
     sample_scene,
     stands_on,
-    turned_within,
 )
 
 COUNT = 100_000
@@ -126,11 +126,11 @@ def test_turns() -> None:
     scene = SceneGraph().add_frame(
         "block", "world", pose=GaussianPose(covariance=np.diag([0, 0, 0, 0.01, 0.01, 0.01]))
     )
-    assert turned_within(
+    assert rotation_within(
         scene, "block", relative_to="world", limit=0.1, axis=[0, 0, 2]
     ).value == pytest.approx(math.erf(math.sqrt(0.5)))
     maxwell = math.erf(math.sqrt(0.5)) - math.sqrt(2 / math.pi) * math.exp(-0.5)
-    assert turned_within(scene, "block", relative_to="world", limit=0.1).value == pytest.approx(
+    assert rotation_within(scene, "block", relative_to="world", limit=0.1).value == pytest.approx(
         maxwell
     )
 

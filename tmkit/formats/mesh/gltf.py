@@ -125,7 +125,8 @@ class Document:
     def __init__(
         self, path: Path, document: dict[str, Any], binary: bytes, limits: ReadingLimits
     ) -> None:
-        self.path, self.document, self.binary, self.limits = path, document, binary, limits
+        self.path, self.limits = path, limits
+        self.document, self.binary = document, binary
         self.buffers: dict[int, bytes] = {}
 
     def parts(self, submesh: str = "") -> list[Part]:

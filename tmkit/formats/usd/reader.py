@@ -78,7 +78,8 @@ class StageValues:
         from pxr import Usd, UsdGeom, UsdPhysics
 
         self.usd, self.geom, self.physics = Usd, UsdGeom, UsdPhysics
-        self.stage, self.path, self.limits, self.note = stage, path, limits, note
+        self.stage, self.path = stage, path
+        self.limits, self.note = limits, note
         self.cache = UsdGeom.XformCache()
         self.unit = UsdGeom.GetStageMetersPerUnit(stage)  # [m]
         self.kilograms = UsdPhysics.GetStageKilogramsPerUnit(stage)

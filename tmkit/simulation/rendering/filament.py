@@ -58,7 +58,7 @@ _FAR_PLANE = 100.0
 """Distance of the far clipping plane [m]."""
 
 _MIN_SMOOTH_COSINE = math.cos(math.radians(40.0))
-"""Cosine of the largest angle at an edge of which both sides are shaded as one surface."""
+"""Cosine of the largest angle at an edge whose sides are shaded as a single surface."""
 
 _STUDIO_MODEL = """<mujoco><visual><headlight active="0"/></visual>
 <custom><numeric name="filament.ao.enabled" data="1"/>

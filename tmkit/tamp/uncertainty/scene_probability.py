@@ -205,7 +205,7 @@ def pose_probability(
     )
 
 
-def turned_within(
+def rotation_within(
     scene: SceneGraph,
     frame: str,
     *,

@@ -176,7 +176,7 @@ class ShapeBuilder:
         return arguments | {"shapeTypes": bullet.GEOM_MESH, "fileNames": file}
 
     def _group_file(self, shapes: Sequence[PlacedShape]) -> str:
-        """Write convex pieces as groups of one file, which pybullet reads as one compound shape."""
+        """Write convex pieces as groups of one file, which pybullet reads as a compound shape."""
         path, count, lines = self._folder / f"pieces{len(self._files)}.obj", 1, []
         for number, placed in enumerate(shapes):
             vertices, faces = hull(triangles_of(placed.attached.shape)[0], placed.frame)
