@@ -168,6 +168,7 @@ class StepCheck:
 
 
 def _assumptions(plan: Plan, scene: SceneGraph | None) -> Iterator[str]:
+    """Yield descriptions of the assumptions of a validation; ``scene`` is the caller's scene."""
     if scene is None:
         size = f"{len(plan.scene)} frames and {len(plan.scene.allowed_pairs)} allowed pairs"
         yield (
@@ -215,6 +216,7 @@ class _PlanCheck:
         self.start_time = time.monotonic()
 
     def run(self) -> None:
+        """Check the whole plan; append all problems to ``problems``."""
         is_same_text = self.domain.pddl == self.plan.domain_pddl
         if self.domain.digest != self.plan.domain_digest or not is_same_text:
             self.problems.append(f"domain '{self.plan.domain}' differs from the plan's domain")
@@ -275,6 +277,7 @@ class _PlanCheck:
                 self.problems.append(f"at the start: joint '{joint}' is outside its limits")
 
     def _check_task(self, problem: Problem) -> None:
+        """Check actions and costs by the domain, and the states of the scenes."""
         if self.domain.probabilistic_predicates:
             self._check_probabilistic_task(problem)
             return
@@ -317,6 +320,7 @@ class _PlanCheck:
     def _check_step(
         self, step: PlanStep, scene: SceneGraph, q: Configuration, where: str
     ) -> tuple[SceneGraph, Configuration]:
+        """Check a step, and return the scene and configuration (n_joints,) at its end."""
         supports = handling_supports(step.segments, scene, [arm.tip for arm in self.plan.robots])
         before: Segment | None = None
         next_segments: list[Segment | None] = [*step.segments[1:], None] if step.segments else []
@@ -360,6 +364,16 @@ class _PlanCheck:
         support: str | None,
         where: str,
     ) -> None:
+        """Check the motion of a segment and the change at its end.
+
+        Args:
+            segment: segment.
+            scene: scene before the segment.
+            q: (n_joints,) configuration before the segment.
+            rules: allowed contacts of the segment's arm.
+            support: frame that the object may touch, if any.
+            where: prefix of the descriptions of problems.
+        """
         self.segments += 1
         path = self._full_path(segment, scene, q, where)
         if segment.kind is SegmentKind.PUSH and segment.held in movable_frames(scene):
@@ -368,10 +382,9 @@ class _PlanCheck:
             scene = scene_during_push(scene, path[0], rules.robot, object=segment.held)
         allowed_contacts = segment_allowed_contacts(segment, scene, rules=rules, support=support)
         for contact in sorted(set(segment.allowed_contacts) ^ set(allowed_contacts)):
-            is_excess = contact in segment.allowed_contacts
-            difference = "it allows a contact that the rules do not allow"
-            if not is_excess:
-                difference = "it lacks an allowed contact"
+            difference = "it lacks an allowed contact"
+            if contact in segment.allowed_contacts:
+                difference = "it allows a contact that the rules do not allow"
             self.problems.append(f"{where}: {difference}: {contact}")
         length = _length(path)
         # A file may contain any number, and the computation time grows with the length.
@@ -413,6 +426,7 @@ class _PlanCheck:
         rules: CollisionRules,
         where: str,
     ) -> None:
+        """Check joint torques, and the forces of the hand on a held object, along a path."""
         faults = [torque_fault(scene, path, rules.robot)]
         object, is_loaded = segment.held, segment.kind in (*LOADED, SegmentKind.LINE)
         if is_loaded and object is not None and object == rules.held_object(scene):
@@ -427,11 +441,12 @@ class _PlanCheck:
         rules: CollisionRules,
         where: str,
     ) -> None:
-        pours = segment.kind is SegmentKind.POUR
-        if pours and segment.held is not None and segment.into is not None:
+        """Check that a path satisfies its constraints, and that no required one is missing."""
+        is_pour = segment.kind is SegmentKind.POUR
+        if is_pour and segment.held is not None and segment.into is not None:
             faults = pour_faults(scene, path, object=segment.held, into=segment.into)
             self.problems += [f"{where}: {fault}" for fault in faults]
-        for constraint in () if pours else carrying_constraints(scene, rules.held_object(scene)):
+        for constraint in () if is_pour else carrying_constraints(scene, rules.held_object(scene)):
             if constraint not in segment.constraints:
                 self.problems.append(
                     f"{where}: it lacks the required path constraint: {constraint}"
@@ -517,7 +532,7 @@ class _PlanCheck:
             object = held_object(scene, arm)
             if object is not None:
                 for fault in grasp_contact_faults(scene, q, arm, object=object):
-                    self.problems.append(f"{where}: {fault}, which it holds")
+                    self.problems.append(f"{where}: {fault} while the hand holds it")
 
 
 def _length(path: Configuration) -> float:

@@ -385,7 +385,7 @@ class _PlanReader:
         try:
             q = self.scene.configuration({**joints, **gripper}, base=self.q)
             change = Attachment(object, parent, self.scene.pose(object, relative_to=parent, q=q))
-            segments.append(self.append_segment(kind, arm, path[-1:], gripper, object, change))
+            segments.append(self.create_segment(kind, arm, path[-1:], gripper, object, change))
         except TmkitError as error:
             raise _error(entry.place, str(error)) from error
         return segments
@@ -422,7 +422,7 @@ class _PlanReader:
                 if is_grasp and self.is_hand_motion(motion, arm):
                     object, kind = last_change.held, SegmentKind.RELEASE
                     segments.append(
-                        self.append_segment(kind, arm, path[-1:], gripper, object, None)
+                        self.create_segment(kind, arm, path[-1:], gripper, object, None)
                     )
                     continue
             if index == 1 and segments[0].kind is SegmentKind.RELEASE:
@@ -432,10 +432,10 @@ class _PlanReader:
                     kind, object = _KIND_BEFORE[next_change[0]], next_change[1]
                 elif last_change is not None:
                     kind, object = _KIND_AFTER[last_change.kind], last_change.held
-            segments.append(self.append_segment(kind, arm, path, gripper, object, None))
+            segments.append(self.create_segment(kind, arm, path, gripper, object, None))
         return segments
 
-    def append_segment(
+    def create_segment(
         self,
         kind: SegmentKind,
         arm: Manipulator,
