@@ -264,7 +264,8 @@ class TaskPlans(Iterator[tuple[GroundAction, ...]]):
             self._forbid_last_action(latest_plan)
         result = self._search()
         if result.is_solved and result.steps == latest_plan:
-            self._forbid_last_action(latest_plan)  # what was forbidden does not exclude the plan
+            # The excluded actions of the caller do not exclude the plan.
+            self._forbid_last_action(latest_plan)
             result = self._search()
         self.result = result
         if not result.is_solved:

@@ -8,12 +8,12 @@ Guarantees: the order of states depends on the task alone. Axioms are evaluated 
 until nothing changes; a variable that no axiom sets has its initial value. O(states * applicable
 operators).
 
-The number of steps is also bounded without a search, by the heuristic LM-cut at the initial state
-[Helmert and Domshlak, Landmarks, Critical Paths and Abstractions: What's the Difference Anyway?,
-ICAPS 2009]. A landmark is a set of actions of which every plan contains one. The costs of disjoint
-landmarks add up. Landmarks are cuts in the delete relaxation. One effect of deletions is taken into
-account. An initial fact of the goal must be restored if all actions of some landmark delete it. An
-example is the home position of a hand.
+The number of steps is also bounded without a search, by the heuristic LM-cut at the initial state.
+It is from Helmert and Domshlak, "Landmarks, Critical Paths and Abstractions: What's the Difference
+Anyway?", ICAPS 2009. A landmark is a set of actions of which every plan contains one. The costs of
+disjoint landmarks add up. Landmarks are cuts in the delete relaxation. One effect of deletions is
+taken into account. An initial fact of the goal must be restored if all actions of some landmark
+delete it. An example is the home position of a hand.
 
 Guarantees: the bound is admissible. Derived variables may have any value and conditional effects
 always occur, which relaxes the task. Ties are broken by the order of facts and operators, hence the
