@@ -212,6 +212,17 @@ def test_the_examples_of_domains_give_plans_that_hold(
     assert (tmp_path / f"{name}.html").stat().st_size > 100_000
 
 
+@pytest.mark.parametrize("name", ["press_button", "wipe_table", "peg_in_hole"])
+def test_the_examples_of_own_actions_succeed_in_simulation(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each plan is valid, and the simulation has no note of a contact that is not planned."""
+    runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
+    printed = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("ValidationReport(valid, 2 actions") for line in printed)
+    assert printed[-1] == "simulation succeeded: True"
+
+
 def messages_in_source() -> list[str]:
     """Return the texts of the package and its core, with a zero byte for each placeholder."""
     texts = []

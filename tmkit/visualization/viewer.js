@@ -7,7 +7,8 @@ window.tmkit = window.tmkit || (() => {
   "use strict";
   const UNIT = 1e-6, SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
   const KINDS = {transit: "#9aa5b1", approach: "#74b9ff", grasp: "#e17055", lift: "#fdcb6e", transfer: "#00b894",
-    lower: "#fab1a0", release: "#e84393", retreat: "#a29bfe", pour: "#0984e3", operate: "#b8860b", push: "#6c5ce7"};
+    lower: "#fab1a0", release: "#e84393", retreat: "#a29bfe", pour: "#0984e3", operate: "#b8860b", push: "#6c5ce7",
+    line: "#00cec9"};
   const STYLE = `
     :root { --tmkit-bar: 0px }
     #root { height: calc(100% - var(--tmkit-bar)) !important }
