@@ -73,9 +73,9 @@ class SimulatedArm:
 
     def deflections(self, scene: tk.SceneGraph, q: ArrayLike | None) -> Mapping[str, Deflection]:
         """Return the deflection under the load, and the play."""
-        found = self.model.deflections(scene, q)
+        deflections = self.model.deflections(scene, q)
         return {
-            frame: Deflection((tk.Pose.exp(found[frame].offset) @ tk.Pose.exp(play)).log())
+            frame: Deflection((tk.Pose.exp(deflections[frame].offset) @ tk.Pose.exp(play)).log())
             for frame, play in self.play.items()
         }
 
@@ -99,10 +99,10 @@ def tools(scene: tk.SceneGraph, arms: list[SimulatedArm], q: Array) -> Array:
     """Return where the tools (n, 3) of simulated arms are, each bent until it rests."""
     return np.array(
         [
-            apply_compliance(scene, one, q=q, iterations=3)
+            apply_compliance(scene, arm, q=q, iterations=3)
             .pose("tool", relative_to="world", q=q)
             .translation
-            for one in arms
+            for arm in arms
         ]
     )
 
@@ -123,8 +123,8 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
     )
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
     scene, compliances = arm()
     model = LinearCompliance(compliances, fraction=SPREAD, floor=PLAY)
     arms = simulated(compliances, seed=1)
@@ -152,14 +152,14 @@ def main() -> None:
         assert abs(inside - 0.95) < 0.05, "the region is not that of the simulated arms"
         panels[name] = (q, predicted, real, reached, command)
     if importlib.util.find_spec("matplotlib") is not None:
-        draw(scene, model, panels["stretched"], out / "bending_arm.png")
-        print("see", out / "bending_arm.png")
+        draw(scene, model, panels["stretched"], folder / "bending_arm.png")
+        print("see", folder / "bending_arm.png")
 
 
 def distances(points: Array, pose: tk.Pose) -> str:
     """Return mean and 95 % of the distances of points (n, 3) from a pose, in mm."""
-    far = 1e3 * np.linalg.norm(points - pose.translation, axis=1)
-    return f"{far.mean():.1f}, {np.quantile(far, 0.95):.1f}"
+    errors = 1e3 * np.linalg.norm(points - pose.translation, axis=1)
+    return f"{errors.mean():.1f}, {np.quantile(errors, 0.95):.1f}"
 
 
 # ------------------------------------------------------------------------------------------ picture

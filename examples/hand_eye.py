@@ -56,13 +56,13 @@ TRUE = {
 
 def postures(random: np.random.Generator, count: int) -> list[tk.Pose]:
     """Return marker_from_camera in so many postures: from all round, some near and some far."""
-    found = []
+    poses = []
     for _ in range(count):
         turn = tk.Pose.from_rpy(
             [0.0, 0.0, 0.0], random.uniform([-0.8, -0.8, -3.0], [0.8, 0.8, 3.0])
         )
-        found.append(turn @ tk.Pose([0.0, 0.0, random.uniform(-0.7, -0.25)]))
-    return found
+        poses.append(turn @ tk.Pose([0.0, 0.0, random.uniform(-0.7, -0.25)]))
+    return poses
 
 
 def recorded(seed: int) -> tuple[list[list[tk.Pose]], list[list[Array]]]:
@@ -108,18 +108,19 @@ def fitted(
     the scatter between mountings.
     """
     spread: dict[str, float] = {}
-    found = {name: np.eye(6) * 1e-6 for name in NAMES}
+    covariances = {name: np.eye(6) * 1e-6 for name in NAMES}
     for _ in range(2):
-        found, spread = _fitted_once(places, errors, found)
-    return found, spread
+        covariances, spread = _fitted_once(places, errors, covariances)
+    return covariances, spread
 
 
 def _fitted_once(
-    places: list[list[tk.Pose]], errors: list[list[Array]], known: dict[str, Array]
+    places: list[list[tk.Pose]], errors: list[list[Array]], covariances: dict[str, Array]
 ) -> tuple[dict[str, Array], dict[str, float]]:
     basis = _basis()
     equations = [
-        _equations(views, looks, known, basis) for views, looks in zip(places, errors, strict=True)
+        _equations(views, looks, covariances, basis)
+        for views, looks in zip(places, errors, strict=True)
     ]
     inverse = np.linalg.inv(sum(normal for normal, _ in equations))
     solved = inverse @ sum(right for _, right in equations)
@@ -127,36 +128,37 @@ def _fitted_once(
         np.outer(left, left) for left in (right - normal @ solved for normal, right in equations)
     )
     variances = np.diag(inverse @ scatter @ inverse).reshape(3, 21) * (basis**2).sum(axis=0)
-    found = {
+    sums = {
         name: _covariance((basis @ row).reshape(6, 6))
         for name, row in zip(NAMES, solved.reshape(3, 21), strict=True)
     }
-    return found, {
+    return sums, {
         name: float(np.sqrt(row.sum())) for name, row in zip(NAMES, variances, strict=True)
     }
 
 
 def _equations(
-    views: list[tk.Pose], looks: list[Array], known: dict[str, Array], basis: Array
+    views: list[tk.Pose], looks: list[Array], covariances: dict[str, Array], basis: Array
 ) -> tuple[Array, Array]:
     """Return the normal equations (63, 63) and (63,) of one mounting, 21 for each covariance."""
     normal, right = np.zeros((63, 63)), np.zeros(63)
     carried = [carriers(view) for view in views]
     sizes = [
-        m @ known["mount"] @ m.T + a @ known["arm"] @ a.T + known["camera"] for m, a in carried
+        m @ covariances["mount"] @ m.T + a @ covariances["arm"] @ a.T + covariances["camera"]
+        for m, a in carried
     ]
     whiten = [np.linalg.inv(np.linalg.cholesky(size)) for size in sizes]
     for i, (mount, arm) in enumerate(carried):
         for j in range(i + 1):
-            one, other = whiten[i], whiten[j]
+            left, other = whiten[i], whiten[j]
             design = np.zeros((36, 63))
-            design[:, :21] = np.kron(one @ mount, other @ carried[j][0]) @ basis
+            design[:, :21] = np.kron(left @ mount, other @ carried[j][0]) @ basis
             if i // PICTURES == j // PICTURES:
-                design[:, 21:42] = np.kron(one @ arm, other @ arm) @ basis
+                design[:, 21:42] = np.kron(left @ arm, other @ arm) @ basis
             if i == j:
-                design[:, 42:] = np.kron(one, one) @ basis
+                design[:, 42:] = np.kron(left, left) @ basis
             normal += design.T @ design
-            right += design.T @ np.outer(one @ looks[i], other @ looks[j]).ravel()
+            right += design.T @ np.outer(left @ looks[i], other @ looks[j]).ravel()
     return normal, right
 
 
@@ -201,11 +203,11 @@ def honesty(covariances: dict[str, Array], *, seed: int) -> str:
         scene_of(covariances, views[0]).gaussian_pose("seen", relative_to="marker")
         for views in places
     ]
-    found = nees_of_errors(
+    nees = nees_of_errors(
         [(looks[0], claim.covariance) for looks, claim in zip(errors, claims, strict=True)]
     )
-    where = "inside" if found.is_consistent else "OUTSIDE"
-    return f"{found.mean:7.2f}, {where} of {found.lower:.2f} to {found.upper:.2f}"
+    where = "inside" if nees.is_consistent else "OUTSIDE"
+    return f"{nees.mean:7.2f}, {where} of {nees.lower:.2f} to {nees.upper:.2f}"
 
 
 def main() -> None:
@@ -214,29 +216,31 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
     )
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
     places, errors = recorded(seed=7)
-    found, spread = fitted(places, errors)
+    covariances, spread = fitted(places, errors)
     print(
         f"{MOUNTINGS} mountings, {POSTURES} postures in each, {PICTURES} pictures in each of"
         " these\n"
     )
     print(f"{'':<10}{'true deviations':^34}{'fitted':^34}{'off by':>8}{'expected':>10}")
     for name in NAMES:
-        true, off = TRUE[name], float(np.linalg.norm(found[name] - TRUE[name]))
+        true, error = TRUE[name], float(np.linalg.norm(covariances[name] - TRUE[name]))
         size = float(np.linalg.norm(true))
-        numbers = f"{off / size:>8.1%}{spread[name] / size:>10.1%}"
-        print(f"{name:<10}{deviations(true):^34}{deviations(found[name]):^34}{numbers}")
-        assert off < 2.5 * spread[name], "the fit is farther off than so many samples explain"
-    tied = found["mount"][0, 4] / np.sqrt(found["mount"][0, 0] * found["mount"][4, 4])
+        numbers = f"{error / size:>8.1%}{spread[name] / size:>10.1%}"
+        print(f"{name:<10}{deviations(true):^34}{deviations(covariances[name]):^34}{numbers}")
+        assert error < 2.5 * spread[name], "the fit is farther off than so many samples explain"
+    tied = covariances["mount"][0, 4] / np.sqrt(
+        covariances["mount"][0, 0] * covariances["mount"][4, 4]
+    )
     print(f"x of the mount and its turn about y: correlation {tied:.2f}, in truth 0.70\n")
-    print(f"NEES of new records, as fitted:        {honesty(found, seed=8)}")
-    forgotten = {**found, "mount": np.zeros((6, 6))}
+    print(f"NEES of new records, as fitted:        {honesty(covariances, seed=8)}")
+    forgotten = {**covariances, "mount": np.zeros((6, 6))}
     print(f"NEES if the mount were taken as exact: {honesty(forgotten, seed=8)}")
     if importlib.util.find_spec("matplotlib") is not None:
-        draw(found, out / "hand_eye.png")
-        print("see", out / "hand_eye.png")
+        draw(covariances, folder / "hand_eye.png")
+        print("see", folder / "hand_eye.png")
 
 
 def deviations(covariance: Array) -> str:
@@ -244,7 +248,7 @@ def deviations(covariance: Array) -> str:
     return " ".join(f"{1e3 * value:.1f}" for value in np.sqrt(np.diag(covariance)))
 
 
-def draw(found: dict[str, Array], path: Path) -> None:
+def draw(covariances: dict[str, Array], path: Path) -> None:
     """Draw true and fitted covariances: shift along x against the turn about y."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -256,7 +260,7 @@ def draw(found: dict[str, Array], path: Path) -> None:
     for axes, name in zip(figure.subplots(1, 3), NAMES, strict=True):
         for covariance, style, label in (
             (TRUE[name], "k--", "true"),
-            (found[name], "#1f5fa8", "fitted"),
+            (covariances[name], "#1f5fa8", "fitted"),
         ):
             part = covariance[np.ix_([0, 4], [0, 4])]
             outline = 1e3 * circle @ np.linalg.cholesky(part).T

@@ -41,8 +41,8 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
     )
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
     np.set_printoptions(precision=4, suppress=True)
 
     print("1 pose twist: the velocity of o1, in the axes of b1")
@@ -55,9 +55,9 @@ def main() -> None:
         raise AssertionError("a twist of one frame's point in another frame's axes was integrated")
     # The intended motion is a straight line of the point and a turn about fixed axes; each can be
     # integrated separately.
-    way = pose_twist.linear.integrate(SECONDS).numbers[0]
+    displacement = pose_twist.linear.integrate(SECONDS).numbers[0]
     turn = pose_twist.angular.integrate(SECONDS).numbers[0]
-    apart = HomogeneousMatrix.of((START.numbers[0] + way, turn @ START.numbers[1])).matrix
+    apart = HomogeneousMatrix.of((START.numbers[0] + displacement, turn @ START.numbers[1])).matrix
     show("linear and angular velocity by themselves", apart, small_steps(pose_rate))
 
     print("2 body-fixed twist: the velocity of o1, in the axes of o1")
@@ -89,7 +89,7 @@ def main() -> None:
         raise AssertionError("the motion of one case was composed with the pose of the other")
     print(
         "\nThe body-fixed motion (blue) and the screw (orange):",
-        draw(out / "integrating_velocities.html").name,
+        draw(folder / "integrating_velocities.html").name,
     )
 
 
@@ -110,10 +110,10 @@ def draw(path: Path) -> Path:
     return tk.save_html(scene, path)
 
 
-def show(how: str, result: Array, expected: Array) -> None:
+def show(title: str, result: Array, expected: Array) -> None:
     """Print the pose of the cylinder, and compare it with an integration in small steps."""
     print(
-        f"    {how}: o1 is at {result[:3, 3]} m of b1; small steps agree to"
+        f"    {title}: o1 is at {result[:3, 3]} m of b1; small steps agree to"
         f" {np.abs(result - expected).max():.0e}\n"
     )
     np.testing.assert_allclose(result, expected, atol=1e-9)
@@ -129,9 +129,9 @@ def crossing(w: Array) -> Array:
 
 def rate(angular: Array, linear: Array) -> Array:
     """Return the matrix (4, 4) of a twist."""
-    made = np.zeros((4, 4))
-    made[:3, :3], made[:3, 3] = crossing(angular), linear
-    return made
+    matrix = np.zeros((4, 4))
+    matrix[:3, :3], matrix[:3, 3] = crossing(angular), linear
+    return matrix
 
 
 def pose_rate(pose: Array) -> Array:

@@ -24,23 +24,23 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
     )
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
     scene = tk.load_scene("iiwa_kitchen", "kitchen_blocks4")
     result = tk.plan(
         scene, domain="kitchen", goal="(and (cooked b0) (cooked b1) (athome))", robot="iiwa_flange"
     )
     assert result.plan is not None, result.explanation
     for step in result.plan.steps:
-        made = ", ".join(map(str, step.changes)) or ", ".join(
+        changes = ", ".join(map(str, step.changes)) or ", ".join(
             segment.kind.value for segment in step.segments
         )
-        print(f"{step.action}: {made}")
+        print(f"{step.action}: {changes}")
     print(tk.validate_plan(result.plan))
 
     pictures = [picture_of(result.plan, number) for number in (0, 7, len(result.plan.steps))]
-    print("see", write_picture(out / "kitchen.png", np.concatenate(pictures, axis=1)))
-    print("see", tk.save_html(result.plan, out / "kitchen.html"))
+    print("see", write_picture(folder / "kitchen.png", np.concatenate(pictures, axis=1)))
+    print("see", tk.save_html(result.plan, folder / "kitchen.html"))
 
 
 def picture_of(plan: tk.Plan, number: int) -> NDArray[np.uint8]:

@@ -42,9 +42,9 @@ def laid(scene: tk.SceneGraph) -> tk.SceneGraph:
 def show(title: str, scene: tk.SceneGraph, q: NDArray[np.float64]) -> None:
     """Print the positions of the tray and of the objects on it [m]."""
     print(f"{title}: the parent of the tray is '{scene.parent('tray')}'")
-    at = scene.at(q)
+    kinematics = scene.at(q)
     for name in scene.subtree("tray"):
-        x, y, z = at.pose(name).translation
+        x, y, z = kinematics.pose(name).translation
         print(f"    {name:5}  {x:6.3f} {y:6.3f} {z:6.3f}")
 
 
@@ -54,8 +54,8 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
     )
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
     scene = laid(tk.load_scene("panda_table"))
     arm = tk.load_manipulator("panda")
     q = arm.ready_configuration(scene)
@@ -63,7 +63,7 @@ def main() -> None:
     def hand_over(x: float, y: float, turn: float) -> NDArray[np.float64]:
         """Return a configuration in which the hand points down at the height of the handle."""
         target = tk.Pose.from_rpy([x, y, 0.26], [math.pi, 0.0, turn])
-        found = inverse_kinematics_solutions(
+        solutions = inverse_kinematics_solutions(
             scene,
             arm.tool,
             target_pose=target,
@@ -71,7 +71,7 @@ def main() -> None:
             q=q,
             settings=IkSettings(max_solutions=1, seed=0),
         )
-        configuration: NDArray[np.float64] = found.configurations[0]
+        configuration: NDArray[np.float64] = solutions.configurations[0]
         return configuration
 
     grasp, release = hand_over(0.5, -0.25, 0.0), hand_over(0.5, 0.25, math.pi / 2)
@@ -90,7 +90,7 @@ def main() -> None:
         "On the tray nothing has moved, and the scene from before still has it at",
         scene.pose("tray", relative_to="table"),
     )
-    tk.save_html(held, out / "loaded_tray.html", q=release)  # carried
+    tk.save_html(held, folder / "loaded_tray.html", q=release)  # carried
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
     )
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
     scene = tk.load_scene("panda_alone", "unsure_blocks")
     plan = tk.plan(scene, domain="blocks_uncertain", goal=GOAL).plan
     assert plan is not None
@@ -50,10 +50,10 @@ def main() -> None:
     assert rest is not None
     assert blind is not None
     print("the rest:", *rest.actions)
-    for name, made in (("without looks", blind), ("after looks", rest)):
-        picture = out / f"look_before_pick_{name.replace(' ', '_')}.png"
+    for name, executed in (("without looks", blind), ("after looks", rest)):
+        picture = folder / f"look_before_pick_{name.replace(' ', '_')}.png"
         error = (
-            tk.simulate(made, picture=picture, options=tk.SimulationOptions(world=world))
+            tk.simulate(executed, picture=picture, options=tk.SimulationOptions(world=world))
             .errors["a"]
             .position
         )
@@ -62,7 +62,7 @@ def main() -> None:
             f" {'' if error < 0.04 else 'not '}on b"
         )
         print("see", picture)
-    print("see", tk.save_html(rest, out / "look_before_pick.html"))
+    print("see", tk.save_html(rest, folder / "look_before_pick.html"))
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
     )
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
     scene = tk.load_scene("panda_table", TRAYS / "trays.robray")
     result = tk.plan(
         scene, domain=TRAYS, goal="(forall (?i - item) (in ?i right))", robot="panda", seed=0
@@ -29,7 +29,7 @@ def main() -> None:
     for step in result.plan.steps:
         print(f"{step.action}: {step.choice}")
     print(tk.validate_plan(result.plan, domain=TRAYS))
-    print("see", tk.save_html(result.plan, out / "own_domain.html"))
+    print("see", tk.save_html(result.plan, folder / "own_domain.html"))
 
 
 if __name__ == "__main__":

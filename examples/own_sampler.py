@@ -67,8 +67,8 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
     )
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
     samplers = (
         tk.Samplers()
         .with_grasps(by_the_neck, of_class="bottle")
@@ -86,7 +86,7 @@ def main() -> None:
     for step in result.plan.steps:
         print(f"{step.action}: {step.choice}")
     print(tk.validate_plan(result.plan))
-    print("see", tk.save_html(result.plan, out / "own_sampler.html"))
+    print("see", tk.save_html(result.plan, folder / "own_sampler.html"))
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
     )
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
     scene = tk.load_scene("panda_table", "blocks3")
     result = tk.plan(scene, domain="blocks", goal="(and (on a b) (on b c))", robot="panda", seed=0)
     print(result.explanation)
@@ -27,10 +27,10 @@ def main() -> None:
         for segment in step.segments:
             print(f"    {segment}")
 
-    tk.save_plan(result.plan, out / "plan_tower.json")
-    again = tk.load_plan(out / "plan_tower.json")
+    tk.save_plan(result.plan, folder / "plan_tower.json")
+    again = tk.load_plan(folder / "plan_tower.json")
     print(again, tk.validate_plan(again))
-    print("see", tk.save_html(again, out / "plan_tower.html"))
+    print("see", tk.save_html(again, folder / "plan_tower.html"))
 
     impossible = tk.plan(scene, goal="(and (on a b) (on b a))", robot="panda")
     print(impossible.status.value, "-", impossible.explanation)

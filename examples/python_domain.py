@@ -85,8 +85,8 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
     )
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
     words = make_domain(
         "trays", types="item tray", predicates=[inside, holding, hand_empty], actions=[take, put]
     )
@@ -99,7 +99,7 @@ def main() -> None:
     for step in result.plan.steps:
         print(f"{step.action}: {step.choice}")
     print(tk.validate_plan(result.plan, domain=domain))
-    print("see", tk.save_html(result.plan, out / "python_domain.html"))
+    print("see", tk.save_html(result.plan, folder / "python_domain.html"))
 
 
 if __name__ == "__main__":

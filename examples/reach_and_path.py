@@ -21,8 +21,8 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
     )
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
     scene = tk.load_scene("panda_table", "blocks3")
     arm = tk.load_manipulator("panda")
     start = arm.ready_configuration(scene)
@@ -42,20 +42,20 @@ def main() -> None:
         settings=IkSettings(max_solutions=4, seed=0),
     )
     print(reached)
-    found = search_path(
+    result = search_path(
         world, arm.joints, start=start, goals=reached.configurations, settings=PathSettings(seed=0)
     )
-    print(found)
+    print(result)
 
     columns = arm.joint_indices(scene)
     timed = time_path(
-        found.path[:, columns],
+        result.path[:, columns],
         arm.velocity_limits(scene),
         acceleration_limits=arm.acceleration_limits(scene),
         rate=100.0,
     )
     print(timed)
-    print("see", tk.save_html(scene, out / "reach_and_path.html", q=found.path[-1]))
+    print("see", tk.save_html(scene, folder / "reach_and_path.html", q=result.path[-1]))
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def main() -> None:
     path = options.out / "replay_bag"
     shutil.rmtree(path, ignore_errors=True)  # of an earlier run
     scene = tk.load_scene("panda_table", "blocks3")
-    there = record(path, scene)
+    recording = record(path, scene)
     world = Buffer(60.0, scene=scene, capacity=3000)
     report = play_bag(path, world, wait_until=wait_until)
     print(
@@ -100,7 +100,7 @@ def main() -> None:
         sep="\n",
     )
 
-    history = there.scene.stamped_poses("a")
+    history = recording.scene.stamped_poses("a")
     assert history is not None
     stamps = history.stamps
     for stamp in np.linspace(stamps[0], stamps[-1], 7):
@@ -113,8 +113,8 @@ def main() -> None:
             f" {hand.translation.z:.3f}"
         )
     largest = max(
-        there.scene.pose(
-            "a", relative_to="panda_hand", stamp=t, q=tk.graph.configuration(there.scene, t)
+        recording.scene.pose(
+            "a", relative_to="panda_hand", stamp=t, q=tk.graph.configuration(recording.scene, t)
         ).distance(
             world.scene.pose(
                 "a", relative_to="panda_hand", stamp=t, q=tk.graph.configuration(world.scene, t)

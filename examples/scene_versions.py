@@ -18,8 +18,8 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
     )
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
     scene = tk.SceneGraph()
     top, cup = (
         [tk.AttachedShape(tk.Box([0.4, 0.6, 0.02]))],
@@ -48,7 +48,9 @@ def main() -> None:
             edit.add_frame(f"plate_{i}", "table", pose=tk.Pose([0.1 * i, 0.2, 0.0]))
     laid = edit.finish()
     print("with plates:", laid.children("table"), "before:", scene.children("table"))
-    print("to turn in a browser:", tk.save_html(held, out / "scene_versions.html", q=turned).name)
+    print(
+        "to turn in a browser:", tk.save_html(held, folder / "scene_versions.html", q=turned).name
+    )
 
 
 if __name__ == "__main__":

@@ -81,8 +81,8 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
     )
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
     truth = simulated_world()
     with Simulation.from_scene(truth) as simulation:
         points = depth_points(simulation, VIEW, noise=0.002, seed=0)
@@ -106,20 +106,20 @@ def main() -> None:
 
     print(tree_text(scene))
     for table in scene.frames_of_class("table"):
-        box, found = scene.shapes(table)[0].shape, scene.attributes(table)
+        box, attributes = scene.shapes(table)[0].shape, scene.attributes(table)
         size = " x ".join(f"{side:.2f}" for side in sorted(box.dimensions[:2]))
         print(
-            f"{table}: {size} m, {found['height']:.3f} m high, with {len(found['objects'])} objects"
+            f"{table}: {size} m, {attributes['height']:.3f} m high, with {len(attributes['objects'])} objects"
         )
-        for name in found["objects"]:
+        for name in attributes["objects"]:
             x, y, _ = scene.pose(name).translation
             print(f"    {name} at {x:.2f}, {y:.2f}")
     assert runner.poll() is scene, "the blocks run again only when their inputs change"
     both = Image.new("RGB", (2 * VIEW.width, VIEW.height))
     both.paste(Image.fromarray(np.asarray(seen)), (0, 0))
     both.paste(picture(scene, VIEW), (VIEW.width, 0))
-    both.save(out / "segment_table.png")
-    print("see", out / "segment_table.png")
+    both.save(folder / "segment_table.png")
+    print("see", folder / "segment_table.png")
 
 
 if __name__ == "__main__":

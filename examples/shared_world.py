@@ -45,9 +45,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", help="not used: nothing is written")
     parser.parse_args()
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        address = f"tcp/127.0.0.1:{found.getsockname()[1]}"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"tcp/127.0.0.1:{probe.getsockname()[1]}"
     serve = "import sys; from tmkit.cli import main; sys.argv[0] = 'tmkit'; main()"
     server = subprocess.Popen(
         [sys.executable, "-c", serve, "serve", "--listen", address], stdout=subprocess.PIPE

@@ -71,10 +71,10 @@ def build() -> SceneGraph:
             OrientationCoord(f"[{frame}]|{body}", f"[{ref}]|{ref_body}", f"[{ref}]"),
             EulerAngles(angles, "ZYX"),
         )
-        at = SemanticPosition(
+        translation = SemanticPosition(
             PositionCoord(f"{frame}|{body}", f"{ref}|{ref_body}", f"[{ref}]"), position
         )
-        scene = add_pose(scene, SemanticPose.of(at, turned))
+        scene = add_pose(scene, SemanticPose.of(translation, turned))
     for (point, body, ref_body, axes), linear, angular in TWISTS:
         coord = TwistCoord(f"{point}|{body}", ref_body, f"[{axes}]")
         scene = add_twist(scene, SemanticTwist(coord, [*linear, *angular]))
@@ -87,18 +87,18 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
     )
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
     np.set_printoptions(precision=4, suppress=True)
     scene = build()
 
-    reference, kept = scene.twist_edge("o1") or ("", [])
+    reference, numbers = scene.twist_edge("o1") or ("", [])
     print(
         "The camera's twist of the cylinder was given in [c]; the edge keeps it in [o1],"
         " relative to",
         reference,
     )
-    print("   ", np.array(kept), "\n")
+    print("   ", np.array(numbers), "\n")
 
     pose = relate(scene, PoseCoord("{f1}|O1", "{o2}|O2", "[o2]"))
     print(pose.coord)
@@ -131,7 +131,8 @@ def main() -> None:
     else:
         raise AssertionError("a homogeneous matrix cannot say that")
     print(
-        "\nBodies, frames and edges:", draw_semantics_graph(scene, out / "spray_painting.svg").name
+        "\nBodies, frames and edges:",
+        draw_semantics_graph(scene, folder / "spray_painting.svg").name,
     )
 
 
@@ -144,9 +145,9 @@ def matrix(angles: ArrayLike, position: ArrayLike) -> Array:
     about_z = np.array([[cz, -sz, 0], [sz, cz, 0], [0, 0, 1]])
     about_y = np.array([[cy, 0, sy], [0, 1, 0], [-sy, 0, cy]])
     about_x = np.array([[1, 0, 0], [0, cx, -sx], [0, sx, cx]])
-    made = np.eye(4)
-    made[:3, :3], made[:3, 3] = about_z @ about_y @ about_x, position
-    return made
+    matrix = np.eye(4)
+    matrix[:3, :3], matrix[:3, 3] = about_z @ about_y @ about_x, position
+    return matrix
 
 
 def by_hand() -> tuple[Array, Array]:
@@ -162,10 +163,12 @@ def by_hand() -> tuple[Array, Array]:
             [axes[:3, :3] @ np.asarray(linear) + np.cross(turn, point - origin[:3, 3]), turn]
         )
 
-    at = spot[:3, 3]
+    spot_position = spot[:3, 3]
     _, seen, _, driven = TWISTS
-    of_spot = velocity_at(at, axes=c, origin=c @ o1, linear=seen[1], angular=seen[2])
-    of_gun = velocity_at(at, axes=wrist, origin=wrist, linear=driven[1], angular=driven[2])
+    of_spot = velocity_at(spot_position, axes=c, origin=c @ o1, linear=seen[1], angular=seen[2])
+    of_gun = velocity_at(
+        spot_position, axes=wrist, origin=wrist, linear=driven[1], angular=driven[2]
+    )
     relative = of_spot - of_gun
     to_gun = gun[:3, :3].T
     return np.linalg.inv(gun) @ spot, np.concatenate([to_gun @ relative[:3], to_gun @ relative[3:]])

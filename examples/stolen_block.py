@@ -43,14 +43,14 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
     )
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
     scene, robot = tk.load_scene("panda_table", "blocks3"), tk.load_manipulator("panda")
     q = robot.ready_configuration(scene)
     problem = tk.PlanningProblem(
         scene, q, domain="blocks", goal="(and (on a b) (on b c))", robots="panda"
     )
-    film, states = Film(out / "stolen_block.gif"), 0
+    film, states = Film(folder / "stolen_block.gif"), 0
     with (
         Simulation.from_scene(scene, q, robot=robot) as simulation,
         open_studio(simulation, VIEW, supersampling=1.0, renderer="tiny") as studio,
@@ -79,7 +79,7 @@ def main() -> None:
     print("plans with", " and ".join(f"{len(plan.steps)} steps" for plan in result.plans))
     assert result.status == "goal reached"
     for number, event in enumerate(result.events, start=1):
-        print("see", event.draw(out / f"stolen_block_{number}.png"))
+        print("see", event.draw(folder / f"stolen_block_{number}.png"))
     print("see", film.write())
 
 

@@ -47,22 +47,22 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
     )
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
     np.set_printoptions(precision=4, suppress=True)
     first, arm = tk.load_scene("panda_table"), tk.load_manipulator("panda")
     second, other = tk.load_scene("ur5_table"), tk.load_manipulator("ur5")
 
     # Known poses. The pose of the first end effector is that of its forward kinematics.
     q1 = first.configuration(dict(zip(arm.joints, FIRST_JOINTS, strict=True)))
-    known = {pair: SemanticPose(coord_of(pair), pose.as_matrix()) for pair, pose in MOUNTED.items()}
+    poses = {pair: SemanticPose(coord_of(pair), pose.as_matrix()) for pair, pose in MOUNTED.items()}
     reached = first.pose(arm.tip, relative_to=arm.base, q=q1)
-    known["{e1}|E1 {b1}|B1"] = SemanticPose(coord_of("{e1}|E1 {b1}|B1"), reached.as_matrix())
-    e1_b1, b2_b1 = known["{e1}|E1 {b1}|B1"], known["{b2}|B2 {b1}|B1"]
+    poses["{e1}|E1 {b1}|B1"] = SemanticPose(coord_of("{e1}|E1 {b1}|B1"), reached.as_matrix())
+    e1_b1, b2_b1 = poses["{e1}|E1 {b1}|B1"], poses["{b2}|B2 {b1}|B1"]
     o1_e1, o2_e2, o2_o1 = (
-        known["{o1}|O1 {e1}|E1"],
-        known["{o2}|O2 {e2}|E2"],
-        known["{o2}|O2 {o1}|O1"],
+        poses["{o1}|O1 {e1}|E1"],
+        poses["{o2}|O2 {e2}|E2"],
+        poses["{o2}|O2 {o1}|O1"],
     )
 
     print("Steps 1 to 6: meaning alone. No number is needed to see that the plan is sound.")
@@ -94,7 +94,7 @@ def main() -> None:
         print(f"    ({number}) {pose.coord} at {pose.numbers[0]} m")
     wanted = numbers[12].in_representation(HomogeneousMatrix).matrix
     matrices = {
-        pair: pose.in_representation(HomogeneousMatrix).matrix for pair, pose in known.items()
+        pair: pose.in_representation(HomogeneousMatrix).matrix for pair, pose in poses.items()
     }
     inverse = np.linalg.inv
     by_hand = (
@@ -108,12 +108,12 @@ def main() -> None:
 
     target = tk.Pose.from_matrix(wanted)
     q = other.ready_configuration(second)
-    found = inverse_kinematics(
+    solution = inverse_kinematics(
         second, other.tip, target_pose=target, joints=other.joints, q=q, relative_to=other.base
     )
-    print(f"\nInverse kinematics of the second robot: {found.status.name}")
-    assert found.status is InverseKinematicsStatus.SOLVED
-    for name, value in zip(other.joints, found.q, strict=True):
+    print(f"\nInverse kinematics of the second robot: {solution.status.name}")
+    assert solution.status is InverseKinematicsStatus.SOLVED
+    for name, value in zip(other.joints, solution.q, strict=True):
         print(f"    {name:20} {value:8.4f} rad")
 
     # Both robots in one scene, with cylinder and gun: forward kinematics must show the pose that
@@ -124,15 +124,16 @@ def main() -> None:
     bench = bench.add_frame("o2", f"second/{other.tip}", pose=MOUNTED["{o2}|O2 {e2}|E2"], body="O2")
     angles = dict(zip(arm.joints, FIRST_JOINTS, strict=True))
     angles.update(
-        (f"second/{name}", float(value)) for name, value in zip(other.joints, found.q, strict=True)
+        (f"second/{name}", float(value))
+        for name, value in zip(other.joints, solution.q, strict=True)
     )
     seen = relate(
         bench, o2_o1.coord, q=bench.configuration(angles), representation=HomogeneousMatrix
     )
-    off = np.abs(seen.representation.matrix - matrices["{o2}|O2 {o1}|O1"]).max()
-    print(f"\n{seen.coord} of the two robots is off by {off:.0e}")
-    assert off < 1e-4
-    tk.save_html(bench, out / "two_robots.html", q=bench.configuration(angles))
+    difference = np.abs(seen.representation.matrix - matrices["{o2}|O2 {o1}|O1"]).max()
+    print(f"\n{seen.coord} of the two robots is off by {difference:.0e}")
+    assert difference < 1e-4
+    tk.save_html(bench, folder / "two_robots.html", q=bench.configuration(angles))
 
 
 if __name__ == "__main__":

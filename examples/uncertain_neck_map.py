@@ -49,14 +49,14 @@ def believed(*, size: float = 1.0) -> tk.SceneGraph:
     Args:
         size: of all errors, as a factor.
     """
-    scene, above, at = tk.SceneGraph("map"), "map", tk.Pose()
+    scene, above, pose = tk.SceneGraph("map"), "map", tk.Pose()
     for stop in range(STOPS):
         angle = 2.0 * np.pi * stop / STOPS
         here = tk.Pose.from_rpy(
             [-RADIUS * np.cos(angle), -RADIUS * np.sin(angle), 0.0], [0.0, 0.0, angle]
         )
         scene = scene.add_frame(
-            f"base {stop}", above, pose=GaussianPose(at.inverse() @ here, size**2 * ODOMETRY)
+            f"base {stop}", above, pose=GaussianPose(pose.inverse() @ here, size**2 * ODOMETRY)
         )
         neck = tk.Pose.from_rpy([0.1, 0.0, 1.3], [0.0, 0.45, 0.1 * (stop % 3 - 1)])
         scene = scene.add_frame(
@@ -64,7 +64,7 @@ def believed(*, size: float = 1.0) -> tk.SceneGraph:
         )
         optical = tk.Pose.from_rpy([0.06, 0.0, 0.05], [-np.pi / 2, 0.0, -np.pi / 2])
         scene = scene.add_frame(f"camera {stop}", f"head {stop}", pose=optical)
-        above, at = f"base {stop}", here
+        above, pose = f"base {stop}", here
     scene = scene.add_frame(
         "instrument", "map", pose=GaussianPose(tk.Pose([0.2, -0.1, 0.0]), size**2 * GUESS)
     )
@@ -132,16 +132,16 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown"
     )
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
     true, scene = driven(believed(), seed=4)
     graph = pose_graph(scene)
     solution = solve_pose_graph(graph)
     version = write_back(scene, solution)
     seen, steps = len(observations(scene)), solution.iterations
     print(f"{seen} observations of {len(graph.frames)} uncertain frames, solved in {steps} steps")
-    for name, one in (("before", scene), ("after", version)):
-        print(f"    {name:<8}{report(one, true)}")
+    for name, estimate in (("before", scene), ("after", version)):
+        print(f"    {name:<8}{report(estimate, true)}")
     by_gtsam(scene, version)
 
     print("\nscene.condition, one observation after the other, is off from that by")
@@ -149,19 +149,19 @@ def main() -> None:
         print(f"    {gap(size):.1e} m where errors are {size:g} times as large")
     assert gap(0.001) < 1e-6, "conditioning and solving at once should differ by second order"
     if importlib.util.find_spec("matplotlib") is not None:
-        draw(scene, version, true, out / "uncertain_neck_map.png")
-        print("see", out / "uncertain_neck_map.png")
+        draw(scene, version, true, folder / "uncertain_neck_map.png")
+        print("see", folder / "uncertain_neck_map.png")
 
 
 def report(scene: tk.SceneGraph, true: tk.SceneGraph) -> str:
     """Return how far off the instrument is, and how far off it is claimed to be."""
     estimate = scene.gaussian_pose("instrument", relative_to="map")
     metres, radians = true.pose("instrument", relative_to="map").distance(estimate.mean)
-    known = [
+    deviations = [
         np.sqrt(np.trace(part))
         for part in (position_covariance(estimate), estimate.covariance[3:, 3:])
     ]
-    claim = f"known to {1e3 * known[0]:.1f} mm and {1e3 * known[1]:.1f} mrad"
+    claim = f"known to {1e3 * deviations[0]:.1f} mm and {1e3 * deviations[1]:.1f} mrad"
     return f"the instrument is {1e3 * metres:.1f} mm and {1e3 * radians:.1f} mrad off, {claim}"
 
 
@@ -208,7 +208,7 @@ def draw(scene: tk.SceneGraph, version: tk.SceneGraph, true: tk.SceneGraph, path
     figure = Figure(figsize=(9.5, 4.6), dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
     stops = [f"base {stop}" for stop in range(STOPS)]
-    for axes, one, title in zip(
+    for axes, estimate, title in zip(
         figure.subplots(1, 2, sharex=True, sharey=True),
         (scene, version),
         ("by odometry, and a guess", "after all observations"),
@@ -218,7 +218,9 @@ def draw(scene: tk.SceneGraph, version: tk.SceneGraph, true: tk.SceneGraph, path
             (stops, "#1f5fa8", "base"),
             (["instrument"], "#d9621e", "instrument"),
         ):
-            means = np.array([one.pose(frame, relative_to="map").translation for frame in frames])
+            means = np.array(
+                [estimate.pose(frame, relative_to="map").translation for frame in frames]
+            )
             axes.plot(
                 means[:, 0],
                 means[:, 1],
@@ -228,7 +230,7 @@ def draw(scene: tk.SceneGraph, version: tk.SceneGraph, true: tk.SceneGraph, path
                 label=f"{label}, and 95 %",
             )
             for frame in frames:
-                outline = ellipse(one.gaussian_pose(frame, relative_to="map"))
+                outline = ellipse(estimate.gaussian_pose(frame, relative_to="map"))
                 axes.plot(outline[:, 0], outline[:, 1], color=color, linewidth=0.8)
         places = np.array(
             [true.pose(frame, relative_to="map").translation for frame in (*stops, "instrument")]

@@ -86,5 +86,5 @@ def problems(wheel: Path, sdist: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    found = list(problems(*map(Path, sys.argv[1:])))
-    sys.exit("\n".join(found) or 0)
+    faults = list(problems(*map(Path, sys.argv[1:])))
+    sys.exit("\n".join(faults) or 0)

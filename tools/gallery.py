@@ -141,9 +141,9 @@ def film(name: str) -> None:
     plan, speed = FILMS[name]
     folder = IMAGES / "gallery"
     folder.mkdir(exist_ok=True)
-    found = plan()
-    camera = fit_camera_to_plan(found, width=FILM[0], height=FILM[1])
-    record_plan(found, folder / f"{name}.webp", camera=camera, speed=speed, renderer="filament")
+    result = plan()
+    camera = fit_camera_to_plan(result, width=FILM[0], height=FILM[1])
+    record_plan(result, folder / f"{name}.webp", camera=camera, speed=speed, renderer="filament")
 
 
 def at_step(
@@ -241,14 +241,14 @@ def failures() -> None:
     draw_failure(result, IMAGES / "failure_lid.png", width=720, height=480, renderer="filament")
     shelf = tk.AttachedShape(tk.Box([0.3, 0.3, 0.05]), color=(0.6, 0.6, 0.6, 1.0))
     block = tk.AttachedShape(tk.Box([0.05, 0.05, 0.05]), color=(0.2, 0.3, 0.8, 1.0))
-    away = scene.add_frame(
+    far_scene = scene.add_frame(
         "shelf", "world", pose=tk.Pose([1.4, -0.3, -0.025]), classes=["surface"], shapes=[shelf]
     )
-    away = away.add_frame(
+    far_scene = far_scene.add_frame(
         "far", "shelf", pose=tk.Pose([0.0, 0.0, 0.05]), classes=["movable"], shapes=[block]
     )
     result = tk.plan(
-        away,
+        far_scene,
         goal="(on far b)",
         robot="panda",
         options=tk.PlanningOptions(suggest=False, max_iterations=1),
@@ -361,8 +361,8 @@ def viewer() -> None:
 
 
 STILLS = {
-    one.__name__: one
-    for one in (
+    drawing.__name__: drawing
+    for drawing in (
         drawer,
         handover,
         kitchen,

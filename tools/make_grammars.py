@@ -48,7 +48,7 @@ def _pddl_rules() -> list[tuple[Any, _TokenType]]:
     sections = {
         *LANGUAGES[".pddl"].words[":requirements"],
         *blocks,
-        *(word for known in blocks.values() for word in known),
+        *(word for group in blocks.values() for word in group),
     }
     colons = sorted(word for word in sections if word.startswith(":"))
     plain = sorted(word for word in sections - {*colons, "", "="})
@@ -96,5 +96,5 @@ def grammar(language: str) -> bytes:
 
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for known in RULES:
-        (FOLDER / f"{known}.tmLanguage").write_bytes(grammar(known))
+    for group in RULES:
+        (FOLDER / f"{group}.tmLanguage").write_bytes(grammar(group))

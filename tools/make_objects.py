@@ -29,13 +29,13 @@ Polygon = Sequence[tuple[float, float]]
 
 def hull(points: np.ndarray) -> Mesh:
     """Return the convex hull of points, in whole tenths of a millimetre."""
-    made = trimesh.convex.convex_hull(np.round(points, 4))
-    return Mesh(np.asarray(made.vertices), np.asarray(made.faces))
+    mesh = trimesh.convex.convex_hull(np.round(points, 4))
+    return Mesh(np.asarray(mesh.vertices), np.asarray(mesh.faces))
 
 
 def union(pieces: list[Mesh]) -> Mesh:
     """Return the triangles of pieces whose centres are outside of all other pieces."""
-    kept: list[np.ndarray] = []
+    triangles: list[np.ndarray] = []
     planes = [
         trimesh.Trimesh(np.asarray(piece.vertices), np.asarray(piece.faces)) for piece in pieces
     ]
@@ -47,9 +47,9 @@ def union(pieces: list[Mesh]) -> Mesh:
                 "ij,ij->i", other.face_normals, other.triangles_center
             )
             hidden |= heights.max(axis=1) < 1e-5
-        kept += list(piece.triangles[~hidden])
+        triangles += list(piece.triangles[~hidden])
     corners, index = np.unique(
-        np.round(np.array(kept).reshape(-1, 3), 6), axis=0, return_inverse=True
+        np.round(np.array(triangles).reshape(-1, 3), 6), axis=0, return_inverse=True
     )
     return Mesh(corners, index.reshape(-1, 3))
 
@@ -134,7 +134,7 @@ def lid() -> list[tuple[list[float], list[float]]]:
 
 
 def add(
-    scene: SceneGraph, name: str, shapes: list[AttachedShape], mass: float, parent: str, at: Pose
+    scene: SceneGraph, name: str, shapes: list[AttachedShape], mass: float, parent: str, pose: Pose
 ) -> SceneGraph:
     """Return a scene with an object of one density."""
     bare = SceneGraph().add_frame(name, "world", shapes=shapes)
@@ -144,8 +144,8 @@ def add(
         mass, np.round(inertia.center, 6), matrix=np.round(share * np.asarray(inertia.matrix), 9)
     )
     classes = ["movable", name, *(["surface"] if name == "box" else [])]
-    made = scene.add_frame(name, parent, pose=at, joint=Free(), classes=classes, shapes=shapes)
-    return made.set_inertia(name, inertia)
+    added = scene.add_frame(name, parent, pose=pose, joint=Free(), classes=classes, shapes=shapes)
+    return added.set_inertia(name, inertia)
 
 
 def main() -> None:
@@ -167,7 +167,7 @@ def main() -> None:
             add(SceneGraph(), name, shapes, mass, "world", Pose()), FOLDER / f"{name}.json"
         )
     scene = SceneGraph()
-    for name, parts, mass, at, color in (
+    for name, parts, mass, pose, color in (
         ("box", box(), 0.15, Pose(), [0.75, 0.60, 0.40, 1.0]),
         ("lid", lid(), 0.08, Pose([0.0, 0.0, 0.06]), [0.60, 0.45, 0.30, 1.0]),
     ):
@@ -175,7 +175,7 @@ def main() -> None:
             AttachedShape(Box(size), Pose(middle), color=color, friction=FRICTION)
             for size, middle in parts
         ]
-        scene = add(scene, name, shapes, mass, "world" if name == "box" else "box", at)
+        scene = add(scene, name, shapes, mass, "world" if name == "box" else "box", pose)
     write_json_scene(scene, FOLDER / "box.json")
 
 

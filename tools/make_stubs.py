@@ -48,16 +48,16 @@ def main() -> int:
         "--check", action="store_true", help="write nothing; fail when the stub differs"
     )
     arguments = parser.parse_args()
-    made = generate()
+    text = generate()
     if not arguments.check:
-        STUB.write_text(made, encoding="utf-8")
+        STUB.write_text(text, encoding="utf-8")
         return 0
-    kept = STUB.read_text(encoding="utf-8") if STUB.exists() else ""
-    if kept == made:
+    stored = STUB.read_text(encoding="utf-8") if STUB.exists() else ""
+    if stored == text:
         return 0
     difference = difflib.unified_diff(
-        kept.splitlines(keepends=True),
-        made.splitlines(keepends=True),
+        stored.splitlines(keepends=True),
+        text.splitlines(keepends=True),
         fromfile="tmkit/_core.pyi",
         tofile="the built core",
     )

@@ -68,7 +68,7 @@ class Block:
 def blocks_of(page: Path) -> list[Block]:
     """Return all fenced blocks of a page; every Python block of the README is run."""
     text = page.read_text(encoding="utf-8")
-    found = []
+    blocks = []
     for match in _BLOCK.finditer(text):
         mark, language = match[1] or "", match[4] or ""
         if page == ROOT / "README.md" and language == "python":
@@ -84,8 +84,8 @@ def blocks_of(page: Path) -> list[Block]:
             match.start(),
             match.end(),
         )
-        found.append(block)
-    return found
+        blocks.append(block)
+    return blocks
 
 
 def wrapped(text: str) -> str:
@@ -234,22 +234,22 @@ def main() -> None:
     parser.add_argument(
         "--execute", action="store_true", help="run them, and compare with what the pages say"
     )
-    given = parser.parse_args()
-    pages = [TUTORIALS / f"{name}.md" for name in given.names] or sorted(TUTORIALS.glob("*.md"))
+    options = parser.parse_args()
+    pages = [TUTORIALS / f"{name}.md" for name in options.names] or sorted(TUTORIALS.glob("*.md"))
     total = 0.0
-    given.out.mkdir(parents=True, exist_ok=True)
+    options.out.mkdir(parents=True, exist_ok=True)
     for page in pages:
         notebook, seconds = notebook_of(page), 0.0
-        if given.execute:
-            notebook, seconds = execute(notebook, given.out)
+        if options.execute:
+            notebook, seconds = execute(notebook, options.out)
         total += seconds
-        (given.out / f"{page.stem}.ipynb").write_text(
+        (options.out / f"{page.stem}.ipynb").write_text(
             json.dumps(notebook, indent=1) + "\n", encoding="utf-8"
         )
         sys.stdout.write(
-            f"{page.stem}.ipynb{f'  {seconds:.1f} s of processor' if given.execute else ''}\n"
+            f"{page.stem}.ipynb{f'  {seconds:.1f} s of processor' if options.execute else ''}\n"
         )
-    if given.execute:
+    if options.execute:
         sys.stdout.write(f"{total:.1f} s of processor time in all\n")
 
 

@@ -132,11 +132,11 @@ def main() -> None:
             for color in mesh.palette()
             if color != UNSPECIFIED
         ]
-        out = OUT / f"{name}.glb"
-        out.write_bytes(glb(parts))
+        file = OUT / f"{name}.glb"
+        file.write_bytes(glb(parts))
         sizes = [len(faces) for _, faces, _ in parts]
         sys.stdout.write(
-            f"{out.name}: {len(mesh.faces)} -> {sum(sizes)} triangles, {out.stat().st_size} bytes\n"
+            f"{file.name}: {len(mesh.faces)} -> {sum(sizes)} triangles, {file.stat().st_size} bytes\n"
         )
 
 

@@ -164,9 +164,13 @@ def pose_graph_pictures() -> list[Drawing]:
     few = add_edge(few, "pose", tail=frame("h"), head=frame("g"), value=tk.Pose([0.3, 0.0, 0.0]))
     kinds = [(body("D"), frame("g")), (frame("h"), body("C")), (body("D"), body("C"))]
     rejections = [try_edge(few, "pose", tail=tail, head=head, rule="PE1") for tail, head in kinds]
-    beside = {"D": (0.0, 0.0), "C": (4.2, 0.0)}
+    positions = {"D": (0.0, 0.0), "C": (4.2, 0.0)}
     first = semantics_graph_drawing(
-        few, rejections=rejections, places=beside, has_notation=True, title="what a pose edge joins"
+        few,
+        rejections=rejections,
+        places=positions,
+        has_notation=True,
+        title="what a pose edge joins",
     )
 
     scene = bodies({"A": ["a"], "B": ["b2", "b1"], "C": ["c1", "c2"], "D": ["d"], "F": ["f"]})
@@ -201,11 +205,11 @@ def twist_graph_pictures() -> list[Drawing]:
     few = add_edge(few, "twist", tail=body("D"), head=frame("g"), value=np.zeros(6))
     kinds = [(frame("h"), frame("g")), (body("D"), body("C")), (frame("h"), body("C"))]
     rejections = [try_edge(few, "twist", tail=tail, head=head, rule="TE1") for tail, head in kinds]
-    beside = {"D": (0.0, 0.0), "C": (4.2, 0.0)}
+    positions = {"D": (0.0, 0.0), "C": (4.2, 0.0)}
     first = semantics_graph_drawing(
         few,
         rejections=rejections,
-        places=beside,
+        places=positions,
         has_notation=True,
         title="what a twist edge joins",
     )
@@ -255,26 +259,26 @@ def motion_pictures() -> list[Drawing]:
         ),
     ]
     drawings = []
-    for number, (motion, title, how) in enumerate(cases):
+    for number, (motion, title, caption) in enumerate(cases):
         path = np.array([motion(t).translation[:2] for t in np.linspace(0.0, seconds, 60)])
         color = "#c2262e" if number == 2 else "#1d7f4e"
         marks: list[Mark] = [Line("way of o1", path, color, is_dashed=number == 2)]
         for t in np.linspace(0.0, seconds, 6):
             marks += _flat_frame(motion(t), "" if t > 0.0 else "{o1}|O1")
         marks += _flat_frame(tk.Pose(), "{b1}|B1")
-        drawings.append(Drawing(tuple(marks), title=title, caption=(how,), largest_unit=1.35))
+        drawings.append(Drawing(tuple(marks), title=title, caption=(caption,), largest_unit=1.35))
     return drawings
 
 
 def _flat_frame(pose: tk.Pose, text: str) -> list[Mark]:
     """Return the x and y axes of a frame, seen from above."""
-    at = pose.translation[:2]
+    origin = pose.translation[:2]
     tips = [pose.apply(0.22 * axis)[:2] for axis in np.eye(3)[:2]]
     axes: list[Mark] = [
-        Line("axis", np.array([at, tip]), color, width=2.0, has_head=True)
+        Line("axis", np.array([origin, tip]), color, width=2.0, has_head=True)
         for tip, color in zip(tips, ("#d03a3a", "#3f9142"), strict=True)
     ]
-    return [*axes, Label(text, at, text, offset=(5.0, -9.0))] if text else axes
+    return [*axes, Label(text, origin, text, offset=(5.0, -9.0))] if text else axes
 
 
 def painting_pictures() -> list[Drawing]:
@@ -306,9 +310,9 @@ def main() -> None:
     """Write the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images")
-    out = parser.parse_args().out
+    folder = parser.parse_args().out
     for name, (drawn, columns, width) in PICTURES.items():
-        path = save_drawings(drawn(), out / f"{name}.png", columns=columns, width=width)
+        path = save_drawings(drawn(), folder / f"{name}.png", columns=columns, width=width)
         sys.stdout.write(f"{path} {path.stat().st_size}\n")
 
 

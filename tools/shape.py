@@ -54,11 +54,11 @@ def read_limits(checkout: Checkout) -> dict[str, int]:
     return limits
 
 
-def new_places(found: list[Place], earlier: list[Place]) -> list[Place]:
+def new_places(places: list[Place], earlier: list[Place]) -> list[Place]:
     """Return the new places; one that only moved within its file is not new."""
     left = Counter((place.path, place.text) for place in earlier)
     added = []
-    for place in found:
+    for place in places:
         key = place.path, place.text
         if left[key]:
             left[key] -= 1
@@ -71,20 +71,24 @@ def check_limits(checkout: Checkout) -> list[str]:
     """Return a message for each measure over its limit, with the new places, or all without Git."""
     limits = read_limits(checkout)
     over = {
-        name: found
+        name: current
         for name, limit in limits.items()
-        if len(found := _places(checkout, name)) > limit
+        if len(current := _places(checkout, name)) > limit
     }
     if not over:
         return []
     messages = []
     with tempfile.TemporaryDirectory() as folder:
         earlier = _checkout_of_limits(checkout.root, Path(folder))
-        for name, found in over.items():
-            shown = found if earlier is None else new_places(found, _places(earlier, name)) or found
+        for name, current in over.items():
+            shown = (
+                current
+                if earlier is None
+                else new_places(current, _places(earlier, name)) or current
+            )
             places = "\n".join(f"  {place}" for place in shown)
             messages.append(
-                f"{name}: {len(found)} of at most {limits[name]},"
+                f"{name}: {len(current)} of at most {limits[name]},"
                 f" {MEASURES[name].description}:\n{places}"
             )
     return messages
@@ -127,14 +131,14 @@ def main(arguments: list[str] | None = None) -> int:
     action.add_argument(
         "--check", action="store_true", help="end with exit code 1 if a figure is over its limit"
     )
-    given = parser.parse_args(arguments)
-    checkout = Checkout(given.checkout.resolve())
+    options = parser.parse_args(arguments)
+    checkout = Checkout(options.checkout.resolve())
     if not (checkout.root / "tmkit/__init__.py").is_file():
         parser.error(f"there is no file '{checkout.root / 'tmkit/__init__.py'}'")
-    if given.list:
-        print("\n".join(map(str, _places(checkout, given.list))))
+    if options.list:
+        print("\n".join(map(str, _places(checkout, options.list))))
         return 0
-    if given.check:
+    if options.check:
         messages = check_limits(checkout)
         print(
             "\n".join(messages) if messages else f"{len(MEASURES)} figures are within their limits"

@@ -208,10 +208,10 @@ def find_repeated_constants(checkout: Checkout) -> Iterator[Place]:
         for place in constants_of(module):
             if place.path not in (other.path for other in places[place.text]):
                 places[place.text].append(place)
-    for text, found in sorted(places.items()):
-        if len(found) > 1:
-            yield found[0]._replace(
-                text=f"{text} also in {', '.join(place.path for place in found[1:])}"
+    for text, repeats in sorted(places.items()):
+        if len(repeats) > 1:
+            yield repeats[0]._replace(
+                text=f"{text} also in {', '.join(place.path for place in repeats[1:])}"
             )
 
 

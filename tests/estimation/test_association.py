@@ -34,8 +34,8 @@ def test_no_other_pairs_are_better(costs: list[list[float]], gate: float) -> Non
     best = (0, 0.0)
     for size in range(1, min(len(rows), len(columns)) + 1):
         for some in itertools.combinations(rows, size):
-            for others in itertools.permutations(columns, size):
-                chosen = [costs[r][c] for r, c in zip(some, others, strict=True)]
+            for permutation in itertools.permutations(columns, size):
+                chosen = [costs[r][c] for r, c in zip(some, permutation, strict=True)]
                 if max(chosen) <= gate:
                     best = min(best, (-size, sum(chosen)))
     assert (-len(pairs), sum(costs[r][c] for r, c in pairs)) == best

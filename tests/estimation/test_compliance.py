@@ -44,11 +44,11 @@ def arm() -> tuple[SceneGraph, LinearCompliance]:
     """Return a spatial arm of three elastic joints and links with masses, and its model."""
     scene = SceneGraph()
     parent = "world"
-    for number, (axis, at) in enumerate(
+    for number, (axis, position) in enumerate(
         (([0, 0, 1], [0, 0, 0.3]), ([0, 1, 0], [0, 0, 0.2]), ([0, 1, 0], [0.1, 0, 0]))
     ):
         scene = scene.add_frame(
-            f"joint{number}", parent, pose=Pose(at), joint=Revolute(axis, name=f"q{number}")
+            f"joint{number}", parent, pose=Pose(position), joint=Revolute(axis, name=f"q{number}")
         )
         scene = scene.add_frame(
             f"link{number}", f"joint{number}", pose=Pose.from_rpy([0.5, 0, 0], [0.2 * number, 0, 0])
@@ -209,8 +209,10 @@ def test_one_model_has_one_error() -> None:
     """Two calls give one scene, existing errors are kept, and without gravity nothing moves."""
     scene, model = arm()
     assert apply_compliance(scene, model, q=Q) == apply_compliance(scene, model, q=Q)
-    known = scene.set_covariance("tool", 1e-6 * np.eye(6)).set_covariance("link1", 1e-6 * np.eye(6))
-    version = apply_compliance(known, model, q=Q)
+    base_scene = scene.set_covariance("tool", 1e-6 * np.eye(6)).set_covariance(
+        "link1", 1e-6 * np.eye(6)
+    )
+    version = apply_compliance(base_scene, model, q=Q)
     assert np.array_equal(version.edge_covariance("tool"), 1e-6 * np.eye(6))
     assert version.edge_covariance("link1").trace() > 6e-6
     weightless = LinearCompliance(model.compliances, gravity=[0, 0, 0], fraction=0.1)

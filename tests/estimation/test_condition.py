@@ -161,9 +161,9 @@ def test_innovations_say_how_far_off_a_measurement_is(kind: str) -> None:
                 covariance=1e-6 * np.eye(6),
             )
         elif kind == "position":
-            near = place + 1e-3 * random.normal(size=3)
+            measured = place + 1e-3 * random.normal(size=3)
             seen = Measurement.of_position(
-                "f4", near, relative_to="world", covariance=1e-6 * np.eye(3), point=point
+                "f4", measured, relative_to="world", covariance=1e-6 * np.eye(3), point=point
             )
         elif kind == "bearing":
             across = np.cross(place, random.normal(size=3))
@@ -179,9 +179,9 @@ def test_innovations_say_how_far_off_a_measurement_is(kind: str) -> None:
                 "f4", turn.rotate(place), relative_to="world", deviation=1e-3, point=point
             )
         else:
-            near = float(np.linalg.norm(place) + 1e-3 * random.normal())
+            measured = float(np.linalg.norm(place) + 1e-3 * random.normal())
             seen = Measurement.of_range(
-                "f4", near, relative_to="world", deviation=1e-3, point=point
+                "f4", measured, relative_to="world", deviation=1e-3, point=point
             )
         expected = innovation(scene, seen)
         assert expected.residual.shape == (size,)
@@ -223,15 +223,15 @@ def test_what_hangs_on_what_was_measured_moves_along() -> None:
     assert here.pose("hand", relative_to="camera", q=q).is_close(
         held.pose("hand", relative_to="camera", q=q)
     )  # it was picked where it stood
-    away = [0.3, -1.2]  # there the arm's errors are the cup's
-    shifted = held.pose("cup", relative_to="camera", q=away) @ Pose([0, 0.005, 0])
-    there = held.condition(
+    q_away = [0.3, -1.2]  # there the arm's errors are the cup's
+    shifted = held.pose("cup", relative_to="camera", q=q_away) @ Pose([0, 0.005, 0])
+    conditioned = held.condition(
         Measurement.of_pose("cup", shifted, relative_to="camera", covariance=1e-10 * np.eye(6)),
-        q=away,
+        q=q_away,
     )
     assert (
-        held.pose("hand", relative_to="camera", q=away).distance(
-            there.pose("hand", relative_to="camera", q=away)
+        held.pose("hand", relative_to="camera", q=q_away).distance(
+            conditioned.pose("hand", relative_to="camera", q=q_away)
         )[0]
         > 1e-4
     )
@@ -257,9 +257,9 @@ def test_many_looks_stay_small() -> None:
     looked = scene
     for number in range(30):
         target = f"f{number % 8}"
-        near = looked.pose(target, relative_to="world") @ Pose.exp(1e-4 * random.normal(size=6))
+        measured = looked.pose(target, relative_to="world") @ Pose.exp(1e-4 * random.normal(size=6))
         looked = looked.condition(
-            Measurement.of_pose(target, near, relative_to="world", covariance=1e-6 * np.eye(6))
+            Measurement.of_pose(target, measured, relative_to="world", covariance=1e-6 * np.eye(6))
         )
     noises = [looked.noise(frame) for frame in looked.noisy_frames]
     sources = {source for noise in noises for source in noise.sources}  # type: ignore[union-attr]

@@ -57,9 +57,11 @@ def require_consistent(mean: float, numbers: int) -> None:
 
 def require_consistent_runs(outcomes: list[runs.Outcome]) -> None:
     """Check NEES of poses and of orientations alone."""
-    require_consistent(runs.normalised_errors(outcomes, lambda one: one.pose), 6 * len(outcomes))
     require_consistent(
-        runs.normalised_errors(outcomes, lambda one: one.orientation), 3 * len(outcomes)
+        runs.normalised_errors(outcomes, lambda outcome: outcome.pose), 6 * len(outcomes)
+    )
+    require_consistent(
+        runs.normalised_errors(outcomes, lambda outcome: outcome.orientation), 3 * len(outcomes)
     )
 
 
@@ -72,7 +74,7 @@ def test_iterated_updates_are_consistent(kind: str, prior: str, updates: int) ->
         runs.run(kind, prior, updates=updates, max_iterations=50, seed=seed) for seed in range(60)
     ]
     require_consistent_runs(outcomes)
-    distances = np.array([one.distances for one in outcomes]) / DEGREES.get(kind, 6)
+    distances = np.array([outcome.distances for outcome in outcomes]) / DEGREES.get(kind, 6)
     require_consistent(float(distances.mean()), distances.size * DEGREES.get(kind, 6))
 
 
@@ -93,10 +95,12 @@ def test_the_extended_kalman_filter_does_not_learn_what_is_not_measured(kind: st
         runs.run(kind, "wide", updates=100, max_iterations=1, seed=seed) for seed in range(20)
     ]
     require_consistent(
-        runs.normalised_errors(outcomes, lambda one: one.orientation), 3 * len(outcomes)
+        runs.normalised_errors(outcomes, lambda outcome: outcome.orientation), 3 * len(outcomes)
     )
-    for one in outcomes:
-        np.testing.assert_allclose(np.sqrt(np.diag(one.estimate.covariance)[3:]), 0.5, rtol=0.03)
+    for outcome in outcomes:
+        np.testing.assert_allclose(
+            np.sqrt(np.diag(outcome.estimate.covariance)[3:]), 0.5, rtol=0.03
+        )
 
 
 @pytest.mark.parametrize("kind", ["unknown orientation", "position"])
@@ -106,7 +110,7 @@ def test_a_lever_is_measured_and_nothing_else(kind: str) -> None:
         runs.run(kind, "at a lever", updates=10, max_iterations=50, seed=seed) for seed in range(60)
     ]
     require_consistent(
-        runs.normalised_errors(outcomes, lambda one: one.orientation), 3 * len(outcomes)
+        runs.normalised_errors(outcomes, lambda outcome: outcome.orientation), 3 * len(outcomes)
     )
 
 
@@ -210,13 +214,13 @@ def test_position_fixes_leave_the_orientation_unknown(
     for seed in range(12):
         random = np.random.default_rng(seed)
         truth = drawn_truth(random)
-        found = estimate(fixes(random, truth, 40))
-        deviations = np.sqrt(np.linalg.eigvalsh(found.covariance[3:, 3:]))
+        estimated = estimate(fixes(random, truth, 40))
+        deviations = np.sqrt(np.linalg.eigvalsh(estimated.covariance[3:, 3:]))
         np.testing.assert_allclose(deviations, 0.5, rtol=0.02)
-        error = (found.mean.inverse() @ truth).log()[3:]
-        squared.append(float(error @ np.linalg.solve(found.covariance[3:, 3:], error)) / 3.0)
+        error = (estimated.mean.inverse() @ truth).log()[3:]
+        squared.append(float(error @ np.linalg.solve(estimated.covariance[3:, 3:], error)) / 3.0)
         right = PoseMeasurement(GaussianPose(truth, np.diag([1e-4] * 3 + [0.0027] * 3)))
-        assert gate(found, right, probability=0.9999).is_accepted
+        assert gate(estimated, right, probability=0.9999).is_accepted
     require_consistent(float(np.mean(squared)), 36)
 
 
@@ -255,9 +259,9 @@ def test_position_fixes_are_those_of_a_plain_kalman_filter() -> None:
     seen = fixes(random, truth, 50)
     mean, covariance = kalman_filter(seen)
     for estimate in (by_conditions, by_positions, by_pose_graph):
-        found = estimate(seen)
-        np.testing.assert_allclose(found.mean.translation, mean, atol=1e-8)
-        turned = found.mean.rotation @ found.covariance[:3, :3] @ found.mean.rotation.T
+        estimated = estimate(seen)
+        np.testing.assert_allclose(estimated.mean.translation, mean, atol=1e-8)
+        turned = estimated.mean.rotation @ estimated.covariance[:3, :3] @ estimated.mean.rotation.T
         np.testing.assert_allclose(turned, covariance, rtol=1e-5, atol=1e-11)
 
 
@@ -279,8 +283,8 @@ def test_gtsam_solves_the_same_graph_with_unknown_orientations() -> None:
     )
     graph = pose_graph(scene)
     ours, theirs = solve_pose_graph(graph), solve_with_gtsam(graph)
-    for one, other in zip(ours.poses, theirs.poses, strict=True):
-        assert one.is_close(other, translation_tolerance=1e-6, rotation_tolerance=1e-6)
+    for ours_pose, other in zip(ours.poses, theirs.poses, strict=True):
+        assert ours_pose.is_close(other, translation_tolerance=1e-6, rotation_tolerance=1e-6)
     np.testing.assert_allclose(theirs.covariance, ours.covariance, rtol=1e-4, atol=1e-8)
     assert theirs.cost == pytest.approx(ours.cost, rel=1e-6)
 
@@ -306,6 +310,8 @@ def test_position_fixes_are_those_of_gtsam() -> None:
     covariance = gtsam.Marginals(graph, solved).marginalCovariance(0)[
         np.ix_([3, 4, 5, 0, 1, 2], [3, 4, 5, 0, 1, 2])
     ]
-    found = by_conditions(seen)
-    np.testing.assert_allclose(found.mean.translation, solved.atPose3(0).translation(), atol=1e-6)
-    np.testing.assert_allclose(found.covariance, covariance, rtol=1e-3, atol=1e-6)
+    conditioned = by_conditions(seen)
+    np.testing.assert_allclose(
+        conditioned.mean.translation, solved.atPose3(0).translation(), atol=1e-6
+    )
+    np.testing.assert_allclose(conditioned.covariance, covariance, rtol=1e-3, atol=1e-6)

@@ -18,8 +18,8 @@ RUNS = int(os.environ.get("TMKIT_NEES_RUNS", "200"))
 def test_errors_are_as_large_as_claimed_at_every_stage(reference: str) -> None:
     """The mean squared distance is in its chi-square band, and outside without correlations."""
     low, high = (chi_square_quantile(p, 6 * RUNS) / RUNS for p in (0.0005, 0.9995))
-    kept = squared_distances(RUNS, forget=keep_all, reference=reference).mean(axis=0)
-    assert ((kept >= low) & (kept <= high)).all(), kept
+    means = squared_distances(RUNS, forget=keep_all, reference=reference).mean(axis=0)
+    assert ((means >= low) & (means <= high)).all(), means
     dropped = squared_distances(RUNS, forget=as_independent, reference=reference).mean(axis=0)
     assert (dropped < low).all(), dropped
 
@@ -46,21 +46,21 @@ def test_an_error_behind_a_joint_is_corrected_for_the_configuration_of_the_measu
         .add_frame("elbow", "turn", pose=GaussianPose(covariance=small))
     )
     true = behind.set_covariance("elbow", None).set_pose("elbow", Pose.exp(xi))
-    here, there = [0.3], [1.8]
+    q_look, q_late = [0.3], [1.8]
     look = Measurement.of_pose(
         "elbow",
-        true.pose("elbow", relative_to="world", q=here),
+        true.pose("elbow", relative_to="world", q=q_look),
         relative_to="world",
         covariance=np.zeros((6, 6)),
     )
     for scene, everywhere in ((on_joint, False), (behind, True)):
-        known = scene.condition(look, q=here)
-        assert known.pose("elbow", relative_to="world", q=here).is_close(
-            true.pose("elbow", relative_to="world", q=here)
+        conditioned = scene.condition(look, q=q_look)
+        assert conditioned.pose("elbow", relative_to="world", q=q_look).is_close(
+            true.pose("elbow", relative_to="world", q=q_look)
         )
         assert (
-            known.pose("elbow", relative_to="world", q=there).is_close(
-                true.pose("elbow", relative_to="world", q=there)
+            conditioned.pose("elbow", relative_to="world", q=q_late).is_close(
+                true.pose("elbow", relative_to="world", q=q_late)
             )
             is everywhere
         )

@@ -58,9 +58,9 @@ def observed(scene: SceneGraph, looks: Iterable[Look]) -> SceneGraph:
     return scene
 
 
-def as_looks(found: Iterable[Observation]) -> list[Look]:
+def as_looks(items: Iterable[Observation]) -> list[Look]:
     """Return observations without the frames that they are."""
-    return [Look(one.frame, one.pose, one.relative_to, one.stamp, one.tags) for one in found]
+    return [Look(item.frame, item.pose, item.relative_to, item.stamp, item.tags) for item in items]
 
 
 def resolved(
@@ -84,7 +84,7 @@ def room() -> SceneGraph:
 def seen(
     scene: SceneGraph,
     reference: str,
-    off: object = (0, 0, 0, 0, 0, 0),
+    error: object = (0, 0, 0, 0, 0, 0),
     *,
     target: str = "cup",
     covariance: object = SMALL,
@@ -92,7 +92,7 @@ def seen(
     tags: tuple[str, ...] = (),
 ) -> Look:
     """Return a look that is off from the pose in the scene by a tangent vector."""
-    pose = scene.pose(target, relative_to=reference) @ Pose.exp(np.asarray(off, dtype=float))
+    pose = scene.pose(target, relative_to=reference) @ Pose.exp(np.asarray(error, dtype=float))
     return Look(
         target, GaussianPose(pose, np.asarray(covariance)), reference, stamp, frozenset(tags)
     )
@@ -122,10 +122,10 @@ def test_fusing_is_conditioning(seed: int) -> None:
     draws = [
         seen(scene, camera, 2e-3 * random.normal(size=6)) for camera in ("left", "right", "left")
     ]
-    one = resolved(scene, draws[:1], "cup", policy=Fused(), probability=None)
+    resolution = resolved(scene, draws[:1], "cup", policy=Fused(), probability=None)
     for frame, other in (("cup", "world"), ("left", "world"), ("cup", "right")):
         expected = scene.condition(draws[0].measurement()).gaussian_pose(frame, relative_to=other)
-        assert same(one.scene.gaussian_pose(frame, relative_to=other), expected)
+        assert same(resolution.scene.gaussian_pose(frame, relative_to=other), expected)
     several = resolved(scene, draws, "cup", policy=Fused(), probability=None)
     by_hand = scene
     for draw in several.used:
@@ -390,12 +390,13 @@ def test_observations_are_part_of_the_version() -> None:
     assert pickle.loads(pickle.dumps(version)) == version
     assert SceneArrays(version).freeze() == version
     renamed = version.rename_frame("cup", "mug").rename_frame("left", "third")
-    assert [str(one) for one in observations(renamed)] == [
+    assert [str(observation) for observation in observations(renamed)] == [
         "'mug' seen from 'third' at 1 s",
         "'mug' seen from 'right' at 2 s (tag)",
     ]
     assert [
-        one.frame for one in observations(SceneGraph().mount(version, "world", prefix="b/"))
+        observation.frame
+        for observation in observations(SceneGraph().mount(version, "world", prefix="b/"))
     ] == ["b/cup"] * 2
     assert observations(version, "table") == observations(version.remove_frame("cup")) == ()
     first, second = observations(version)
@@ -417,9 +418,9 @@ def test_what_a_policy_chose_may_be_resolved_again() -> None:
     assert same(again.gaussian_pose("cup"), once.gaussian_pose("cup"))
     newer = observed(once, [seen(scene, "left", (2e-3, 0, 0, 0, 0, 0), stamp=3.0)])
     (result,) = [
-        one
-        for one in resolve_observations(newer, "cup", policy=Latest()).gate_results
-        if one.is_used
+        gate
+        for gate in resolve_observations(newer, "cup", policy=Latest()).gate_results
+        if gate.is_used
     ]
     assert result.estimate.stamp == 3.0
     assert observations(resolve_observations(newer, "cup", policy=Fused()).scene) == ()

@@ -77,28 +77,28 @@ def test_policies_do_not_see_the_order_of_facts(seed: int) -> None:
         return
     expected: dict[tuple[int, float | None], Any] = {}
     for order in (range(len(facts)), rng.permutation(len(facts)), rng.permutation(len(facts))):
-        made = scene
+        version = scene
         for k in order:
             fact, more = facts[int(k)]
-            made = add_fact(made, fact, evidence=more, policy=FactPolicy(gate=1 - 1e-12))
-        assert len(observations(made)) == len(facts)
+            version = add_fact(version, fact, evidence=more, policy=FactPolicy(gate=1 - 1e-12))
+        assert len(observations(version)) == len(facts)
         for index, policy in enumerate(POLICIES):
             for probability in (None, 0.997):
                 answer = resolve_observations(
-                    made, target, policy=policy, base=base, probability=probability
+                    version, target, policy=policy, base=base, probability=probability
                 )
-                known = (
+                results = (
                     answer.scene.gaussian_pose(target, relative_to=base) if answer.used else None
                 )
-                before = expected.setdefault((index, probability), known)
-                assert (known is None) == (before is None)
-                if known is not None:
-                    assert known.mean.is_close(
+                before = expected.setdefault((index, probability), results)
+                assert (results is None) == (before is None)
+                if results is not None:
+                    assert results.mean.is_close(
                         before.mean, translation_tolerance=1e-9, rotation_tolerance=1e-9
                     )
                     spread = np.abs(before.covariance).max()
                     np.testing.assert_allclose(
-                        known.covariance, before.covariance, atol=1e-9 * spread, rtol=0
+                        results.covariance, before.covariance, atol=1e-9 * spread, rtol=0
                     )
 
 
@@ -136,17 +136,17 @@ def test_a_tag_that_is_seen_twice_says_where_its_cup_is() -> None:
         sighting("camera", "cup", Pose([-0.464, 0, -0.95]), bodies),
         evidence=Evidence(covariance=spread, stamp=0.0),
     )
-    for frame, off in (("cup", 0.04), ("tag", 0.0)):
+    for frame, offset in (("cup", 0.04), ("tag", 0.0)):
         latest, fused = (
             resolve_observations(scene, frame, policy=policy, base="camera")
             for policy in (Latest(), Fused())
         )
         assert len(fused.gate_results) == 3
         assert latest.scene.pose(frame, relative_to="camera").translation[0] == pytest.approx(
-            0.5 - off
+            0.5 - offset
         )
-        found = fused.scene.gaussian_pose(frame, relative_to="camera")
-        assert found.mean.translation[0] == pytest.approx(0.502 - off, abs=3e-4)
+        fused_pose = fused.scene.gaussian_pose(frame, relative_to="camera")
+        assert fused_pose.mean.translation[0] == pytest.approx(0.502 - offset, abs=3e-4)
         assert not observations(fused.scene)
     solved = solve_pose_graph(pose_graph(scene))
     assert len(solved.graph.factors) == 3
@@ -159,12 +159,12 @@ def test_an_exact_fact_takes_the_place_of_an_uncertain_edge() -> None:
     exact = sighting("cup", "camera", Pose([0.5, 0, 1]), bodies)
     seen = sighting("tag", "camera", Pose([0.5405, 0, 1.05]), bodies)
     spread = 1e-6 * np.eye(6)
-    one = add_fact(add_fact(scene, exact), seen, evidence=Evidence(covariance=spread))
+    first = add_fact(add_fact(scene, exact), seen, evidence=Evidence(covariance=spread))
     other = add_fact(add_fact(scene, seen, evidence=Evidence(covariance=spread)), exact)
-    for made in (one, other):
-        assert made.pose("cup", relative_to="camera").is_close(exact.pose)
-        assert not made.gaussian_pose("tag", relative_to="camera").covariance.any()
-        assert [str(look) for look in observations(made)] == ["'tag' seen from 'camera'"]
+    for version in (first, other):
+        assert version.pose("cup", relative_to="camera").is_close(exact.pose)
+        assert not version.gaussian_pose("tag", relative_to="camera").covariance.any()
+        assert [str(look) for look in observations(version)] == ["'tag' seen from 'camera'"]
 
 
 def test_what_was_seen_does_not_say_what_a_frame_moves_with() -> None:
@@ -176,16 +176,18 @@ def test_what_was_seen_does_not_say_what_a_frame_moves_with() -> None:
     on_belt = sighting("cup", "belt", Pose([0.2, 0, 0]), bodies)
     look = sighting("tag", "camera", Pose([0.5405, 0, 1.05]), bodies)
     for facts in ((look, on_belt), (on_belt, look)):
-        made = scene
+        version = scene
         for fact in facts:
-            made = add_fact(
-                made, fact, evidence=Evidence(covariance=1e-6 * np.eye(6) if fact is look else None)
+            version = add_fact(
+                version,
+                fact,
+                evidence=Evidence(covariance=1e-6 * np.eye(6) if fact is look else None),
             )
         with pytest.raises(SemanticError, match="between 'cup' and its parent 'belt' is unknown"):
-            twist(made, "cup", relative_to="camera")
-        fixed = made.set_joint("cup", Fixed())
+            twist(version, "cup", relative_to="camera")
+        fixed = version.set_joint("cup", Fixed())
         assert twist(fixed, "cup", relative_to="camera").numbers[0].tolist() == [0, 0.2, 0]
-        assert made.pose("cup", relative_to="table").translation.tolist() == pytest.approx(
+        assert version.pose("cup", relative_to="table").translation.tolist() == pytest.approx(
             [0.5, 0, 1]
         )
-        assert len(observations(made)) == 1
+        assert len(observations(version)) == 1

@@ -51,9 +51,9 @@ def survey(
             f"camera{view}", f"head{view}", pose=Pose.from_rpy([0.05, 0, 0], [-1.5, 0.1, 0.0])
         )
         parent = f"base{view}"
-    for name, at in (("rock", [3.0, 1.0, 0.2]), ("lander", [3.0, -1.0, 0.5])):
+    for name, position in (("rock", [3.0, 1.0, 0.2]), ("lander", [3.0, -1.0, 0.5])):
         scene = scene.add_frame(
-            name, "world", pose=GaussianPose(Pose(at), covariance(random, 20 * deviation))
+            name, "world", pose=GaussianPose(Pose(position), covariance(random, 20 * deviation))
         )
         scene = scene.add_frame(
             f"marker of {name}", name, pose=Pose.from_rpy([0.0, 0.0, 0.3], [0.2, 0.1, 0.5])
@@ -94,8 +94,8 @@ def relative(a: np.ndarray, b: np.ndarray) -> float:
 def test_one_observation_is_conditioning(seed: int) -> None:
     """With one observation the solution equals scene.condition, with all correlations."""
     scene, looks, _ = survey(np.random.default_rng(seed), views=3)
-    one = remove_observations(scene, looks[1:])
-    solved = write_back(one, solve_pose_graph(pose_graph(one)))
+    version = remove_observations(scene, looks[1:])
+    solved = write_back(version, solve_pose_graph(pose_graph(version)))
     conditioned = scene.condition(looks[0].measurement())
     pairs = [
         ("camera2", "world"),

@@ -72,12 +72,12 @@ def test_places_in_an_open_box_are_on_its_floor() -> None:
     arm = tk.load_manipulator("panda")
     q = arm.ready_configuration(scene)
     for changed, height in ((scene, 0.09), (with_convex_pieces(scene), 0.046)):
-        found = placements_in_region(
+        placements = placements_in_region(
             changed, "thing", "tray", q=q, rng=np.random.default_rng(0), robot=arm
         )
         heights = [
             placement.support_from_object.translation[2]
-            for placement in itertools.islice(found, 20)
+            for placement in itertools.islice(placements, 20)
         ]
         assert len(heights) == 20
         assert heights == pytest.approx([height] * 20, abs=5e-4)

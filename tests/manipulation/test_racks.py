@@ -32,33 +32,33 @@ def ring(*, side: float = 0.1, bar: float = 0.02) -> list[AttachedShape]:
 def cup() -> list[AttachedShape]:
     """Return a square cup, 0.1 m wide and high, with walls and a bottom of 1 cm, open towards z."""
     walls = [Pose([sign * 0.045, 0.0, 0.0]) for sign in (1.0, -1.0)]
-    others = [Pose([0.0, sign * 0.045, 0.0]) for sign in (1.0, -1.0)]
+    sides = [Pose([0.0, sign * 0.045, 0.0]) for sign in (1.0, -1.0)]
     return [
         AttachedShape(Box([0.1, 0.1, 0.01]), Pose([0.0, 0.0, -0.045])),
         *(AttachedShape(Box([0.01, 0.1, 0.1]), pose) for pose in walls),
-        *(AttachedShape(Box([0.1, 0.01, 0.1]), pose) for pose in others),
+        *(AttachedShape(Box([0.1, 0.01, 0.1]), pose) for pose in sides),
     ]
 
 
 def scene(
-    thing: list[AttachedShape], rack: AttachedShape, *others: tuple[str, AttachedShape]
+    thing: list[AttachedShape], rack: AttachedShape, *shapes: tuple[str, AttachedShape]
 ) -> SceneGraph:
     """Return a rack 1 m above the ground, an object beside it, and other shapes."""
-    made = SceneGraph().add_frame(
+    base_scene = SceneGraph().add_frame(
         "rack", "world", pose=Pose([0.5, 0.0, 1.0]), classes=[RACK], shapes=[rack]
     )
-    for name, shape in others:
-        made = made.add_frame(name, "world", shapes=[shape])
-    return made.add_frame("thing", "world", joint=Free(), classes=["movable"], shapes=thing)
+    for name, shape in shapes:
+        base_scene = base_scene.add_frame(name, "world", shapes=[shape])
+    return base_scene.add_frame("thing", "world", joint=Free(), classes=["movable"], shapes=thing)
 
 
 def test_a_ring_hangs_on_a_peg_as_low_as_it_gets() -> None:
     """A square ring hangs by an inner corner, at its known depth."""
     start = scene(ring(), PEG)
-    found = [pose for pose, _ in rack_placements(start, "thing", "rack", q=None)]
-    assert found
+    poses = [pose for pose, _ in rack_placements(start, "thing", "rack", q=None)]
+    assert poses
     depth = 0.03 * math.sqrt(2.0) - 0.005 * math.sqrt(2.0)
-    for pose in found:
+    for pose in poses:
         assert -pose.translation[2] == pytest.approx(depth, abs=0.0015)
         assert abs(pose.rotation[1, 1]) == pytest.approx(1.0, abs=1e-3), (
             "the ring's axis is along the peg"
@@ -69,9 +69,9 @@ def test_a_ring_hangs_on_a_peg_as_low_as_it_gets() -> None:
 def test_a_cup_stands_over_a_post_upside_down() -> None:
     """With its bottom on the post's end, in eight turns."""
     start = scene(cup(), POST)
-    found = [pose for pose, _ in rack_placements(start, "thing", "rack", q=None)]
-    assert len(found) == 8
-    for pose in found:
+    poses = [pose for pose, _ in rack_placements(start, "thing", "rack", q=None)]
+    assert len(poses) == 8
+    for pose in poses:
         np.testing.assert_allclose(pose.rotation[:, 2], [0.0, 0.0, -1.0], atol=1e-9)
         assert pose.translation[2] == pytest.approx(0.1 - 0.04, abs=1e-3)
 

@@ -51,10 +51,10 @@ def context(samplers: Samplers, scene: SceneGraph | None = None, seed: int = 0) 
 
 def test_without_others_ours_are_asked() -> None:
     """The default registry gives the grasps and placements of this package."""
-    asked = context(Samplers())
-    assert len(asked.grasps("block")) >= 24
-    assert next(asked.placements("block", "table")).support == "table"
-    assert asked.samplers == Samplers()
+    request = context(Samplers())
+    assert len(request.grasps("block")) >= 24
+    assert next(request.placements("block", "table")).support == "table"
+    assert request.samplers == Samplers()
 
 
 def test_the_place_at_the_start_comes_after_the_nearest() -> None:
@@ -78,8 +78,8 @@ def test_an_arranged_place_is_the_only_one() -> None:
     sampling = SeededSamplers(
         Samplers().with_placements(one_place), GANTRY, arranged={("block", "table"): place}
     )
-    asked = ActionContext(scene_with_object(), Q, np.random.default_rng(0), sampling)
-    assert list(asked.placements("block", "table")) == [place]
+    request = ActionContext(scene_with_object(), Q, np.random.default_rng(0), sampling)
+    assert list(request.placements("block", "table")) == [place]
 
 
 def test_the_last_that_fits_is_asked() -> None:
@@ -118,19 +118,19 @@ def test_a_registry_is_a_value() -> None:
 
 def test_the_same_object_is_asked_about_once() -> None:
     """Grasps are computed once for an object at any pose, and again if the object changes."""
-    asked: list[str] = []
+    objects: list[str] = []
 
     def counting(request: GraspRequest) -> Iterator[Grasp]:
-        asked.append(request.object)
+        objects.append(request.object)
         return one_grasp(request)
 
     sampling = SeededSamplers(Samplers().with_grasps(counting), GANTRY)
     scene = scene_with_object()
     first = sampling.grasps(scene, "block")
     assert sampling.grasps(scene.set_pose("block", Pose([0.1, 0.0, 0.1])), "block") is first
-    assert len(asked) == 1
+    assert len(objects) == 1
     sampling.grasps(scene.set_attribute("block", "handle", "left"), "block")
-    assert len(asked) == 2
+    assert len(objects) == 2
 
 
 def test_ours_compute_a_shape_once() -> None:
@@ -157,7 +157,7 @@ def test_chance_depends_on_seed_and_shape_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("value", "message"),
     [
         (
             [None],
@@ -177,11 +177,11 @@ def test_chance_depends_on_seed_and_shape_alone() -> None:
         (7, "fails for 'block': TypeError: 'int' object is not iterable"),
     ],
 )
-def test_nonsense_grasps_name_the_sampler(given: Any, message: str) -> None:
+def test_nonsense_grasps_name_the_sampler(value: Any, message: str) -> None:
     """An invalid grasp is an error with the name of the sampler."""
 
     def bad(request: GraspRequest) -> Any:
-        return given
+        return value
 
     with pytest.raises(SamplerError, match=message.replace("(", r"\(").replace("<", "<")) as caught:
         context(Samplers().with_grasps(bad)).grasps("block")
@@ -189,19 +189,19 @@ def test_nonsense_grasps_name_the_sampler(given: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("value", "message"),
     [
         ("nothing", "which is no Placement"),
         ([Placement("tabel", Pose(), "")], "on an unknown frame 'tabel'; did you mean 'table'"),
     ],
 )
-def test_nonsense_placements_name_the_sampler(given: Any, message: str) -> None:
+def test_nonsense_placements_name_the_sampler(value: Any, message: str) -> None:
     """An invalid placement is an error with the name of the sampler."""
 
     class Bad:
         def __call__(self, request: PlacementRequest) -> Any:
             del request
-            return given
+            return value
 
     with pytest.raises(SamplerError, match=message) as caught:
         list(context(Samplers().with_placements(Bad())).placements("block", "table"))
@@ -215,12 +215,12 @@ def test_a_sampler_that_raises_is_named() -> None:
         yield Placement(request.support, Pose(), "good")
         raise ZeroDivisionError("oh")
 
-    found = context(Samplers().with_placements(half_way)).placements("block", "table")
-    assert next(found).name == "good"
+    candidates = context(Samplers().with_placements(half_way)).placements("block", "table")
+    assert next(candidates).name == "good"
     with pytest.raises(
         SamplerError, match=r"half_way' fails for 'block' on 'table': ZeroDivisionError: oh"
     ) as caught:
-        next(found)
+        next(candidates)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 

@@ -65,27 +65,27 @@ def test_a_sliding_box_sweeps_a_longer_box() -> None:
         Prismatic([1, 0, 0], lower=-1.0, upper=1.0, name="x"), AttachedShape(Box([0.1] * 3))
     )
     for cell in (0.04, 0.02, 0.01):
-        found = swept_volume(slider(scene, [0.0, 0.5, 0.2]), cell=cell)
+        volume = swept_volume(slider(scene, [0.0, 0.5, 0.2]), cell=cell)
         exact, skinned = 0.1 * 0.1 * 0.6, (0.1 + 2 * cell) ** 2 * (0.6 + 2 * cell)
-        assert exact - 1e-9 <= found.volume <= skinned + 1e-9
-        lower, upper = found.bounds
+        assert exact - 1e-9 <= volume.volume <= skinned + 1e-9
+        lower, upper = volume.bounds
         assert np.all(lower <= [-0.05, -0.05, -0.05])
         assert np.all(upper >= [0.55, 0.05, 0.05])
         assert np.all(upper - lower <= np.array([0.6, 0.1, 0.1]) + 2 * cell + 1e-9)
-    assert found.frames == ("sledge",)
-    assert found.frame == "world"
+    assert volume.frames == ("sledge",)
+    assert volume.frame == "world"
 
 
 def test_a_turning_ball_sweeps_a_ring() -> None:
     """A ball on a rotating arm sweeps a torus, also with coarse path rows."""
     shape = AttachedShape(Sphere(0.05), Pose([0.5, 0.0, 0.0]))
     scene = on_rail(Revolute([0, 0, 1], lower=-4.0, upper=4.0, name="x"), shape)
-    found = swept_volume(slider(scene, [-math.pi, math.pi]), cell=0.01)
+    volume = swept_volume(slider(scene, [-math.pi, math.pi]), cell=0.01)
     exact = 2.0 * math.pi**2 * 0.5 * 0.05**2
-    assert exact * 0.95 < found.volume < exact * 1.5
+    assert exact * 0.95 < volume.volume < exact * 1.5
     turn = np.linspace(-math.pi, math.pi, 100)
-    assert found.contains(0.5 * np.column_stack([np.cos(turn), np.sin(turn), 0.0 * turn])).all()
-    assert not found.contains([[0.0, 0.0, 0.0], [0.6, 0.0, 0.0], [1e9, 0.0, 0.0]]).any()
+    assert volume.contains(0.5 * np.column_stack([np.cos(turn), np.sin(turn), 0.0 * turn])).all()
+    assert not volume.contains([[0.0, 0.0, 0.0], [0.6, 0.0, 0.0], [1e9, 0.0, 0.0]]).any()
 
 
 @pytest.fixture(scope="module")
@@ -114,10 +114,12 @@ def test_nothing_that_moves_is_missed(plan: Plan, volume: SweptVolume) -> None:
     scene, q = plan.scene, plan.q
     for segment in plan.steps[0].segments:
         for row in segment.path:
-            at = scene.configuration(
+            configuration = scene.configuration(
                 dict(zip(segment.joint_names, row.tolist(), strict=True)), base=q
             )
-            assert volume.contains(scene.pose("hand", relative_to="world", q=at).translation)
+            assert volume.contains(
+                scene.pose("hand", relative_to="world", q=configuration).translation
+            )
         scene, q = segment.end(scene, q)
 
 
@@ -127,7 +129,7 @@ def test_distances_are_right_to_two_cells(plan: Plan) -> None:
         scene = plan.scene.add_frame(
             "post", "world", pose=Pose([x, -0.2, 0.2]), shapes=[AttachedShape(Sphere(0.03))]
         )
-        found = swept_volume(plan, cell=cell)
+        volume = swept_volume(plan, cell=cell)
         nearest = math.inf
         at_scene, q = scene, plan.q
         for segment in plan.steps[0].segments:
@@ -136,7 +138,7 @@ def test_distances_are_right_to_two_cells(plan: Plan) -> None:
             for a, b in zip([start, *segment.path[:-1]], segment.path, strict=True):
                 for share in np.linspace(0.0, 1.0, 20):
                     row = dict(zip(names, (a + share * (b - a)).tolist(), strict=True))
-                    at = at_scene.configuration(row, base=q)
+                    configuration = at_scene.configuration(row, base=q)
                     moving = [
                         "hand",
                         "left_finger",
@@ -146,15 +148,15 @@ def test_distances_are_right_to_two_cells(plan: Plan) -> None:
                     nearest = min(
                         nearest,
                         *(
-                            pair_distance(at_scene, at, frame_a="post", frame_b=name)
+                            pair_distance(at_scene, configuration, frame_a="post", frame_b=name)
                             for name in moving
                         ),
                     )
             at_scene, q = segment.end(at_scene, q)
-        distance = found.distance(scene, "post")
+        distance = volume.distance(scene, "post")
         assert nearest - 1.8 * cell <= distance <= nearest + 0.7 * cell
-        assert found.touches(scene, "post", clearance=distance + 1e-6)
-        assert not found.touches(scene, "post", clearance=distance - 1e-6)
+        assert volume.touches(scene, "post", clearance=distance + 1e-6)
+        assert not volume.touches(scene, "post", clearance=distance - 1e-6)
 
 
 def test_two_roots_and_frames_without_shapes(plan: Plan, volume: SweptVolume) -> None:
@@ -203,6 +205,6 @@ def test_a_drawer_that_is_pulled_counts() -> None:
     path = tk.data_path("domains/drawer") / "problems" / "empty.pddl"
     plan = tk.plan(tk.load_scene("panda_drawer"), domain="drawer", goal=path).plan
     assert plan is not None
-    found = swept_volume(plan, cell=0.05)
-    assert {"drawer", "drawer_front", "drawer_handle", "panda_hand"} <= set(found.frames)
-    assert not {"table", "panda_link0"} & set(found.frames)
+    volume = swept_volume(plan, cell=0.05)
+    assert {"drawer", "drawer_front", "drawer_handle", "panda_hand"} <= set(volume.frames)
+    assert not {"table", "panda_link0"} & set(volume.frames)

@@ -106,20 +106,20 @@ def test_a_domain_in_python_plans_and_is_written_as_pddl() -> None:
 
 def test_axioms_constants_and_other_effects() -> None:
     """Derived predicates, constants and conditional effects are built too."""
-    dark, lit, known = (
+    dark, lit, is_known = (
         make_predicate("dark"),
         make_predicate("lit", "?r"),
         make_predicate("known", "?r"),
     )
     look = make_action(
-        "look", "?r", needs=[Not(dark())], effects=[When(lit("?r"), Add(known("?r")))]
+        "look", "?r", needs=[Not(dark())], effects=[When(lit("?r"), Add(is_known("?r")))]
     )
     domain = make_domain(
         "rooms",
         constants="hall",
-        predicates=[dark, lit, known, make_predicate("seen", "?r")],
+        predicates=[dark, lit, is_known, make_predicate("seen", "?r")],
         actions=[look],
-        axioms=[make_axiom(make_predicate("seen", "?r"), Or((known("?r"), lit("hall"))))],
+        axioms=[make_axiom(make_predicate("seen", "?r"), Or((is_known("?r"), lit("hall"))))],
     )
     assert domain.derived_predicates == {"seen"}
     assert parse_domain(domain_to_pddl(domain)) == domain

@@ -23,31 +23,31 @@ TYPED = [place for place in range(len(DOMAIN)) if DOMAIN.startswith(" - ", place
 TYPED_IN_PROBLEM = [place for place in range(len(PROBLEM)) if PROBLEM.startswith(" - ", place)]
 
 
-def place_of(text: str, at: int) -> str:
+def place_of(text: str, offset: int) -> str:
     """Return line and column of a character."""
-    return f"{text.count(chr(10), 0, at) + 1}:{at - text.rfind(chr(10), 0, at)}"
+    return f"{text.count(chr(10), 0, offset) + 1}:{offset - text.rfind(chr(10), 0, offset)}"
 
 
-@pytest.mark.parametrize("at", TYPED)
-def test_a_type_behind_a_dash_without_a_blank(at: int) -> None:
+@pytest.mark.parametrize("offset", TYPED)
+def test_a_type_behind_a_dash_without_a_blank(offset: int) -> None:
     """The error has the place and the correct spelling in every typed list."""
     assert parse_domain(DOMAIN).name == "d"
-    text = DOMAIN[: at + 2] + DOMAIN[at + 3 :]
-    word = text[at + 1 :].split(")")[0].split()[0]
-    expected = (
-        rf"^domain:{place_of(text, at + 1)}: '{word}' is no name; a type is written '- {word[1:]}'"
-    )
+    text = DOMAIN[: offset + 2] + DOMAIN[offset + 3 :]
+    word = text[offset + 1 :].split(")")[0].split()[0]
+    expected = rf"^domain:{place_of(text, offset + 1)}: '{word}' is no name; a type is written '- {word[1:]}'"
     with pytest.raises(TaskError, match=expected):
         parse_domain(text)
 
 
-@pytest.mark.parametrize("at", TYPED_IN_PROBLEM)
-def test_a_type_of_an_object_behind_a_dash_without_a_blank(at: int) -> None:
+@pytest.mark.parametrize("offset", TYPED_IN_PROBLEM)
+def test_a_type_of_an_object_behind_a_dash_without_a_blank(offset: int) -> None:
     """In the objects and the goal of a problem."""
     domain = parse_domain(DOMAIN)
     assert parse_problem(PROBLEM, domain).name == "p"
-    text = PROBLEM[: at + 2] + PROBLEM[at + 3 :]
-    with pytest.raises(TaskError, match=rf"^problem:{place_of(text, at + 1)}: '-\w+' is no name"):
+    text = PROBLEM[: offset + 2] + PROBLEM[offset + 3 :]
+    with pytest.raises(
+        TaskError, match=rf"^problem:{place_of(text, offset + 1)}: '-\w+' is no name"
+    ):
         parse_problem(text, domain)
 
 

@@ -263,7 +263,7 @@ def test_engines_plan_in_time(engine: str, tmp_path: Path) -> None:
     result = planner.solve(problem)
     assert schedule_fault(problem, result.schedule) == ""
     assert (
-        [one.action.name for one in result.schedule]
+        [timed.action.name for timed in result.schedule]
         == [step.name for step in result.steps]
         == ["burn", "mend"]
     )
@@ -284,7 +284,7 @@ def test_engines_plan_in_time(engine: str, tmp_path: Path) -> None:
     ]
     assert (
         CliRunner().invoke(app, command).output
-        == "".join(f"{one}\n" for one in result.schedule) + "; makespan = 8.000\n"
+        == "".join(f"{timed}\n" for timed in result.schedule) + "; makespan = 8.000\n"
     )
 
 
@@ -294,11 +294,11 @@ def test_durations_go_to_unified_planning_and_back() -> None:
     problem = trucks([("a", "c"), ("b", "a")])
     unknown = {Fact.of("time", a, b): 99.0 for a in "abc" for b in "abc"}
     problem = replace(problem, values={**unknown, **problem.values})
-    there = problem_to_unified(problem)
+    converted = problem_to_unified(problem)
     assert {"MAKESPAN", "CONTINUOUS_TIME", "STATIC_FLUENTS_IN_DURATIONS"} <= set(
-        there.kind.features
+        converted.kind.features
     )
-    back = problem_from_unified(there)
+    back = problem_from_unified(converted)
     assert problem_from_unified(problem_to_unified(back)) == back
     result = FastDownward().solve(back)
     assert result.cost == FastDownward().solve(problem).cost

@@ -190,14 +190,14 @@ def test_numeric_comparisons_use_the_given_values() -> None:
 
 def test_states_are_values() -> None:
     """Equal facts make equal states with equal hashes; a state is immutable and can be pickled."""
-    one = State([Fact.of("on", "a", "b"), Fact.of("clear", "a")])
+    state = State([Fact.of("on", "a", "b"), Fact.of("clear", "a")])
     other = State([Fact.of("clear", "a"), Fact.of("on", "a", "b"), Fact.of("clear", "a")])
-    assert one == other
-    assert hash(one) == hash(other)
-    assert [str(fact) for fact in one] == ["(clear a)", "(on a b)"]
-    assert pickle.loads(pickle.dumps(one)) == one
+    assert state == other
+    assert hash(state) == hash(other)
+    assert [str(fact) for fact in state] == ["(clear a)", "(on a b)"]
+    assert pickle.loads(pickle.dumps(state)) == state
     with pytest.raises(AttributeError, match="is immutable"):
-        one.facts_ = ()
+        state.facts_ = ()
 
 
 def test_difference_names_missing_and_unexpected_facts() -> None:

@@ -71,12 +71,12 @@ def test_functions_may_be_arguments_of_functions() -> None:
         :effect (and (assign (spot ?w) (after (spot ?w))) (not (lit (spot ?w))))))"""
     init = "(= (spot w) a) (= (after a) b) (= (after b) c) (= (after c) c) (lit a) (lit b) (lit c)"
     numbers = "(= (height a) 0) (= (height b) 4) (= (height c) %d)"
-    given = (
+    parsed = (
         f"(:domain walk) (:objects w - walker a b c - place) (:init {init} {numbers}) (:goal (="
         " (after (spot w)) c))"
     )
     step = GroundAction("step", ("w",))
-    task = parse_problem(f"(define (problem p) {given % 8})", parse_domain(text))
+    task = parse_problem(f"(define (problem p) {parsed % 8})", parse_domain(text))
     once = task.apply(task.init, step)
     assert {str(fact) for fact in once if fact.predicate != "after"} == {
         "(spot w b)",
@@ -87,7 +87,7 @@ def test_functions_may_be_arguments_of_functions() -> None:
     assert not task.holds(task.init, task.goal)
     assert not task.why_not(once, step)
     assert task.why_not(task.apply(once, step), step)
-    steep = parse_problem(f"(define (problem p) {given % 9})", parse_domain(text))
+    steep = parse_problem(f"(define (problem p) {parsed % 9})", parse_domain(text))
     assert steep.why_not(once, step)
     assert parse_domain(domain_to_pddl(task.domain)) == task.domain
 

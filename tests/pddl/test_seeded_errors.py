@@ -136,28 +136,28 @@ class Uses:
 
 def uses(text: str, domain: Domain, words: Vocabulary) -> Uses:
     """Return the content of a domain or problem."""
-    found = Uses(text, domain, words, sections=nested(text).nodes[1:])
-    for section in found.sections:
+    collected = Uses(text, domain, words, sections=nested(text).nodes[1:])
+    for section in collected.sections:
         match section.head:
             case ":types" | ":constants" | ":objects":
-                found.types.extend(types_in(section.parts))
+                collected.types.extend(types_in(section.parts))
             case ":predicates" | ":functions":
                 for signature in section.nodes:
-                    found.types.extend(types_in(signature.parts))
+                    collected.types.extend(types_in(signature.parts))
             case ":init" | ":goal":
                 for part in section.nodes:
-                    found.walk(part, frozenset(), "")
+                    collected.walk(part, frozenset(), "")
             case ":derived":
-                found.types.extend(types_in(section.nodes[0].parts))
-                found.walk(section.nodes[1], frozenset(), ":derived")
+                collected.types.extend(types_in(section.nodes[0].parts))
+                collected.walk(section.nodes[1], frozenset(), ":derived")
             case ":action":
                 for key, part in itertools.pairwise(section.parts):
                     if isinstance(key, Word) and isinstance(part, Node):
                         if key.text == ":parameters":
-                            found.types.extend(types_in(part.parts))
+                            collected.types.extend(types_in(part.parts))
                         else:
-                            found.walk(part, frozenset(), section.words[1].text.lower())
-    return found
+                            collected.walk(part, frozenset(), section.words[1].text.lower())
+    return collected
 
 
 # --------------------------------------------------------------------------------------- the errors
@@ -183,8 +183,8 @@ def put(text: str, begin: int, end: int, new: str) -> str:
 
 def misspelt(word: str, random: Random) -> str:
     """Return the word with one letter double or a letter more."""
-    at = random.randrange(len(word))
-    return random.choice([f"{word[: at + 1]}{word[at:]}", f"{word}q"])
+    index = random.randrange(len(word))
+    return random.choice([f"{word[: index + 1]}{word[index:]}", f"{word}q"])
 
 
 def at_word(uses: Uses, word: Word, new: str, reason: str) -> Seeded:
@@ -201,8 +201,8 @@ def missing_parenthesis(uses: Uses, random: Random) -> Seeded:
         node = pending.pop()
         ends.append(node.end - 1)
         pending.extend(node.nodes)
-    at = random.choice(ends)
-    text = put(uses.text, at, at + 1, "")
+    index = random.choice(ends)
+    text = put(uses.text, index, index + 1, "")
     begin = section.begin
     if section is uses.sections[-1]:
         return Seeded(text, 0, len(text), "never closed|is not closed before|expected")
@@ -218,9 +218,9 @@ def missing_opening(uses: Uses, random: Random) -> Seeded:
         node = pending.pop()
         begins.append(node.begin)
         pending.extend(node.nodes)
-    at = random.choice(begins)
+    index = random.choice(begins)
     return Seeded(
-        put(uses.text, at, at + 1, " "),
+        put(uses.text, index, index + 1, " "),
         section.begin,
         len(uses.text),
         "parenthesis|unexpected|stray|expected",
@@ -290,10 +290,10 @@ def ill_typed_object(uses: Uses, random: Random) -> Seeded | None:
     predicate = words.predicates[node.head]
     if place == ":derived" or not predicate.parameters:
         return None
-    given = {name: types for name, types in words.objects.items() if name not in bound}
+    types_by_name = {name: types for name, types in words.objects.items() if name not in bound}
     if place:
         (action,) = (action for action in uses.domain.actions if action.name == place)
-        given |= {
+        types_by_name |= {
             parameter.name: parameter.types
             for parameter in action.parameters
             if parameter.name not in bound
@@ -301,7 +301,7 @@ def ill_typed_object(uses: Uses, random: Random) -> Seeded | None:
     position = random.randrange(len(predicate.parameters))
     wrong = [
         name
-        for name, types in given.items()
+        for name, types in types_by_name.items()
         if not words.is_allowed_as(types, predicate.parameters[position].types)
     ]
     if not wrong:
@@ -346,9 +346,12 @@ def unknown_requirement(uses: Uses, random: Random) -> Seeded:
     if sections:
         word = random.choice(sections[0].words[1:])
         return at_word(uses, word, misspelt(word.text, random), reason)
-    at = uses.sections[0].begin
+    offset = uses.sections[0].begin
     return Seeded(
-        put(uses.text, at, at, "(:requirements :strips :tiping) "), at + 23, at + 23, reason
+        put(uses.text, offset, offset, "(:requirements :strips :tiping) "),
+        offset + 23,
+        offset + 23,
+        reason,
     )
 
 
@@ -413,12 +416,12 @@ def seeds(path: Path, seeder: Seeder) -> Random:
 
 
 def prove_all_refused(
-    path: Path, seeder: Seeder, found: Uses, read: Callable[[str], object]
+    path: Path, seeder: Seeder, collected: Uses, read: Callable[[str], object]
 ) -> None:
     """Seed an error at several places of a file, and check that each is rejected."""
     random, done = seeds(path, seeder), 0
     for _ in range(20 * PLACES_A_KIND):
-        if done < PLACES_A_KIND and (seeded := seeder(found, random)) is not None:
+        if done < PLACES_A_KIND and (seeded := seeder(collected, random)) is not None:
             prove_refused(seeded, read)
             done += 1
     if done == 0:
@@ -435,8 +438,8 @@ def kinds(*left_out: Seeder) -> list[Seeder]:
 def test_an_error_in_a_domain_is_refused_in_its_place(path: Path, seeder: Seeder) -> None:
     """Each kind of error is reported with file, line, column, caret and the nearest name."""
     text, domain = path.read_text(encoding="utf-8"), load_domain(path)
-    found = uses(text, domain, domain.vocabulary)
-    prove_all_refused(path, seeder, found, lambda text: parse_domain(text, source="task.pddl"))
+    collected = uses(text, domain, domain.vocabulary)
+    prove_all_refused(path, seeder, collected, lambda text: parse_domain(text, source="task.pddl"))
 
 
 @pytest.mark.parametrize("path", PROBLEMS, ids=lambda path: str(path.parent.name))
@@ -445,7 +448,7 @@ def test_an_error_in_a_problem_is_refused_in_its_place(path: Path, seeder: Seede
     """Each kind of error is reported with file, line, column, caret and the nearest name."""
     domain = load_domain(path.with_name("domain.pddl"))
     text = path.read_text(encoding="utf-8")
-    found = uses(text, domain, parse_problem(text, domain).vocabulary)
+    collected = uses(text, domain, parse_problem(text, domain).vocabulary)
     prove_all_refused(
-        path, seeder, found, lambda text: parse_problem(text, domain, source="task.pddl")
+        path, seeder, collected, lambda text: parse_problem(text, domain, source="task.pddl")
     )

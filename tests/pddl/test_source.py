@@ -53,8 +53,8 @@ def test_groups_hold_all_tokens_in_their_places(tree: object) -> None:
     (group,) = source.groups()
     lines = text.replace("\r\n", "\n").split("\n")
     for token in words_of(group):
-        found = lines[source.line_of(token) - 1][source.column_of(token) - 1 :]
-        assert found.lower().startswith(token.text)
+        remainder = lines[source.line_of(token) - 1][source.column_of(token) - 1 :]
+        assert remainder.lower().startswith(token.text)
     assert words_of(group) == source.tokens()
     assert (group.head, group.first) == (
         ("", group.opening)

@@ -250,24 +250,26 @@ def test_straight_ways_end_where_the_arm_cannot_follow_them(room: float, is_solv
         if grasp.object_from_tool.translation == pytest.approx([0.0, 0.0, 0.0])
         and grasp.object_from_tool.rotate([0.0, 0.0, 1.0]) == pytest.approx([0.0, 0.0, -1.0])
     )
-    found = next(iter(_arm_in(scene).pick(scene, q, object="a", grasp=grasp, seed=0)))
+    refinement = next(iter(_arm_in(scene).pick(scene, q, object="a", grasp=grasp, seed=0)))
     if not is_solved:
-        assert isinstance(found, MotionFailure)
-        assert "the straight line meets the limit of joint 'z'" in found.cause
+        assert isinstance(refinement, MotionFailure)
+        assert "the straight line meets the limit of joint 'z'" in refinement.cause
         return
-    assert isinstance(found, ActionMotion), found
+    assert isinstance(refinement, ActionMotion), refinement
     budget, column = MotionSettings(), GANTRY.joints.index("z")
     for kind, whole in (
         (SegmentKind.APPROACH, budget.approach_distance),
         (SegmentKind.LIFT, budget.lift_distance),
     ):
-        path = next(segment.path for segment in found.segments if segment.kind is kind)[:, column]
+        path = next(segment.path for segment in refinement.segments if segment.kind is kind)[
+            :, column
+        ]
         assert abs(path[-1] - path[0]) == pytest.approx(min(whole, room), abs=0.005)
 
 
 def test_searched_paths_keep_room_to_spare() -> None:
     """A path keeps the wide margin if there is room, or else the planning margin."""
-    for gap, kept in ((0.2, WIDE_MARGIN), (0.004, PLANNING_MARGIN)):
+    for gap, margin in ((0.2, WIDE_MARGIN), (0.004, PLANNING_MARGIN)):
         scene = blocks_scene({}, table=0.8)
         for name, low, high in (("one", -1.0, -0.03 - gap), ("other", 0.03 + gap, 1.0)):
             scene = with_box(scene, name, (low, -0.01, 0.0), (high, 0.01, 0.9))
@@ -281,10 +283,10 @@ def test_searched_paths_keep_room_to_spare() -> None:
             for a, b in itertools.pairwise(path)
             for share in np.linspace(0.0, 1.0, 100)
         ]
-        found = [
+        distances = [
             phase.check_world.distance("hand", wall, row)
             for wall in ("one", "other")
             for row in rows
         ]
-        nearest = min(contact.distance for contact in found if contact is not None)
-        assert kept - 1e-4 <= nearest <= gap + 1e-9
+        nearest = min(contact.distance for contact in distances if contact is not None)
+        assert margin - 1e-4 <= nearest <= gap + 1e-9

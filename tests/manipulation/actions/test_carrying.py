@@ -215,8 +215,8 @@ def test_constraints_of_own_actions() -> None:
     """A pick lifts within them; a move follows a plane, or explains why it cannot start."""
     scene = cup_scene()
     line = PathConstraint("line", "cup", tolerance=0.001, point=(0.5, -0.3, 0.0))
-    found = [made for made in picks(scene, line) if isinstance(made, ActionMotion)]
-    assert [segment.constraints for segment in found[0].segments if segment.kind == "lift"] == [
+    motions = [result for result in picks(scene, line) if isinstance(result, ActionMotion)]
+    assert [segment.constraints for segment in motions[0].segments if segment.kind == "lift"] == [
         (line,)
     ]
     failed = picks(scene, replace(line, kind="plane", point=(0.0, 0.0, 0.05)))
@@ -224,8 +224,8 @@ def test_constraints_of_own_actions() -> None:
         "the straight line violates a constraint: 'cup' is 60.0 mm off its plane of 1 allowed"
     }
     held, q, arm = (
-        found[0].scene,
-        found[0].q,
+        motions[0].scene,
+        motions[0].q,
         ArmMotionPlanner(tk.load_manipulator("panda"), budget=MotionSettings()),
     )
     joints = {"panda_joint1": float(q[held.joint_names.index("panda_joint1")]) - 0.5}

@@ -19,7 +19,7 @@ def test_one_configuration_that_can_be_approached_is_enough() -> None:
     motion = ArmMotionPlanner(
         arm, budget=MotionSettings(8, path_iterations=300, is_multi_goal=True)
     )
-    primitives, how = motion.primitives, PickPlaceOptions(min_fraction=0.2)
+    primitives, options = motion.primitives, PickPlaceOptions(min_fraction=0.2)
     phase = primitives.phase(scene, (), contact_object="b", support="table")
     target = scene.pose("b", q=q) @ grasp.object_from_tool
     failures = 0
@@ -30,12 +30,12 @@ def test_one_configuration_that_can_be_approached_is_enough() -> None:
                 phase,
                 contact,
                 label="approach",
-                length=how.approach_distance,
-                min_fraction=how.min_fraction,
+                length=options.approach_distance,
+                min_fraction=options.min_fraction,
             )
         except PrimitiveFailedError:
             failures += 1
     assert failures
-    found = next(motion.pick(scene, q, object="b", grasp=grasp, seed=0, motion=how))
-    assert isinstance(found, ActionMotion)
-    assert found.scene.parent("b") == arm.tip
+    result = next(motion.pick(scene, q, object="b", grasp=grasp, seed=0, motion=options))
+    assert isinstance(result, ActionMotion)
+    assert result.scene.parent("b") == arm.tip

@@ -32,9 +32,9 @@ def plan() -> Plan:
     require_robot("baxter")
     scene = tk.load_scene("baxter_trays")
     problem = tk.data_path("domains/handover") / "problems" / "across.pddl"
-    found = tk.plan(scene, domain="handover", goal=problem, robot=ARMS, seed=0).plan
-    assert found is not None
-    return found
+    plan_or_none = tk.plan(scene, domain="handover", goal=problem, robot=ARMS, seed=0).plan
+    assert plan_or_none is not None
+    return plan_or_none
 
 
 def kinds(segments: tuple[Segment, ...]) -> list[tuple[str, str]]:
@@ -120,8 +120,8 @@ def test_plan_files_know_the_arms(plan: Plan, tmp_path: Path) -> None:
 def without(plan: Plan, *dropped: int) -> Plan:
     """Return the plan without some segments of its handover."""
     step = plan.steps[1]
-    kept = tuple(segment for index, segment in enumerate(step.segments) if index not in dropped)
-    return replace(plan, steps=(plan.steps[0], replace(step, segments=kept), plan.steps[2]))
+    segments = tuple(segment for index, segment in enumerate(step.segments) if index not in dropped)
+    return replace(plan, steps=(plan.steps[0], replace(step, segments=segments), plan.steps[2]))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def without(plan: Plan, *dropped: int) -> Plan:
 def test_half_a_handover_is_none(plan: Plan, dropped: tuple[int, ...], problem: str) -> None:
     """The validator detects a missing retreat, an early release, and gaps in the motion."""
     problems = tk.validate_plan(without(plan, *dropped)).problems
-    assert any(found.startswith("step 2 ") and found.endswith(problem) for found in problems)
+    assert any(text.startswith("step 2 ") and text.endswith(problem) for text in problems)
 
 
 def test_an_arm_that_stands_keeps_what_it_holds(plan: Plan) -> None:
@@ -144,16 +144,16 @@ def test_an_arm_that_stands_keeps_what_it_holds(plan: Plan) -> None:
     step = plan.steps[0]
     left = plan.robots[1]
     arms = arm_motion_planners(plan.robots, budget=MotionSettings())
-    found = next(
+    motion = next(
         arms["baxter_left"].move(
             step.scene, step.q, to={**left.ready, "left_w2": 0.5}, name="", seed=0
         )
     )
-    assert isinstance(found, ActionMotion), isinstance(found, MotionFailure) and found
-    (segment,) = found.segments
+    assert isinstance(motion, ActionMotion), isinstance(motion, MotionFailure) and motion
+    (segment,) = motion.segments
     assert (segment.arm, segment.kind) == ("baxter_left", SegmentKind.TRANSIT)
     assert any({e.frame_a, e.frame_b} == {"a", "right_endpoint"} for e in segment.allowed_contacts)
-    assert found.scene.parent("a") == "right_endpoint"
+    assert motion.scene.parent("a") == "right_endpoint"
 
 
 def test_a_segment_moves_its_own_arm_only(plan: Plan) -> None:

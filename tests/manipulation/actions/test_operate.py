@@ -175,7 +175,7 @@ def test_false_operations_are_found(plan: Plan, falsify: object, problem: str) -
     """A tool that strays, a handle that is none, fingers that open: the checker names each."""
     assert callable(falsify)
     problems = tk.validate_plan(falsify(plan)).problems
-    assert any(problem in found for found in problems), problems
+    assert any(problem in text for text in problems), problems
 
 
 def attempt(**changes: object) -> object:
@@ -191,13 +191,13 @@ def attempt(**changes: object) -> object:
 
 def test_where_a_joint_cannot_go() -> None:
     """Beyond its limits no joint goes, in no state; where it is already there is nothing to do."""
-    beyond, there = attempt(to=0.3), attempt(to=0.0)
+    beyond, unchanged = attempt(to=0.3), attempt(to=0.0)
     assert isinstance(beyond, MotionFailure)
     assert beyond.is_proved
     assert str(beyond) == "moving 'drawer_slide': 0.3 is outside its limits from 0 to 0.2"
-    assert isinstance(there, MotionFailure)
-    assert not there.is_proved
-    assert "it is at 0 already" in str(there)
+    assert isinstance(unchanged, MotionFailure)
+    assert not unchanged.is_proved
+    assert "it is at 0 already" in str(unchanged)
 
 
 def test_what_is_no_handle() -> None:

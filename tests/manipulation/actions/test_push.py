@@ -31,9 +31,9 @@ def scene() -> SceneGraph:
 def plan(scene: SceneGraph) -> Plan:
     """Return the plan that pushes the box to its goal, and the plate to the edge and the rack."""
     goal = tk.data_path("domains/push/problems/rack.pddl")
-    found = tk.plan(scene, domain="push", goal=goal, seed=0).plan
-    assert found is not None
-    return found
+    result = tk.plan(scene, domain="push", goal=goal, seed=0).plan
+    assert result is not None
+    return result
 
 
 def attempts(scene: SceneGraph, push: Push) -> list[ActionMotion | MotionFailure]:
@@ -47,7 +47,7 @@ def attempts(scene: SceneGraph, push: Push) -> list[ActionMotion | MotionFailure
 
 def motion(scene: SceneGraph, push: Push) -> ActionMotion:
     """Return the first motion of a push."""
-    return next(found for found in attempts(scene, push) if isinstance(found, ActionMotion))
+    return next(result for result in attempts(scene, push) if isinstance(result, ActionMotion))
 
 
 @pytest.mark.parametrize("turn", [0.0, 0.4])
@@ -57,19 +57,19 @@ def test_a_push_moves_the_object_along_its_own_axis(
 ) -> None:
     """The pose changes by the distance along the direction in the object's axes only."""
     before = scene.local_pose("box") @ tk.Pose.exp([0, 0, 0, 0, 0, turn])
-    found = motion(scene.set_pose("box", before), Push("box", direction, 0.05))
+    result = motion(scene.set_pose("box", before), Push("box", direction, 0.05))
     expected = before @ tk.Pose(0.05 * np.array(direction))
-    assert found.scene.parent("box") == "table"
-    assert found.scene.local_pose("box").is_close(
+    assert result.scene.parent("box") == "table"
+    assert result.scene.local_pose("box").is_close(
         expected, translation_tolerance=1e-9, rotation_tolerance=1e-9
     )
-    assert [part.kind.value for part in found.segments] == [
+    assert [part.kind.value for part in result.segments] == [
         "transit",
         "approach",
         "push",
         "retreat",
     ]
-    assert found.segments[2].reparenting is not None
+    assert result.segments[2].reparenting is not None
 
 
 def test_a_plate_is_pushed_to_the_edge_and_taken_from_there(plan: Plan, tmp_path: Path) -> None:
@@ -124,9 +124,9 @@ def test_a_push_with_an_obstacle_is_explained(scene: SceneGraph) -> None:
     assert result.status is not PlanStatus.SOLVED
     assert "'wall'" in result.explanation
     failures = [
-        found
-        for found in attempts(walled, Push("plate", (0.0, -1.0, 0.0), 0.2))
-        if isinstance(found, MotionFailure)
+        attempted
+        for attempted in attempts(walled, Push("plate", (0.0, -1.0, 0.0), 0.2))
+        if isinstance(attempted, MotionFailure)
     ]
     assert any(set(pair) == {"plate", "wall"} for failure in failures for pair in failure.pairs)
 
@@ -157,8 +157,8 @@ def test_pushes_that_fail_say_why(
         scene = scene.set_shapes(push.object, [tk.AttachedShape(tk.Box(edit))])
         scene = scene.set_inertia(push.object, None)
         scene = scene.set_pose(push.object, tk.Pose([pose[0], pose[1], 0.025 + edit[2] / 2]))
-    assert any(cause in str(found) for found in attempts(scene, push)), [
-        str(found) for found in attempts(scene, push)
+    assert any(cause in str(failure) for failure in attempts(scene, push)), [
+        str(failure) for failure in attempts(scene, push)
     ]
 
 
@@ -171,7 +171,7 @@ def test_a_sloping_face_is_refused(scene: SceneGraph) -> None:
     frustum = scene.set_shapes(
         "box", [tk.AttachedShape(tk.Mesh(hull.vertices, hull.faces))]
     ).set_inertia("box", None)
-    causes = {str(found) for found in attempts(frustum, Push("box", (1.0, 0.0, 0.0), 0.05))}
+    causes = {str(failure) for failure in attempts(frustum, Push("box", (1.0, 0.0, 0.0), 0.05))}
     assert "push: 'panda_leftfinger' does not push perpendicularly to a face of 'box'" in causes, (
         causes
     )
@@ -179,15 +179,15 @@ def test_a_sloping_face_is_refused(scene: SceneGraph) -> None:
 
 def test_a_line_beside_the_centre_of_mass_is_refused(scene: SceneGraph) -> None:
     """Moved by a centimetre sideways, the box is touched beside its centre, and would turn."""
-    found = motion(scene, Push("box", (1.0, 0.0, 0.0), 0.05))
+    result = motion(scene, Push("box", (1.0, 0.0, 0.0), 0.05))
     arm = tk.load_manipulator("panda")
-    part = found.segments[2]
+    part = result.segments[2]
     path = np.array(
         [scene.configuration(dict(zip(arm.joints, row, strict=True))) for row in part.path]
     )
     assert push_faults(scene, path, arm, object="box") == []
-    beside = scene.set_pose("box", scene.local_pose("box") @ tk.Pose([0, 0.01, 0]))
-    assert push_faults(beside, path, arm, object="box") == [
+    shifted = scene.set_pose("box", scene.local_pose("box") @ tk.Pose([0, 0.01, 0]))
+    assert push_faults(shifted, path, arm, object="box") == [
         "the line passes 10.0 mm beside the centre of mass of 'box', which would turn"
     ]
     ahead = scene.set_pose("box", scene.local_pose("box") @ tk.Pose([0.01, 0, 0]))
@@ -243,7 +243,7 @@ def test_a_falsified_push_is_refused(
     """The checker reports each change in a push."""
     assert str(plan.steps[0].action) == "(push box table goal)"
     problems = tk.validate_plan(pushed(plan, **change(first_push(plan)))).problems
-    assert any(problem in found for found in problems), problems
+    assert any(problem in text for text in problems), problems
 
 
 def test_a_push_needs_free_space(plan: Plan) -> None:
@@ -253,7 +253,7 @@ def test_a_push_needs_free_space(plan: Plan) -> None:
         "block", "table", pose=tk.Pose([-0.03, 0.05, 0.04]), shapes=block
     )
     problems = tk.validate_plan(replace(plan, scene=blocked)).problems
-    assert any("push: 'box' and 'block' collide" in found for found in problems), problems
+    assert any("push: 'box' and 'block' collide" in text for text in problems), problems
 
 
 def test_a_push_cannot_be_written_in_the_original_format(plan: Plan, tmp_path: Path) -> None:

@@ -34,9 +34,9 @@ def grasps(*shapes: AttachedShape, arm: Manipulator = GANTRY) -> tuple[Grasp, ..
     return grasps_of(SceneGraph().add_frame("block", "world", shapes=shapes), "block", robot=arm)
 
 
-def straight(found: tuple[Grasp, ...]) -> tuple[Grasp, ...]:
+def straight(candidates: tuple[Grasp, ...]) -> tuple[Grasp, ...]:
     """Return the grasps that come along an axis of the object."""
-    return tuple(grasp for grasp in found if not grasp.name.startswith("tilted"))
+    return tuple(grasp for grasp in candidates if not grasp.name.startswith("tilted"))
 
 
 def axis(grasp: Grasp, number: int) -> np.ndarray:
@@ -46,22 +46,22 @@ def axis(grasp: Grasp, number: int) -> np.ndarray:
 
 def test_a_cube_has_every_face_and_turn() -> None:
     """A cube has grasps from 6 sides across 2 pairs of faces, and from 12 edges."""
-    found = grasps(AttachedShape(Box([0.05, 0.05, 0.05])))
-    assert len(found) == 24 + 24
-    assert found[:24] == straight(found)
-    assert len({(g.object_from_tool.quat_xyzw.round(6).tobytes()) for g in found}) == 48
-    assert {g.width for g in found} == {0.05}
-    assert all(not g.object_from_tool.translation.any() for g in found[:24])
-    assert len({g.name for g in found}) == 48
+    cube_grasps = grasps(AttachedShape(Box([0.05, 0.05, 0.05])))
+    assert len(cube_grasps) == 24 + 24
+    assert cube_grasps[:24] == straight(cube_grasps)
+    assert len({(g.object_from_tool.quat_xyzw.round(6).tobytes()) for g in cube_grasps}) == 48
+    assert {g.width for g in cube_grasps} == {0.05}
+    assert all(not g.object_from_tool.translation.any() for g in cube_grasps[:24])
+    assert len({g.name for g in cube_grasps}) == 48
 
 
 def test_a_box_is_taken_by_the_faces_that_fit() -> None:
     """A side wider than the opening less the clearance is no pair to close on."""
     size = [0.05, 0.09, 0.03]
-    found = straight(grasps(AttachedShape(Box(size))))
-    closings = Counter(int(np.argmax(np.abs(axis(g, 1)))) for g in found)
+    box_grasps = straight(grasps(AttachedShape(Box(size))))
+    closings = Counter(int(np.argmax(np.abs(axis(g, 1)))) for g in box_grasps)
     assert closings == {0: 8, 2: 8}
-    for grasp in found:
+    for grasp in box_grasps:
         assert grasp.width == size[int(np.argmax(np.abs(axis(grasp, 1))))]
 
 
@@ -87,9 +87,9 @@ def test_nothing_thinner_than_the_closed_hand_is_taken() -> None:
 @pytest.mark.parametrize("pose", [Pose(), OFFSET])
 def test_the_tool_looks_at_the_object(shape: Shape, pose: Pose, arm: Manipulator) -> None:
     """The tool's z axis points at the object's centre, at the depth of the fingers."""
-    found = straight(grasps(AttachedShape(shape, pose), arm=arm))
-    assert found
-    for grasp in found:
+    candidates = straight(grasps(AttachedShape(shape, pose), arm=arm))
+    assert candidates
+    for grasp in candidates:
         inner = pose.inverse() @ grasp.object_from_tool
         approach, position = inner.rotation[:, 2], inner.translation
         assert np.linalg.det(inner.rotation) == pytest.approx(1.0)
@@ -113,20 +113,20 @@ def test_long_objects_are_taken_near_the_end() -> None:
 def test_a_cylinder_is_taken_by_its_mantle() -> None:
     """A cylinder has 8 grasps at either end, and 8 directions from the side, two each."""
     every = grasps(AttachedShape(Cylinder(0.03, 0.1)))
-    found = straight(every)
-    assert (len(found), len(every)) == (32, 64)
-    assert {g.width for g in found} == {0.06}
-    assert all(abs(axis(g, 1)[2]) < 1e-12 for g in found)
-    assert Counter(round(float(axis(g, 2)[2])) for g in found) == {1: 8, -1: 8, 0: 16}
+    candidates = straight(every)
+    assert (len(candidates), len(every)) == (32, 64)
+    assert {g.width for g in candidates} == {0.06}
+    assert all(abs(axis(g, 1)[2]) < 1e-12 for g in candidates)
+    assert Counter(round(float(axis(g, 2)[2])) for g in candidates) == {1: 8, -1: 8, 0: 16}
     assert grasps(AttachedShape(Cylinder(0.04, 0.1))) == ()
 
 
 def test_suction_takes_faces_and_caps() -> None:
     """A cup sits on each face of a box, and on the caps of a cylinder but not on its mantle."""
     assert len(grasps(AttachedShape(Box([0.3, 0.3, 0.3])), arm=SUCKER)) == 24
-    found = grasps(AttachedShape(Cylinder(0.2, 0.1)), arm=SUCKER)
-    assert len(found) == 16
-    for grasp in found:
+    candidates = grasps(AttachedShape(Cylinder(0.2, 0.1)), arm=SUCKER)
+    assert len(candidates) == 16
+    for grasp in candidates:
         assert abs(grasp.object_from_tool.translation[2]) == 0.05
         assert abs(axis(grasp, 2)[2]) == pytest.approx(1.0)
 
@@ -135,11 +135,11 @@ def test_a_compound_is_taken_by_the_box_around_it() -> None:
     """Several shapes are held by their common box, whose middle is not the frame's."""
     low = AttachedShape(Box([0.04, 0.04, 0.02]), Pose([0.0, 0.0, 0.01]))
     high = AttachedShape(Box([0.06, 0.02, 0.04]), Pose([0.02, 0.0, 0.04]))
-    found = grasps(low, high)
+    candidates = grasps(low, high)
     np.testing.assert_allclose(
-        found[0].object_from_tool.translation, [0.015, 0.0, 0.03], atol=1e-12
+        candidates[0].object_from_tool.translation, [0.015, 0.0, 0.03], atol=1e-12
     )
-    assert {round(g.width, 9) for g in found} == {0.07, 0.04, 0.06}
+    assert {round(g.width, 9) for g in candidates} == {0.07, 0.04, 0.06}
 
 
 def test_shapes_for_show_are_not_held() -> None:

@@ -86,8 +86,10 @@ def test_shares_of_a_pinch() -> None:
 
 def test_what_the_scene_does_not_say_has_the_usual_friction() -> None:
     """An object without a friction attribute has the default friction of objects."""
-    found = Load.of(one_box(friction=None), "block", robot=GANTRY, tool_from_object=Pose(), rim=0.0)
-    assert found.friction == OBJECT_FRICTION * FINGER_FRICTION
+    held_load = Load.of(
+        one_box(friction=None), "block", robot=GANTRY, tool_from_object=Pose(), rim=0.0
+    )
+    assert held_load.friction == OBJECT_FRICTION * FINGER_FRICTION
 
 
 @given(DOWN, st.tuples(*[st.floats(-0.1, 0.1)] * 3), st.booleans())
@@ -96,9 +98,9 @@ def test_no_turn_of_the_hand_exceeds_the_largest_share(
     down: tuple[float, float, float], offset: tuple[float, float, float], suction: bool
 ) -> None:
     """The bound holds for fingers and cups, whichever way gravity goes."""
-    found = load(offset, suction=suction, rim=0.02 if suction else 0.0)
-    share, _ = found.load_fraction(np.array(down) / math.hypot(*down))
-    assert share <= found.max_load_fraction() + 1e-12
+    held_load = load(offset, suction=suction, rim=0.02 if suction else 0.0)
+    share, _ = held_load.load_fraction(np.array(down) / math.hypot(*down))
+    assert share <= held_load.max_load_fraction() + 1e-12
 
 
 @pytest.mark.parametrize(
@@ -115,11 +117,11 @@ def test_shares_of_a_vacuum(
 ) -> None:
     """A pull reduces the rim's normal force, a push increases it; a twist has no effect."""
     axis = np.array([0.0, 0.0, 1.0])
-    found, said = vacuum_overload(
+    overload, text = vacuum_overload(
         np.array(force), np.array(moment), axis=axis, vacuum=30.0, friction=0.5, radius=0.02
     )
-    assert found == pytest.approx(share)
-    assert words in said
+    assert overload == pytest.approx(share)
+    assert words in text
 
 
 def heavier(plan: Plan, object: str, mass: float) -> Plan:
@@ -158,15 +160,17 @@ def test_light_things_are_taken_as_ever() -> None:
 @pytest.mark.parametrize("suction", [False, True])
 def test_without_friction_nothing_is_held_and_nothing_is_too_heavy(suction: bool) -> None:
     """The reason is the friction, for fingers and for cups, also for an object of a gram."""
-    found = replace(
+    held_load = replace(
         load((0.0, 0.0, 0.0), suction=suction, rim=0.02 if suction else 0.0),
         friction=0.0,
         mass=1e-3,
     )
-    assert found.payload_fault is None
-    assert found.grip_fault == f"its friction with {'the cup' if suction else 'the fingers'} is 0"
-    assert found.load_fraction(np.array([1.0, 0.0, 0.0]))[0] == math.inf
-    assert found.max_load_fraction() == math.inf
+    assert held_load.payload_fault is None
+    assert (
+        held_load.grip_fault == f"its friction with {'the cup' if suction else 'the fingers'} is 0"
+    )
+    assert held_load.load_fraction(np.array([1.0, 0.0, 0.0]))[0] == math.inf
+    assert held_load.max_load_fraction() == math.inf
 
 
 def test_the_check_of_a_plan_names_the_friction() -> None:

@@ -55,9 +55,9 @@ The middle of such a patch may lie below its surface.
 """
 
 
-def mesh_of(made: trimesh.Trimesh) -> Shape:
+def mesh_of(mesh: trimesh.Trimesh) -> Shape:
     """Return a mesh of trimesh's as ours."""
-    return Mesh(np.asarray(made.vertices), np.asarray(made.faces))
+    return Mesh(np.asarray(mesh.vertices), np.asarray(mesh.faces))
 
 
 def cup() -> Shape:
@@ -97,8 +97,12 @@ def contact_faults(shape: AttachedShape, grasp: Grasp) -> list[str]:
     closed = np.array(held.configuration(PANDA.finger_values(grasp.width), base=q))
     rules = CollisionRules(PANDA)
     world = rules.check_world(held, rules.allowed_contacts(held, contact_object="block"))
-    found = [f"{c.frame_a} and {c.frame_b}" for at in (q, closed) for c in world.contacts(at)]
-    return [*found, *grasp_contact_faults(held, closed, PANDA, object="block")]
+    contacts = [
+        f"{c.frame_a} and {c.frame_b}"
+        for configuration in (q, closed)
+        for c in world.contacts(configuration)
+    ]
+    return [*contacts, *grasp_contact_faults(held, closed, PANDA, object="block")]
 
 
 @settings(max_examples=scaled_examples(0.25), deadline=None)
@@ -108,22 +112,22 @@ def test_each_grasp_of_a_convex_mesh_is_antipodal_fits_and_is_free(
 ) -> None:
     """The line between the fingers is in both friction cones, and the hand is free."""
     points = np.random.default_rng(seed).uniform(-size / 2, size / 2, size=(count, 3))
-    made = trimesh.convex.convex_hull(points)
-    assume(made.volume > 1e-6)
-    shape = AttachedShape(mesh_of(made))
-    found = grasps_of(with_object(PANDA_SCENE, shape), "block", robot=PANDA)
+    mesh = trimesh.convex.convex_hull(points)
+    assume(mesh.volume > 1e-6)
+    shape = AttachedShape(mesh_of(mesh))
+    candidates = grasps_of(with_object(PANDA_SCENE, shape), "block", robot=PANDA)
     planes = ConvexHull(points).equations
     least = math.cos(math.atan(FRICTION)) - 1e-6
-    for grasp in found[:: max(1, len(found) // 6)]:
+    for grasp in candidates[:: max(1, len(candidates) // 6)]:
         middle, axis = grasp.object_from_tool.translation, grasp.object_from_tool.rotation[:, 1]
         assert PANDA.width_closed <= grasp.width <= PANDA.width_open - 2.0 * FINGER_CLEARANCE
         slopes, gaps = planes[:, :3] @ axis, -(planes[:, :3] @ middle + planes[:, 3])
         for sign in (1.0, -1.0):
             ahead = np.flatnonzero(sign * slopes > 1e-9)
-            ways = gaps[ahead] / (sign * slopes[ahead])
-            assert ways.min() == pytest.approx(grasp.width / 2, abs=BENT_PATCH * size / 4)
-            near = ahead[ways < ways.min() + 1e-9]
-            assert max(sign * slopes[near]) >= least
+            distances = gaps[ahead] / (sign * slopes[ahead])
+            assert distances.min() == pytest.approx(grasp.width / 2, abs=BENT_PATCH * size / 4)
+            nearest = ahead[distances < distances.min() + 1e-9]
+            assert max(sign * slopes[nearest]) >= least
         assert contact_faults(shape, grasp) == []
 
 
@@ -131,9 +135,9 @@ def test_each_grasp_of_a_convex_mesh_is_antipodal_fits_and_is_free(
 @pytest.mark.parametrize("shape", [l_mesh(), cup()], ids=["l", "cup"])
 def test_each_grasp_of_a_hollow_mesh_is_free(shape: Shape, level: str | None) -> None:
     """By the planner's rules the closed hand touches the object with both fingers only."""
-    found = grasps(shape, level=level)
-    assert len(found) > 20
-    for grasp in found[:: len(found) // 12]:
+    candidates = grasps(shape, level=level)
+    assert len(candidates) > 20
+    for grasp in candidates[:: len(candidates) // 12]:
         assert contact_faults(AttachedShape(shape, level=level), grasp) == []
 
 
@@ -167,20 +171,20 @@ def test_a_cup_is_held_by_its_wall_too() -> None:
 def test_a_mug_is_held_by_its_handle_too() -> None:
     """Some grasps are farther out than the mug's wall, not all near the centre of mass."""
     scene, rng = tk.load_scene("panda_table", "dishes"), np.random.default_rng(0)
-    found = grasps_of(scene, "mug", robot=PANDA, rng=rng)
-    assert any(grasp.object_from_tool.translation[1] > 0.041 for grasp in found)
-    assert any(np.hypot(*grasp.object_from_tool.translation[:2]) < 0.045 for grasp in found)
+    candidates = grasps_of(scene, "mug", robot=PANDA, rng=rng)
+    assert any(grasp.object_from_tool.translation[1] > 0.041 for grasp in candidates)
+    assert any(np.hypot(*grasp.object_from_tool.translation[:2]) < 0.045 for grasp in candidates)
 
 
 def test_a_wedge_is_found_by_the_mean_of_normals() -> None:
     """Pairs on a blunt cone are horizontal and in the friction cone."""
     shape = mesh_of(trimesh.creation.cone(0.02, 0.1))
-    found = antipodal_pairs(
+    pairs = antipodal_pairs(
         shape, centre=np.array([0, 0, 0.025]), widths=(0.0, 0.08), rng=np.random.default_rng(0)
     )
-    assert found
-    assert min(pair.alignment for pair in found) >= math.cos(math.atan(FRICTION))
-    assert any(abs(pair.axis[2]) < 1e-6 and pair.alignment > 0.97 for pair in found)
+    assert pairs
+    assert min(pair.alignment for pair in pairs) >= math.cos(math.atan(FRICTION))
+    assert any(abs(pair.axis[2]) < 1e-6 and pair.alignment > 0.97 for pair in pairs)
 
 
 def test_no_two_sides_of_a_tetrahedron_are_opposite_enough() -> None:
@@ -224,10 +228,10 @@ def test_grasps_by_formula_pass_the_same_check(shape: Shape) -> None:
     """Straight and tilted grasps of simple shapes are free of the Panda's hand."""
     attached = AttachedShape(shape, OFFSET)
     scene = with_object(PANDA_SCENE, attached)
-    found = grasps_of(scene, "block", robot=PANDA)
+    candidates = grasps_of(scene, "block", robot=PANDA)
     check = HandCheck(scene, [attached], robot=PANDA)
-    assert check.are_feasible(found).all()
-    assert len({grasp.name for grasp in found}) == len(found) >= 30
+    assert check.are_feasible(candidates).all()
+    assert len({grasp.name for grasp in candidates}) == len(candidates) >= 30
 
 
 def test_a_grasp_in_which_the_fingers_would_turn_the_object_is_not_taken() -> None:
@@ -258,8 +262,8 @@ def ring(parts: int = 20) -> list[AttachedShape]:
     turns = np.arctan2(whole.vertices[:, 1], whole.vertices[:, 0])
     shapes = [AttachedShape(mesh_of(whole), collision=False)]
     for k in range(parts):
-        away = np.abs((turns - math.tau * (k + 0.5) / parts + math.pi) % math.tau - math.pi)
-        piece = trimesh.convex.convex_hull(whole.vertices[away <= math.pi / parts + 1e-6])
+        angles = np.abs((turns - math.tau * (k + 0.5) / parts + math.pi) % math.tau - math.pi)
+        piece = trimesh.convex.convex_hull(whole.vertices[angles <= math.pi / parts + 1e-6])
         shapes.append(AttachedShape(mesh_of(piece), visual=False))
     return shapes
 
@@ -289,11 +293,13 @@ def test_a_ring_is_held_by_its_wall_with_a_hand_that_opens_a_little() -> None:
     arm = ArmMotionPlanner(PANDA, budget=MotionSettings())
     pose = Pose([-0.1, 0.1, top + 0.0151])
     picked, placed = next(
-        (one, other)
+        (motion, other)
         for grasp in down
-        for one in arm.pick(scene, q, object="ring", grasp=grasp, seed=0)
-        if isinstance(one, ActionMotion)
-        for other in arm.place(one.scene, one.q, change=Attachment("ring", "table", pose), seed=0)
+        for motion in arm.pick(scene, q, object="ring", grasp=grasp, seed=0)
+        if isinstance(motion, ActionMotion)
+        for other in arm.place(
+            motion.scene, motion.q, change=Attachment("ring", "table", pose), seed=0
+        )
         if isinstance(other, ActionMotion)
     )
     transit, approach, *_ = picked.segments
@@ -312,21 +318,21 @@ def test_a_ring_is_held_by_its_wall_with_a_hand_that_opens_a_little() -> None:
 def test_what_is_drawn_otherwise_is_held_by_its_pieces() -> None:
     """A ring that is drawn as a small ball is held by the same wall."""
     ball = AttachedShape(mesh_of(trimesh.creation.icosphere(radius=0.01)), collision=False)
-    found = grasps_of(with_object(PANDA_SCENE, ball, *ring()[1:]), "block", robot=PANDA)
-    assert len(found) > 20
-    assert all(0.029 < grasp.width < 0.034 for grasp in found)
+    candidates = grasps_of(with_object(PANDA_SCENE, ball, *ring()[1:]), "block", robot=PANDA)
+    assert len(candidates) > 20
+    assert all(0.029 < grasp.width < 0.034 for grasp in candidates)
 
 
 def test_a_heavy_object_is_sampled_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few grasps bear a heavy upright ring, so more are sampled after the first ones."""
     monkeypatch.setattr("tmkit.manipulation.grasps.sampling._MIN_UPRIGHT_GRASPS", 100)
-    found = []
+    counts = []
     for mass in (0.05, 10.0):
         scene = with_object(PANDA_SCENE, *ring()).set_inertia(
             "block", tk.graph.Inertia(mass, [0.0, 0.0, 0.0])
         )
-        found.append(grasps_of(scene, "block", robot=PANDA))
-    light, heavy = found
+        counts.append(grasps_of(scene, "block", robot=PANDA))
+    light, heavy = counts
     assert heavy[: len(light)] == light
     assert len(heavy) > 2 * len(light)
     held = upright_grasps(scene, "block", heavy, PANDA)
@@ -338,16 +344,16 @@ def test_a_heavy_object_is_sampled_more(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_wide_tile_is_held_by_its_edges() -> None:
     """Fingers of 3 cm do not reach its middle, where most points are."""
-    found = grasps(mesh_of(trimesh.creation.box([0.3, 0.3, 0.01])))
-    assert len(found) > 40
-    assert {round(grasp.width, 3) for grasp in found} == {0.01}
+    candidates = grasps(mesh_of(trimesh.creation.box([0.3, 0.3, 0.01])))
+    assert len(candidates) > 40
+    assert {round(grasp.width, 3) for grasp in candidates} == {0.01}
 
 
 def test_without_a_hand_the_depth_of_the_fingers_decides() -> None:
     """In a scene without the arm nothing reaches deeper into the hand than its fingers are long."""
-    found = grasps(l_mesh(), scene=SceneGraph())
-    assert found
-    for grasp in found:
+    candidates = grasps(l_mesh(), scene=SceneGraph())
+    assert candidates
+    for grasp in candidates:
         approach, tool = grasp.object_from_tool.rotation[:, 2], grasp.object_from_tool.translation
         assert np.max((l_mesh().vertices - tool) @ -approach) <= PANDA.finger_depth + 1e-9
 
@@ -355,11 +361,11 @@ def test_without_a_hand_the_depth_of_the_fingers_decides() -> None:
 def test_suction_places_have_room_for_the_rim() -> None:
     """On an L the whole rim lies on a flat patch, never over the cavity."""
     rim = 0.012
-    found = suction_points(l_mesh(), centre=np.array([0.044, 0.02, 0.044]), rim=rim)
-    normals = {tuple(np.round(place.normal, 6) + 0.0) for place in found}
+    points = suction_points(l_mesh(), centre=np.array([0.044, 0.02, 0.044]), rim=rim)
+    normals = {tuple(np.round(place.normal, 6) + 0.0) for place in points}
     assert {(0.0, 1.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, -1.0), (-1.0, 0.0, 0.0)} <= normals
     turns = np.arange(32) * math.tau / 32
-    for place in found:
+    for place in points:
         across = np.cross(place.normal, place.tangent)
         circle = place.point + rim * (
             np.outer(np.cos(turns), place.tangent) + np.outer(np.sin(turns), across)
@@ -372,7 +378,7 @@ def test_suction_places_have_room_for_the_rim() -> None:
         assert place.room >= rim
     levers = [
         round(float(np.linalg.norm(np.cross([0.044, 0.02, 0.044] - place.point, place.normal))), 6)
-        for place in found
+        for place in points
     ]
     assert levers == sorted(levers)
     assert suction_points(l_mesh(), centre=np.zeros(3), rim=0.03) == []
@@ -399,7 +405,7 @@ def test_a_cup_sits_on_a_mesh_as_on_the_box() -> None:
 
 def test_none_proves_something_only_where_all_are_known() -> None:
     """For one simple shape the list is complete; for meshes and several shapes it is not."""
-    for shapes, known in (
+    for shapes, is_proof in (
         ([Box([1.0] * 3)], True),
         ([Sphere(1.0)], True),
         ([l_mesh()], False),
@@ -411,13 +417,13 @@ def test_none_proves_something_only_where_all_are_known() -> None:
         ([Cylinder(0.1, 0.2)], True),
     ):
         scene = with_object(SceneGraph(), *(AttachedShape(shape) for shape in shapes))
-        assert are_grasps_complete(scene, "block", robot=GANTRY) == known
+        assert are_grasps_complete(scene, "block", robot=GANTRY) == is_proof
 
 
 def test_the_gantry_takes_meshes() -> None:
     """Another hand, whose fingers are mimics of each other, takes the L from above."""
-    found = grasps(l_mesh(), scene=gantry_scene(), arm=GANTRY)
-    assert any(grasp.object_from_tool.rotation[2, 2] < -0.999 for grasp in found)
+    candidates = grasps(l_mesh(), scene=gantry_scene(), arm=GANTRY)
+    assert any(grasp.object_from_tool.rotation[2, 2] < -0.999 for grasp in candidates)
 
 
 def test_parts_of_an_object_are_held_too() -> None:
@@ -427,11 +433,13 @@ def test_parts_of_an_object_are_held_too() -> None:
         AttachedShape(Cylinder(0.015, 0.08), Pose([0.0, 0.0, 0.1])),
     ]
     scene = with_object(PANDA_SCENE, *bottle)
-    found = grasps_of(scene, "block", robot=PANDA)
-    assert {grasp.name.split(":")[0] for grasp in found} == {"part 2"}
-    assert {round(grasp.width, 6) for grasp in found} == {0.03}
-    assert not any(grasp.object_from_tool.rotation[2, 2] > 0.5 for grasp in found)  # not from below
-    assert any(grasp.object_from_tool.rotation[2, 2] < -0.999 for grasp in found)
+    candidates = grasps_of(scene, "block", robot=PANDA)
+    assert {grasp.name.split(":")[0] for grasp in candidates} == {"part 2"}
+    assert {round(grasp.width, 6) for grasp in candidates} == {0.03}
+    assert not any(
+        grasp.object_from_tool.rotation[2, 2] > 0.5 for grasp in candidates
+    )  # not from below
+    assert any(grasp.object_from_tool.rotation[2, 2] < -0.999 for grasp in candidates)
 
 
 @settings(max_examples=scaled_examples(0.05))
@@ -439,20 +447,20 @@ def test_parts_of_an_object_are_held_too() -> None:
 def test_contacts_lie_on_the_surface_wherever_it_is(seed: int, count: int) -> None:
     """Contacts lie on facets of a convex mesh, and a distant mesh has the same pairs."""
     points = np.random.default_rng(seed).uniform(-0.04, 0.04, size=(count, 3))
-    made = trimesh.convex.convex_hull(points)
-    found = pairs_of(mesh_of(made), np.zeros(3))
+    mesh = trimesh.convex.convex_hull(points)
+    pairs = pairs_of(mesh_of(mesh), np.zeros(3))
     normals, offsets = (
-        made.face_normals,
-        np.einsum("ij,ij->i", made.face_normals, made.triangles[:, 0]),
+        mesh.face_normals,
+        np.einsum("ij,ij->i", mesh.face_normals, mesh.triangles[:, 0]),
     )
-    for pair in found:
+    for pair in pairs:
         for contact in (pair.middle + sign * pair.width / 2 * pair.axis for sign in (-1.0, 1.0)):
             assert abs(np.max(normals @ contact - offsets)) < 1e-5  # beside needles of triangles
-    away = np.array([3.0, -7.0, 5.0])
-    moved = pairs_of(mesh_of(made.copy().apply_translation(away)), away)
-    assert len(moved) == len(found)
+    offset = np.array([3.0, -7.0, 5.0])
+    moved = pairs_of(mesh_of(mesh.copy().apply_translation(offset)), offset)
+    assert len(moved) == len(pairs)
     np.testing.assert_allclose(
-        np.sort([pair.width for pair in moved]), np.sort([pair.width for pair in found]), atol=1e-6
+        np.sort([pair.width for pair in moved]), np.sort([pair.width for pair in pairs]), atol=1e-6
     )
 
 

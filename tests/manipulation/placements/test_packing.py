@@ -32,9 +32,9 @@ def region_scene(side: float, sizes: list[tuple[float, ...]]) -> SceneGraph:
     )
     for number, size in enumerate(sizes):
         shape = Box(list(size)) if len(size) == 3 else Cylinder(*size)
-        at = Pose([1.0, 0.3 * number, size[-1] / 2])
+        pose = Pose([1.0, 0.3 * number, size[-1] / 2])
         scene = scene.add_frame(
-            f"o{number}", "floor", pose=Pose([0.0, 0.0, 0.01]) @ at, shapes=[AttachedShape(shape)]
+            f"o{number}", "floor", pose=Pose([0.0, 0.0, 0.01]) @ pose, shapes=[AttachedShape(shape)]
         )
         scene = scene.set_classes(f"o{number}", ("movable",))
     return scene
@@ -129,10 +129,10 @@ def test_a_place_beside_others_is_free() -> None:
     scene = region_scene(0.16, sizes)
     packer = packer_of(scene, len(sizes))
     packing = next(packer.packings(np.random.default_rng(0), count=1))
-    others = {name: place for name, place in packing.items() if name != "o4"}
-    places = list(packer.place("o4", others))
+    remaining = {name: place for name, place in packing.items() if name != "o4"}
+    places = list(packer.place("o4", remaining))
     assert places
-    assert all(is_apart(scene, {**others, "o4": place}) for place in places)
+    assert all(is_apart(scene, {**remaining, "o4": place}) for place in places)
 
 
 def test_what_is_no_region_is_refused() -> None:

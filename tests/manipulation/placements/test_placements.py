@@ -76,8 +76,8 @@ def test_each_placement_lies_in_the_region_and_on_it(shape: Shape, turn: float, 
     """Outline, height, axis and name of each placement are valid."""
     scene = with_block(stove_scene(turn=turn), "block", [-0.3, -0.3, 0.2], shape=shape)
     surface = region_surface(scene, "stove", q=Q)
-    found = find(scene, seed=seed)
-    for placement in (*found[:12], *found[-4:]):
+    placements = find(scene, seed=seed)
+    for placement in (*placements[:12], *placements[-4:]):
         assert placement.support == "table"
         resting = scene.reparent("block", placement.support, pose=placement.support_from_object)
         pose = surface.support_from_surface.inverse() @ placement.support_from_object
@@ -90,9 +90,9 @@ def test_each_placement_lies_in_the_region_and_on_it(shape: Shape, turn: float, 
     low, high = np.array(shape.bounds)[:, :2]
     narrow, wide = sorted(high - low)
     if wide < 0.249:
-        assert found
+        assert placements
     if narrow > 0.26 or wide > 0.36:
-        assert not found
+        assert not placements
 
 
 @settings(max_examples=scaled_examples(0.25), deadline=None)
@@ -107,9 +107,9 @@ def test_placements_keep_the_spacing_and_carry_the_weight(
     top = corner[2] + float(other.bounds[1][2])  # height above the table [m]
     assume(not -0.002 < top <= 0.001)  # a box of that height is part of the table
     scene = with_block(scene, "other", corner.tolist(), shape=other, turn=float(rng.uniform(-3, 3)))
-    found = find(scene, seed=seed)
+    placements = find(scene, seed=seed)
     centre = centre_of_mass(scene, "block")
-    for placement in (*found[:6], *found[-2:]):
+    for placement in (*placements[:6], *placements[-2:]):
         resting = scene.reparent("block", placement.support, pose=placement.support_from_object)
         assert pair_distance(resting, Q, frame_a="block", frame_b="other") >= 0.002 - 1e-6
         points = placement.support_from_object.apply(solid_points(solids_of(scene, "block")[0]))
@@ -126,11 +126,11 @@ def test_what_stands_on_the_same_frame_is_in_the_way() -> None:
         "shelf", "world", pose=Pose([0.3, 0.3, 0.2]), shapes=[*boards, side]
     )
     for height, levels in ((0.1, {0.01, 0.16}), (0.2, {0.16})):
-        there = with_block(scene, "block", [-0.3, -0.3, 0.2], shape=Box([0.05, 0.05, height]))
-        found = list(
-            placements_on_surface(there, "block", "shelf", q=Q, rng=np.random.default_rng(0))
+        occupied = with_block(scene, "block", [-0.3, -0.3, 0.2], shape=Box([0.05, 0.05, height]))
+        placements = list(
+            placements_on_surface(occupied, "block", "shelf", q=Q, rng=np.random.default_rng(0))
         )
-        places = np.array([placement.support_from_object.translation for placement in found])
+        places = np.array([placement.support_from_object.translation for placement in placements])
         assert {round(z - height / 2 - 1e-4, 6) for z in places[:, 2].tolist()} == levels
         assert places[:, 0].min() >= -0.13 + 0.025 + 0.002 - 1e-6
         assert len({round(z, 6) for z in places[: len(levels), 2].tolist()}) == len(levels)
@@ -194,10 +194,10 @@ def test_part_of_a_surface_is_a_region() -> None:
     scene = with_block(gantry_scene(), "block", [-0.3, -0.3, 0.03], shape=Box([0.06] * 3))
     (top,) = support_surfaces(scene, "table", q=Q)
     part = top.rectangle([0.0, 0.0], [0.06, 0.3])
-    found = list(placements_in_region(scene, "block", part, q=Q, rng=np.random.default_rng(0)))
-    assert found
+    placements = list(placements_in_region(scene, "block", part, q=Q, rng=np.random.default_rng(0)))
+    assert placements
     assert all(
-        abs(placement.support_from_object.translation[0] - 0.03) < 1e-9 for placement in found
+        abs(placement.support_from_object.translation[0] - 0.03) < 1e-9 for placement in placements
     )
     with pytest.raises(SceneError, match="reaches beyond the surface of 'table'"):
         top.rectangle([0.0, 0.0], [0.06, 0.6])
@@ -206,8 +206,10 @@ def test_part_of_a_surface_is_a_region() -> None:
 def test_near_places_come_first_on_a_surface() -> None:
     """On a whole table the first place is within a grid step of where the object is."""
     scene = with_block(gantry_scene(), "block", [0.21, -0.13, 0.025])
-    found = list(placements_on_surface(scene, "block", "table", q=Q, rng=np.random.default_rng(0)))
-    first = found[0].support_from_object.translation[:2]
+    placements = list(
+        placements_on_surface(scene, "block", "table", q=Q, rng=np.random.default_rng(0))
+    )
+    first = placements[0].support_from_object.translation[:2]
     assert np.linalg.norm(first - [0.21, -0.13]) < 0.04
 
 
@@ -259,11 +261,11 @@ def test_nothing_is_put_over_the_hollow_of_a_mesh() -> None:
         "counter", "world", pose=Pose([0.1, 0.1, 0.3]), shapes=[counter]
     )
     scene = with_block(scene, "block", [-0.3, -0.3, 0.2], shape=Box([0.05, 0.05, 0.05]))
-    found = list(
+    placements = list(
         placements_on_surface(scene, "block", "counter", q=Q, rng=np.random.default_rng(0))
     )
-    assert found
-    for placement in found:
+    assert placements
+    for placement in placements:
         corners = outline(solids_of(scene, "block"), placement.support_from_object).vertices
         assert np.all(corners.min(axis=1) <= 0.1 + 1e-9)
         assert np.all((corners >= -1e-9) & (corners <= 0.3 + 1e-9))
@@ -274,7 +276,7 @@ def test_a_lid_lies_on_the_rim_of_its_box() -> None:
     walls = [([0.12, 0.005, 0.06], [0.0, y]) for y in (-0.0325, 0.0325)]
     walls += [([0.005, 0.06, height], [x, 0.0]) for x, height in ((-0.0575, 0.06), (0.0575, 0.06))]
     solids = [AttachedShape(Box([0.12, 0.07, 0.005]), Pose([0.0, 0.0, -0.0025]))]
-    solids += [AttachedShape(Box(size), Pose([*at, 0.5 * size[2]])) for size, at in walls]
+    solids += [AttachedShape(Box(size), Pose([*centre, 0.5 * size[2]])) for size, centre in walls]
     scene = gantry_scene().add_frame("box", "table", pose=Pose([0.2, 0.1, 0.055]), shapes=solids)
     scene = with_block(scene, "lid", [0.0, -0.2, 0.055], shape=Box([0.12, 0.07, 0.01]))
 
@@ -286,10 +288,10 @@ def test_a_lid_lies_on_the_rim_of_its_box() -> None:
     assert pair_distance(
         scene.reparent("lid", "box", pose=pose), Q, frame_a="lid", frame_b="box"
     ) == pytest.approx(1e-4)
-    one = scene.set_shapes("box", solids[:2])
+    single = scene.set_shapes("box", solids[:2])
     assert all(
         abs(placement.support_from_object.translation[1] + 0.0325) < 1e-3
-        for placement in found(one)
+        for placement in found(single)
     )
 
 

@@ -53,8 +53,8 @@ def faces(*shapes: Shape | AttachedShape) -> tuple[StableFace, ...]:
 
 def test_a_box_has_six() -> None:
     """Each side of a box is a face, with known height and margin."""
-    found = faces(Box([0.1, 0.2, 0.3]))
-    assert sorted(face.name for face in found) == [
+    results = faces(Box([0.1, 0.2, 0.3]))
+    assert sorted(face.name for face in results) == [
         "+x up",
         "+y up",
         "+z up",
@@ -63,19 +63,19 @@ def test_a_box_has_six() -> None:
         "-z up",
     ]
     sides = {"x": (0.05, 0.1), "y": (0.1, 0.05), "z": (0.15, 0.05)}
-    for face in found:
+    for face in results:
         height, margin = sides[face.name[1]]
         assert (face.height, face.margin) == (pytest.approx(height), pytest.approx(margin))
         assert face.is_upright == (face.name == "+z up")
-    assert [face.name[1] for face in found] == ["x", "x", "y", "y", "z", "z"]
+    assert [face.name[1] for face in results] == ["x", "x", "y", "y", "z", "z"]
 
 
 def test_a_tetrahedron_has_four() -> None:
     """A regular tetrahedron rests on each side, its centre of mass at a quarter of its height."""
-    found = faces(tetrahedron(0.1))
-    assert len(found) == 4
+    results = faces(tetrahedron(0.1))
+    assert len(results) == 4
     height = 0.1 * math.sqrt(2.0 / 3.0)
-    for face in found:
+    for face in results:
         assert face.margin == pytest.approx(0.1 / (2.0 * math.sqrt(3.0)))
         assert face.height == pytest.approx(height / 4.0)
 
@@ -88,12 +88,12 @@ def test_an_l_has_five() -> None:
     """
     scene = SceneGraph().add_frame("block", "world", shapes=[AttachedShape(l_mesh())])
     np.testing.assert_allclose(centre_of_mass(scene, "block"), [0.044, 0.02, 0.044], atol=1e-12)
-    found = {face.name: face for face in stable_faces(scene, "block")}
-    assert set(found) == {"+x up", "+z up", "+y up", "-y up", "(-0.71, 0.00, -0.71) up"}
-    margins = sorted(round(face.margin, 6) for face in found.values())
+    results = {face.name: face for face in stable_faces(scene, "block")}
+    assert set(results) == {"+x up", "+z up", "+y up", "-y up", "(-0.71, 0.00, -0.71) up"}
+    margins = sorted(round(face.margin, 6) for face in results.values())
     assert margins == [0.02, 0.02, 0.02, 0.044, 0.044]
-    assert found["+z up"].outline.area == pytest.approx(0.12 * 0.04)
-    slanted = next(face for name, face in found.items() if name.startswith("("))
+    assert results["+z up"].outline.area == pytest.approx(0.12 * 0.04)
+    slanted = next(face for name, face in results.items() if name.startswith("("))
     assert slanted.outline.area == pytest.approx(0.08 * math.sqrt(2.0) * 0.04)
     assert slanted.height == pytest.approx(0.16 / math.sqrt(2.0))
 
@@ -127,10 +127,10 @@ def test_several_shapes_are_one_object() -> None:
     scene = scene.add_frame(
         "plate", "block", pose=Pose([0.0, 0.0, 0.03]), shapes=[AttachedShape(Box([0.1, 0.1, 0.01]))]
     )
-    found = {face.name: face for face in stable_faces(scene, "block")}
-    assert len(found) == 6
-    assert found["+z up"].height == pytest.approx(0.025)
-    assert found["+z up"].outline.area == pytest.approx(0.01)
+    results = {face.name: face for face in stable_faces(scene, "block")}
+    assert len(results) == 6
+    assert results["+z up"].height == pytest.approx(0.025)
+    assert results["+z up"].outline.area == pytest.approx(0.01)
 
 
 @settings(max_examples=scaled_examples(0.6), deadline=None)
@@ -144,14 +144,14 @@ def test_every_face_holds_the_weight(seed: int, count: int) -> None:
     scene = SceneGraph().add_frame(
         "block", "world", shapes=[AttachedShape(Mesh(hull.vertices, hull.faces))]
     )
-    found = stable_faces(scene, "block", least_margin=0.0)
+    results = stable_faces(scene, "block", least_margin=0.0)
     centre = centre_of_mass(scene, "block")
-    assert found
-    for face in found:
+    assert results
+    for face in results:
         turned = face.rotation.apply(np.asarray(hull.vertices))
         assert turned[:, 2].min() == pytest.approx(-face.height, abs=1e-9)
         assert face.outline.depth(face.rotation.apply(centre)[:2])[0] == pytest.approx(face.margin)
-    wide, narrow = (sum(face.margin >= margin for face in found) for margin in (0.01, 0.001))
+    wide, narrow = (sum(face.margin >= margin for face in results) for margin in (0.01, 0.001))
     assert len(stable_faces(scene, "block", least_margin=0.01)) == (wide or narrow)
 
 
@@ -161,9 +161,9 @@ def test_what_is_round_everywhere_rests_on_its_largest_facets() -> None:
     scene = SceneGraph().add_frame(
         "block", "world", shapes=[AttachedShape(Mesh(ball.vertices, ball.faces))]
     )
-    found = stable_faces(scene, "block")
-    assert len(found) == 64
-    assert all(0.001 <= face.margin < 0.002 for face in found)
+    results = stable_faces(scene, "block")
+    assert len(results) == 64
+    assert all(0.001 <= face.margin < 0.002 for face in results)
 
 
 def test_what_cannot_rest_is_refused() -> None:
@@ -183,11 +183,13 @@ def test_placements_use_any_face_when_asked() -> None:
     for any_face in (False, True):
         chosen = PlacementSettings(any_face=any_face)
         (top,) = support_surfaces(scene, "table", q=Q)
-        found = placements_in_region(
+        placements = placements_in_region(
             scene, "block", top, q=Q, rng=np.random.default_rng(0), settings=chosen
         )
         ups[any_face] = list(
-            dict.fromkeys(placement.name.split("), ", 1)[1].split(" up")[0] for placement in found)
+            dict.fromkeys(
+                placement.name.split("), ", 1)[1].split(" up")[0] for placement in placements
+            )
         )
     assert ups[False] == ["+z"]
     assert ups[True][0] == "+z"
@@ -200,9 +202,11 @@ def test_what_is_too_large_is_balanced() -> None:
     scene = gantry_scene().add_frame("post", "table", pose=Pose([0.1, 0.1, 0.1]), shapes=[post])
     bar = AttachedShape(Box([0.3, 0.04, 0.02]), Pose([0.1, 0.0, 0.0]))
     scene = with_block(scene, "block", [-0.3, 0.0, 0.3]).set_shapes("block", [bar])
-    found = list(placements_on_surface(scene, "block", "post", q=Q, rng=np.random.default_rng(0)))
-    assert found
-    for placement in found:
+    placements = list(
+        placements_on_surface(scene, "block", "post", q=Q, rng=np.random.default_rng(0))
+    )
+    assert placements
+    for placement in placements:
         middle = placement.support_from_object.apply([0.1, 0.0, 0.0])
         np.testing.assert_allclose(middle, [0.0, 0.0, 0.05 + 0.01 + 1e-4], atol=1e-9)
 
@@ -276,11 +280,11 @@ def test_an_l_of_two_boxes_is_an_l() -> None:
     standing = AttachedShape(
         Box([thin, thin, long - thin]), Pose([thin / 2, thin / 2, (long + thin) / 2])
     )
-    for one, other in zip(faces(lying, standing), faces(l_mesh()), strict=True):
-        assert (one.name, one.height, one.margin) == (
-            other.name,
-            pytest.approx(other.height),
-            pytest.approx(other.margin),
+    for face, expected in zip(faces(lying, standing), faces(l_mesh()), strict=True):
+        assert (face.name, face.height, face.margin) == (
+            expected.name,
+            pytest.approx(expected.height),
+            pytest.approx(expected.margin),
         )
 
 
@@ -316,5 +320,5 @@ def test_an_object_rests_on_its_stable_faces(down: tuple[float, ...], height: fl
     scene = SceneGraph("world").add_frame(
         "c", "world", shapes=[AttachedShape(Cylinder(0.02, 0.12))]
     )
-    found = resting_height(scene, "c", down)
-    assert found == (None if height is None else pytest.approx(height, abs=1e-9))
+    resting = resting_height(scene, "c", down)
+    assert resting == (None if height is None else pytest.approx(height, abs=1e-9))

@@ -268,7 +268,7 @@ def test_a_diagnosis_is_plain_values_for_programs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pair", "object", "found"),
+    ("pair", "object", "bodies"),
     [
         (("left", "wall"), None, ("wall",)),
         (("wall", "left"), "cup", ("wall",)),
@@ -281,7 +281,7 @@ def test_a_diagnosis_is_plain_values_for_programs() -> None:
     ],
 )
 def test_who_is_in_whose_way(
-    pair: tuple[str, str], object: str | None, found: tuple[str, ...]
+    pair: tuple[str, str], object: str | None, bodies: tuple[str, ...]
 ) -> None:
     """The frame that neither arm nor object moves is in the way, else the object."""
     scene = SceneGraph()
@@ -290,7 +290,7 @@ def test_who_is_in_whose_way(
     scene = scene.add_frame("spoon", "cup")
     assert (
         bodies_in_the_way((pair,), scene, moved=frozenset({"left", "right"}), object=object)
-        == found
+        == bodies
     )
 
 

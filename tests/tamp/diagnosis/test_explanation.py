@@ -94,11 +94,11 @@ def test_proofs_come_before_everything_else() -> None:
 
 def test_causes_that_differ_only_in_who_met_whom_are_one() -> None:
     """Failures of one cause are added up; obstacles are listed once, the most frequent first."""
-    met = [
+    failures = [
         cause("lift", f"it collides, 'h' and '{name}'", 2, summary="it collides") for name in "ab"
     ]
     bodies = (BlockingBody("a", 2), BlockingBody("b", 2))
-    text = failed(action("(u)", *met, bodies=bodies))
+    text = failed(action("(u)", *failures, bodies=bodies))
     assert (
         text
         == "(u) failed 4 times, lift: it collides. In its way were 'a' (2 times) and 'b' (2 times)."

@@ -177,11 +177,11 @@ def thickness_beside(scene: SceneGraph, arm: Manipulator, *, width: float, depth
     Every two vertices of a link make a segment, which lies in its hull: where segments cross the
     level are the corners of the section.
     """
-    q, found = scene.configuration(arm.finger_values(width)), []
+    q, bounds = scene.configuration(arm.finger_values(width)), []
     for link in arm.contact_links:
-        at = scene.pose(link, relative_to=arm.tool, q=q)
+        pose = scene.pose(link, relative_to=arm.tool, q=q)
         clouds = [
-            at.apply(solid_points(attached))
+            pose.apply(solid_points(attached))
             for attached in scene.shapes(link)
             if attached.collision
         ]
@@ -196,8 +196,8 @@ def thickness_beside(scene: SceneGraph, arm: Manipulator, *, width: float, depth
                     .ravel()
                     .tolist()
                 )
-        found.append(max(values) - min(values))
-    return min(found)
+        bounds.append(max(values) - min(values))
+    return min(bounds)
 
 
 def test_clutter_closer_than_a_finger_is_told_so_by_the_thickness_of_the_finger() -> None:

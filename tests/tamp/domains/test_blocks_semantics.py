@@ -258,14 +258,14 @@ def test_two_blocks_in_the_hand_are_named(domain: PlanningDomain) -> None:
 def test_grasps_come_from_above_first(domain: PlanningDomain) -> None:
     """The candidates of a pick begin with those whose tool points down."""
     scene = blocks_scene({"a": (1, 1)})
-    found = candidates(domain, scene, "pick-up", "a", "table__1__1")
-    assert len(found) == 48
+    grasps = candidates(domain, scene, "pick-up", "a", "table__1__1")
+    assert len(grasps) == 48
     downward = [
         float((scene.pose("a", relative_to="world") @ c.grasp.object_from_tool).rotation[2, 2])
-        for c in found
+        for c in grasps
     ]
     np.testing.assert_allclose(downward, sorted(downward), atol=1e-12)
-    assert all(isinstance(c, Pick) and c.object == "a" for c in found)
+    assert all(isinstance(c, Pick) and c.object == "a" for c in grasps)
 
 
 def test_a_block_too_wide_for_the_hand_says_so(domain: PlanningDomain) -> None:
@@ -281,9 +281,9 @@ def test_a_place_is_in_its_cell_and_on_the_surface(domain: PlanningDomain) -> No
     scene = blocks_scene({}, table=0.4)
     scene = with_block(scene, "a", [0.0, 0.0, 0.02], shape=Box([0.04, 0.08, 0.04]))
     for cell in ((0, 0), (1, -1), (2, 1), (-2, 2)):
-        found = candidates(domain, scene, "put-down", "a", f"table__{cell[0]}__{cell[1]}")
-        assert found
-        for place in found:
+        placements = candidates(domain, scene, "put-down", "a", f"table__{cell[0]}__{cell[1]}")
+        assert placements
+        for place in placements:
             assert isinstance(place, Place)
             assert (place.object, place.support) == ("a", "table")
             corners = place.pose.apply(
@@ -327,13 +327,13 @@ def test_stacking_is_centred_and_upright(domain: PlanningDomain) -> None:
     scene = with_block(
         blocks_scene({"a": (0, 0)}), "b", [0.2, 0.2, 0.04], turn=0.3, shape=Box([0.05, 0.05, 0.08])
     )
-    found = candidates(domain, scene, "stack", "a", "b")
-    assert [type(c) for c in found] == [Place] * 4
-    for place in found:
+    placements = candidates(domain, scene, "stack", "a", "b")
+    assert [type(c) for c in placements] == [Place] * 4
+    for place in placements:
         np.testing.assert_allclose(
             place.pose.translation, [0.0, 0.0, 0.065 + CLEARANCE], atol=1e-12
         )
-    assert found[0].pose.is_close(Pose([0.0, 0.0, 0.065 + CLEARANCE]))
+    assert placements[0].pose.is_close(Pose([0.0, 0.0, 0.065 + CLEARANCE]))
 
 
 def test_samples_depend_on_the_seed_alone(domain: PlanningDomain) -> None:

@@ -56,10 +56,10 @@ def stacked() -> Plan:
     return plan
 
 
-@pytest.mark.parametrize(("known", "expected"), [("abc", []), ("b", ["a"]), ("", ["a", "b"])])
-def test_a_plan_looks_exactly_at_what_it_must(known: str, expected: list[str]) -> None:
+@pytest.mark.parametrize(("deviation", "expected"), [("abc", []), ("b", ["a"]), ("", ["a", "b"])])
+def test_a_plan_looks_exactly_at_what_it_must(deviation: str, expected: list[str]) -> None:
     """A plan has one look for each handled block with an uncertain pose, and no others."""
-    plan = solve(sure(unsure_blocks(), *known)).plan
+    plan = solve(sure(unsure_blocks(), *deviation)).plan
     assert plan is not None
     assert sorted(looks(plan)) == expected
     assert [action.name for action in plan.actions] == ["look"] * len(expected) + [
@@ -119,8 +119,8 @@ def test_the_answer_is_no_when_looking_does_not_do() -> None:
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     cause = "P(the hand finds a) is 0.2316, and after a look from 'eye' 0.6297; 0.95 is required"
     assert cause in result.explanation
-    beside = solve(unsure_blocks().set_attribute("eye", "field_of_view", 0.2), **LITTLE)
-    assert "'a' is out of sight of camera 'eye', 13 degrees off its axis" in beside.explanation
+    narrow = solve(unsure_blocks().set_attribute("eye", "field_of_view", 0.2), **LITTLE)
+    assert "'a' is out of sight of camera 'eye', 13 degrees off its axis" in narrow.explanation
     blind = solve(unsure_blocks().remove_frame("eye"), **LITTLE)
     assert (
         "P(the hand finds a) is 0.2316, and 0.95 is required; the scene has no camera"
@@ -139,14 +139,14 @@ def test_slips_alone_may_be_too_much() -> None:
 
 def test_looks_that_serve_a_place_alone() -> None:
     """A slim post requires a look at a located block; the explanation has its probability."""
-    known = unsure_blocks(0.0045)
-    assert looks(solve(known).plan) == []
+    scene = unsure_blocks(0.0045)
+    assert looks(solve(scene).plan) == []
     for width, count in ((0.026, 1), (0.018, 2)):
-        plan = solve(known.set_shapes("b", [AttachedShape(Box([width, width, 0.05]))])).plan
+        plan = solve(scene.set_shapes("b", [AttachedShape(Box([width, width, 0.05]))])).plan
         assert plan is not None
         assert len(looks(plan)) == count
         assert tk.validate_plan(plan).problems == ()
-    result = solve(known.set_shapes("b", [AttachedShape(Box([0.01, 0.01, 0.05]))]), **LITTLE)
+    result = solve(scene.set_shapes("b", [AttachedShape(Box([0.01, 0.01, 0.05]))]), **LITTLE)
     assert result.plan is None
     assert "after looks P(a would be on b) is 0.8287" in result.explanation
     assert "and 0.95 is required" in result.explanation
@@ -193,13 +193,13 @@ def test_goals_of_the_other_words() -> None:
     plan = solve(unsure_blocks(), "(surely-at a table__-1__-1)").plan
     assert looks(plan) == ["a"]
     problem = data_path("domains/blocks_uncertain/problems/tower.pddl")
-    found = tk.plan(
+    result = tk.plan(
         unsure_blocks(),
         domain="blocks_uncertain",
         goal=problem,
         options=tk.PlanningOptions(improve=2),
     ).plan
-    assert sorted(looks(found)) == ["a", "b"]
+    assert sorted(looks(result)) == ["a", "b"]
 
 
 def test_looking_makes_the_difference_in_physics(stacked: Plan) -> None:

@@ -148,8 +148,8 @@ def test_discs_go_over_the_rods(robot: str) -> None:
             if segment.kind in (SegmentKind.LIFT, SegmentKind.LOWER):
                 disc = str(segment.held)
                 start, end = (
-                    world.pose(disc, relative_to="world", q=at)
-                    for world, at in ((before, q_before), (scene, q))
+                    world.pose(disc, relative_to="world", q=configuration)
+                    for world, configuration in ((before, q_before), (scene, q))
                 )
                 assert np.linalg.norm((end.translation - start.translation)[:2]) < 1e-4
                 assert max(start.translation[2], end.translation[2]) > top + 0.01
@@ -183,11 +183,11 @@ def test_the_goal_may_be_a_scene() -> None:
     """The goal of a goal scene contains the moved disc alone."""
     scene = discs()
     goal = scene.reparent("d1", "right", pose=Pose([0.0, 0.0, 0.002]))
-    stated = [
+    goals = [
         str(fact)
         for fact in DOMAIN.semantics.goal_facts(goal, DOMAIN.semantics.objects(goal), ("d1",))
     ]
-    assert stated == ["(on d1 right)"]
+    assert goals == ["(on d1 right)"]
     assert checked(tk.plan(scene, domain="hanoi", goal=goal)).final_scene.parent("d1") == "right"
 
 

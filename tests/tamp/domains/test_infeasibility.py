@@ -330,13 +330,13 @@ def test_towers_are_refuted_only_when_the_hand_does_not_get_so_high(height: floa
     scene, goal = towers(height), "(and (on a b) (on b c))"
     domain = load_planning_domain("blocks", robot=GANTRY)
     facts = necessary_facts(domain.problem(scene, scene.zero_configuration(), goal))
-    found = list(domain.semantics.infeasibilities(facts, scene))
-    assert len(found) == (height > 0.37)
+    proofs = list(domain.semantics.infeasibilities(facts, scene))
+    assert len(proofs) == (height > 0.37)
     if height <= 0.2:
         assert tk.plan(scene, goal=goal, robot=GANTRY).is_solved
-    if found:
-        assert "'a' would stand at least" in found[0].cause
-        assert found[0].frames == ("a", "hand")
+    if proofs:
+        assert "'a' would stand at least" in proofs[0].cause
+        assert proofs[0].frames == ("a", "hand")
 
 
 def test_a_tower_that_stands_already_is_no_proof() -> None:

@@ -316,7 +316,7 @@ def test_a_ring_is_hung_on_a_peg_and_taken_off_again() -> None:
     """A rack is a region without a level top, on which objects rest in any stable pose."""
     sides = [((0.0, 0.04), (0.1, 0.02)), ((0.0, -0.04), (0.1, 0.02)), ((0.04, 0.0), (0.02, 0.06))]
     sides.append(((-0.04, 0.0), (0.02, 0.06)))
-    ring = [AttachedShape(Box([*size, 0.02]), Pose([*at, 0.0])) for at, size in sides]
+    ring = [AttachedShape(Box([*size, 0.02]), Pose([*centre, 0.0])) for centre, size in sides]
     peg = AttachedShape(
         tk.Cylinder(0.006, 0.12), Pose.from_rpy([0.0, 0.0, 0.0], [math.pi / 2.0, 0.0, 0.0])
     )
@@ -341,7 +341,7 @@ def test_a_ring_is_hung_on_a_peg_and_taken_off_again() -> None:
     back = tk.plan(end, domain="kitchen", goal="(on ring table)", robot="panda")
     assert back.plan is not None
     assert tk.validate_plan(back.plan).is_valid
-    off = scene.reparent("ring", "peg", pose=Pose([0.0, 0.0, 0.2]))
+    removed = scene.reparent("ring", "peg", pose=Pose([0.0, 0.0, 0.2]))
     semantics = load_planning_domain("kitchen", robot=load_manipulator("panda")).semantics
     with pytest.raises(SceneError, match="'ring' does not rest on 'peg': it would fall off"):
-        semantics.state(off, semantics.objects(off), off.zero_configuration())
+        semantics.state(removed, semantics.objects(removed), removed.zero_configuration())

@@ -388,7 +388,7 @@ def test_an_action_that_the_semantics_do_not_define_is_named(tmp_path: Path) -> 
             )
         )
     (tmp_path / "lamp.pddl").write_text(f"{plain}{lamp.format('')})", encoding="utf-8")
-    found = tk.solve(
+    result = tk.solve(
         tk.PlanningProblem(
             shelf_scene(),
             domain=tmp_path / "lamp.pddl",
@@ -397,4 +397,4 @@ def test_an_action_that_the_semantics_do_not_define_is_named(tmp_path: Path) -> 
             robots=GANTRY,
         )
     )
-    assert [str(action) for action in found.plan.actions] == ["(switch-on)"]
+    assert [str(action) for action in result.plan.actions] == ["(switch-on)"]

@@ -69,8 +69,8 @@ def loaded(*made_of: type[parts.DomainPart]) -> PlanningDomain:
 
 def facts(domain: PlanningDomain, scene: SceneGraph, q: Configuration | None = None) -> set[str]:
     """Return the facts of a scene."""
-    at = scene.zero_configuration() if q is None else q
-    return set(map(str, domain.state(scene, at)))
+    configuration = scene.zero_configuration() if q is None else q
+    return set(map(str, domain.state(scene, configuration)))
 
 
 MADE_OF_PARTS = [
@@ -101,11 +101,11 @@ def test_built_in_domains_mean_what_their_parts_do(name: str) -> None:
 
 def test_one_arm_is_no_argument() -> None:
     """Arms are objects of a domain with several, and not mentioned in one with one."""
-    one = parts.compose_domain("one", [parts.Stacking]).domain
+    domain = parts.compose_domain("one", [parts.Stacking]).domain
     two = parts.compose_domain("two", [parts.Stacking, parts.TwoArms]).domain
-    assert [p.name for p in one.action("stack").parameters] == ["?x", "?y"]
+    assert [p.name for p in domain.action("stack").parameters] == ["?x", "?y"]
     assert [p.name for p in two.action("stack").parameters] == ["?arm", "?x", "?y"]
-    assert "arm" not in [kind.name for kind in one.types]
+    assert "arm" not in [kind.name for kind in domain.types]
 
 
 def test_towers_are_built_and_taken_apart(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_a_door_closes_what_is_behind_it() -> None:
     """Boards behind a door are accessible if it is open; half open it is neither open nor shut."""
     domain, scene = loaded(parts.Door), cabinet()
     shut, half, ajar = (
-        facts(domain, scene, scene.configuration({"hinge": at})) for at in (0.0, 0.4, 0.8)
+        facts(domain, scene, scene.configuration({"hinge": angle})) for angle in (0.0, 0.4, 0.8)
     )
     assert {"(shut door)", "(behind board door)", "(accessible table)"} <= shut
     assert "(accessible board)" not in shut | half

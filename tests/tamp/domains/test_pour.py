@@ -87,9 +87,9 @@ def test_a_cup_is_poured_into_a_bowl(plan: Plan) -> None:
     assert tilts[-1] < 0.1
     for step, index in ((0, 3), (1, 0)):
         scene, rows = rows_of(plan, step, index)
-        kept = plan.steps[step].segments[index].constraints
-        assert [constraint.kind for constraint in kept] == ["orientation"]
-        assert path_fault(scene, rows, kept) is None
+        constraints = plan.steps[step].segments[index].constraints
+        assert [constraint.kind for constraint in constraints] == ["orientation"]
+        assert path_fault(scene, rows, constraints) is None
     assert not plan.steps[2].segments[0].constraints  # the cup is empty
 
 
@@ -150,8 +150,8 @@ def test_the_checker_refuses_what_is_no_pour(
 ) -> None:
     """Another container, a cup that is left tilted or not emptied, a transfer that tips it."""
     path = poured(plan).path
-    given = {key: value(path) if callable(value) else value for key, value in change.items()}
-    report = tk.validate_plan(edited(plan, **given))
+    fields = {key: value(path) if callable(value) else value for key, value in change.items()}
+    report = tk.validate_plan(edited(plan, **fields))
     assert any(message in problem for problem in report.problems), report.problems
 
 

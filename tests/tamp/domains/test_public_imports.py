@@ -20,10 +20,10 @@ DOCUMENTED = re.findall(r"^\.\. package:: (tmkit[\w.]*)$", REFERENCE, re.MULTILI
 def undocumented(source: str) -> list[str]:
     """Return the imports of a file from tmkit that are not public names."""
     public = {"tmkit", *DOCUMENTED}
-    found = []
+    imports = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found += [
+            imports += [
                 name.name
                 for name in node.names
                 if name.name.startswith("tmkit.") and name.name not in public
@@ -40,8 +40,8 @@ def undocumented(source: str) -> list[str]:
                 for name in node.names
                 if private or name.name not in {*names, *submodules}
             )
-            found += [f"{module}.{name}" for name in wrong]
-    return found
+            imports += [f"{module}.{name}" for name in wrong]
+    return imports
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -55,9 +55,9 @@ def test_the_digest_is_that_of_words_and_meaning() -> None:
     class Other(Meaning):
         """The same meaning in another class, in the same file."""
 
-    made = PythonDomain(renamed("built"), Meaning)
-    digest = load_planning_domain(made, robot=GANTRY).digest
-    assert digest == load_planning_domain(pickle.loads(pickle.dumps(made)), robot=GANTRY).digest
+    domain = PythonDomain(renamed("built"), Meaning)
+    digest = load_planning_domain(domain, robot=GANTRY).digest
+    assert digest == load_planning_domain(pickle.loads(pickle.dumps(domain)), robot=GANTRY).digest
     assert (
         digest == load_planning_domain(PythonDomain(renamed("built"), Other), robot=GANTRY).digest
     )

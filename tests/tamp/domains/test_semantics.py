@@ -54,8 +54,8 @@ class Least(DomainSemantics):
 def test_built_in_domains_derive_from_the_base_class(name: str) -> None:
     """A built-in domain is loaded for its arm; also one for a mobile base."""
     arm = tk.load_manipulator("panda")
-    others = (tk.load_manipulator("panda_base"),) if name == "mobile_manipulation" else ()
-    semantics = load_planning_domain(name, robot=(arm, *others)).semantics
+    extra_robots = (tk.load_manipulator("panda_base"),) if name == "mobile_manipulation" else ()
+    semantics = load_planning_domain(name, robot=(arm, *extra_robots)).semantics
     assert isinstance(semantics, DomainSemantics)
     assert semantics.robot is arm
 

@@ -32,11 +32,11 @@ def walls(
     half: float, high: float, *, thick: float = 0.01
 ) -> dict[str, tuple[list[float], list[float]]]:
     """Return sizes and centres of four walls and a lid, relative to a point of the table."""
-    found = {"lid": ([2 * (half + thick)] * 2 + [thick], [0.0, 0.0, high + thick / 2])}
+    boxes = {"lid": ([2 * (half + thick)] * 2 + [thick], [0.0, 0.0, high + thick / 2])}
     for name, x, y in (("east", 1, 0), ("west", -1, 0), ("north", 0, 1), ("south", 0, -1)):
         size = [thick if x else 2 * (half + thick), thick if y else 2 * half, high]
-        found[name] = size, [x * (half + thick / 2), y * (half + thick / 2), high / 2]
-    return found
+        boxes[name] = size, [x * (half + thick / 2), y * (half + thick / 2), high / 2]
+    return boxes
 
 
 def caged(
@@ -47,8 +47,8 @@ def caged(
     y: float = 0.0,
 ) -> SceneGraph:
     """Add bodies that stand still around a point of the table."""
-    for name, (size, at) in parts.items():
-        scene = add_box(scene, name, size, [x + at[0], y + at[1], at[2]])
+    for name, (size, centre) in parts.items():
+        scene = add_box(scene, name, size, [x + centre[0], y + centre[1], centre[2]])
     return scene
 
 
@@ -58,8 +58,8 @@ def proof(
     """Return the proof that the block cannot be handled."""
     handled = ObjectToMove("a", Fact.of("on", "a", "mat"), regions)
     q = PANDA.ready_configuration(scene) if q is None else q
-    found: Infeasibility | None = prove_separated(scene, handled, q=q, robot=PANDA)
-    return None if found is None else found.cause
+    infeasibility: Infeasibility | None = prove_separated(scene, handled, q=q, robot=PANDA)
+    return None if infeasibility is None else infeasibility.cause
 
 
 @pytest.mark.parametrize("half", [0.04, 0.06, 0.1, 0.14])
@@ -103,8 +103,8 @@ def test_a_bin_of_one_mesh_counts_by_its_triangles() -> None:
         (tuple(walls(0.1, 0.15)), True),
     ):
         boxes = [
-            trimesh.creation.box(size, trimesh.transformations.translation_matrix(at))
-            for size, at in (walls(0.1, 0.15)[name] for name in names)
+            trimesh.creation.box(size, trimesh.transformations.translation_matrix(centre))
+            for size, centre in (walls(0.1, 0.15)[name] for name in names)
         ]
         mesh = trimesh.util.concatenate(boxes)
         shape = AttachedShape(Mesh(mesh.vertices, mesh.faces))
@@ -116,13 +116,13 @@ def test_a_hand_that_starts_inside_gets_there() -> None:
     """A cage around arm and object separates nothing."""
     scene = caged(block(), walls(0.12, 0.16))
     assert proof(scene) is not None
-    at = scene.pose(
+    pose = scene.pose(
         "panda_hand", relative_to="world", q=PANDA.ready_configuration(scene)
     ).translation
     around = caged(block(), walls(0.05, 0.1))
     for name in ("east", "west", "north", "south", "lid"):
         around = around.remove_frame(name)
-    x, y, z = at.tolist()
+    x, y, z = pose.tolist()
     closer = around.set_pose(
         "a", scene.pose("table", relative_to="world").inverse() @ Pose([x, y, CUBE / 2])
     )
@@ -135,8 +135,8 @@ def distance_to(
 ) -> NDArray[np.float64]:
     """Return the distances (n,) of points (n, 3) from boxes and from the table's top."""
     apart = [
-        np.linalg.norm(np.maximum(np.abs(points - at) - np.array(size) / 2, 0.0), axis=1)
-        for size, at in parts.values()
+        np.linalg.norm(np.maximum(np.abs(points - centre) - np.array(size) / 2, 0.0), axis=1)
+        for size, centre in parts.values()
     ]
     return np.min([*apart, np.maximum(points[:, 2], 0.0)], axis=0)
 
@@ -158,18 +158,18 @@ def test_gaps_through_which_a_ball_fits_are_never_closed(
     the walls are farther from the block than the hand touches from the ball.
     """
     parts = walls(half, high)
-    size, at = parts[side]
-    parts[side] = [*size[:2], high - gap], [*at[:2], (high + (gap if low else -gap)) / 2]
+    size, centre = parts[side]
+    parts[side] = [*size[:2], high - gap], [*centre[:2], (high + (gap if low else -gap)) / 2]
     cause = proof(caged(block(), parts))
     radius = 0.0105
-    out = np.array(at[:2]) / np.linalg.norm(at[:2])
+    outward = np.array(centre[:2]) / np.linalg.norm(centre[:2])
     heights = np.linspace(0.0, high, 200)
-    ways = []
+    gaps = []
     for height in heights[np.abs(heights - CUBE / 2) < CUBE / 2 + 0.02]:
-        start = np.array([*(out * (CUBE / 2 + 0.012)), height])
-        line = start + np.linspace(0.0, 0.3, 300)[:, None] * np.array([*out, 0.0])
-        ways.append(float(np.min(distance_to(parts, line))) >= radius)
-    if any(ways):
+        start = np.array([*(outward * (CUBE / 2 + 0.012)), height])
+        line = start + np.linspace(0.0, 0.3, 300)[:, None] * np.array([*outward, 0.0])
+        gaps.append(float(np.min(distance_to(parts, line))) >= radius)
+    if any(gaps):
         assert cause is None
     if gap < 0.011 and half > 0.1 and high > 0.11:
         assert cause is not None

@@ -107,14 +107,14 @@ def test_derived_from_any_version_is_derived_in_full(name: str, seed: int) -> No
     """The facts or the error are equal, whichever version the state is derived from."""
     random = np.random.default_rng(seed)
     robot = tk.load_manipulator("iiwa" if name == "kitchen" else "panda")
-    others = (tk.load_manipulator("panda_base"),) if name == "mobile_manipulation" else ()
-    domain = load_planning_domain(name, robot=(robot, *others))
+    extra_robots = (tk.load_manipulator("panda_base"),) if name == "mobile_manipulation" else ()
+    domain = load_planning_domain(name, robot=(robot, *extra_robots))
     scene = tk.load_scene(*WORLDS[name])
     objects = domain.semantics.objects(scene)
     deriver = StateDeriver(domain, objects)
-    known: list[DerivedState] = [deriver.derive(scene, scene.zero_configuration())]
+    states: list[DerivedState] = [deriver.derive(scene, scene.zero_configuration())]
     for _ in range(6):
-        previous = known[int(random.integers(len(known)))]
+        previous = states[int(random.integers(len(states)))]
         scene = previous.scene
         for _ in range(int(random.integers(1, 3))):
             try:
@@ -126,13 +126,13 @@ def test_derived_from_any_version_is_derived_in_full(name: str, seed: int) -> No
         )
         wanted = outcome(partial(domain.state, scene, q, objects=objects))
         assert outcome(partial(plain, domain, scene, objects, q)) == wanted
-        for start in (previous, known[-1], None):
-            found = outcome(partial(deriver.derive, scene, q, start))
-            if isinstance(found, DerivedState):
-                assert found.state == wanted
-                known.append(found)
+        for start in (previous, states[-1], None):
+            derived = outcome(partial(deriver.derive, scene, q, start))
+            if isinstance(derived, DerivedState):
+                assert derived.state == wanted
+                states.append(derived)
             else:
-                assert found == wanted
+                assert derived == wanted
 
 
 def test_every_built_in_domain_is_tried() -> None:
@@ -207,9 +207,9 @@ def test_only_what_read_a_change_is_called_again() -> None:
 
     def called_for(version: SceneGraph, previous: DerivedState = start) -> tuple[str, ...]:
         semantics.calls = ()
-        found = deriver.derive(version, np.zeros(0), previous).state
+        state = deriver.derive(version, np.zeros(0), previous).state
         calls, semantics.calls = semantics.calls, ()
-        assert found == semantics.state(version, {}, np.zeros(0))
+        assert state == semantics.state(version, {}, np.zeros(0))
         return calls
 
     assert called_for(scene) == ()
@@ -307,10 +307,10 @@ def test_a_kept_query_is_right_or_called_again(seed: int) -> None:
 def answer(query: Any, scene: SceneGraph) -> object:
     """Return the result of a query, or the message of its error."""
     try:
-        found = query(scene)
+        value = query(scene)
     except TmkitError as error:
         return str(error)
-    return found.as_array().tolist() if isinstance(found, Pose) else found
+    return value.as_array().tolist() if isinstance(value, Pose) else value
 
 
 def test_a_semantics_that_is_not_incremental_gets_the_scene_itself() -> None:
@@ -328,8 +328,8 @@ def test_a_semantics_that_is_not_incremental_gets_the_scene_itself() -> None:
     scene = tower()
     first = StateDeriver(domain, {}).derive(scene, np.zeros(0))
     assert StateDeriver(domain, {}).derive(scene, np.zeros(0), first).state == first.state
-    assert [one for one, _ in seen] == [scene, scene]
-    assert all(isinstance(one, SceneGraph) for one, _ in seen)
+    assert [version for version, _ in seen] == [scene, scene]
+    assert all(isinstance(version, SceneGraph) for version, _ in seen)
 
 
 def test_the_core_does_not_read_a_traced_scene_unnoticed() -> None:
@@ -364,11 +364,11 @@ def test_what_is_noted_of_reads_does_not_grow_with_versions() -> None:
     q = robot.ready_configuration(scene)
     deriver = StateDeriver(domain, domain.semantics.objects(scene))
     versions = [scene.set_classes("a", ["movable", *more]) for more in ([], ["clean"], ["cooked"])]
-    found = deriver.derive(scene, q)
+    derived = deriver.derive(scene, q)
     sizes = []
     for _ in range(4):
         for version in versions:
-            found = deriver.derive(version, q, found)
-            assert found.state == deriver.derive(version, q).state
+            derived = deriver.derive(version, q, derived)
+            assert derived.state == deriver.derive(version, q).state
         sizes.append(len(deriver._dependents.reads))
     assert len(set(sizes)) == 1

@@ -114,9 +114,9 @@ def test_the_footprint_is_the_outline_seen_from_above() -> None:
 def test_no_grasp_is_a_proof_for_a_box() -> None:
     """The cause names object and hand."""
     wide = two_blocks().set_shapes("a", [AttachedShape(Box([0.2, 0.2, 0.2]))])
-    found = no_grasp(wide, "a", robot=GANTRY)
-    assert found.cause == f"no two opposite sides of 'a' fit the hand '{GANTRY.tip}'"
-    assert found.is_proved
+    proof = no_grasp(wide, "a", robot=GANTRY)
+    assert proof.cause == f"no two opposite sides of 'a' fit the hand '{GANTRY.tip}'"
+    assert proof.is_proved
 
 
 def test_movable_is_a_class() -> None:

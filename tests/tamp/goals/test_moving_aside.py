@@ -131,9 +131,9 @@ def test_equal_runs_give_equal_plans() -> None:
     """Two runs that move objects aside give the same paths, bit for bit."""
     scene = blocks_scene({"a": (-1, 0), "b": (1, 0)})
     first, again = (solved(scene, at("a", 1, 0), at("b", -1, 0)) for _ in range(2))
-    for one, other in zip(first.steps, again.steps, strict=True):
-        assert [s.path.tobytes() for s in one.segments] == [
-            s.path.tobytes() for s in other.segments
+    for step, repeated in zip(first.steps, again.steps, strict=True):
+        assert [s.path.tobytes() for s in step.segments] == [
+            s.path.tobytes() for s in repeated.segments
         ]
 
 

@@ -48,18 +48,18 @@ def test_boxes_are_what_sampling_says(seed: int, size: int, independent: bool) -
     covariance = covariance_of(random, size)
     covariance = np.diag(np.diag(covariance)) if independent else covariance
     mean, corners = random.normal(size=size), np.sort(2.0 * random.normal(size=(2, size)), axis=0)
-    found = inside_box(mean, covariance, lower=corners[0], upper=corners[1])
+    probability = inside_box(mean, covariance, lower=corners[0], upper=corners[1])
     methods = {
         1: ProbabilityMethod.CLOSED_FORM,
         2: ProbabilityMethod.QUADRATURE,
         3: ProbabilityMethod.SAMPLED,
     }
-    if found.value > 0.0:  # a box out of reach needs no quadrature
-        assert found.method is methods[1 if independent else size]
+    if probability.value > 0.0:  # a box out of reach needs no quadrature
+        assert probability.method is methods[1 if independent else size]
     expected = share(
         random, mean, covariance, lambda x: np.all((x >= corners[0]) & (x <= corners[1]), axis=1)
     )
-    assert found.value == pytest.approx(expected, abs=0.008 + 4 * found.standard_error)
+    assert probability.value == pytest.approx(expected, abs=0.008 + 4 * probability.standard_error)
 
 
 @settings(max_examples=scaled_examples(0.3), deadline=None)
@@ -96,24 +96,26 @@ def test_ellipsoids_are_what_sampling_says(seed: int, size: int, kind: str) -> N
     }
     covariance = spread.get(kind, covariance_of(random, size))
     mean, centre = 0.5 * random.normal(size=size), 0.2 * random.normal(size=size)
-    found = inside_ellipsoid(mean, covariance, centre=centre, axes=axes)
+    probability = inside_ellipsoid(mean, covariance, centre=centre, axes=axes)
     to_ball = np.linalg.inv(axes)
     expected = share(
         random, mean, covariance, lambda x: np.sum(((x - centre) @ to_ball.T) ** 2, axis=1) <= 1.0
     )
-    assert found.value == pytest.approx(expected, abs=0.008 + 4 * found.standard_error)
+    assert probability.value == pytest.approx(expected, abs=0.008 + 4 * probability.standard_error)
     if kind == "revolution" and size == 3:
-        assert found.method is ProbabilityMethod.QUADRATURE
-        assert found.standard_error < 1e-6
+        assert probability.method is ProbabilityMethod.QUADRATURE
+        assert probability.standard_error < 1e-6
     if kind == "any" and size == 3:
-        assert found.method is ProbabilityMethod.SAMPLED
+        assert probability.method is ProbabilityMethod.SAMPLED
 
 
 def test_a_centred_ball_is_rayleigh_in_the_plane() -> None:
     """In the plane the closed form is one minus exp(-r^2 / 2 s^2)."""
-    found = inside_ellipsoid([0, 0], 4e-6 * np.eye(2), centre=[0, 0], axes=0.003 * np.eye(2))
-    assert found.method is ProbabilityMethod.CLOSED_FORM
-    assert found.value == pytest.approx(1.0 - math.exp(-0.5 * (0.003 / 0.002) ** 2), abs=1e-12)
+    probability = inside_ellipsoid([0, 0], 4e-6 * np.eye(2), centre=[0, 0], axes=0.003 * np.eye(2))
+    assert probability.method is ProbabilityMethod.CLOSED_FORM
+    assert probability.value == pytest.approx(
+        1.0 - math.exp(-0.5 * (0.003 / 0.002) ** 2), abs=1e-12
+    )
 
 
 @settings(max_examples=12, deadline=None)
@@ -124,11 +126,11 @@ def test_half_spaces_factor_where_they_are_independent(seed: int) -> None:
     covariance = covariance_of(random, 3)
     normals = np.linalg.inv(np.linalg.cholesky(covariance))
     offsets, mean = random.normal(size=3), random.normal(size=3)
-    found = inside_half_spaces(mean, covariance, normals=normals, offsets=offsets)
+    probability = inside_half_spaces(mean, covariance, normals=normals, offsets=offsets)
     expected = math.prod(
         0.5 * math.erfc(float(beyond) / math.sqrt(2)) for beyond in normals @ mean - offsets
     )
-    assert found.value == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert probability.value == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 def test_exact_directions_are_in_or_out() -> None:

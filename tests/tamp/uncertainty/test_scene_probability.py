@@ -60,24 +60,26 @@ def table_scene() -> SceneGraph:
 def test_standing_on_a_block_is_what_samples_say() -> None:
     """P(on(a, b)) depends on the relative error alone, and agrees with samples of the scene."""
     scene = table_scene()
-    found = stands_on(scene, "a", "b")
+    probability = stands_on(scene, "a", "b")
     poses = sample_poses(scene, "a", relative_to="b", count=COUNT, seed=1)
-    assert found.method is not ProbabilityMethod.SAMPLED
-    assert found.value == pytest.approx(
+    assert probability.method is not ProbabilityMethod.SAMPLED
+    assert probability.value == pytest.approx(
         np.mean(np.all(np.abs(poses[:, :2]) <= 0.025, axis=1)), abs=0.005
     )
     unsure_table = scene.set_covariance("table", np.eye(6))
-    assert stands_on(unsure_table, "a", "b") == found
+    assert stands_on(unsure_table, "a", "b") == probability
 
 
 def test_a_point_in_a_box_of_another_frame() -> None:
     """The probability that a corner of a block is in a region agrees with samples."""
     scene = table_scene()
     lower, upper, point = [0.1, 0.0, -1.0], [0.15, 0.1, 1.0], [0.025, 0.025, 0.025]
-    found = point_inside(scene, "b", relative_to="table", lower=lower, upper=upper, point=point)
+    probability = point_inside(
+        scene, "b", relative_to="table", lower=lower, upper=upper, point=point
+    )
     poses = sample_poses(scene, "b", relative_to="table", count=COUNT, seed=2)
     corners = np.array([Pose.from_array(row).apply(point) for row in poses[:20_000]])
-    assert found.value == pytest.approx(
+    assert probability.value == pytest.approx(
         np.mean(np.all((corners >= lower) & (corners <= upper), axis=1)), abs=0.02
     )
 
@@ -87,11 +89,11 @@ def test_footprints_in_regions(turn: float) -> None:
     """The probability that a footprint is in a region agrees with samples, for all methods."""
     covariance = np.diag([1e-4, 1e-4, 0, 0, 0, turn])
     scene = table_scene().set_covariance("b", covariance)
-    found = footprint_inside(
+    probability = footprint_inside(
         scene, "b", relative_to="table", lower=[0.05, 0.0], upper=[0.15, 0.1], seed=4
     )
-    assert (found.method is ProbabilityMethod.SAMPLED) == (turn > 0.0)
-    assert found == footprint_inside(
+    assert (probability.method is ProbabilityMethod.SAMPLED) == (turn > 0.0)
+    assert probability == footprint_inside(
         scene, "b", relative_to="table", lower=[0.05, 0.0], upper=[0.15, 0.1], seed=4
     )
     corners = np.array([[x, y, 0.0] for x in (-0.025, 0.025) for y in (-0.025, 0.025)])
@@ -100,7 +102,7 @@ def test_footprints_in_regions(turn: float) -> None:
         np.all(np.abs(Pose.from_array(row).apply(corners)[:, :2] - [0.1, 0.05]) <= 0.05)
         for row in poses
     ]
-    assert found.value == pytest.approx(np.mean(inside), abs=0.015)
+    assert probability.value == pytest.approx(np.mean(inside), abs=0.015)
     assert (
         footprint_inside(
             scene, "b", relative_to="table", lower=[0.09, 0.04], upper=[0.1, 0.05]
@@ -113,12 +115,12 @@ def test_a_hand_finds_what_it_reaches_for() -> None:
     """Two tolerances along axes and one about z multiply where the errors are independent."""
     scene = SceneGraph().add_frame("block", "world", pose=GaussianPose(Pose([0.4, 0, 0]), FLAT))
     rows = np.eye(6)[[0, 1, 5]]
-    found = pose_probability(
+    probability = pose_probability(
         scene, "block", relative_to="world", directions=rows, tolerances=[0.02, 0.02, 0.2]
     )
-    one, two = math.erf(1 / math.sqrt(2)), math.erf(2 / math.sqrt(2))
-    assert found.value == pytest.approx(one * two * two)
-    assert found.method is ProbabilityMethod.CLOSED_FORM
+    one_deviation, two = math.erf(1 / math.sqrt(2)), math.erf(2 / math.sqrt(2))
+    assert probability.value == pytest.approx(one_deviation * two * two)
+    assert probability.method is ProbabilityMethod.CLOSED_FORM
 
 
 def test_turns() -> None:
@@ -158,8 +160,10 @@ def test_clearance_at_a_configuration() -> None:
     """The clearance depends on the error along the normal alone."""
     scene = corridor()
     world = CollisionWorld(scene)
-    found = clears_at(scene, world, np.array([0.0]), frame_a="slide", frame_b="post", margin=0.01)
-    assert found.value == pytest.approx(0.5 * math.erfc(-2 / math.sqrt(2)))
+    probability = clears_at(
+        scene, world, np.array([0.0]), frame_a="slide", frame_b="post", margin=0.01
+    )
+    assert probability.value == pytest.approx(0.5 * math.erfc(-2 / math.sqrt(2)))
     across = scene.set_covariance("post", np.diag([4e-4, 0, 0, 0, 0, 0]))
     assert (
         clears_at(
@@ -173,12 +177,12 @@ def test_clearance_along_a_path_meets_one_world() -> None:
     """The post has one error at every step, so a path is as likely as its nearest configuration."""
     scene = corridor()
     path = np.linspace(-0.4, 0.4, 17)[:, None]
-    found = clears_along(
+    probability = clears_along(
         scene, CollisionWorld(scene), path, pairs=[("slide", "post")], margin=0.01, seed=3
     )
-    assert found.method is ProbabilityMethod.SAMPLED
-    assert found.value == pytest.approx(
-        0.5 * math.erfc(-2 / math.sqrt(2)), abs=4 * found.standard_error
+    assert probability.method is ProbabilityMethod.SAMPLED
+    assert probability.value == pytest.approx(
+        0.5 * math.erfc(-2 / math.sqrt(2)), abs=4 * probability.standard_error
     )
     exact = scene.set_covariance("post", None)
     assert clears_along(exact, CollisionWorld(exact), path, pairs=[("slide", "post")]).value == 1.0

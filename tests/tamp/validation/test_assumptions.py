@@ -49,14 +49,14 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("said", CHANGES)
-def test_a_difference_from_ones_own_scene_is_a_problem(plan: Plan, said: str) -> None:
+@pytest.mark.parametrize("message", CHANGES)
+def test_a_difference_from_ones_own_scene_is_a_problem(plan: Plan, message: str) -> None:
     """Poses, shapes, limits, frames and allowed pairs are compared; equal inputs do not differ."""
     assert (
         validate_plan(plan, scene=plan.scene, robot=GANTRY).problems == validate_plan(plan).problems
     )
-    problems = validate_plan(plan, scene=CHANGES[said](plan.scene)).problems
-    assert any(said in problem for problem in problems), problems
+    problems = validate_plan(plan, scene=CHANGES[message](plan.scene)).problems
+    assert any(message in problem for problem in problems), problems
 
 
 def test_another_arm_is_a_problem(plan: Plan) -> None:
@@ -81,9 +81,9 @@ def test_a_path_through_the_table_that_the_scene_allows_is_told(plan: Plan, tmp_
     path.insert(1, [0.0, 0.0, 0.77, 0.0])  # the rail goes down
     (tmp_path / "plan.json").write_text(json.dumps(document), encoding="utf-8")
     report = validate_plan(load_plan(tmp_path / "plan.json"))
-    told = [text for text in report.assumptions if "'table'" in text and "mm in step 1" in text]
-    assert told, report.assumptions
-    assert "allowed (reason 'user')" in told[0]
+    overlaps = [text for text in report.assumptions if "'table'" in text and "mm in step 1" in text]
+    assert overlaps, report.assumptions
+    assert "allowed (reason 'user')" in overlaps[0]
     assert report.to_dict()["assumptions"] == list(report.assumptions)
     own = validate_plan(load_plan(tmp_path / "plan.json"), scene=plan.scene)
     assert any("overlap (reason 'user'), yours does not" in problem for problem in own.problems)

@@ -104,16 +104,16 @@ def test_a_suction_plan_passes() -> None:
 @pytest.mark.parametrize(("gap", "ok"), [(1e-4, True), (-1e-4, False)])
 def test_a_path_that_barely_passes_is_a_path(plan: Plan, gap: float, *, ok: bool) -> None:
     """A post 0.1 mm beside the path is accepted, and one inside is rejected: there is no margin."""
-    way = np.array(plan.steps[0].segments[0].path)
-    is_straight = np.allclose(np.sin(way[:, 3]), 0.0, atol=1e-6)
-    assert is_straight or np.allclose(np.cos(way[:, 3]), 0.0, atol=1e-6)
+    path = np.array(plan.steps[0].segments[0].path)
+    is_straight = np.allclose(np.sin(path[:, 3]), 0.0, atol=1e-6)
+    assert is_straight or np.allclose(np.cos(path[:, 3]), 0.0, atol=1e-6)
     half = 0.03 if is_straight else 0.06  # the hand is 6 cm wide along its x axis, 12 cm along y
-    side = way[:, 0].max() + half + gap
+    side = path[:, 0].max() + half + gap
     scene = with_box(
         plan.scene,
         "post",
         (side, -0.5, HEIGHT - 0.45),
-        (side + 0.01, way[:, 1].max() - 0.07, HEIGHT),
+        (side + 0.01, path[:, 1].max() - 0.07, HEIGHT),
     )
     moved = plan_to_dict(replace(plan, scene=scene))
     report = tk.validate_plan(plan_from_dict(moved))
@@ -138,8 +138,8 @@ def test_a_waypoint_in_a_collision(plan: Plan, kind: str) -> None:
 
 def test_a_collision_between_waypoints(plan: Plan) -> None:
     """A thin wall between two waypoints is reported, however far apart they are."""
-    way = plan.steps[1].segments[0].path
-    middle = (way[0] + way[-1]) / 2
+    path = plan.steps[1].segments[0].path
+    middle = (path[0] + path[-1]) / 2
     scene = with_box(
         plan.scene,
         "wall",
@@ -518,10 +518,10 @@ def test_a_scene_that_is_not_the_result(plan: Plan) -> None:
 
 def test_names_that_are_not_there_are_problems(plan: Plan) -> None:
     """A plan with unknown names fails validation and raises nothing."""
-    first, *others = plan.steps[0].segments
-    wrong = replace(plan.steps[0], segments=(replace(first, gripper={"thumb": 0.0}), *others))
+    first, *remaining = plan.steps[0].segments
+    wrong = replace(plan.steps[0], segments=(replace(first, gripper={"thumb": 0.0}), *remaining))
     assert says(tk.validate_plan(replace(plan, steps=(wrong, plan.steps[1]))), "thumb")
-    wrong = replace(plan.steps[0], segments=(replace(first, held="zebra"), *others))
+    wrong = replace(plan.steps[0], segments=(replace(first, held="zebra"), *remaining))
     assert says(tk.validate_plan(replace(plan, steps=(wrong, plan.steps[1]))), "zebra")
     wrong = replace(plan.steps[0], action=GroundAction("fly", ()))
     assert says(tk.validate_plan(replace(plan, steps=(wrong, plan.steps[1]))), "fly")

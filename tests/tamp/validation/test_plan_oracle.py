@@ -61,9 +61,9 @@ def judge(segment: Segment, scene: SceneGraph, q: NDArray[np.float64]) -> int:
         segment.path if len(segment.path) > 1 else [*segment.path, *segment.path]
     ):
         for share in np.linspace(0.0, 1.0, max(2, math.ceil(np.max(np.abs(end - start)) / STEP))):
-            at = np.array(scene.configuration(dict(segment.gripper), base=q))
-            at[arm] = start + share * (end - start)
-            assert not oracle.collides(at), (segment, at)
+            configuration = np.array(scene.configuration(dict(segment.gripper), base=q))
+            configuration[arm] = start + share * (end - start)
+            assert not oracle.collides(configuration), (segment, configuration)
             count += 1
     return count
 
