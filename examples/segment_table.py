@@ -109,7 +109,8 @@ def main() -> None:
         box, attributes = scene.shapes(table)[0].shape, scene.attributes(table)
         size = " x ".join(f"{side:.2f}" for side in sorted(box.dimensions[:2]))
         print(
-            f"{table}: {size} m, {attributes['height']:.3f} m high, with {len(attributes['objects'])} objects"
+            f"{table}: {size} m, {attributes['height']:.3f} m high,"
+            f" with {len(attributes['objects'])} objects"
         )
         for name in attributes["objects"]:
             x, y, _ = scene.pose(name).translation

@@ -47,5 +47,5 @@ def test_a_long_function_is_found() -> None:
     """A function of 73 lines is reported by its head, and one of 72 lines is not."""
     function = "void bind_it(nb::module_& m) {\n%s}\n"
     assert list(_long_functions(function % ("    m.attr(0);\n" * 70))) == []
-    found = list(_long_functions("// why\n" + function % ("    m.attr(0);\n" * 71)))
-    assert found == ["void bind_it(nb::module_& m) { (73 lines)"]
+    heads = list(_long_functions("// why\n" + function % ("    m.attr(0);\n" * 71)))
+    assert heads == ["void bind_it(nb::module_& m) { (73 lines)"]

@@ -28,9 +28,9 @@ def test_the_core_names_no_python_module_of_the_package() -> None:
     assert len(sources) > 100
     named = re.compile(r"(?<![\w:/])tmkit\.(?!_core\b)[a-z_]\w*")
     assert [
-        f"{path.name}: {found}"
+        f"{path.name}: {name}"
         for path in sources
-        for found in named.findall(path.read_text("utf-8"))
+        for name in named.findall(path.read_text("utf-8"))
     ] == []
 
 

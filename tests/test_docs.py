@@ -50,9 +50,9 @@ def run_page(page: Path) -> None:
         elif block.mark == "shell":
             first, *arguments = shlex.split(block.text.removeprefix("$ ").replace("\\\n", ""))
             assert first == "tmkit", f"{page.name}:{block.line}: only tmkit is run"
-            finished = tmkit(Path.cwd(), *arguments)
-            assert finished.code == 0, f"{page.name}:{block.line}: {finished.err}"
-            printed = finished.out
+            run = tmkit(Path.cwd(), *arguments)
+            assert run.code == 0, f"{page.name}:{block.line}: {run.err}"
+            printed = run.out
         elif block.mark == "output":
             assert wrapped(printed) == block.text, f"{page.name}:{block.line}: prints otherwise"
         elif block.mark:
@@ -264,6 +264,6 @@ def test_broken_links_are_found(tmp_path: Path) -> None:
         '<h2 id="here"></h2><a href="../index.html#top">g</a>'
     )
     broken, followed = broken_links(tmp_path)
-    found = [line.split(": ")[1] for line in broken]
-    assert found == ["sub/page.html#gone", "gone.png", "../outside.html", "/gone.html", "sub/"]
+    links = [line.split(": ")[1] for line in broken]
+    assert links == ["sub/page.html#gone", "gone.png", "../outside.html", "/gone.html", "sub/"]
     assert followed == 8

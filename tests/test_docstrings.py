@@ -48,14 +48,14 @@ def test_every_argument_of_a_public_name_is_documented() -> None:
     missing = []
     for file, text in sources.items():
         module = ".".join(("tmkit", *file.relative_to(_TMKIT).with_suffix("").parts))
-        found = [
+        undocumented = [
             (line.partition(":")[0].partition(".")[0], line)
             for line in undocumented_arguments(text, options)
         ]
         own = commands(text, options)
         missing += [
             f"{module}: {line}"
-            for name, line in found
+            for name, line in undocumented
             if name in own
             or ((module, name) in names and not _is_inherited(names[module, name], line))
         ]
@@ -70,9 +70,9 @@ def _is_inherited(value: object, line: str) -> bool:
         vars(base).get(method.rpartition(".")[2]) for base in getattr(value, "__mro__", ())[1:]
     )
     return any(
-        set(arguments.split(", ")) <= documented(inspect.getdoc(one) or "")
-        for one in overridden
-        if one
+        set(arguments.split(", ")) <= documented(inspect.getdoc(entry) or "")
+        for entry in overridden
+        if entry
     )
 
 

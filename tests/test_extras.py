@@ -268,7 +268,7 @@ def test_code_of_users_that_needs_an_extra_names_it(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a plan of blocks3, made where no optional library is."""
-    made = tmp_path_factory.mktemp("bare")
+    path = tmp_path_factory.mktemp("bare")
     plan = [
         "plan",
         "panda_table",
@@ -278,9 +278,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--output",
         "plan.json",
     ]
-    ended = run_without(optional_modules(), COMMAND, *plan, folder=made)
+    ended = run_without(optional_modules(), COMMAND, *plan, folder=path)
     assert ended.returncode == 0, ended.stderr
-    return made
+    return path
 
 
 @pytest.mark.parametrize(

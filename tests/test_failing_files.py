@@ -100,7 +100,7 @@ class Whole:
 @pytest.fixture(scope="module")
 def whole(run: Runner, folder: Path) -> dict[str, Whole]:
     """Run each command once."""
-    found = {}
+    contents = {}
     for name, command in COMMANDS.items():
         counts = folder.parent / f"counts-{name}"
         for output in command.outputs:
@@ -109,8 +109,8 @@ def whole(run: Runner, folder: Path) -> dict[str, Whole]:
         assert ended.code in (0, 1), ended
         done = counts.read_text(encoding="ascii") if counts.exists() else ""
         outputs = {output: (folder / output).read_bytes() for output in command.outputs}
-        found[name] = Whole({call: done.count(call[2]) for call in ("read", *WRITING)}, outputs)
-    return found
+        contents[name] = Whole({call: done.count(call[2]) for call in ("read", *WRITING)}, outputs)
+    return contents
 
 
 def spread(count: int, most: int) -> list[int]:
@@ -129,15 +129,15 @@ def prepare(folder: Path, command: Command) -> set[str]:
 
 def ended_well(ended: Run) -> bool:
     """Return whether a command ended as documented, with at most one error line and its place."""
-    said = ended.out + ended.err
+    text = ended.out + ended.err
     lines = ended.err.strip().splitlines() or [""]
     # the line of the file that an error speaks of
     shown = all(line.startswith("    ") for line in lines[1:])
     is_clear = ended.code != 2 or (lines[0].startswith("error: ") and shown)
     return (
         ended.code in (0, 1, 2)
-        and "Traceback" not in said
-        and "Exception ignored" not in said
+        and "Traceback" not in text
+        and "Exception ignored" not in text
         and is_clear
     )
 
@@ -150,25 +150,25 @@ def test_an_operation_that_fails(
     """Whichever operation fails, the command ends with 0, 1 or 2, and outputs are consistent."""
     command = COMMANDS[name]
     count, expected = whole[name].counts[call], whole[name].outputs
-    there = prepare(folder, command)
+    prepared = prepare(folder, command)
     code = errno.EIO if call == "read" else errno.ENOSPC
-    for at in spread(count, command.tried):
-        stays = {"on": 1} if at == 1 else {}  # a disk that is full stays so
-        ended = run(*command.arguments, call=call, at=at, errno=code, **stays)
-        assert ended_well(ended), (call, at, ended)
+    for number in spread(count, command.tried):
+        stays = {"on": 1} if number == 1 else {}  # a disk that is full stays so
+        ended = run(*command.arguments, call=call, at=number, errno=code, **stays)
+        assert ended_well(ended), (call, number, ended)
         for output in command.outputs:
-            found = (folder / output).read_bytes()
-            assert found == expected[output] or (found == OLD and ended.code != 0), (
+            content = (folder / output).read_bytes()
+            assert content == expected[output] or (content == OLD and ended.code != 0), (
                 call,
-                at,
+                number,
                 output,
             )
-        left = {path.name for path in folder.iterdir()} - there
-        assert not [extra for extra in left if extra.startswith(".")], (call, at, left)
-        kept = [path.name for path in (folder / "temporary").iterdir()]
+        left = {path.name for path in folder.iterdir()} - prepared
+        assert not [extra for extra in left if extra.startswith(".")], (call, number, left)
+        names = [path.name for path in (folder / "temporary").iterdir()]
         # Where folders cannot be opened they cannot be emptied either; the next process sweeps them
         # up.
-        assert all(call == "open" and "tmkit-" in left for left in kept), (call, at, kept)
+        assert all(call == "open" and "tmkit-" in left for left in names), (call, number, names)
         prepare(folder, command)
 
 
@@ -180,14 +180,14 @@ def test_a_kill_during_an_operation(
     """At any kill, each output is old or complete, and the next writer removes the remains."""
     command = COMMANDS[name]
     count, expected = whole[name].counts[call], whole[name].outputs
-    there = prepare(folder, command)
+    prepared = prepare(folder, command)
     killed = 0
-    for at in spread(count, 4):
-        killed += run(*command.arguments, call=call, at=at, kill=1).code == -9
+    for number in spread(count, 4):
+        killed += run(*command.arguments, call=call, at=number, kill=1).code == -9
         for output in command.outputs:
-            assert (folder / output).read_bytes() in (OLD, expected[output]), (call, at, output)
+            assert (folder / output).read_bytes() in (OLD, expected[output]), (call, number, output)
             write_text(folder / output, "next")
-        left = {path.name for path in folder.iterdir()} - there
+        left = {path.name for path in folder.iterdir()} - prepared
         assert not [
             extra for extra in left if any(f".{output}." in extra for output in command.outputs)
         ], left

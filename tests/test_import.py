@@ -125,17 +125,17 @@ def test_a_damaged_installation_says_so(
         shutil.rmtree(beside_the_other / "tmkit-0.0.5.dist-info")
     # -S: without an editable install
     command = [sys.executable, "-S", "-c", IMPORT_EACH, str(beside_the_other)]
-    others = [
+    modules = [
         without_tmkit(Path(folder), beside_the_other)
         for folder in sys.path
         if Path(folder).is_dir()
     ]
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(beside_the_other), *others])}
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(beside_the_other), *modules])}
     run = run_process(
         command, cwd=beside_the_other, env=variables, capture_output=True, text=True, check=False
     )
-    told = run.stdout.splitlines()
-    assert len(told) > 12
+    lines = run.stdout.splitlines()
+    assert len(lines) > 12
     what = "is another project's" if init else "is missing"
     who = (
         "'tmkit' 0.0.5 from PyPI is installed"
@@ -143,7 +143,7 @@ def test_a_damaged_installation_says_so(
         else "'tmkit' on PyPI is another project"
     )
     reason = f"the installation of tmkit is damaged: {package}/__init__.py {what}; {who}"
-    assert [line for line in told if not line.startswith(reason)] == []
+    assert [line for line in lines if not line.startswith(reason)] == []
     assert run.returncode == 2
     assert run.stderr.startswith(f"error: tmkit cannot be loaded: {reason}")
     assert run.stderr.rstrip().endswith(

@@ -23,15 +23,15 @@ def imports_of(sources: Mapping[str, str]) -> dict[str, set[str]]:
     }
 
 
-def _imported(tree: ast.AST, known: Mapping[str, str]) -> set[str]:
-    found: set[str] = set()
+def _imported(tree: ast.AST, modules: Mapping[str, str]) -> set[str]:
+    names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             submodules = {f"{node.module}.{alias.name}" for alias in node.names}
-            found.update(name if name in known else str(node.module) for name in submodules)
-    return found & set(known)
+            names.update(name if name in modules else str(node.module) for name in submodules)
+    return names & set(modules)
 
 
 def sources_of(package: Path) -> dict[str, str]:

@@ -69,8 +69,8 @@ def descendants(process: int) -> list[int]:
         text = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
     except OSError:
         return []
-    found = [int(word) for word in text.split()]
-    return [*found, *(below for child in found for below in descendants(child))]
+    children = [int(word) for word in text.split()]
+    return [*children, *(below for child in children for below in descendants(child))]
 
 
 def is_running(process: int) -> bool:

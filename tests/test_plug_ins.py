@@ -117,10 +117,10 @@ def test_a_faulty_plug_in_affects_itself_alone(group: str, fault: str, site: Pat
         PlugInError, match=rf"(?s)plug-in 'toy' of the distribution 'bad-toys' .*{FAULTS[fault][1]}"
     ):
         registry.find("toy")
-    found, errors = registry.load_all()
+    plug_ins, errors = registry.load_all()
     assert [(error.name, error.distribution) for error in errors] == [("toy", "bad-toys")]
-    assert [entry.distribution for entry in found[len(before) :]] == ["fine-toys"]
-    assert found[: len(before)] == before
+    assert [entry.distribution for entry in plug_ins[len(before) :]] == ["fine-toys"]
+    assert plug_ins[: len(before)] == before
     assert registry.find("fine").distribution == "fine-toys"
     assert registry.find(built_in).distribution == ""
 
@@ -141,9 +141,9 @@ def test_names_that_are_taken_are_not_given_again(group: str, site: Path) -> Non
     ):
         registry.find("toy")
     assert "toy" not in registry.plug_in_keys()
-    found, errors = registry.load_all()
+    plug_ins, errors = registry.load_all()
     assert sorted(error.distribution for error in errors) == ["first-toys", "thief"]
-    assert all(not entry.distribution for entry in found)
+    assert all(not entry.distribution for entry in plug_ins)
 
 
 @pytest.mark.parametrize(
@@ -405,14 +405,14 @@ def test_an_argument_is_only_for_names_that_take_one() -> None:
 def test_suffixes_stand_in_the_folder_of_their_format() -> None:
     """Outside ``formats`` no module names a suffix of scenes; below it, only built-in ones."""
     suffixes = {suffix for entry in built_in_formats() for suffix in entry.suffixes} - {".json"}
-    found = {
+    occurrences = {
         str(path.relative_to(PACKAGE))
         for path in PACKAGE.rglob("*.py")
         if path.relative_to(PACKAGE).parts[0] != "formats"
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and node.value in suffixes
     }
-    assert found == {"_support/data.py"}
+    assert occurrences == {"_support/data.py"}
 
 
 @pytest.mark.parametrize("suffixes", [(), ".abc", ("abc",), (".ABC",), (".a/b",), (".",)])

@@ -20,14 +20,14 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def test_a_public_name_means_one_object() -> None:
     """No two packages have different classes, functions or values of one name."""
-    found = defaultdict(list)
+    objects = defaultdict(list)
     for package, name, value in public():
-        if not any(value is known for known, _ in found[name]):
-            found[name].append((value, package))
+        if not any(value is first for first, _ in objects[name]):
+            objects[name].append((value, package))
     assert {
-        name: [package for _, package in known] for name, known in found.items() if len(known) > 1
+        name: [package for _, package in first] for name, first in objects.items() if len(first) > 1
     } == {}
-    assert len(found) > 500
+    assert len(objects) > 500
 
 
 def test_plain_values_are_dictionaries() -> None:
@@ -110,10 +110,10 @@ def booleans_of_the_core() -> Iterator[tuple[str, str]]:
 
 def test_booleans_begin_with_is() -> None:
     """But for verbs that take an argument, each with a reason, and fields that are options."""
-    found = [(value.__name__, name) for value in classes() for name in booleans(value)] + list(
-        booleans_of_the_core()
-    )
-    public_names = [(owner, name) for owner, name in found if not name.startswith("_")]
+    booleans_found = [
+        (value.__name__, name) for value in classes() for name in booleans(value)
+    ] + list(booleans_of_the_core())
+    public_names = [(owner, name) for owner, name in booleans_found if not name.startswith("_")]
     assert [
         f"{owner}.{name}"
         for owner, name in public_names
@@ -136,18 +136,18 @@ def test_what_succeeds_or_fails_is_a_result() -> None:
         "is_ok",
     }
     shared = ("__bool__", "to_dict", "_repr_html_")
-    found = [
+    result_classes = [
         kind
         for kind in classes()
         if promises.search(kind.__name__) or success & set(booleans(kind))
     ]
-    found.remove(BatchRow)  # a row of a table with fields of a result
-    for kind in {*found, *(kind for kind in classes() if hasattr(kind, "status"))}:
+    result_classes.remove(BatchRow)  # a row of a table with fields of a result
+    for kind in {*result_classes, *(kind for kind in classes() if hasattr(kind, "status"))}:
         assert hasattr(kind, "status") or "status" in kind.__annotations__, kind
         assert all(hasattr(kind, name) for name in shared), kind
         if kind.__module__ != "tmkit._core":
             assert issubclass(kind, Result), kind
-    assert len(found) > 15
+    assert len(result_classes) > 15
 
 
 def test_the_most_iterations_are_max_iterations() -> None:

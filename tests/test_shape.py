@@ -263,8 +263,8 @@ def test_literals_of_tamp_and_manipulation(tmp_path: Path) -> None:
     files = dict.fromkeys(
         ["tmkit/tamp/a.py", "tmkit/manipulation/b/c.py", "tmkit/motion/d.py"], text
     )
-    found = _found(_checkout(tmp_path, files), "literals")
-    assert sorted(found) == [
+    literals = _found(_checkout(tmp_path, files), "literals")
+    assert sorted(literals) == [
         (path, line)
         for path in ("tmkit/manipulation/b/c.py", "tmkit/tamp/a.py")
         for line in (2, 3, 5)
@@ -301,8 +301,8 @@ def test_places_that_moved_are_not_new() -> None:
     assert new_places(old, moved) == [old[2]]
 
 
-def _limits(**others: int) -> str:
-    return "".join(f"{name} = {others.get(name, 99)}\n" for name in MEASURES)
+def _limits(**counts: int) -> str:
+    return "".join(f"{name} = {counts.get(name, 99)}\n" for name in MEASURES)
 
 
 def test_the_check_names_what_is_new_since_the_limits_changed(

@@ -46,8 +46,8 @@ def assert_holds(received: Any, expected: Any, where: str) -> None:
     elif isinstance(expected, list):
         assert isinstance(received, list), where
         assert len(received) == len(expected), where
-        for number, (one, other) in enumerate(zip(received, expected, strict=True)):
-            assert_holds(one, other, f"{where}[{number}]")
+        for number, (actual, expected_value) in enumerate(zip(received, expected, strict=True)):
+            assert_holds(actual, expected_value, f"{where}[{number}]")
     elif isinstance(expected, float):
         assert received == pytest.approx(expected, abs=1e-12), where
     else:
@@ -85,10 +85,10 @@ def test_files_do_not_depend_on_the_reader_of_meshes(
     merged, count = meshes._merge_vertices, []
 
     def reversed_vertices(arrays: MeshArrays) -> MeshArrays:
-        made = merged(arrays)
-        count.append(made)
-        faces = (len(made.vertices) - 1 - made.faces).astype("int32")
-        return MeshArrays(made.vertices[::-1].copy(), faces, made.colors)
+        version = merged(arrays)
+        count.append(version)
+        faces = (len(version.vertices) - 1 - version.faces).astype("int32")
+        return MeshArrays(version.vertices[::-1].copy(), faces, version.colors)
 
     monkeypatch.setenv("TMKIT_CACHE", "off")
     monkeypatch.setattr(meshes, "_merge_vertices", reversed_vertices)

@@ -18,15 +18,15 @@ def test_programs_are_started_where_they_are_limited() -> None:
     starters = {
         f"subprocess.{name}" for name in ("Popen", "run", "call", "check_call", "check_output")
     }
-    found = []
+    calls = []
     for path in TESTS.rglob("*.py"):
         if "benchmarks" not in path.parts and path != Path(processes.__file__):
             nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
             attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
-            found += [
+            calls += [
                 f"{path}:{node.lineno}" for node in attributes if ast.unparse(node) in starters
             ]
-    assert found == []
+    assert calls == []
 
 
 def test_a_test_that_hangs_ends_its_process(tmp_path: Path) -> None:

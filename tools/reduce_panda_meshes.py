@@ -136,7 +136,8 @@ def main() -> None:
         file.write_bytes(glb(parts))
         sizes = [len(faces) for _, faces, _ in parts]
         sys.stdout.write(
-            f"{file.name}: {len(mesh.faces)} -> {sum(sizes)} triangles, {file.stat().st_size} bytes\n"
+            f"{file.name}: {len(mesh.faces)} -> {sum(sizes)} triangles,"
+            f" {file.stat().st_size} bytes\n"
         )
 
 

@@ -208,8 +208,8 @@ def test_bare_shapes_sit_in_the_origin_of_their_frame() -> None:
     """A shape is equal to an attached shape at the identity, in every edit of scenes and arrays."""
     attached = tk.AttachedShape(BOX)
     for shape in (BOX, attached):
-        made = SCENE.add_frame("a", "world", shapes=[shape])
-        assert made.shapes("a") == (attached,)
+        version = SCENE.add_frame("a", "world", shapes=[shape])
+        assert version.shapes("a") == (attached,)
         assert SCENE.set_shapes("cup", [shape]).shapes("cup") == (attached,)
         assert SCENE.add_shape("cup", shape).shapes("cup") == (attached,)
         assert core.FrameSpecification("a", "world", shapes=[shape, attached]).shapes == (

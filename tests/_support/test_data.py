@@ -15,9 +15,9 @@ from tmkit.errors import MissingFileError
 def test_folder_and_file_are_found() -> None:
     """A name with forward slashes gives an existing absolute path, a folder or a file."""
     assert data_path("scenes").is_dir()
-    found = data_path("scenes/panda_table.robray")
-    assert found.is_file()
-    assert found.is_absolute()
+    path = data_path("scenes/panda_table.robray")
+    assert path.is_file()
+    assert path.is_absolute()
 
 
 def test_data_does_not_depend_on_the_working_directory(

@@ -41,10 +41,10 @@ angles = st.one_of(
 )
 
 
-def units_off(found: float, wide: np.longdouble) -> float:
+def units_off(value: float, wide: np.longdouble) -> float:
     """Return the error of a number in units in the last place of the true one."""
     unit = max(math.ulp(float(wide)), sys.float_info.min * sys.float_info.epsilon)
-    return abs(float((WIDE(found) - wide) / WIDE(unit)))
+    return abs(float((WIDE(value) - wide) / WIDE(unit)))
 
 
 @wide_numbers
@@ -59,12 +59,12 @@ def test_sine_and_cosine_of_every_angle_are_right_to_one_unit(angle: float) -> N
 def test_many_angles() -> None:
     """A hundred thousand angles of joints, and neighbours of multiples of pi/2, are exact."""
     rng = np.random.default_rng(1)
-    near = np.nextafter(
+    neighbours = np.nextafter(
         rng.integers(-40, 40, 2000) * (math.pi / 2), rng.choice([-np.inf, np.inf], 2000)
     )
-    given_angles = np.concatenate([rng.uniform(-7.0, 7.0, 100_000), near])
-    found, wide = circle(given_angles), given_angles.astype(WIDE)
-    for column, truth in ((found[:, 0], np.cos(wide)), (found[:, 1], np.sin(wide))):
+    given_angles = np.concatenate([rng.uniform(-7.0, 7.0, 100_000), neighbours])
+    values, wide = circle(given_angles), given_angles.astype(WIDE)
+    for column, truth in ((values[:, 0], np.cos(wide)), (values[:, 1], np.sin(wide))):
         assert np.max(np.abs((column - truth) / np.spacing(np.abs(truth.astype(float))))) < 0.85
 
 

@@ -57,18 +57,18 @@ def calls(tree: ast.AST, function: str = "") -> Iterator[tuple[str, ast.Call]]:
 
 def test_only_constructors_set_fields_of_immutable_values() -> None:
     """A constructor sets fields of ``self``; other callers of the helper are listed above."""
-    others = set()
+    names = set()
     for path in sorted(PACKAGE.rglob("*.py")):
         file = path.relative_to(PACKAGE).as_posix()
         for function, call in calls(ast.parse(path.read_text(encoding="utf-8"))):
             if OTHER_CONSTRUCTORS.get(file) == function:
-                others.add(file)
+                names.add(file)
                 continue
             assert function in CONSTRUCTORS, f"{file}:{call.lineno} sets fields in {function}"
             assert ast.unparse(call.args[0]) == "self", (
                 f"{file}:{call.lineno} sets fields of another value"
             )
-    assert others == set(OTHER_CONSTRUCTORS)
+    assert names == set(OTHER_CONSTRUCTORS)
 
 
 @given(st.integers(-1000, 1000))

@@ -96,8 +96,8 @@ def test_a_signal_at_any_moment_leaves_nothing(
 ) -> None:
     """Temporary files are gone, old files are whole, and the handlers are those from before."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    kept = tmp_path / "kept"
-    kept.mkdir()
+    folder = tmp_path / "kept"
+    folder.mkdir()
     previous = {each: signal.signal(each, stop) for each in ENDING}
     gc.collect()
     # hundreds of collections follow, which need not visit objects of earlier tests
@@ -108,9 +108,9 @@ def test_a_signal_at_any_moment_leaves_nothing(
             gc.collect()
             moment += 1
             assert [signal.getsignal(each) for each in ENDING] == [stop] * 3, moment
-            assert list(tmp_path.iterdir()) == [kept], moment
-            assert {path.name for path in kept.iterdir()} <= {"a", "b", "folder"}, moment
-            for path in kept.iterdir():
+            assert list(tmp_path.iterdir()) == [folder], moment
+            assert {path.name for path in folder.iterdir()} <= {"a", "b", "folder"}, moment
+            for path in folder.iterdir():
                 if path.is_dir():
                     assert [*path.iterdir()] == [path / "file"], moment
                     (path / "file").unlink()

@@ -78,7 +78,7 @@ def test_nothing_to_do_is_done_at_once() -> None:
     """Without jobs there are no results; a single one needs no process."""
     assert race([]) == ()
     here: list[Any] = []
-    assert race([("answer", 3)], on_message=lambda *told: here.append(told)) == (3,)
+    assert race([("answer", 3)], on_message=lambda *message: here.append(message)) == (3,)
     assert here == [(0, "about to answer 3")]
 
 
@@ -91,17 +91,17 @@ def test_no_processes_are_refused() -> None:
 @LINUX
 def test_later_jobs_end_when_an_earlier_one_decides(folder: Path) -> None:
     """They are ended with their programs, and no folders are left."""
-    told: list[tuple[int, Any]] = []
+    messages: list[tuple[int, Any]] = []
     sign = folder.parent / "sign"
 
     def tell(number: int, message: Any) -> None:
-        told.append((number, message))
+        messages.append((number, message))
         sign.touch()
 
     assert race([("when", str(sign)), ("sleep", None)], on_message=tell) == (1,)
-    assert len(told) == 1
+    assert len(messages) == 1
     # the kernel ends the programs of a worker that had to be killed
-    assert all_gone(list(told[0][1]))
+    assert all_gone(list(messages[0][1]))
     assert not list(folder.iterdir())
 
 
@@ -109,29 +109,29 @@ def test_later_jobs_end_when_an_earlier_one_decides(folder: Path) -> None:
 def test_a_job_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A process that ignores termination is killed after a while."""
     monkeypatch.setattr(worker_processes, "_TERMINATION_TIMEOUT", 1.0)
-    told: list[Any] = []
+    messages: list[Any] = []
     sign = tmp_path / "sign"
 
     def tell(_: int, message: Any) -> None:
-        told.append(message)
+        messages.append(message)
         sign.touch()
 
     assert race([("when", str(sign)), ("deaf", None)], on_message=tell) == (1,)
-    assert all_gone(told, 0.0)
+    assert all_gone(messages, 0.0)
 
 
 @LINUX
 def test_what_the_listener_raises_ends_all(folder: Path) -> None:
     """A listener may stop the work; nothing is left of it."""
-    told: list[int] = []
+    messages: list[int] = []
 
     def tell(_: int, message: Any) -> None:
-        told.extend(message)
+        messages.extend(message)
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         race([("sleep", None), ("sleep", None)], on_message=tell)
-    assert all_gone(told)
+    assert all_gone(messages)
     assert not list(folder.iterdir())
 
 

@@ -48,9 +48,9 @@ time.sleep(600)
 def wait_for(what: Callable[[], object], seconds: float = 300.0) -> object:
     """Return the result of a function once it is true, or its last result."""
     until = time.monotonic() + seconds
-    while not (found := what()) and time.monotonic() < until:
+    while not (result := what()) and time.monotonic() < until:
         time.sleep(0.02)
-    return found
+    return result
 
 
 def is_running(process: int) -> bool:
@@ -65,11 +65,11 @@ def is_running(process: int) -> bool:
 
 
 @LINUX
-@pytest.mark.parametrize("way", ["shell", "python"])
-def test_a_program_dies_with_the_process_that_started_it(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("method", ["shell", "python"])
+def test_a_program_dies_with_the_process_that_started_it(tmp_path: Path, method: str) -> None:
     """A SIGKILL ends the program too, and the next process removes its remains."""
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    runner = Process([sys.executable, "-c", RUNNER, way], env=environment)
+    runner = Process([sys.executable, "-c", RUNNER, method], env=environment)
 
     def told() -> int | None:
         texts = [
@@ -93,12 +93,14 @@ def test_a_program_dies_with_the_process_that_started_it(tmp_path: Path, way: st
 
 @LINUX
 @pytest.mark.parametrize(
-    "way", [processes._SHELL_LAUNCHER, processes._PYTHON_LAUNCHER], ids=["shell", "python"]
+    "method", [processes._SHELL_LAUNCHER, processes._PYTHON_LAUNCHER], ids=["shell", "python"]
 )
-def test_a_program_does_not_begin_when_its_starter_is_dead(tmp_path: Path, way: str) -> None:
+def test_a_program_does_not_begin_when_its_starter_is_dead(tmp_path: Path, method: str) -> None:
     """If the starter dies before the signal is set, the program is not run."""
     begin = (
-        ["/bin/sh", "-c", way, "sh"] if "PPID" in way else [sys.executable, "-I", "-S", "-c", way]
+        ["/bin/sh", "-c", method, "sh"]
+        if "PPID" in method
+        else [sys.executable, "-I", "-S", "-c", method]
     )
     wrong = str(os.getpid() + 1)
     done = run_process([*begin, wrong, "/usr/bin/touch", str(tmp_path / "begun")], check=False)
@@ -106,12 +108,12 @@ def test_a_program_does_not_begin_when_its_starter_is_dead(tmp_path: Path, way: 
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("found", [True, False], ids=["setpriv", "no-setpriv"])
+@pytest.mark.parametrize("is_found", [True, False], ids=["setpriv", "no-setpriv"])
 def test_words_and_codes_arrive_as_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, found: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_found: bool
 ) -> None:
     """Arguments with blanks, quotes and stars, and the exit code, are those of the program."""
-    if not found:
+    if not is_found:
         monkeypatch.setattr(processes.shutil, "which", lambda _: None)
     words = ["a b", "'", '"', "*", "$PPID", "-x", "", "\n"]
     processes._launcher.cache_clear()
@@ -120,10 +122,10 @@ def test_words_and_codes_arrive_as_they_are(
         with processes.Program(
             command, folder=tmp_path, environment={"A": "b"}, time_limit=600.0
         ) as program:
-            finished = program.wait(seconds=600.0)
+            exit_code = program.wait(seconds=600.0)
     finally:
         processes._launcher.cache_clear()
-    assert (finished.code, finished.output) == (7, f"{words}\n")
+    assert (exit_code.code, exit_code.output) == (7, f"{words}\n")
 
 
 def test_a_program_is_killed_upon_what_it_writes(tmp_path: Path) -> None:
@@ -136,8 +138,8 @@ def test_a_program_is_killed_upon_what_it_writes(tmp_path: Path) -> None:
     with processes.Program(
         command, folder=tmp_path, environment={}, time_limit=600.0, stop_at="enough"
     ) as program:
-        finished = program.wait(seconds=600.0)
-    assert (finished.code, finished.output) == (-signal.SIGKILL, "begun\nenough\n")
+        exit_code = program.wait(seconds=600.0)
+    assert (exit_code.code, exit_code.output) == (-signal.SIGKILL, "begun\nenough\n")
 
 
 def test_what_is_no_program_is_said(tmp_path: Path) -> None:

@@ -431,22 +431,22 @@ def _try(
     outcome = worker.run(data)
     report.inputs[target.name] += 1
     report.kinds[outcome.kind] += 1
-    known = f"{target.name}: {outcome.signature}"
-    is_new = known not in report.outcomes
+    key = f"{target.name}: {outcome.signature}"
+    is_new = key not in report.outcomes
     if (is_new or outcome.lines - report.code) and not outcome.is_finding and len(data) < 65536:
         mutator.keep(data, whole=outcome.kind == "value")
-    report.outcomes.add(known)
+    report.outcomes.add(key)
     report.code |= outcome.lines
     if not (is_new and outcome.is_finding):
         return
     small = minimised(data, worker, outcome.signature)
     folder.mkdir(parents=True, exist_ok=True)
-    stem = f"{target.name}-{outcome.kind}-{hashlib.sha256(known.encode()).hexdigest()[:8]}"
+    stem = f"{target.name}-{outcome.kind}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
     path = folder / f"{stem}{Path(target.file).suffix}"
     path.write_bytes(small)
-    path.with_suffix(".txt").write_text(f"{known}\n{worker.run(small).report}\n", encoding="utf-8")
-    report.findings[known] = path
-    _say(f"found {known}: {path}")
+    path.with_suffix(".txt").write_text(f"{key}\n{worker.run(small).report}\n", encoding="utf-8")
+    report.findings[key] = path
+    _say(f"found {key}: {path}")
 
 
 def _say(line: str) -> None:
@@ -501,12 +501,12 @@ def main(targets: Sequence[Target], *, description: str) -> None:
 
 def _replay(targets: Sequence[Target], paths: Sequence[Path], limits: Limits) -> int:
     """Read files with the targets of their suffix; return 1 if any is a finding."""
-    found = 0
+    count = 0
     for target in targets:
         with Worker(target, limits) as worker:
             for path in paths:
                 if path.suffix == Path(target.file).suffix:
                     outcome = worker.run(path.read_bytes())
-                    found |= outcome.is_finding
+                    count |= outcome.is_finding
                     _say(f"{path} ({target.name}): {outcome.kind}: {outcome.report}")
-    return int(found)
+    return int(count)

@@ -134,10 +134,10 @@ def values() -> dict[str, Any]:
         stamps,
         *shapes,
     )
-    found = {
+    samples = {
         f"{type(value).__name__.lower()}_{number}": value for number, value in enumerate(parts)
     }
-    return found | {
+    return samples | {
         "scene": scene,
         "looked": looked,
         "history": SceneHistory(scene).add_frame("d", "a"),
@@ -165,14 +165,14 @@ def damaged(state: Any, random: Random) -> Any:
     if isinstance(state, tuple | list) and state and random.random() < 0.9:
         items = list(state)
         place = random.randrange(len(items))
-        way = random.randrange(8)
-        if way == 0:
+        choice = random.randrange(8)
+        if choice == 0:
             del items[place:]
-        elif way == 1:
+        elif choice == 1:
             del items[place]
-        elif way == 2:
+        elif choice == 2:
             items.insert(place, items[random.randrange(len(items))])
-        elif way == 3:
+        elif choice == 3:
             items[place] = items[random.randrange(len(items))]
         else:
             items[place] = damaged(items[place], random)
@@ -204,18 +204,18 @@ def read_state(path: Path) -> None:
     state = value.__getstate__()
     for _ in range(random.choice([1, 1, 1, 2, 5])):
         state = damaged(state, random)
-    made = type(value).__new__(type(value))
+    instance = type(value).__new__(type(value))
     with contextlib.suppress(TmkitError):
-        made.__setstate__(state)
-        use(made)
+        instance.__setstate__(state)
+        use(instance)
 
 
 def targets() -> list[Target]:
     """Return both."""
     pool = [pickle.dumps(value, protocol) for value in values().values() for protocol in (2, 5)]
-    kept = [path.read_bytes() for path in sorted(CORPUS.glob("*.pickle"))]
+    corpus = [path.read_bytes() for path in sorted(CORPUS.glob("*.pickle"))]
     seeds = [bytes([number]) for number in range(20)]
-    pickles = Target("pickle", "value.pickle", read_bytes, pool + kept, weight=2)
+    pickles = Target("pickle", "value.pickle", read_bytes, pool + corpus, weight=2)
     return [pickles, Target("state", "seed.bin", read_state, seeds)]
 
 

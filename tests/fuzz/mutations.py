@@ -153,11 +153,11 @@ class Mutator:
         data = self._random.choice(
             self._broken if self._broken and self._random.random() < 0.25 else self._pool
         )
-        ways, weights = zip(*self._ways, strict=True)
-        for way in self._random.choices(
-            ways, weights, k=self._random.choice((1, 1, 1, 1, 2, 2, 3, 6))
+        changes, weights = zip(*self._ways, strict=True)
+        for change in self._random.choices(
+            changes, weights, k=self._random.choice((1, 1, 1, 1, 2, 2, 3, 6))
         ):
-            data = way(data)[:LARGEST]
+            data = change(data)[:LARGEST]
         return data
 
     def _range(self, length: int, longest: int) -> tuple[int, int]:
@@ -172,9 +172,11 @@ class Mutator:
         return bytes(changed)
 
     def _put_bytes(self, data: bytes) -> bytes:
-        at = self._random.randint(0, len(data))
+        position = self._random.randint(0, len(data))
         return (
-            data[:at] + self._random.choice(BYTES) * self._random.choice((1, 1, 1, 3)) + data[at:]
+            data[:position]
+            + self._random.choice(BYTES) * self._random.choice((1, 1, 1, 3))
+            + data[position:]
         )
 
     def _cut(self, data: bytes) -> bytes:
@@ -183,8 +185,10 @@ class Mutator:
 
     def _copy(self, data: bytes) -> bytes:
         begin, end = self._range(len(data), self._random.choice((4, 60, 600)))
-        at = self._random.randint(0, len(data))
-        return data[:at] + data[begin:end] * self._random.choice((1, 1, 2, 50)) + data[at:]
+        position = self._random.randint(0, len(data))
+        return (
+            data[:position] + data[begin:end] * self._random.choice((1, 1, 2, 50)) + data[position:]
+        )
 
     def _end(self, data: bytes) -> bytes:
         return data[: self._random.randint(0, len(data))]
@@ -233,8 +237,8 @@ class Mutator:
 
     def _swap_tokens(self, data: bytes) -> bytes:
         def change(tokens: list[bytes]) -> None:
-            one, other = self._some(tokens), self._some(tokens)
-            tokens[one], tokens[other] = tokens[other], tokens[one]
+            first, second = self._some(tokens), self._some(tokens)
+            tokens[first], tokens[second] = tokens[second], tokens[first]
 
         return self._with_tokens(data, change)
 
@@ -245,10 +249,10 @@ class Mutator:
         return self._with_tokens(data, change)
 
     def _change_number(self, data: bytes) -> bytes:
-        found = list(_NUMBER.finditer(data[:65536]))
-        if not found:
+        matches = list(_NUMBER.finditer(data[:65536]))
+        if not matches:
             return data
-        match = self._random.choice(found)
+        match = self._random.choice(matches)
         return data[: match.start()] + self._random.choice(NUMBERS) + data[match.end() :]
 
     def _drop_line(self, data: bytes) -> bytes:
@@ -259,17 +263,17 @@ class Mutator:
     def _copy_line(self, data: bytes) -> bytes:
         lines = data.split(b"\n")
         begin, end = self._range(len(lines), 3)
-        at = self._random.randint(0, len(lines))
-        return b"\n".join(lines[:at] + lines[begin:end] + lines[at:])
+        position = self._random.randint(0, len(lines))
+        return b"\n".join(lines[:position] + lines[begin:end] + lines[position:])
 
     def _swap_lines(self, data: bytes) -> bytes:
         lines = data.split(b"\n")
-        one, other = self._random.randrange(len(lines)), self._random.randrange(len(lines))
-        lines[one], lines[other] = lines[other], lines[one]
+        first, second = self._random.randrange(len(lines)), self._random.randrange(len(lines))
+        lines[first], lines[second] = lines[second], lines[first]
         return b"\n".join(lines)
 
     def _nest(self, data: bytes) -> bytes:
         begin, end = self._random.choice(self._nestings)
         times = self._random.choice((1, 2, 70, 300, 3000, 100_000))
-        at, after = self._range(len(data), 40)
-        return data[:at] + begin * times + data[at:after] + end * times + data[after:]
+        first, last = self._range(len(data), 40)
+        return data[:first] + begin * times + data[first:last] + end * times + data[last:]

@@ -65,9 +65,9 @@ def test_a_planted_bug_is_found(name: str, tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(PLACES[name], planted)
     report = run(targets, tmp_path, inputs=250)
-    found = [finding for finding in report.findings if "exception IndexError" in finding]
-    assert found, report.lines()
-    text = report.findings[found[0]].with_suffix(".txt").read_text(encoding="utf-8")
+    findings = [finding for finding in report.findings if "exception IndexError" in finding]
+    assert findings, report.lines()
+    text = report.findings[findings[0]].with_suffix(".txt").read_text(encoding="utf-8")
     assert "IndexError: planted" in text
     assert report.kinds["value"] > len(targets[0].pool)  # other inputs were read to the end
     assert report.kinds["error"] > 0
@@ -131,7 +131,7 @@ def test_each_kind_of_finding(read: Callable[[bytes], None], kind: str, tmp_path
 def test_inputs_depend_on_the_seed_only() -> None:
     """The same seed makes the same inputs, another one others; most differ from the whole input."""
     pool = [b"frame a { parent b; translation [1, 2, 3]; }\n"]
-    made = [
+    inputs = [
         [Mutator(seed, pool=pool, tokens=[b"x"], nestings=[]).next() for _ in range(1)]
         + [
             mutator.next()
@@ -140,5 +140,5 @@ def test_inputs_depend_on_the_seed_only() -> None:
         ]
         for seed in (1, 1, 2)
     ]
-    assert made[0] == made[1] != made[2]
-    assert sum(data != pool[0] for data in made[0]) > 40
+    assert inputs[0] == inputs[1] != inputs[2]
+    assert sum(data != pool[0] for data in inputs[0]) > 40

@@ -34,7 +34,8 @@ def test_a_type_behind_a_dash_without_a_blank(offset: int) -> None:
     assert parse_domain(DOMAIN).name == "d"
     text = DOMAIN[: offset + 2] + DOMAIN[offset + 3 :]
     word = text[offset + 1 :].split(")")[0].split()[0]
-    expected = rf"^domain:{place_of(text, offset + 1)}: '{word}' is no name; a type is written '- {word[1:]}'"
+    place = place_of(text, offset + 1)
+    expected = rf"^domain:{place}: '{word}' is no name; a type is written '- {word[1:]}'"
     with pytest.raises(TaskError, match=expected):
         parse_domain(text)
 

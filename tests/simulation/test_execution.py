@@ -84,18 +84,18 @@ def test_several_steps_with_progress() -> None:
     writer = PlanWriter(two_blocks())
     writer.move("green", [0.15, -0.1, HALF], turn=0.5)
     writer.move("red", [0.15, -0.1, HALF + BLOCK], turn=0.5, parent="green")
-    told: list[SimulationProgress] = []
-    report = simulate(writer.plan(), on_progress=told.append)
+    events: list[SimulationProgress] = []
+    report = simulate(writer.plan(), on_progress=events.append)
     assert report.is_successful
     assert report.worst_position < 0.003
-    stages = list(dict.fromkeys((now.phase, now.step, now.action) for now in told))
+    stages = list(dict.fromkeys((now.phase, now.step, now.action) for now in events))
     steps = [("simulate", 0, "(move green table)"), ("simulate", 1, "(move red green)")]
     assert stages == [("build", 0, ""), *steps, ("settle", 2, "")]
-    assert {now.steps for now in told} == {2}
-    times = [now.simulated_seconds for now in told]
+    assert {now.steps for now in events} == {2}
+    times = [now.simulated_seconds for now in events]
     assert times == sorted(times)
     assert max(np.diff(times)) < 0.26  # seconds of simulated time: nothing stands still
-    second = next(now for now in told if now.step == 1)
+    second = next(now for now in events if now.step == 1)
     assert re.fullmatch(
         r"simulating, .* s: step 2 of 2: \(move red green\), .* s simulated", str(second)
     )

@@ -70,11 +70,11 @@ def test_every_link_has_the_friction_of_its_kind() -> None:
     with Simulation.from_scene(scene, robot=PANDA, settings=settings) as simulation:
         (arm,) = (body for body in simulation.bodies if PANDA.tip in body.links)
         for frame, link in arm.links.items():
-            told = simulation.bullet.getDynamicsInfo(
+            dynamics = simulation.bullet.getDynamicsInfo(
                 arm.index, link, physicsClientId=simulation.client
             )
             expected = (0.9, 0.002) if frame in PANDA.contact_links else (0.4, 0.0)
-            assert (told[1], told[7]) == pytest.approx(expected), frame
+            assert (dynamics[1], dynamics[7]) == pytest.approx(expected), frame
 
 
 def test_a_hand_bears_the_moment_that_the_model_says() -> None:

@@ -31,11 +31,11 @@ def test_panda_stands_where_forward_kinematics_says(scene: SceneGraph) -> None:
     with Simulation.from_scene(scene) as simulation:
         for _ in range(5):
             lower, upper = scene.joint_limits.T
-            at = scene.at(rng.uniform(lower, upper))
-            simulation.set_configuration(at.q)
+            kinematics = scene.at(rng.uniform(lower, upper))
+            simulation.set_configuration(kinematics.q)
             for frame in scene.frame_names:
                 if frame not in simulation.objects:
-                    expected = at.pose(frame)
+                    expected = kinematics.pose(frame)
                     assert simulation.pose(frame).is_close(
                         expected, translation_tolerance=1e-6, rotation_tolerance=1e-6
                     ), frame

@@ -78,9 +78,11 @@ def optional_modules() -> tuple[str, ...]:
             except PackageNotFoundError:
                 continue
     ours = {*required, _normal(_PROJECT["name"])}
-    found = packages_distributions()
+    distributions = packages_distributions()
     return tuple(
-        sorted(name for name, owners in found.items() if ours.isdisjoint(map(_normal, owners)))
+        sorted(
+            name for name, owners in distributions.items() if ours.isdisjoint(map(_normal, owners))
+        )
     )
 
 

@@ -26,15 +26,15 @@ class Outcome:
 
 def tmkit(folder: Path, *arguments: str, **environment: str) -> Outcome:
     """Run a command in a folder, with more variables of the environment."""
-    out, err = (
+    stdout, stderr = (
         io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2)
     )
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(stdout), redirect_stderr(stderr):
         patch.chdir(folder)
         patch.setattr(sys, "argv", ["tmkit", *arguments])
         for name, value in environment.items():
             patch.setenv(name, value)
         with pytest.raises(SystemExit) as ended:
             cli.main()
-    texts = [stream.buffer.getvalue().decode() for stream in (out, err)]
+    texts = [stream.buffer.getvalue().decode() for stream in (stdout, stderr)]
     return Outcome(int(ended.value.code or 0), *texts)

@@ -97,11 +97,11 @@ def measured_pose(random: Draw, truth: Pose, variances: Array) -> Pose:
     noise = np.where(
         is_unknown, WRITTEN, random.normal(size=6) * np.sqrt(np.where(is_unknown, 0.0, variances))
     )
-    known, unknown = np.where(is_unknown, 0.0, noise)[3:], np.where(is_unknown, noise, 0.0)[3:]
+    turn, placeholder = np.where(is_unknown, 0.0, noise)[3:], np.where(is_unknown, noise, 0.0)[3:]
     if is_unknown[3:].all():
-        turned = START @ Pose.exp([0, 0, 0, *unknown])
+        turned = START @ Pose.exp([0, 0, 0, *placeholder])
     else:
-        turned = truth @ Pose.exp([0, 0, 0, *unknown]) @ Pose.exp([0, 0, 0, *known])
+        turned = truth @ Pose.exp([0, 0, 0, *placeholder]) @ Pose.exp([0, 0, 0, *turn])
     shift = START.translation if is_unknown[:3].all() else truth.translation
     return Pose.from_rotation_matrix(shift + turned.rotation @ noise[:3], turned.rotation)
 

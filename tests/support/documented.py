@@ -63,18 +63,18 @@ def undocumented_arguments(source: str, options: Collection[str] = ()) -> list[s
         source: text of the module or stub.
         options: names of types of command-line options, see :func:`option_types`.
     """
-    found = []
+    faults = []
     for name, overloads, text in public_functions(source):
         if name.rpartition(".")[2].startswith(_HOOKS):
             continue
         for function in overloads:
             arguments = _arguments(function)
-            known = documented(text) | _with_help(function, options)
-            missing = [a for a in arguments if a not in known]
+            names = documented(text) | _with_help(function, options)
+            missing = [a for a in arguments if a not in names]
             if len(arguments) > 1 and missing:
-                found.append(f"{name}: {', '.join(missing)}")
+                faults.append(f"{name}: {', '.join(missing)}")
                 break
-    return found
+    return faults
 
 
 def commands(source: str, options: Collection[str]) -> set[str]:
@@ -112,16 +112,16 @@ def _functions(
 
 
 def _arguments(function: Function) -> list[str]:
-    given = function.args
+    signature = function.args
     every = [
-        *given.posonlyargs,
-        *given.args,
-        *([given.vararg] if given.vararg else []),
-        *given.kwonlyargs,
+        *signature.posonlyargs,
+        *signature.args,
+        *([signature.vararg] if signature.vararg else []),
+        *signature.kwonlyargs,
     ]
     # arguments of the implementation
-    unpacked = given.kwarg is not None and "Unpack[" in ast.unparse(given.kwarg)
-    every += [given.kwarg] if given.kwarg and not unpacked else []
+    unpacked = signature.kwarg is not None and "Unpack[" in ast.unparse(signature.kwarg)
+    every += [signature.kwarg] if signature.kwarg and not unpacked else []
     return [a.arg for a in every if a.arg not in ("self", "cls") and not a.arg.startswith("_")]
 
 

@@ -118,31 +118,33 @@ def exhaustive_plan(problem: SmallProblem, *, seed: int = 0) -> Plan | None:
         node = queue.popleft()
         ends = [*((target, spot) for spot in (wanted,)), *itertools.product(objects, problem.spots)]
         for name, spot in ends:
-            at = {**node.at, name: spot}
+            assignment = {**node.at, name: spot}
             is_goal = name == target and spot is wanted
             if (
                 spot in node.at.values()
-                or _key(at) in seen
+                or _key(assignment) in seen
                 or (len(node.steps) // 2 + 1 == problem.transfers and not is_goal)
             ):
                 continue
-            reached = _transfer(node, at, name, spot, arm=arm, grasps=grasps[name], seed=seed)
+            reached = _transfer(
+                node, assignment, name, spot, arm=arm, grasps=grasps[name], seed=seed
+            )
             if reached is None:
                 continue
             if is_goal:
                 return _plan(scene, q, reached.steps, robot, goal=f"(on {target} {spot.support})")
-            seen.add(_key(at))
+            seen.add(_key(assignment))
             queue.append(reached)
     return None
 
 
-def _key(at: Mapping[str, Spot | None]) -> object:
-    return tuple(at.items())
+def _key(assignment: Mapping[str, Spot | None]) -> object:
+    return tuple(assignment.items())
 
 
 def _transfer(
     node: _Node,
-    at: Mapping[str, Spot | None],
+    assignment: Mapping[str, Spot | None],
     name: str,
     spot: Spot,
     *,
@@ -162,7 +164,7 @@ def _transfer(
                 picked.step(GroundAction("pick", (name, before))),
                 placed.step(GroundAction("place", (name, spot.support))),
             )
-            return _Node(at, placed.scene, placed.q, (*node.steps, *steps))
+            return _Node(assignment, placed.scene, placed.q, (*node.steps, *steps))
     return None
 
 
@@ -192,9 +194,9 @@ def _carried_out(
 ) -> Iterator[tuple[C, ActionMotion]]:
     for candidate in candidates:
         context = ActionContext(scene, q, np.random.default_rng(seed))
-        for found in itertools.islice(candidate.refine(arm, context, seed=seed), _ATTEMPTS):
-            if isinstance(found, ActionMotion):
-                yield candidate, found
+        for motion in itertools.islice(candidate.refine(arm, context, seed=seed), _ATTEMPTS):
+            if isinstance(motion, ActionMotion):
+                yield candidate, motion
                 break
 
 

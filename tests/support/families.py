@@ -274,7 +274,7 @@ def draw_points(
     radii: Sequence[float],
     *,
     gap: float,
-    far: float = 0.68,
+    max_radius: float = 0.68,
     side: int = 0,
 ) -> list[Point]:
     """Return points on the table in front of an arm at the origin, apart from each other.
@@ -283,7 +283,7 @@ def draw_points(
         rng: source of random numbers.
         radii: radius of the object at each point [m].
         gap: smallest distance between the circles [m].
-        far: largest distance from the arm [m].
+        max_radius: largest distance from the arm [m].
         side: 1 for points on the left, -1 for points on the right, 0 for both.
 
     Raises:
@@ -292,12 +292,12 @@ def draw_points(
     points: list[Point] = []
     for radius in radii:
         for _ in range(300):
-            point = (float(rng.uniform(0.24, far)), float(rng.uniform(-0.56, 0.56)))
+            point = (float(rng.uniform(0.24, max_radius)), float(rng.uniform(-0.56, 0.56)))
             if point[1] * side < 0.0:
                 continue
-            others = zip(points, radii, strict=False)
-            if _NEAREST < math.hypot(*point) < far and all(
-                math.dist(point, other) > radius + size + gap for other, size in others
+            circles = zip(points, radii, strict=False)
+            if _NEAREST < math.hypot(*point) < max_radius and all(
+                math.dist(point, other) > radius + size + gap for other, size in circles
             ):
                 points.append(point)
                 break
@@ -316,15 +316,15 @@ def count_displaced(wanted: Mapping[str, str], below: Mapping[str, str]) -> int:
     above = {lower: upper for upper, lower in below.items()}
     moved: set[str] = set()
     while True:
-        found = {upper for upper, lower in below.items() if lower in moved}
+        displaced = {upper for upper, lower in below.items() if lower in moved}
         for upper, lower in wanted.items():
             if below.get(upper) != lower or lower in moved:
-                found.add(upper)
+                displaced.add(upper)
                 if below.get(upper) != lower and lower in above:
-                    found.add(above[lower])
-        if found <= moved:
+                    displaced.add(above[lower])
+        if displaced <= moved:
             return len(moved)
-        moved |= found
+        moved |= displaced
 
 
 def draw_towers(rng: np.random.Generator, size: int) -> Draft:
@@ -402,9 +402,9 @@ def draw_cook(rng: np.random.Generator, size: int) -> Draft:
     points: list[Point] = []
     for wide, _ in sizes:
         for _ in range(400):
-            away, angle = rng.uniform(0.42, 0.68), math.radians(rng.uniform(48.0, 132.0))
+            distance, angle = rng.uniform(0.42, 0.68), math.radians(rng.uniform(48.0, 132.0))
             side = 1 if rng.random() < 0.5 else -1
-            point = (float(away * math.cos(angle)), float(side * away * math.sin(angle)))
+            point = (float(distance * math.cos(angle)), float(side * distance * math.sin(angle)))
             if all(math.dist(point, other) > wide * 1.42 + 0.03 for other in points):
                 points.append(point)
                 break
@@ -427,8 +427,8 @@ def draw_cook(rng: np.random.Generator, size: int) -> Draft:
         [wide for wide, _ in sizes], float(high[0] - low[0]), float(high[1] - low[1])
     )
     goal = f"(and {' '.join(f'(cooked {name})' for name in names)} (athome))"
-    known = 6 * size + 1 + 2 * max(0, size - capacity)
-    return Draft(scene, goal, "kitchen", "iiwa_flange", known, tuple(names))
+    length = 6 * size + 1 + 2 * max(0, size - capacity)
+    return Draft(scene, goal, "kitchen", "iiwa_flange", length, tuple(names))
 
 
 def draw_fetch(rng: np.random.Generator, size: int) -> Draft:
@@ -467,8 +467,8 @@ def draw_fetch(rng: np.random.Generator, size: int) -> Draft:
     ):
         raise RejectedError
     target = names[int(rng.integers(size))]
-    known = count_fetch(reach, target, names)
-    return Draft(scene, f"(on {target} mat)", "kitchen", "panda", known, (target,))
+    length = count_fetch(reach, target, names)
+    return Draft(scene, f"(on {target} mat)", "kitchen", "panda", length, (target,))
 
 
 def count_fetch(reach: Reach, target: str, names: Sequence[str]) -> int:
@@ -479,12 +479,12 @@ def count_fetch(reach: Reach, target: str, names: Sequence[str]) -> int:
     """
     if reach.is_reachable(target):
         return 2
-    others = sorted(
+    obstacles = sorted(
         (n for n in names if n != target), key=lambda n: distance_between(reach.scene, target, n)
     )
-    near = others[:8]
+    nearest = obstacles[:8]
     for count in (1, 2, 3):
-        for removed in itertools.combinations(near, count):
+        for removed in itertools.combinations(nearest, count):
             if (
                 reach.is_reachable(target, absent=removed)
                 and count_removed(reach, removed) == count
@@ -636,36 +636,36 @@ def draw_behind(rng: np.random.Generator, size: int) -> Draft:
     for k, (name, box) in enumerate(
         zip(names, draw_sizes(rng, size + 1, [0.04, 0.04, 0.09], [0.055, 0.055, 0.14]), strict=True)
     ):
-        at = (x + deep / 2 - 0.05 - 0.095 * k, y + float(rng.uniform(-0.015, 0.015)))
+        position = (x + deep / 2 - 0.05 - 0.095 * k, y + float(rng.uniform(-0.015, 0.015)))
         scene = add_block(
-            scene, name, *at, size=box, turn=float(rng.uniform(-0.15, 0.15)), support="board"
+            scene, name, *position, size=box, turn=float(rng.uniform(-0.15, 0.15)), support="board"
         )
     reach = Reach(scene, "panda")
-    others = names[1:]
-    if any(reach.is_reachable("target", absent=others[k + 1 :]) for k in range(size)):
+    obstacles = names[1:]
+    if any(reach.is_reachable("target", absent=obstacles[k + 1 :]) for k in range(size)):
         raise RejectedError
     tall = scene.shapes("target")[0].shape.bounds[1][2]
     goals = [with_yaw(*mat, 0.002 + tall, math.tau / 8 * k) for k in range(8)]
     if (
-        reach.find_transfer("target", goals, absent=others) is None
-        or count_removed(reach, others) < size
+        reach.find_transfer("target", goals, absent=obstacles) is None
+        or count_removed(reach, obstacles) < size
     ):
         raise RejectedError
     return Draft(scene, "(on target mat)", "kitchen", "panda", 2 + 2 * size, ("target",))
 
 
 def add_shelf(
-    scene: SceneGraph, at: Point, inside: tuple[float, float, float], *, board: float
+    scene: SceneGraph, corner: Point, inside: tuple[float, float, float], *, board: float
 ) -> SceneGraph:
     """Add a shelf that is open towards the arm.
 
     Args:
         scene: the scene.
-        at: middle of the board in the world [m].
+        corner: middle of the board in the world [m].
         inside: depth, width and height of the free space [m].
         board: thickness of the board, a region [m].
     """
-    (x, y), (deep, wide, high) = at, inside
+    (x, y), (deep, wide, high) = corner, inside
     scene = add_box(scene, "board", (deep, wide, board), (x, y, board / 2), ("region",))
     back = (x + deep / 2 + 0.01, y, board + high / 2)
     scene = add_box(scene, "shelf_back", (0.02, wide, high), back)
@@ -684,7 +684,7 @@ def draw_xarm(rng: np.random.Generator, size: int) -> Draft:
     """Draw the same for an xArm 6 with its gripper."""
     scene = tk.load_scene("xarm_table")
     scene = scene.set_pose("link_base", with_yaw(0.0, 0.0, 0.0, rng.uniform(-0.4, 0.4)))
-    return permute(rng, scene, "xarm", [f"b{k}" for k in range(size)], far=0.55)
+    return permute(rng, scene, "xarm", [f"b{k}" for k in range(size)], max_radius=0.55)
 
 
 def permute(
@@ -693,12 +693,12 @@ def permute(
     robot: str,
     names: Sequence[str],
     *,
-    far: float = 0.68,
+    max_radius: float = 0.68,
 ) -> Draft:
     """Add boxes that are wanted at each other's places."""
     size = len(names)
     gap = 0.045 if size <= 10 else 0.032
-    points = draw_points(rng, [0.034] * size, gap=gap, far=far)
+    points = draw_points(rng, [0.034] * size, gap=gap, max_radius=max_radius)
     starts: list[Pose] = []
     heights: list[float] = []
     for name, point in zip(names, points, strict=True):
@@ -750,10 +750,12 @@ def draw_mobile(rng: np.random.Generator, size: int) -> Draft:
     tables = ("north", "east", "west", "south")
     for table, angle in zip(tables, (0.5 * math.pi, 0.0, math.pi, -0.5 * math.pi), strict=True):
         z = float(scene.pose(table, relative_to="world").translation[2])
-        away, angle = rng.uniform(1.5, 1.8), angle + rng.uniform(-0.12, 0.12)
+        distance, angle = rng.uniform(1.5, 1.8), angle + rng.uniform(-0.12, 0.12)
         scene = scene.set_pose(
             table,
-            with_yaw(away * math.cos(angle), away * math.sin(angle), z, rng.uniform(-0.3, 0.3)),
+            with_yaw(
+                distance * math.cos(angle), distance * math.sin(angle), z, rng.uniform(-0.3, 0.3)
+            ),
         )
     for block in ("a", "b", "c"):
         scene = scene.remove_frame(block)
@@ -764,24 +766,24 @@ def draw_mobile(rng: np.random.Generator, size: int) -> Draft:
             tables[int(rng.integers(4))],
             (float(rng.uniform(-0.2, 0.2)), float(rng.uniform(-0.2, 0.2))),
         )
-        if all(table != other or math.dist(point, there) > 0.15 for other, there in places):
+        if all(table != other or math.dist(point, position) > 0.15 for other, position in places):
             places.append((table, point))
     goal, trips = [], []
     for name, (table, point) in zip(names, places, strict=True):
-        at = scene.pose(table, relative_to="world").apply([*point, 0.0])
+        position = scene.pose(table, relative_to="world").apply([*point, 0.0])
         side = float(rng.uniform(0.04, 0.055))
         box = (side, side, float(rng.uniform(0.04, 0.1)))
         turn = float(rng.uniform(-math.pi, math.pi))
         scene = add_block(
-            scene, name, float(at[0]), float(at[1]), size=box, turn=turn, support=table
+            scene, name, float(position[0]), float(position[1]), size=box, turn=turn, support=table
         )
         wanted = str(rng.choice([other for other in tables if other != table]))
         goal.append(f"(on {name} {wanted})")
         trips.append((table, wanted))
-    known = 2 * size + count_drives(trips)
+    length = 2 * size + count_drives(trips)
     robot = ("panda", "panda_base")
     return Draft(
-        scene, f"(and {' '.join(goal)})", "mobile_manipulation", robot, known, tuple(names)
+        scene, f"(and {' '.join(goal)})", "mobile_manipulation", robot, length, tuple(names)
     )
 
 
@@ -808,15 +810,15 @@ def draw_handover(rng: np.random.Generator, size: int) -> Draft:
     scene = tk.load_scene("baxter_trays").remove_frame("a")
     wall = float(rng.uniform(0.15, 0.4))
     box = Box([float(rng.uniform(0.35, 0.5)), 0.04, wall])
-    at = Pose(
+    pose = Pose(
         [-0.1 + float(rng.uniform(-0.03, 0.03)), float(rng.uniform(-0.04, 0.04)), 0.05 + wall / 2]
     )
-    scene = scene.add_frame("wall", "table", pose=at, shapes=[AttachedShape(box)])
+    scene = scene.add_frame("wall", "table", pose=pose, shapes=[AttachedShape(box)])
     places: list[tuple[str, Point]] = []
     while len(places) < size:
         tray = str(rng.choice(["left_tray", "right_tray"]))
         point = (float(rng.uniform(-0.08, 0.08)), float(rng.uniform(-0.08, 0.08)))
-        if all(tray != other or math.dist(point, there) > 0.1 for other, there in places):
+        if all(tray != other or math.dist(point, position) > 0.1 for other, position in places):
             places.append((tray, point))
     names, goal = [f"b{k}" for k in range(size)], []
     for name, (tray, point) in zip(names, places, strict=True):
@@ -842,10 +844,10 @@ def draw_regrasp(rng: np.random.Generator, size: int) -> Draft:
     room = (wide + float(rng.uniform(0.08, 0.1)), deep + float(rng.uniform(0.14, 0.18)))
     high = tall + float(rng.uniform(0.01, 0.02))
     for name, sign in (("a", -1), ("b", 1)):
-        at = (x + sign * (room[0] / 2 + 0.01), y, high / 2)
-        scene = add_box(scene, f"well_x{name}", (0.02, room[1], high), at)
-        at = (x, y + sign * (room[1] / 2 + 0.01), high / 2)
-        scene = add_box(scene, f"well_y{name}", (room[0] + 0.04, 0.02, high), at)
+        position = (x + sign * (room[0] / 2 + 0.01), y, high / 2)
+        scene = add_box(scene, f"well_x{name}", (0.02, room[1], high), position)
+        position = (x, y + sign * (room[1] / 2 + 0.01), high / 2)
+        scene = add_box(scene, f"well_y{name}", (room[0] + 0.04, 0.02, high), position)
     scene = add_block(scene, "box", x, y, size=(wide, deep, tall))
     gx, gy = float(rng.uniform(0.5, 0.57)), side * float(rng.uniform(0.26, 0.32))
     above = tall + float(rng.uniform(0.08, 0.11))
@@ -913,27 +915,30 @@ def draw_drawer(rng: np.random.Generator, size: int) -> Draft:
     is_closed = bool(rng.random() < 0.5)
     if is_closed:
         facts.append("(closed drawer)")
-    known = 2 * len(moved) + 1 + is_closed
-    return Draft(scene, f"(and {' '.join(facts)})", "drawer", "panda", known, moved)
+    length = 2 * len(moved) + 1 + is_closed
+    return Draft(scene, f"(and {' '.join(facts)})", "drawer", "panda", length, moved)
 
 
 def draw_two_arms(rng: np.random.Generator, size: int) -> Draft:
     """Draw two Pandas that face each other over a table, and objects for the tray of each."""
     other = tk.load_manipulator("panda").with_prefix("far_")
-    away = float(rng.uniform(1.15, 1.25))
+    distance = float(rng.uniform(1.15, 1.25))
     scene = draw_table(rng).mount(
-        tk.load_scene("panda_alone"), "world", prefix="far_", pose=with_yaw(away, 0.0, 0.0, math.pi)
+        tk.load_scene("panda_alone"),
+        "world",
+        prefix="far_",
+        pose=with_yaw(distance, 0.0, 0.0, math.pi),
     )
     side = int(rng.choice((-1, 1)))
-    trays = {"near_tray": (0.38, 0.36 * side), "far_tray": (away - 0.38, -0.36 * side)}
-    for tray, at in trays.items():
-        scene = add_box(scene, tray, (0.2, 0.2, 0.004), (*at, 0.002), ("region",))
+    trays = {"near_tray": (0.38, 0.36 * side), "far_tray": (distance - 0.38, -0.36 * side)}
+    for tray, position in trays.items():
+        scene = add_box(scene, tray, (0.2, 0.2, 0.004), (*position, 0.002), ("region",))
     names = [f"b{k}" for k in range(size)]
     points: list[Point] = []
     while len(points) < size:
-        point = (float(rng.uniform(0.3, away - 0.3)), float(rng.uniform(-0.4, 0.4)))
-        if all(math.dist(point, there) > 0.11 for there in points) and all(
-            math.dist(point, at) > 0.2 for at in trays.values()
+        point = (float(rng.uniform(0.3, distance - 0.3)), float(rng.uniform(-0.4, 0.4)))
+        if all(math.dist(point, position) > 0.11 for position in points) and all(
+            math.dist(point, position) > 0.2 for position in trays.values()
         ):
             points.append(point)
     for name, point in zip(names, points, strict=True):
@@ -942,7 +947,7 @@ def draw_two_arms(rng: np.random.Generator, size: int) -> Draft:
             scene, name, *point, size=(edge,) * 3, turn=float(rng.uniform(-math.pi, math.pi))
         )
     arms = (Reach(scene, "panda", [other]), Reach(scene, other, ["panda"]))
-    goal, known = [], 0
+    goal, length = [], 0
     for name in names:
         tray = str(rng.choice(list(trays)))
         goal.append(f"(at {name} {tray})")
@@ -950,9 +955,9 @@ def draw_two_arms(rng: np.random.Generator, size: int) -> Draft:
         poses = [with_yaw(*trays[tray], height, math.pi / 4 * k) for k in range(8)]
         if not any(arm.is_reachable(name) for arm in arms):
             raise RejectedError
-        known += 2 if any(arm.find_transfer(name, poses) is not None for arm in arms) else 3
+        length += 2 if any(arm.find_transfer(name, poses) is not None for arm in arms) else 3
     return Draft(
-        scene, f"(and {' '.join(goal)})", "handover", ("panda", other), known, tuple(names)
+        scene, f"(and {' '.join(goal)})", "handover", ("panda", other), length, tuple(names)
     )
 
 
@@ -1040,7 +1045,7 @@ def draw_stacked(rng: np.random.Generator, size: int) -> Draft:
     side = int(rng.choice((-1, 1)))
     mat = (float(rng.uniform(0.42, 0.5)), side * float(rng.uniform(0.36, 0.42)))
     scene = add_box(scene, "mat", (0.16, 0.16, 0.002), (*mat, 0.001), ("region",))
-    points = draw_points(rng, [0.035] * size, gap=0.05, far=0.6, side=-side)
+    points = draw_points(rng, [0.035] * size, gap=0.05, max_radius=0.6, side=-side)
     piles: list[list[str]] = []
     for k, point in enumerate(points):
         support, pile, turn = "table", [], float(rng.uniform(-math.pi, math.pi))
@@ -1057,10 +1062,10 @@ def draw_stacked(rng: np.random.Generator, size: int) -> Draft:
     if not all(reach.is_reachable(name) for pile in piles for name in pile):
         raise RejectedError
     goal = f"(and {' '.join(f'(on {pile[0]} mat)' for pile in wanted)})"
-    known = sum(2 * len(pile) for pile in wanted)
+    length = sum(2 * len(pile) for pile in wanted)
     domain = compose_domain("kitchen", [Stacking])
     return Draft(
-        scene, goal, domain, "panda", known, tuple(name for pile in wanted for name in pile)
+        scene, goal, domain, "panda", length, tuple(name for pile in wanted for name in pile)
     )
 
 

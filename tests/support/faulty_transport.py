@@ -38,8 +38,8 @@ class FaultyTransport(Transport):
             repeated, deaf = self._happens("repeated"), self._happens("answers lost")
             if delayed:
                 self._held.append(message)
-        for one in [*late, *[message] * repeated]:
-            self._transport.request(one, timeout=0.0)  # without waiting for the reply
+        for item in [*late, *[message] * repeated]:
+            self._transport.request(item, timeout=0.0)  # without waiting for the reply
         if lost or delayed:
             return None
         answer = self._transport.request(message, timeout=timeout)

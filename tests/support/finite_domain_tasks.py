@@ -50,7 +50,7 @@ def random_tasks(draw: st.DrawFn) -> dict[str, Any]:
 
     def operator() -> Operator:
         effects = {
-            found[1][0]: found for found in (effect() for _ in range(draw(st.integers(1, 2))))
+            change[1][0]: change for change in (effect() for _ in range(draw(st.integers(1, 2))))
         }
         return facts(numbers, 2), list(effects.values()), draw(st.integers(1, 4))
 
@@ -59,11 +59,11 @@ def random_tasks(draw: st.DrawFn) -> dict[str, Any]:
         derived = draw(st.integers(0, len(layers) - 1))
         lower = [n for n in numbers if n < len(basic) or layers[n - len(basic)] < layers[derived]]
         conditions = facts(lower, 2)
-        beside = [
+        constraints = [
             n for n in numbers if n >= len(basic) and layers[n - len(basic)] == layers[derived]
         ]
         if draw(st.booleans()):  # recursion is positive
-            conditions.append((draw(st.sampled_from(beside)), 0))
+            conditions.append((draw(st.sampled_from(constraints)), 0))
         axioms.append((conditions, (len(basic) + derived, 0)))
     init = [draw(st.integers(0, size - 1)) for size in basic] + [1 for _ in layers]
     return {

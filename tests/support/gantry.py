@@ -176,8 +176,8 @@ class PlanWriter:
         """Grasp a block from above and put its centre at ``position`` (world) on ``parent``."""
         here = self.scene.pose(name, relative_to="world", q=self.q)
         down, up = self._over(here), self._over(here, LIFT)
-        there = Pose.from_rpy(position, [0.0, 0.0, turn])
-        lowered, over = self._over(there), self._over(there, LIFT)
+        target = Pose.from_rpy(position, [0.0, 0.0, turn])
+        lowered, over = self._over(target), self._over(target, LIFT)
         opened, closed = dict(self.robot.gripper_open), self.robot.finger_values(BLOCK)
         segments = [
             self._segment("transit", [self._arm(), up], opened),
@@ -189,7 +189,7 @@ class PlanWriter:
         segments.append(self._segment("lift", [down, up], closed, name))
         segments.append(self._segment("transfer", [up, over], closed, name))
         segments.append(self._segment("lower", [over, lowered], closed, name))
-        onto = self.scene.pose(parent, relative_to="world", q=self.q).inverse() @ there
+        onto = self.scene.pose(parent, relative_to="world", q=self.q).inverse() @ target
         self.scene = held.reparent(name, parent, pose=onto)
         segments.append(
             self._segment("release", [lowered], opened, name, Attachment(name, parent, onto))

@@ -59,7 +59,7 @@ def random_chain(count: int, *, linear: float, angular: float, seed: int = 0) ->
     return [random_gaussian_pose(rng, linear=linear, angular=angular) for _ in range(count)]
 
 
-def relative_difference(found: Array, expected: Array) -> float:
+def relative_difference(actual: Array, expected: Array) -> float:
     """Return the relative size of the difference (Frobenius), or the absolute size if zero."""
     size = float(np.linalg.norm(expected))
-    return float(np.linalg.norm(np.asarray(found) - expected)) / (size or 1.0)
+    return float(np.linalg.norm(np.asarray(actual) - expected)) / (size or 1.0)

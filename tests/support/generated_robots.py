@@ -109,9 +109,9 @@ def _sdf(robot: GeneratedRobot) -> str:
     ]
     for joint in robot.joints:
         ends = f"<parent>{joint.parent}</parent><child>{joint.child}</child>"
-        given = {"lower": joint.lower, "upper": joint.upper}
+        limits = {"lower": joint.lower, "upper": joint.upper}
         limit = "".join(
-            f"<{key}>{value}</{key}>" for key, value in given.items() if value is not None
+            f"<{key}>{value}</{key}>" for key, value in limits.items() if value is not None
         )
         mimic = (
             f'<mimic joint="{joint.mimic}"><multiplier>{joint.multiplier}</multiplier></mimic>'
@@ -164,9 +164,9 @@ def _robray(robot: GeneratedRobot) -> str:
         words = f'parent "{joint.parent}"; ' if joint else ""
         if joint and joint.kind in ("revolute", "prismatic"):
             words += f'type {joint.kind}; axis [0, 0, 1]; variable "{joint.mimic or joint.name}"; '
-            given = {"lower": joint.lower, "upper": joint.upper}
+            limits = {"lower": joint.lower, "upper": joint.upper}
             words += "".join(
-                f"{key} {value}; " for key, value in given.items() if value is not None
+                f"{key} {value}; " for key, value in limits.items() if value is not None
             )
         words += "geometry { shape sphere; radius 0.1; } " if is_solid else ""
         lines.append(f'frame "{name}" {{ {words}}}')
@@ -268,10 +268,10 @@ def _usda(robot: GeneratedRobot) -> str:
         )
         if kind in ("Revolute", "Prismatic"):
             words += 'uniform token physics:axis = "Z"\n'
-            given = {"lower": joint.lower, "upper": joint.upper}
+            limits = {"lower": joint.lower, "upper": joint.upper}
             words += "".join(
                 f"float physics:{key}Limit = {value}\n"
-                for key, value in given.items()
+                for key, value in limits.items()
                 if value is not None
             )
             if joint.mimic:
@@ -286,10 +286,10 @@ def _usda(robot: GeneratedRobot) -> str:
 def _srdf(robot: GeneratedRobot) -> str:
     """Write groups, states and pairs of a robot, beside the robot itself."""
     lines = [
-        f'<disable_collisions link1="{one}" link2="{other}"/>'
-        for one, _ in robot.links
+        f'<disable_collisions link1="{link}" link2="{other}"/>'
+        for link, _ in robot.links
         for other, _ in robot.links[:2]
-        if one != other
+        if link != other
     ]
     for joint in robot.joints:
         ends = f'<chain base_link="{joint.parent}" tip_link="{joint.child}"/>'

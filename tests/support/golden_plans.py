@@ -102,22 +102,22 @@ PLANS: dict[str, Callable[[], PlanResult]] = {
 }
 
 
-def digests(names: list[str] | None = None, *, out: Path | None = None) -> dict[str, str]:
+def digests(names: list[str] | None = None, *, folder: Path | None = None) -> dict[str, str]:
     """Return the SHA-256 of plan files by plan name, for all plans by default.
 
     The digest of the domain's own files is left out of each, so that a comment in a domain changes
     none.
     """
-    found = {}
+    results = {}
     with tempfile.TemporaryDirectory() as scratch:
         for name in names or PLANS:
             result = PLANS[name]()
             assert result.plan is not None, f"{name}: {result.explanation}"
-            path = (out or Path(scratch)) / f"{name}.json"
+            path = (folder or Path(scratch)) / f"{name}.json"
             tk.save_plan(result.plan, path)
             content = path.read_bytes().replace(result.plan.domain_digest.encode(), b"")
-            found[name] = hashlib.sha256(content).hexdigest()
-    return found
+            results[name] = hashlib.sha256(content).hexdigest()
+    return results
 
 
 def versions() -> dict[str, str]:
@@ -131,14 +131,14 @@ def main() -> None:
     parser.add_argument("names", nargs="*", choices=[*PLANS, []])
     parser.add_argument("--out", type=Path)
     parser.add_argument("--renew", action="store_true")
-    asked = parser.parse_args()
-    if asked.out:
-        asked.out.mkdir(parents=True, exist_ok=True)
-    found = digests(asked.names, out=asked.out)
-    if asked.renew:
-        text = json.dumps({"plans": found, "versions": versions()}, indent=1, sort_keys=True)
+    options = parser.parse_args()
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+    results = digests(options.names, folder=options.out)
+    if options.renew:
+        text = json.dumps({"plans": results, "versions": versions()}, indent=1, sort_keys=True)
         GOLDEN.write_text(text + "\n", encoding="utf-8")
-    sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    sys.stdout.write(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

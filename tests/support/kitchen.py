@@ -41,12 +41,12 @@ def kitchen(blocks: int, *, angles: Sequence[float] = ANGLES) -> SceneGraph:
     inertia = Inertia(_MASS)
     around = circle(np.radians(angles)).tolist()
     for name, (x, y) in zip(block_names(blocks), around, strict=False):
-        at = [_RADIUS * x, _RADIUS * y, BLOCK_SIZE[2] / 2]
+        centre = [_RADIUS * x, _RADIUS * y, BLOCK_SIZE[2] / 2]
         color = (*_COLORS[int(name[1:]) % len(_COLORS)], 1.0)
         scene = scene.add_frame(
             name,
             "floor",
-            pose=floor.inverse() @ Pose(at),
+            pose=floor.inverse() @ Pose(centre),
             classes=["movable"],
             shapes=[AttachedShape(Box(BLOCK_SIZE), color=color)],
         ).set_inertia(name, inertia)

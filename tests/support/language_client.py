@@ -101,8 +101,8 @@ class LanguageClient:
                 is_answer = message.get("method") == "textDocument/publishDiagnostics"
                 if is_answer and message["params"]["uri"] == path.as_uri():
                     del waiting[number]
-                    found: list[dict[str, Any]] = message["params"]["diagnostics"]
-                    return found
+                    diagnostics: list[dict[str, Any]] = message["params"]["diagnostics"]
+                    return diagnostics
             self.sent.append(self._read())
 
     def at(self, what: str, path: Path, line: int, character: int) -> Any:

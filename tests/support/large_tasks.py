@@ -96,15 +96,15 @@ def blocks_task(
 
 
 def _add_blocks(
-    large: LargeTask, piles: Sequence[Sequence[int]], at: Sequence[int], sites: int
+    large: LargeTask, piles: Sequence[Sequence[int]], pile_places: Sequence[int], sites: int
 ) -> None:
     names = range(sum(map(len, piles)))
     position: dict[int, Fact] = {}
-    for pile, site in zip(piles, at, strict=True):
+    for pile, site in zip(piles, pile_places, strict=True):
         position[pile[0]] = ("at", pile[0], site)
         position.update((upper, ("on", upper, lower)) for lower, upper in itertools.pairwise(pile))
     for site in range(sites):
-        large.add_flag(("free", site), holds=site not in at)
+        large.add_flag(("free", site), holds=site not in pile_places)
     for x in names:
         large.add_flag(("clear", x), holds=any(pile[-1] == x for pile in piles))
     large.add_flag(("empty",), holds=True)

@@ -11,8 +11,8 @@ def l_mesh(length: float = 0.12, thickness: float = 0.04) -> Shape:
     """Return a closed L in the x-z plane with its corner at the origin, as thick as its arms."""
     long, thin = length, thickness
     outline = np.array([[0, 0], [long, 0], [long, thin], [thin, thin], [thin, long], [0, long]])
-    near = np.column_stack([outline[:, 0], np.zeros(6), outline[:, 1]])
-    vertices = np.concatenate([near, near + np.array([0.0, thin, 0.0])])
+    front = np.column_stack([outline[:, 0], np.zeros(6), outline[:, 1]])
+    vertices = np.concatenate([front, front + np.array([0.0, thin, 0.0])])
     triangles = [[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 5]]
     faces = [*triangles, *([a + 6, c + 6, b + 6] for a, b, c in triangles)]
     for i in range(6):

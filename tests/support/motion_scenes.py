@@ -50,8 +50,8 @@ class Query:
 
     def world(self, margin: float) -> CollisionWorld:
         """Return the collision world with a margin; the arm's foot may touch its support."""
-        known = {pair: value for pair, value in NEVER.items() if pair[1] in self.scene}
-        return CollisionWorld(self.scene, margin=margin, pair_margins=known)
+        margins = {pair: value for pair, value in NEVER.items() if pair[1] in self.scene}
+        return CollisionWorld(self.scene, margin=margin, pair_margins=margins)
 
 
 def blocks_scene() -> SceneGraph:

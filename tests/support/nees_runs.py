@@ -135,19 +135,19 @@ def run(
     """
     random = np.random.default_rng(seed)
     scene = known_scene()
-    one = Run(drawn(scene, random), scene, random, forget)
-    one.look(Q_PICK)
-    one.note(reference, Q_PICK)
-    one.hang("hand", Q_PICK, SLIP)
-    one.note(reference, Q_PICK)
-    one.note(reference, Q_CARRY)
-    one.hang("shelf", Q_PLACE, UNEVEN)
-    one.note(reference, Q_PLACE)
-    one.look(Q_PLACE)
-    one.note(reference, Q_PLACE)
-    one.hang("hand", Q_AGAIN, SLIP)
-    one.note(reference, Q_CARRY)
-    return one.estimates
+    trial = Run(drawn(scene, random), scene, random, forget)
+    trial.look(Q_PICK)
+    trial.note(reference, Q_PICK)
+    trial.hang("hand", Q_PICK, SLIP)
+    trial.note(reference, Q_PICK)
+    trial.note(reference, Q_CARRY)
+    trial.hang("shelf", Q_PLACE, UNEVEN)
+    trial.note(reference, Q_PLACE)
+    trial.look(Q_PLACE)
+    trial.note(reference, Q_PLACE)
+    trial.hang("hand", Q_AGAIN, SLIP)
+    trial.note(reference, Q_CARRY)
+    return trial.estimates
 
 
 def keep_all(scene: SceneGraph) -> SceneGraph:

@@ -26,8 +26,8 @@ def solve_with(
         values: fields of the problem and of the options, by name.
     """
     options = {name: value for name, value in values.items() if name in _OPTIONS}
-    others = {name: value for name, value in values.items() if name not in _OPTIONS}
-    if "robot" in others:
-        others["robots"] = others.pop("robot")
-    problem = tk.PlanningProblem(scene, goal=goal, **others)
+    problem_values = {name: value for name, value in values.items() if name not in _OPTIONS}
+    if "robot" in problem_values:
+        problem_values["robots"] = problem_values.pop("robot")
+    problem = tk.PlanningProblem(scene, goal=goal, **problem_values)
     return tk.solve(problem, tk.PlanningOptions(**options), on_progress=on_progress)

@@ -20,4 +20,7 @@ def processor_seconds() -> float:
         if server is None
         else Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
     )
-    return sum(one.ru_utime + one.ru_stime for one in used) + sum(map(int, fields[11:15])) / _TICKS
+    return (
+        sum(usage.ru_utime + usage.ru_stime for usage in used)
+        + sum(map(int, fields[11:15])) / _TICKS
+    )

@@ -32,7 +32,7 @@ def classes() -> list[type]:
         for name, member in sorted(vars(module).items())
         if not name.startswith("_")
     ]
-    found = dict.fromkeys(
+    exported = dict.fromkeys(
         member for member in members if inspect.isclass(member) and member.__module__ in homes
     )
-    return list(found)
+    return list(exported)

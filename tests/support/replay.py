@@ -80,11 +80,11 @@ def replay_operation(case: Mapping[str, Any]) -> dict[str, Any]:
     return {"accept": True, "result": None if result is None else to_dict(result), "violated": None}
 
 
-def _argument(given: Any) -> Any:
+def _argument(entry: Any) -> Any:
     """Return an operand: a relation, or the name or number that stands there."""
-    if not isinstance(given, Mapping):
-        return given
-    named = {_FIELDS.get(name, name): value for name, value in given.items()}
+    if not isinstance(entry, Mapping):
+        return entry
+    named = {_FIELDS.get(name, name): value for name, value in entry.items()}
     _require_known(named, {"rel", "values", *_FIELDS.values(), *_NAMES}, "a relation", texts=False)
     return from_dict(named)
 
@@ -93,7 +93,7 @@ _NAMES = ("point", "ori", "body", "ref_point", "ref_ori", "ref_body", "coord")
 
 
 def _require_known(
-    given: Mapping[str, Any], known: Collection[str], what: str, *, texts: bool = True
+    fields: Mapping[str, Any], names: Collection[str], what: str, *, texts: bool = True
 ) -> None:
     """Require known fields; of description texts, only where they may have a meaning.
 
@@ -103,12 +103,12 @@ def _require_known(
     descriptions = (str, bool, type(None)) if texts else ()
     unknown = [
         name
-        for name, value in given.items()
-        if name not in known and not isinstance(value, descriptions)
+        for name, value in fields.items()
+        if name not in names and not isinstance(value, descriptions)
     ]
     if unknown:
         raise LookupError(
-            f"{what} has no field {', '.join(unknown)}; known are {', '.join(sorted(known))}"
+            f"{what} has no field {', '.join(unknown)}; known are {', '.join(sorted(names))}"
         )
 
 
@@ -145,18 +145,18 @@ def replay_graph_script(script: Mapping[str, Any]) -> list[dict[str, Any]]:
         For each operation ``accept``, and ``rule``: the reason of a rejection, or None. A query
         also has ``result``.
     """
-    scene, said = SceneGraph(root=None), []
+    scene, results = SceneGraph(root=None), []
     for op in script["ops"]:
         try:
             scene, result = _graph_step(scene, op)
         except TmkitError as error:
             name = f"{error.data['rule']}: " if "rule" in error.data else ""
-            said.append({"accept": False, "rule": f"{name}{error}"})
+            results.append({"accept": False, "rule": f"{name}{error}"})
             continue
-        said.append(
+        results.append(
             {"accept": True, "rule": None, **({} if result is None else {"result": result})}
         )
-    return said
+    return results
 
 
 _OF_STEPS = {  # fields of a script's operations; descriptions are texts and have any name
@@ -289,19 +289,19 @@ def _pose_value(scene: SceneGraph, coord: PoseCoord, op: Mapping[str, Any]) -> A
     differs from the present one; a value that is no number but a label stands for any pose, always
     the same.
     """
-    given = _matrix(op)
-    if given is not None:
-        return HomogeneousMatrix(given)
+    number_matrix = _matrix(op)
+    if number_matrix is not None:
+        return HomogeneousMatrix(number_matrix)
     label = op.get("value")
     shift = (
         0.1 + 100.0 * zlib.crc32(json.dumps(label).encode()) / 2**32 if label is not None else 0.0
     )
     if op["op"] == "set_pose" and label is None:
-        known = {coord.ori, coord.ref_ori} <= set(scene.frame_names) and scene.root(
+        is_known = {coord.ori, coord.ref_ori} <= set(scene.frame_names) and scene.root(
             coord.ori
         ) == scene.root(coord.ref_ori)
         shift = 0.1 + (
-            scene.pose(coord.ori, relative_to=coord.ref_ori).translation[0] if known else 0.0
+            scene.pose(coord.ori, relative_to=coord.ref_ori).translation[0] if is_known else 0.0
         )
     return VectorAndRotationVector([shift, 0.0, 0.0], [0.0, 0.0, 0.0])
 
@@ -336,7 +336,7 @@ def replay_query(scene: SceneGraph, query: Mapping[str, Any]) -> Any:
 def _scene_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Build the scene of an example with numbers and run its queries."""
     scene = SceneGraph(root=None)
-    coords = [_coord(given["semantics"], "Pose") for given in example["poses_added"]]
+    coords = [_coord(entry["semantics"], "Pose") for entry in example["poses_added"]]
     for c in coords:
         for frame, body in (
             (c.ref_ori, c.ref_body),
@@ -348,25 +348,25 @@ def _scene_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
                 scene = scene.add_body(body)
             if frame not in scene:
                 scene = scene.add_frame(frame, body=body)
-    for coord, given in zip(coords, example["poses_added"], strict=True):
-        matrix = _matrix(given)
+    for coord, entry in zip(coords, example["poses_added"], strict=True):
+        matrix = _matrix(entry)
         if matrix is None:
             raise LookupError(
-                f"a pose that is added has no numbers that are known: {', '.join(given)}"
+                f"a pose that is added has no numbers that are known: {', '.join(entry)}"
             )
         scene = add_pose(scene, SemanticPose(coord, HomogeneousMatrix(matrix)))
-    for given in example.get("twists_added", []):
+    for entry in example.get("twists_added", []):
         six = np.concatenate(
-            [np.array(given["linear"], dtype=float), np.array(given["angular"], dtype=float)]
+            [np.array(entry["linear"], dtype=float), np.array(entry["angular"], dtype=float)]
         )
-        scene = add_twist(scene, SemanticTwist(_coord(given["semantics"], "Twist"), six))
-    said: list[dict[str, Any]] = []
+        scene = add_twist(scene, SemanticTwist(_coord(entry["semantics"], "Twist"), six))
+    answers: list[dict[str, Any]] = []
     for query in example["queries"]:
         try:
-            said.append({"result": replay_query(scene, query)})
+            answers.append({"result": replay_query(scene, query)})
         except TmkitError as error:
-            said.append({"error": str(error)})
-    return said
+            answers.append({"error": str(error)})
+    return answers
 
 
 def _coord(fields: Mapping[str, str], rel: str) -> Any:
@@ -383,45 +383,45 @@ def _said(pose: SemanticPose) -> dict[str, Any]:
 
 def _chain(example: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Execute ``inverse2`` and ``compose`` on the poses that lead to the pose of each step."""
-    known = [
-        SemanticPose(_coord(given["semantics"], "Pose"), given["homogeneous"])
-        for given in example["inputs"]
+    inputs = [
+        SemanticPose(_coord(entry["semantics"], "Pose"), entry["homogeneous"])
+        for entry in example["inputs"]
     ]
-    said = []
+    results = []
     for step in example["steps"]:
         wanted: PoseCoord = _coord(step["semantics"], "Pose")
-        told = str(step.get("step", step.get("op", ""))).split()
-        operations = [name for name in ("inverse2", "compose") if name in told] or [
+        words = str(step.get("step", step.get("op", ""))).split()
+        operations = [name for name in ("inverse2", "compose") if name in words] or [
             "inverse2",
             "compose",
         ]
-        found = (
+        matches = (
             pose
             for operation in operations
-            if (pose := _found(operation, wanted, known)) is not None
+            if (pose := _found(operation, wanted, inputs)) is not None
         )
-        made = next(found, None)
-        if made is None:
+        match = next(matches, None)
+        if match is None:
             raise LookupError(f"no {' and no '.join(operations)} of known poses gives {wanted!r}")
-        known.append(made)
-        said.append(_said(made))
-    return said
+        inputs.append(match)
+        results.append(_said(match))
+    return results
 
 
-def _found(operation: str, wanted: PoseCoord, known: list[SemanticPose]) -> SemanticPose | None:
+def _found(operation: str, wanted: PoseCoord, poses: list[SemanticPose]) -> SemanticPose | None:
     """Return the first result of an operation on known poses with the wanted relation, or None."""
     operands = (
-        [(x,) for x in known]
+        [(x,) for x in poses]
         if operation == "inverse2"
-        else [(x, y) for x in known for y in known if x is not y]
+        else [(x, y) for x in poses for y in poses if x is not y]
     )
     for chosen in operands:
         try:
-            made: SemanticPose = apply(operation, *chosen)
+            pose: SemanticPose = apply(operation, *chosen)
         except SemanticError:
             continue
-        if made.coord == wanted:
-            return made
+        if pose.coord == wanted:
+            return pose
     return None
 
 

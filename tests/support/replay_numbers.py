@@ -93,9 +93,9 @@ class _Inputs:
     unread: set[tuple[str, str]]
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> _Inputs:
+    def of(cls, fields: Mapping[str, Any]) -> _Inputs:
         numbers: dict[str, dict[str, Any]] = {}
-        for key, value in _flat(given):
+        for key, value in _flat(fields):
             quantity, label, array = _read(key, value)
             numbers.setdefault(quantity, {})[label] = array
         return cls(
@@ -125,10 +125,10 @@ class _Inputs:
             raise LookupError(f"the case has inputs that its operation does not use: {names}")
 
 
-def _flat(given: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _flat(fields: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Return the inputs one by one, with nested operands named by their path, innermost first."""
     pairs: list[tuple[str, Any]] = []
-    for key, value in given.items():
+    for key, value in fields.items():
         if isinstance(value, Mapping):
             number = re.search(r"\d+$", key)
             pairs += [
@@ -182,68 +182,68 @@ def _frames(labels: list[str], place: int) -> tuple[str, str]:
     return f"f{place}", f"f{place + 1}"
 
 
-def _operand(relation: str, given: _Inputs, labels: list[str], place: int, point: str) -> Any:
+def _operand(relation: str, inputs: _Inputs, labels: list[str], place: int, point: str) -> Any:
     """Return an operand of an operation in the axes r, or a matrix in the reference's axes."""
     label = labels[place]
     target, reference = _frames(labels, place)
     body, other = target.upper(), reference.upper()
     if relation == "position":
         coord = PositionCoord(f"{target}|{body}", f"{reference}|{other}", "[r]")
-        return SemanticPosition(coord, given.take("p", label))
+        return SemanticPosition(coord, inputs.take("p", label))
     if relation == "orientation":
-        axes = "r" if given.has("Q") else reference
+        axes = "r" if inputs.has("Q") else reference
         coord_of = OrientationCoord(f"[{target}]|{body}", f"[{reference}]|{other}", f"[{axes}]")
-        if given.has("Q"):
-            return SemanticOrientation(coord_of, RotationVector.of((given.take("Q", label),)))
-        return SemanticOrientation(coord_of, given.take("R", label))
+        if inputs.has("Q"):
+            return SemanticOrientation(coord_of, RotationVector.of((inputs.take("Q", label),)))
+        return SemanticOrientation(coord_of, inputs.take("R", label))
     if relation == "pose":
         pose = PoseCoord(f"{{{target}}}|{body}", f"{{{reference}}}|{other}", f"[{reference}]")
-        if given.has("T"):
-            return SemanticPose(pose, given.take("T", label))
-        return SemanticPose(pose, VectorAndMatrix(given.take("p", label), given.take("R", label)))
+        if inputs.has("T"):
+            return SemanticPose(pose, inputs.take("T", label))
+        return SemanticPose(pose, VectorAndMatrix(inputs.take("p", label), inputs.take("R", label)))
     bodies, axes = (f"{point}|{body}", other), f"[{'g' if point == 'g' else 'r'}]"
     if relation == "linearvelocity":
-        return SemanticLinearVelocity(LinearCoord(*bodies, axes), given.take("v", label))
+        return SemanticLinearVelocity(LinearCoord(*bodies, axes), inputs.take("v", label))
     if relation == "angularvelocity":
         return SemanticAngularVelocity(
-            AngularVelocityCoord(body, other, axes), given.take("w", label)
+            AngularVelocityCoord(body, other, axes), inputs.take("w", label)
         )
     if relation == "twist":
         return SemanticTwist(
-            TwistCoord(*bodies, axes), [*given.take("v", label), *given.take("w", label)]
+            TwistCoord(*bodies, axes), [*inputs.take("v", label), *inputs.take("w", label)]
         )
     body, other = "C", "D"  # forces are added where they act, not chained
     if relation == "force":
-        return SemanticForce(ForceCoord(body, other, axes), given.take("f", label))
+        return SemanticForce(ForceCoord(body, other, axes), inputs.take("f", label))
     if relation == "torque":
-        return SemanticTorque(TorqueCoord(f"{point}|{body}", other, axes), given.take("m", label))
+        return SemanticTorque(TorqueCoord(f"{point}|{body}", other, axes), inputs.take("m", label))
     return SemanticWrench(
         WrenchCoord(f"{point}|{body}", other, axes),
-        [*given.take("f", label), *given.take("m", label)],
+        [*inputs.take("f", label), *inputs.take("m", label)],
     )
 
 
-def _operands(relation: str, given: _Inputs, point: str = "e") -> list[Any]:
-    labels = given.labels(_first(relation, given))
+def _operands(relation: str, inputs: _Inputs, point: str = "e") -> list[Any]:
+    labels = inputs.labels(_first(relation, inputs))
     if not labels:
         raise LookupError(
-            f"a {relation} is made of {_NEEDS[relation]}; the case gives {', '.join(given.numbers)}"
+            f"a {relation} needs {_NEEDS[relation]}; the case has {', '.join(inputs.numbers)}"
         )
-    return [_operand(relation, given, labels, place, point) for place in range(len(labels))]
+    return [_operand(relation, inputs, labels, place, point) for place in range(len(labels))]
 
 
-def _way(given: _Inputs, begin: str, axes: str) -> SemanticPosition:
+def _way(inputs: _Inputs, begin: str, axes: str) -> SemanticPosition:
     """Return the position of a new point relative to an old one of the same body."""
     return SemanticPosition(
-        PositionCoord("new|" + begin.split("|")[1], begin, axes), given.take("d")
+        PositionCoord("new|" + begin.split("|")[1], begin, axes), inputs.take("d")
     )
 
 
-def _turn(given: _Inputs, old: str) -> SemanticOrientation:
+def _turn(inputs: _Inputs, old: str) -> SemanticOrientation:
     """Return the orientation of old axes relative to new ones."""
-    label = given.labels("R")[-1] if given.labels("R") else None
+    label = inputs.labels("R")[-1] if inputs.labels("R") else None
     return SemanticOrientation(
-        OrientationCoord(f"[{old}]|X", "[new]|Y", "[new]"), given.take("R", label)
+        OrientationCoord(f"[{old}]|X", "[new]|Y", "[new]"), inputs.take("R", label)
     )
 
 
@@ -257,15 +257,15 @@ def replay_numbers(case: Mapping[str, Any]) -> dict[str, Any]:
         LookupError: if a relation, an operation, an input or an expected number is unknown, by
             its name.
     """
-    given = _Inputs.of(case["inputs"])
+    inputs = _Inputs.of(case["inputs"])
     relation, operation = _asked(str(case["op"]))
-    made = (
-        _power(given)
+    result = (
+        _power(inputs)
         if operation == "dot"
-        else _made(relation, operation, given, is_screw="screw" in case["op"])
+        else _made(relation, operation, inputs, is_screw="screw" in case["op"])
     )
-    given.require_read()
-    return {"accept": True, "result": _answer(case, made), "violated": None}
+    inputs.require_read()
+    return {"accept": True, "result": _answer(case, result), "violated": None}
 
 
 def _asked(op: str) -> tuple[str, str]:
@@ -288,26 +288,26 @@ def _asked(op: str) -> tuple[str, str]:
     return relation, operation
 
 
-def _made(relation: str, operation: str, given: _Inputs, *, is_screw: bool) -> Any:
+def _made(relation: str, operation: str, inputs: _Inputs, *, is_screw: bool) -> Any:
     """Carry out an operation other than a power."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", operation).lower().replace("_ref_", "_reference_")
     if name in ("change_frame", "change_both"):
-        return _in_another_frame(_operands(relation, given)[0], given)
+        return _in_another_frame(_operands(relation, inputs)[0], inputs)
     if name in ("integrate", "differentiate"):
-        time = given.take("t")
+        time = inputs.take("t")
         if name == "integrate":
-            return apply(name, _operands(relation, given, point="g")[0], time)
-        before, later = _operands(relation, given)
+            return apply(name, _operands(relation, inputs, point="g")[0], time)
+        before, later = _operands(relation, inputs)
         later = type(before)(before.coord, later.representation)
         return differentiate(
             before, later, time, **({"screw": is_screw} if relation == "pose" else {})
         )
     if name in ("change_coordinate_frame", "change_coord_frame"):
-        x = _operand(relation, given, given.labels(_first(relation, given)), 0, "e")
-        return x.change_coordinate_frame(_turn(given, x.coord.coord))
+        x = _operand(relation, inputs, inputs.labels(_first(relation, inputs)), 0, "e")
+        return x.change_coordinate_frame(_turn(inputs, x.coord.coord))
     if name in ("change_orientation_frame", "change_reference_orientation_frame"):
-        return _reoriented(relation, name, given)
-    operands = _operands(relation, given)
+        return _reoriented(relation, name, inputs)
+    operands = _operands(relation, inputs)
     if name in (
         "change_point",
         "change_point_body",
@@ -317,16 +317,18 @@ def _made(relation: str, operation: str, given: _Inputs, *, is_screw: bool) -> A
         x, c = operands[0], operands[0].coord
         if "reference" in name:
             begin, end = f"{c.ref_point}|{c.ref_body}", f"new|{c.ref_body}"
-            way = SemanticPosition(PositionCoord(begin, end, f"[{c.coord}]"), given.take("d"))
+            displacement = SemanticPosition(
+                PositionCoord(begin, end, f"[{c.coord}]"), inputs.take("d")
+            )
         else:
-            way = _way(given, f"{c.point}|{c.body}", f"[{c.coord}]")
+            displacement = _way(inputs, f"{c.point}|{c.body}", f"[{c.coord}]")
         free: list[Any] = []
         if relation == "linearvelocity":
             coord = AngularVelocityCoord(c.body, c.ref_body, f"[{c.coord}]")
-            free = [SemanticAngularVelocity(coord, given.take("w"))]
+            free = [SemanticAngularVelocity(coord, inputs.take("w"))]
         elif relation == "torque":
-            free = [SemanticForce(ForceCoord(c.body, c.ref_body, f"[{c.coord}]"), given.take("f"))]
-        return apply(name, x, way, *free)
+            free = [SemanticForce(ForceCoord(c.body, c.ref_body, f"[{c.coord}]"), inputs.take("f"))]
+        return apply(name, x, displacement, *free)
     if name not in OPERATIONS:
         raise LookupError(
             f"the operation '{operation}' is not known; known are {', '.join(OPERATIONS)}"
@@ -334,17 +336,17 @@ def _made(relation: str, operation: str, given: _Inputs, *, is_screw: bool) -> A
     return apply(name, *operands)
 
 
-def _first(relation: str, given: _Inputs) -> str:
+def _first(relation: str, inputs: _Inputs) -> str:
     """Return the quantity whose labels distinguish the operands."""
-    if relation == "orientation" and given.has("Q"):
+    if relation == "orientation" and inputs.has("Q"):
         return "Q"
-    return "p" if relation == "pose" and not given.has("T") else _NEEDS[relation][0]
+    return "p" if relation == "pose" and not inputs.has("T") else _NEEDS[relation][0]
 
 
-def _reoriented(relation: str, name: str, given: _Inputs) -> Any:
+def _reoriented(relation: str, name: str, inputs: _Inputs) -> Any:
     """Change the orientation frame of the first matrix, or its reference, by the last."""
-    x = _operand(relation, given, given.labels(_first(relation, given)), 0, "e")
-    c, turn = x.coord, given.take("R", given.labels("R")[-1])
+    x = _operand(relation, inputs, inputs.labels(_first(relation, inputs)), 0, "e")
+    c, turn = x.coord, inputs.take("R", inputs.labels("R")[-1])
     if name == "change_orientation_frame":
         coord = OrientationCoord(f"[new]|{c.body}", f"[{c.ori}]|{c.body}", f"[{c.ori}]")
     else:
@@ -352,43 +354,43 @@ def _reoriented(relation: str, name: str, given: _Inputs) -> Any:
     return apply(name, x, SemanticOrientation(coord, turn))
 
 
-def _in_another_frame(relation: Any, given: _Inputs) -> Any:
+def _in_another_frame(relation: Any, inputs: _Inputs) -> Any:
     """Express a twist or wrench in another frame about its origin; ``p`` is the old origin."""
-    turned = relation.change_coordinate_frame(_turn(given, "r")) if given.has("R") else relation
+    turned = relation.change_coordinate_frame(_turn(inputs, "r")) if inputs.has("R") else relation
     c = turned.coord
-    way = PositionCoord(f"new|{c.body}", f"{c.point}|{c.body}", f"[{c.coord}]")
-    return turned.change_point(SemanticPosition(way, -given.take("p")))
+    displacement = PositionCoord(f"new|{c.body}", f"{c.point}|{c.body}", f"[{c.coord}]")
+    return turned.change_point(SemanticPosition(displacement, -inputs.take("p")))
 
 
-def _power(given: _Inputs) -> float:
+def _power(inputs: _Inputs) -> float:
     """Return the power of a wrench on a twist, which is the same in the frame of the case."""
-    wrench = _operands("wrench", given)[0]
-    twist = SemanticTwist(TwistCoord("e|C", "D", "[r]"), [*given.take("v"), *given.take("w")])
-    if given.has("p"):
-        wrench, twist = _in_another_frame(wrench, given), _in_another_frame(twist, given)
-    elif given.has("d"):
-        wrench, twist = (x.change_point(_way(given, "e|C", "[r]")) for x in (wrench, twist))
+    wrench = _operands("wrench", inputs)[0]
+    twist = SemanticTwist(TwistCoord("e|C", "D", "[r]"), [*inputs.take("v"), *inputs.take("w")])
+    if inputs.has("p"):
+        wrench, twist = _in_another_frame(wrench, inputs), _in_another_frame(twist, inputs)
+    elif inputs.has("d"):
+        wrench, twist = (x.change_point(_way(inputs, "e|C", "[r]")) for x in (wrench, twist))
     return float(wrench.dot(twist))
 
 
 # ------------------------------------------------------------------------------------------ results
 
 
-def _answer(case: Mapping[str, Any], made: Any) -> dict[str, Any]:
+def _answer(case: Mapping[str, Any], outcome: Any) -> dict[str, Any]:
     """Return the numbers under the names that the case expects, or else under tmkit's."""
-    if isinstance(made, float):
-        known: dict[str, Any] = {"power": made}
+    if isinstance(outcome, float):
+        answers: dict[str, Any] = {"power": outcome}
     else:
-        known = numbers_of(made)
-        if isinstance(made, SemanticOrientation):
-            known |= orientation_said(made, case.get("expected", known))
+        answers = numbers_of(outcome)
+        if isinstance(outcome, SemanticOrientation):
+            answers |= orientation_said(outcome, case.get("expected", answers))
     expected = case.get("expected")
     if not isinstance(expected, Mapping):
-        return known
+        return answers
     result: dict[str, Any] = {}
     for key in expected:
         plain = re.split(r"[_\d]", key)[0]
-        if key not in known and plain not in known:
-            raise LookupError(f"the case expects '{key}', which is none of {', '.join(known)}")
-        result[key] = known[key] if key in known else known[plain]
+        if key not in answers and plain not in answers:
+            raise LookupError(f"the case expects '{key}', which is none of {', '.join(answers)}")
+        result[key] = answers[key] if key in answers else answers[plain]
     return result

@@ -50,7 +50,7 @@ _SEQUENCES = {
 }
 
 
-def numbers_of(made: SemanticRelation) -> dict[str, Any]:
+def numbers_of(relation: SemanticRelation) -> dict[str, Any]:
     """Return the numbers of a relation by all names that cases give them."""
     names: dict[str, tuple[tuple[str, ...], ...]] = {
         "Position": (("p", "position", "vector", "translation"),),
@@ -63,55 +63,58 @@ def numbers_of(made: SemanticRelation) -> dict[str, Any]:
         "Torque": (("torque", "m", "moment", "t", "tau", "vector"),),
         "Wrench": (("force", "f"), ("torque", "m", "moment", "t", "tau")),
     }
-    pairs = zip(names[made.coord.relation], made.numbers, strict=True)
-    known = {name: number for group, number in pairs for name in group}
-    if made.coord.relation in ("LinearVelocity", "AngularVelocity"):
-        known |= dict.fromkeys(("linear", "v", "angular", "w", "omega"), made.numbers[0])
-    if isinstance(made, SemanticPose) and not HomogeneousMatrix.of(made.numbers).find_violations(
-        made.coord
-    ):
-        matrix = made.in_representation(HomogeneousMatrix).matrix
-        known |= {"T": matrix, "homogeneous": matrix, "pose": matrix}
-    return known
+    pairs = zip(names[relation.coord.relation], relation.numbers, strict=True)
+    values = {name: number for group, number in pairs for name in group}
+    if relation.coord.relation in ("LinearVelocity", "AngularVelocity"):
+        values |= dict.fromkeys(("linear", "v", "angular", "w", "omega"), relation.numbers[0])
+    if isinstance(relation, SemanticPose) and not HomogeneousMatrix.of(
+        relation.numbers
+    ).find_violations(relation.coord):
+        matrix = relation.in_representation(HomogeneousMatrix).matrix
+        values |= {"T": matrix, "homogeneous": matrix, "pose": matrix}
+    return values
 
 
-def orientation_said(orientation: SemanticOrientation, asked: Mapping[str, Any]) -> dict[str, Any]:
+def orientation_said(
+    orientation: SemanticOrientation, required: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return an orientation in its representations, among them at least one of ``required``."""
     axis = orientation.in_representation(AxisAngle)
     vector = orientation.in_representation(RotationVector).vector
-    said: dict[str, Any] = {"axis": axis.axis, "angle": axis.angle, "rotation_vector": vector}
+    result: dict[str, Any] = {"axis": axis.axis, "angle": axis.angle, "rotation_vector": vector}
     if orientation.coord.coord != orientation.coord.ref_ori:
-        return said
+        return result
     x, y, z, w = orientation.in_representation(UnitQuaternion).quat_xyzw
-    said |= {
+    result |= {
         "rotation": orientation.numbers[0],
         "quaternion_wxyz": [w, x, y, z],
         "quaternion_xyzw": [x, y, z, w],
     }
     for name, sequence in _SEQUENCES.items():
         try:
-            said[name] = orientation.in_representation(
+            result[name] = orientation.in_representation(
                 EulerAngles, like=EulerAngles([0.0] * 3, sequence)
             ).angles
         except SemanticError as error:
-            if name in asked:
-                said[name] = {"error": str(error)}
-    return said
+            if name in required:
+                result[name] = {"error": str(error)}
+    return result
 
 
-def replay_description(given: Mapping[str, Any]) -> dict[str, Any]:
+def replay_description(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return an orientation, a pose, a twist or a wrench in its representations, by their names.
 
     Raises:
         LookupError: if the case describes none of these.
     """
-    if "rotation" in given:
-        return _orientation(SemanticOrientation(_ORIENTATION, given["rotation"]), given)
-    pose = next((given[name] for name in ("pose", "homogeneous", "T") if name in given), None)
+    if "rotation" in fields:
+        return _orientation(SemanticOrientation(_ORIENTATION, fields["rotation"]), fields)
+    pose = next((fields[name] for name in ("pose", "homogeneous", "T") if name in fields), None)
     if pose is not None:
         return _pose(SemanticPose(_POSE, pose))
     inner = next(
-        (given[name] for name in ("wrench", "twist") if isinstance(given.get(name), Mapping)), given
+        (fields[name] for name in ("wrench", "twist") if isinstance(fields.get(name), Mapping)),
+        fields,
     )
     if "force" in inner:
         wrench = SemanticWrench(WrenchCoord("e|C", "D", "[r]"), [*inner["force"], *inner["torque"]])
@@ -119,7 +122,7 @@ def replay_description(given: Mapping[str, Any]) -> dict[str, Any]:
         return numbers_of(wrench.with_representation(WrenchAxis)) | _axis(central, ("t", "f"))
     if "linear" not in inner:
         raise LookupError(
-            f"an orientation, a pose, a twist or a wrench is described, not {', '.join(given)}"
+            f"an orientation, a pose, a twist or a wrench is described, not {', '.join(fields)}"
         )
     twist = SemanticTwist(TwistCoord("e|C", "D", "[r]"), [*inner["linear"], *inner["angular"]])
     axis = twist.in_representation(InstantaneousScrewAxis)
@@ -134,13 +137,13 @@ def replay_description(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _axis(axis: Any, plain: tuple[str, str]) -> dict[str, Any]:
     about, along = axis.about, axis.along
-    said = {
+    result = {
         "direction": axis.direction,
         "moment": axis.moment,
         "point_on_axis": axis.point,
         "about": about,
     }
-    said |= {
+    result |= {
         "along": along,
         plain[0]: about,
         plain[1]: along,
@@ -148,7 +151,7 @@ def _axis(axis: Any, plain: tuple[str, str]) -> dict[str, Any]:
         "linear_speed": along,
     }
     first, second = (about, along) if plain[1] == "v" else (along, about)
-    return said | ({"pitch": second / first} if first else {})
+    return result | ({"pitch": second / first} if first else {})
 
 
 def _pose(pose: SemanticPose) -> dict[str, Any]:
@@ -164,14 +167,16 @@ def _pose(pose: SemanticPose) -> dict[str, Any]:
     }
 
 
-def _orientation(orientation: SemanticOrientation, given: Mapping[str, Any]) -> dict[str, Any]:
-    said = orientation_said(orientation, given)
-    elsewhere = given.get("rotation_vector_in_other_coord_frame")
+def _orientation(orientation: SemanticOrientation, fields: Mapping[str, Any]) -> dict[str, Any]:
+    result = orientation_said(orientation, fields)
+    elsewhere = fields.get("rotation_vector_in_other_coord_frame")
     if elsewhere is not None:
         turned = SemanticOrientation(OrientationCoord("[b]|D", "[r]|D", "[r]"), elsewhere["R_r2_r"])
         free = orientation.with_representation(RotationVector).change_coordinate_frame(turned)
-        said["rotation_vector_in_other_coord_frame"] = free.in_representation(RotationVector).vector
-    return said
+        result["rotation_vector_in_other_coord_frame"] = free.in_representation(
+            RotationVector
+        ).vector
+    return result
 
 
 def replay_moved(example: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,13 +187,15 @@ def replay_moved(example: Mapping[str, Any]) -> dict[str, Any]:
     turn = SemanticOrientation(
         OrientationCoord("[r]|D", "[s]|D", "[s]"), EulerAngles(example["rpy"], "xyz")
     )
-    way = SemanticPosition(PositionCoord("n|C", "e|C", "[s]"), -np.array(example["p"], dtype=float))
+    displacement = SemanticPosition(
+        PositionCoord("n|C", "e|C", "[s]"), -np.array(example["p"], dtype=float)
+    )
     wrench = SemanticWrench(WrenchCoord("e|C", "D", "[r]"), [*example["force"], *example["torque"]])
     twist = SemanticTwist(TwistCoord("e|C", "D", "[r]"), [*example["linear"], *example["angular"]])
     moved_wrench, moved_twist = (
-        x.change_coordinate_frame(turn).change_point(way) for x in (wrench, twist)
+        x.change_coordinate_frame(turn).change_point(displacement) for x in (wrench, twist)
     )
-    said = dict(zip(("force", "torque"), moved_wrench.numbers, strict=True))
-    said |= zip(("linear", "angular"), moved_twist.numbers, strict=True)
-    said["power"] = moved_wrench.dot(moved_twist)
-    return {f"expected_{name}": value for name, value in said.items()}
+    result = dict(zip(("force", "torque"), moved_wrench.numbers, strict=True))
+    result |= zip(("linear", "angular"), moved_twist.numbers, strict=True)
+    result["power"] = moved_wrench.dot(moved_twist)
+    return {f"expected_{name}": value for name, value in result.items()}

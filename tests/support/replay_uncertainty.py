@@ -119,15 +119,15 @@ def _swapped(name: str, value: Any) -> Any:
 
 def _replayed(case: Mapping[str, Any]) -> dict[str, Any]:
     kind = _kind_of(case)
-    told = (
+    kind_word = (
         " ".join(str(value) for value in case.values() if isinstance(value, str))
         .lower()
         .replace("_", " ")
     )
-    left = kind != "sided" and bool(re.search(r"\bleft\b|barfoot", told))
+    left = kind != "sided" and bool(re.search(r"\bleft\b|barfoot", kind_word))
     if kind == "sided":
-        left = bool(re.search(r"(left|global)\W+to|from\W+(left|global)", told))
-    said: dict[str, Any] = {}
+        left = bool(re.search(r"(left|global)\W+to|from\W+(left|global)", kind_word))
+    results: dict[str, Any] = {}
     varied = _varied(case)
     if varied is not None:
         return _each(case, varied)
@@ -137,16 +137,16 @@ def _replayed(case: Mapping[str, Any]) -> dict[str, Any]:
             and value
             and all(isinstance(part, dict) and not _is_edge(part) for part in value)
         ):
-            outer = {name: given for name, given in case.items() if name != key}
-            said[key] = [_replayed({**_scaled(outer, part), **part}) for part in value]
+            outer = {name: entry for name, entry in case.items() if name != key}
+            results[key] = [_replayed({**_scaled(outer, part), **part}) for part in value]
     shelf, reading = Shelf(), Recorded(case)
     mean, covariance = _worked(reading, kind, left, shelf)
-    given = reading.read | edges_of(case)[1] | {"T_true", "alpha", *_PATHS} | said.keys()
-    _answer(case, said, shelf, given)
-    add_distances(case, said)
+    entry = reading.read | edges_of(case)[1] | {"T_true", "alpha", *_PATHS} | results.keys()
+    _answer(case, results, shelf, entry)
+    add_distances(case, results)
     if mean is not None:
-        said["mean"], said["covariance"] = mean, covariance
-    return said
+        results["mean"], results["covariance"] = mean, covariance
+    return results
 
 
 _PATHS = (
@@ -165,7 +165,9 @@ _PATHS = (
 )
 
 
-def _answer(case: Mapping[str, Any], said: dict[str, Any], shelf: Shelf, given: set[str]) -> None:
+def _answer(
+    case: Mapping[str, Any], results: dict[str, Any], shelf: Shelf, inputs: set[str]
+) -> None:
     """Store the results for the fields of a case under their names.
 
     Raises:
@@ -174,13 +176,13 @@ def _answer(case: Mapping[str, Any], said: dict[str, Any], shelf: Shelf, given: 
     """
     unknown = []
     for key, value in case.items():
-        if key in given or isinstance(value, (str, bool)) or value is None:
+        if key in inputs or isinstance(value, (str, bool)) or value is None:
             continue
-        found = (
+        outcome = (
             None if is_sampled(key) or isinstance(value, dict) else shelf.find(key, np.shape(value))
         )
-        if found is not None:
-            said[key] = found
+        if outcome is not None:
+            results[key] = outcome
         elif not is_outcome(key) and not is_description(key, value):
             unknown.append(key)
     if unknown:
@@ -196,13 +198,13 @@ def _kind_of(case: Mapping[str, Any]) -> str:
     Raises:
         LookupError: if its kind has no known word.
     """
-    for told in (case.get("kind"), case.get("name")):
-        words = re.sub(r"[_\d]", " ", str(told or "")).lower()
+    for label in (case.get("kind"), case.get("name")):
+        words = re.sub(r"[_\d]", " ", str(label or "")).lower()
         for kind, pattern in _KINDS.items():
             if re.search(pattern, words):
                 return kind
-        if told and "kind" in case and told == case["kind"]:
-            raise LookupError(f"the kind of a case is not known: '{told}'")
+        if label and "kind" in case and label == case["kind"]:
+            raise LookupError(f"the kind of a case is not known: '{label}'")
     raise LookupError(f"a case without a kind: it has {', '.join(case)}")
 
 
@@ -230,7 +232,7 @@ def _worked(
         return replay_tree(
             edges, path_of(case, [*{name: None for pair in edges for name in pair}]), left, shelf
         )
-    poses = poses or [gaussian_of(*given, left) for given in edges.values()]
+    poses = poses or [gaussian_of(*fields, left) for fields in edges.values()]
     if not poses:
         return None, None
     if kind == "conditioned":
@@ -257,7 +259,7 @@ def _maps(case: Recorded, shelf: Shelf) -> tuple[None, None]:
             f"an exponential or an adjoint is that of xi or T; the case has {', '.join(case)}"
         )
     pose = Pose.from_matrix(matrix) if matrix is not None else Pose.exp(xi)
-    at = pose.log() if xi is None else xi
+    vector = pose.log() if xi is None else xi
     shelf.put("T", "exp", pose.as_matrix())
     shelf.put("T", "inverse", pose.inverse().as_matrix())
     shelf.put("xi", "log", pose.log())
@@ -269,7 +271,7 @@ def _maps(case: Recorded, shelf: Shelf) -> tuple[None, None]:
         ("jr right inverse", inverse_right_jacobian),
         ("jl left j inverse", inverse_left_jacobian),
     ):
-        shelf.put("map", f"jacobian {words}", jacobian(at))
+        shelf.put("map", f"jacobian {words}", jacobian(vector))
     return None, None
 
 

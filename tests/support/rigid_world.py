@@ -65,11 +65,11 @@ class RigidWorld:
         self.twists: dict[str, Array] = {body: rng.uniform(-1, 1, 6) for body in FRAMES}
         self.twists |= {body: self.twists[other] for body, other in JOINED.items()}
         self.wrenches: dict[tuple[str, str], Array] = {}
-        for one in FRAMES:
+        for name in FRAMES:
             for other in FRAMES:
-                if one < other:
-                    self.wrenches[one, other] = rng.uniform(-5, 5, 6)
-                    self.wrenches[other, one] = -self.wrenches[one, other]
+                if name < other:
+                    self.wrenches[name, other] = rng.uniform(-5, 5, 6)
+                    self.wrenches[other, name] = -self.wrenches[name, other]
 
     def at(self, frame: str, body: str, time: float) -> Array:
         """Return world_from_frame of a frame that goes along with a body, after a time."""
@@ -85,60 +85,60 @@ def rigid_world(seed: int) -> RigidWorld:
 
 def _hat(twist: Array) -> Array:
     v, w = twist[:3], twist[3:]
-    made = np.zeros((4, 4))
-    made[:3, :3], made[:3, 3] = [[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]], v
-    return made
+    matrix = np.zeros((4, 4))
+    matrix[:3, :3], matrix[:3, 3] = [[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]], v
+    return matrix
 
 
 def by_matrices(world: RigidWorld, c: Any) -> tuple[Array, ...]:
     """Return the numbers of coordinates, from homogeneous matrices and cross products."""
     axes = world.frames[c.coord][:3, :3].T
-    made: list[Array] = []
+    numbers: list[Array] = []
     if c.relation in ("Position", "Pose"):
-        made.append(axes @ (world.frames[c.point][:3, 3] - world.frames[c.ref_point][:3, 3]))
+        numbers.append(axes @ (world.frames[c.point][:3, 3] - world.frames[c.ref_point][:3, 3]))
     if c.relation in ("Orientation", "Pose"):
         turned = world.frames[c.ori][:3, :3] @ world.frames[c.ref_ori][:3, :3].T
-        made.append(axes @ turned @ axes.T)
+        numbers.append(axes @ turned @ axes.T)
     if c.relation in ("LinearVelocity", "AngularVelocity", "Twist"):
         v, w = np.split(world.twists[c.body] - world.twists[c.ref_body], 2)
         if c.relation != "AngularVelocity":
-            made.append(axes @ (v + np.cross(w, world.frames[c.point][:3, 3])))
+            numbers.append(axes @ (v + np.cross(w, world.frames[c.point][:3, 3])))
         if c.relation != "LinearVelocity":
-            made.append(axes @ w)
+            numbers.append(axes @ w)
     if c.relation in ("Force", "Torque", "Wrench"):
         f, t = np.split(world.wrenches[c.body, c.ref_body], 2)
         if c.relation != "Torque":
-            made.append(axes @ f)
+            numbers.append(axes @ f)
         if c.relation != "Force":
-            made.append(axes @ (t - np.cross(world.frames[c.point][:3, 3], f)))
-    return tuple(made)
+            numbers.append(axes @ (t - np.cross(world.frames[c.point][:3, 3], f)))
+    return tuple(numbers)
 
 
 def by_motion(world: RigidWorld, c: Any) -> tuple[Array, ...]:
     """Return the numbers of coordinates, by pinocchio's transforms and by differences in time."""
     axes = pinocchio.SE3(world.frames[c.coord])
-    made: list[Array] = []
+    numbers: list[Array] = []
     if c.relation in ("Position", "Pose"):
         ends = [
             axes.actInv(pinocchio.SE3(world.frames[point]).translation)
             for point in (c.point, c.ref_point)
         ]
-        made.append(ends[0] - ends[1])
+        numbers.append(ends[0] - ends[1])
     if c.relation in ("Orientation", "Pose"):
         ori, ref_ori = (pinocchio.SE3(world.frames[frame]).rotation for frame in (c.ori, c.ref_ori))
         # the axis, seen in the coordinate frame
         vector = axes.rotation.T @ ref_ori @ pinocchio.log3(ref_ori.T @ ori)
-        made.append(pinocchio.exp3(vector))
+        numbers.append(pinocchio.exp3(vector))
     if c.relation in ("LinearVelocity", "AngularVelocity", "Twist"):
-        made.extend(_differences(world, c))
+        numbers.extend(_differences(world, c))
     if c.relation in ("Force", "Torque", "Wrench"):
         wrench = axes.actInv(pinocchio.Force(world.wrenches[c.body, c.ref_body]))
         if c.relation != "Torque":
-            made.append(wrench.linear)
+            numbers.append(wrench.linear)
         if c.relation != "Force":  # about the point: a pure translation in the same axes
-            way = axes.actInv(world.frames[c.point][:3, 3])
-            made.append(pinocchio.SE3(np.eye(3), way).actInv(wrench).angular)
-    return tuple(made)
+            offset = axes.actInv(world.frames[c.point][:3, 3])
+            numbers.append(pinocchio.SE3(np.eye(3), offset).actInv(wrench).angular)
+    return tuple(numbers)
 
 
 def _differences(world: RigidWorld, c: Any) -> list[Array]:
@@ -162,10 +162,10 @@ def _differences(world: RigidWorld, c: Any) -> list[Array]:
 def relation(world: RigidWorld, coord: Any) -> SemanticRelation:
     """Return coordinates with their numbers, in a representation of that kind."""
     numbers = by_matrices(world, coord)
-    made: type[SemanticRelation] = getattr(relations, f"Semantic{coord.relation}")
+    relation_class: type[SemanticRelation] = getattr(relations, f"Semantic{coord.relation}")
     if coord.relation == "Pose":
         fits = VectorAndMatrix if coord.coord == coord.ref_ori else VectorAndRotationVector
-        return made(coord, fits.of(numbers))
+        return relation_class(coord, fits.of(numbers))
     if coord.relation == "Orientation" and coord.coord != coord.ref_ori:
-        return made(coord, RotationVector.of(numbers))
-    return made(coord, numbers[0] if len(numbers) == 1 else np.concatenate(numbers))
+        return relation_class(coord, RotationVector.of(numbers))
+    return relation_class(coord, numbers[0] if len(numbers) == 1 else np.concatenate(numbers))

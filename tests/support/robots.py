@@ -29,7 +29,7 @@ def example_robot(path: str) -> Path:
     Args:
         path: below its folder ``robots``.
     """
-    found = PackageResolver().find(f"package://example-robot-data/robots/{path}")
-    if found is None:
+    path_or_none = PackageResolver().find(f"package://example-robot-data/robots/{path}")
+    if path_or_none is None:
         pytest.skip("needs example-robot-data")
-    return found
+    return path_or_none

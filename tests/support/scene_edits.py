@@ -148,8 +148,8 @@ def _joints(model: SceneModel) -> st.SearchStrategy[JointSpec]:
     plain = moving.map(
         lambda j: j if j.mimic else JointSpec(j.type, j.axis, j.lower, j.upper, j.velocity, j.name)
     )
-    others = [JointSpec(), JointSpec("free"), JointSpec("unstated")]
-    return st.one_of(st.sampled_from(others), plain.map(_without_redundant_limits))
+    specs = [JointSpec(), JointSpec("free"), JointSpec("unstated")]
+    return st.one_of(st.sampled_from(specs), plain.map(_without_redundant_limits))
 
 
 def _without_redundant_limits(joint: JointSpec) -> JointSpec:
@@ -217,8 +217,8 @@ def edits(draw: st.DrawFn, model: SceneModel) -> Edit:
         case "set_group":
             members = {"frames": draw(_members(frame)), "groups": draw(_members(_groups))}
             more = {"parents": _members(frame), "attributes": _attributes}
-            given = {key: draw(values) for key, values in more.items() if draw(st.booleans())}
-            return Edit("set_group", (draw(_groups),), members | given)
+            options = {key: draw(values) for key, values in more.items() if draw(st.booleans())}
+            return Edit("set_group", (draw(_groups),), members | options)
         case kind if kind in ("set_attribute", "set_group_attribute"):
             key, value = draw(_entries)
             stamp = draw(st.sampled_from([None, 0.0, 2.5, -1e300]))

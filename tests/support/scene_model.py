@@ -233,12 +233,12 @@ class SceneModel:
 
     def chain(self, name: str) -> list[str]:
         """Return the frame and its ancestors, nearest first; reject a cycle."""
-        found = [name]
-        while (parent := self.frames[found[-1]].parent) is not None:
-            if parent in found:
+        frames = [name]
+        while (parent := self.frames[frames[-1]].parent) is not None:
+            if parent in frames:
                 raise RejectedError(CycleError)
-            found.append(parent)
-        return found
+            frames.append(parent)
+        return frames
 
     def root(self, name: str) -> str:
         """Return the root of the tree of a frame."""
@@ -305,11 +305,11 @@ class SceneModel:
 
     def inertia(self, name: str) -> BodyInertia | None:
         """Return the inertia of a frame's body in the axes of that frame."""
-        known = self.inertias.get(self.frames[name].body)
+        inertia = self.inertias.get(self.frames[name].body)
         return (
             None
-            if known is None
-            else known.moved(name, self.pose(known.frame, relative_to=name, q=self.zero()))
+            if inertia is None
+            else inertia.moved(name, self.pose(inertia.frame, relative_to=name, q=self.zero()))
         )
 
     # --- rules
@@ -639,7 +639,11 @@ class SceneModel:
         """Set or take away the inertia of a frame's body."""
         self.require(name)
         body = self.frames[name].body
-        inertias = {other: known for other, known in self.inertias.items() if other != body}
+        inertias = {
+            other: mass_properties
+            for other, mass_properties in self.inertias.items()
+            if other != body
+        }
         if inertia is not None:
             center, matrix = np.array(inertia.center), np.diag(inertia.diagonal)
             inertias[body] = BodyInertia(name, inertia.mass, center, matrix)
@@ -665,9 +669,9 @@ class SceneModel:
     def set_attributes(self, name: str, attributes: dict[str, Any]) -> SceneModel:
         """Set all free tags."""
         self.require(name)
-        found = tuple(sorted(attributes.items()))
+        items = tuple(sorted(attributes.items()))
         return self._with_frame(
-            name, replace(self.frames[name], attributes=found, attribute_stamps=())
+            name, replace(self.frames[name], attributes=items, attribute_stamps=())
         )
 
     def set_attribute(self, name: str, key: str, value: Any) -> SceneModel:
@@ -702,15 +706,17 @@ class SceneModel:
             wrong.add(CycleError)
         if wrong:
             raise RejectedError(*wrong)
-        made = self.groups.get(name, GroupModel())
-        made = replace(
-            made, frames=tuple(dict.fromkeys(frames)), groups=tuple(dict.fromkeys(groups))
+        previous = self.groups.get(name, GroupModel())
+        previous = replace(
+            previous, frames=tuple(dict.fromkeys(frames)), groups=tuple(dict.fromkeys(groups))
         )
         if parents is not None:
-            made = replace(made, parents=tuple(dict.fromkeys(parents)))
+            previous = replace(previous, parents=tuple(dict.fromkeys(parents)))
         if attributes is not None:
-            made = replace(made, attributes=tuple(sorted(attributes.items())), attribute_stamps=())
-        return SceneModel(self.frames, self.inertias, self.allowed, {**self.groups, name: made})
+            previous = replace(
+                previous, attributes=tuple(sorted(attributes.items())), attribute_stamps=()
+            )
+        return SceneModel(self.frames, self.inertias, self.allowed, {**self.groups, name: previous})
 
     def set_group_attribute(self, name: str, key: str, value: Any) -> SceneModel:
         """Set one attribute of a group."""

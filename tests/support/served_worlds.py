@@ -18,9 +18,9 @@ from support.processes import Process, run_process
 
 def free_address(protocol: str = "tcp") -> str:
     """Return an address of this machine that nobody listens at."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return f"{protocol}/127.0.0.1:{found.getsockname()[1]}"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"{protocol}/127.0.0.1:{probe.getsockname()[1]}"
 
 
 def certificate_of_this_machine(folder: Path, authority: str = "ours") -> dict[str, Path]:

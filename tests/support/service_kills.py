@@ -64,9 +64,9 @@ def run(kills: int, seed: int, folder: Path, log_bytes: int = 3_000) -> dict[str
             differs.
     """
     chance, log = random.Random(seed), folder / "world.log"
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        address = f"tcp/127.0.0.1:{found.getsockname()[1]}"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"tcp/127.0.0.1:{probe.getsockname()[1]}"
 
     def started() -> tuple[Process, int]:
         words = [sys.executable, "-c", SERVER, address, str(log), str(log_bytes)]

@@ -585,35 +585,35 @@ _pickled = pickle.dumps(make_scene())
 def operations() -> dict[str, Operation]:
     """Return all of them by name."""
     first = _first
-    found: dict[str, Operation] = {}
+    operations_by_name: dict[str, Operation] = {}
     for name, run in _edits(of_arrays=False).items():
-        found[f"scene.{name}"] = Operation(lambda: first, run, _scene_state)
-        found[f"edit.{name}"] = Operation(
+        operations_by_name[f"scene.{name}"] = Operation(lambda: first, run, _scene_state)
+        operations_by_name[f"edit.{name}"] = Operation(
             lambda: _grown(first), run, lambda e: _edit_state(e, first)
         )
     for name, run in _edits(of_arrays=True).items():
-        found[f"arrays.{name}"] = Operation(
+        operations_by_name[f"arrays.{name}"] = Operation(
             lambda: SceneArrays(first, capacity={"frames": 30, "noise": 30}),
             run,
             lambda a: _scene_state(a.freeze()),
         )
     for name, run in (_QUERIES | _SCENE_QUERIES).items():
-        found[f"scene.{name}"] = Operation(_fresh, run, _scene_state)
+        operations_by_name[f"scene.{name}"] = Operation(_fresh, run, _scene_state)
     for name, run in (_QUERIES | _ARRAY_QUERIES).items():
-        found[f"arrays.{name}"] = Operation(
+        operations_by_name[f"arrays.{name}"] = Operation(
             lambda: SceneArrays(first, capacity={"frames": 30, "noise": 30}),
             run,
             lambda a: _scene_state(a.freeze()),
         )
     for name, run in _WORLD_QUERIES.items():
-        found[f"world.{name}"] = Operation(
+        operations_by_name[f"world.{name}"] = Operation(
             lambda: core.CollisionWorld(first, movable=[CUP]),
             run,
             lambda w: (_scene_state(w.scene), w.pairs, w.distance(Q)),
         )
     for name, run in _VALUES.items():
-        found[f"values.{name}"] = Operation(lambda: None, run, lambda _: None)
-    return found
+        operations_by_name[f"values.{name}"] = Operation(lambda: None, run, lambda _: None)
+    return operations_by_name
 
 
 def _grown(scene: SceneGraph) -> SceneEdit:
@@ -660,11 +660,11 @@ def in_fork(library: ctypes.CDLL, operation: Operation, most: int) -> tuple[int,
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        told = pipe.read()
+        report = pipe.read()
     _, status = os.waitpid(child, 0)
     if status != 0:
         return 0, [f"the process ended with status {status}"]
-    tried, defects = pickle.loads(told)
+    tried, defects = pickle.loads(report)
     return tried, defects
 
 

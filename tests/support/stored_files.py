@@ -194,8 +194,8 @@ def plan_values(plan: tk.Plan) -> dict[str, Any]:
         "goal": plan.goal,
         "seed": plan.seed,
         "segments": [
-            [one.kind.value, one.arm, one.held, len(one.path), one.path[-1].tolist()]
-            for one in segments
+            [part.kind.value, part.arm, part.held, len(part.path), part.path[-1].tolist()]
+            for part in segments
         ],
     }
 

@@ -184,9 +184,9 @@ def all_facts(problem: Problem) -> list[Fact]:
 def random_state(problem: Problem, random: Random) -> State:
     """Return a state in which each fact is true with a random density, mostly initial facts."""
     density = random.choice([0.0, 0.05, 0.3, 0.7])
-    kept = random.choice([0.0, 0.9, 1.0])
+    kept_fraction = random.choice([0.0, 0.9, 1.0])
     facts = {fact for fact in all_facts(problem) if random.random() < density}
-    return State(facts | {fact for fact in problem.init if random.random() < kept})
+    return State(facts | {fact for fact in problem.init if random.random() < kept_fraction})
 
 
 def plain_value(
@@ -294,12 +294,14 @@ def _terms(
     draw: st.DrawFn, problem: Problem, types: tuple[str, ...], scope: dict[str, tuple[str, ...]]
 ) -> str:
     fitting = [
-        name for name, given in scope.items() if problem.vocabulary.is_allowed_as(given, types)
+        name
+        for name, type_names in scope.items()
+        if problem.vocabulary.is_allowed_as(type_names, types)
     ]
     objects = [
         name
-        for name, given in problem.all_objects.items()
-        if problem.vocabulary.is_allowed_as(given, types)
+        for name, type_names in problem.all_objects.items()
+        if problem.vocabulary.is_allowed_as(type_names, types)
     ]
     return draw(st.sampled_from(fitting * 2 + objects))
 
@@ -318,8 +320,8 @@ def small_problems(draw: st.DrawFn) -> Problem:
         return Atom(name, (term,)[:arity])
 
     def literal(term: str, *, derived: bool = has_axioms) -> Formula:
-        known = [*names, ("d", 1), ("e", 1)] if derived else names
-        positive = atom(term, known)
+        names_and_depths = [*names, ("d", 1), ("e", 1)] if derived else names
+        positive = atom(term, names_and_depths)
         return positive if draw(st.integers(0, 3)) else Not(positive)
 
     def effect(term: str) -> Effect:

@@ -38,7 +38,7 @@ def on_terminal(
     """
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    kept = {
+    variables = {
         name: value
         for name, value in os.environ.items()
         if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")
@@ -46,7 +46,7 @@ def on_terminal(
     process = Process(
         [sys.executable, "-m", "tmkit.cli", *arguments],
         cwd=folder,
-        env={**kept, "TERM": "xterm", **environment},
+        env={**variables, "TERM": "xterm", **environment},
         stdin=slave,
         stdout=slave,
         stderr=slave,

@@ -210,9 +210,9 @@ def _compare_names(problem: Problem, oracle: Oracle) -> None:
 def random_state(problem: Problem, source: random.Random) -> State:
     """Return a state in which facts are true with a random density, mostly initial facts."""
     density = source.choice([0.0, 0.05, 0.3, 0.7])
-    kept = source.choice([0.0, 0.9, 1.0])
+    kept_fraction = source.choice([0.0, 0.9, 1.0])
     derived = problem.domain.derived_predicates
-    facts = {fact for fact in problem.init if source.random() < kept}
+    facts = {fact for fact in problem.init if source.random() < kept_fraction}
     for predicate in problem.domain.predicates:
         if predicate.name not in derived and density:
             choices = [problem.objects_of(p.types) for p in predicate.parameters]

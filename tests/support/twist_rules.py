@@ -32,10 +32,10 @@ def unambiguous(bodies: dict[str, str], trees: dict[str, str], twists: dict[str,
         edges = [(bodies[f], reference) for f, reference in twists.items() if trees[f] == tree]
         parts = [{body} for body in {*bodies.values(), *twists.values()}]
         for a, b in edges:
-            one, other = (next(part for part in parts if body in part) for body in (a, b))
-            if one is other:
+            first, second = (next(part for part in parts if body in part) for body in (a, b))
+            if first is second:
                 return False
-            parts = [part for part in parts if part is not one and part is not other] + [
-                one | other
+            parts = [part for part in parts if part is not first and part is not second] + [
+                first | second
             ]
     return True

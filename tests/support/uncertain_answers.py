@@ -182,8 +182,8 @@ class Shelf:
         words = words_of(key)
         wanted = [
             name
-            for name, known in _QUANTITIES.items()
-            if known & {word.rstrip("0123456789") for word in words}
+            for name, quantity_words in _QUANTITIES.items()
+            if quantity_words & {word.rstrip("0123456789") for word in words}
         ]
         if shape == () and "S" in wanted and not re.search(r"\d\d", key):
             wanted.remove("S")  # one number of a covariance is named by its place
@@ -210,9 +210,10 @@ class Shelf:
 
     def _strange(self, words: list[str]) -> bool:
         """Return whether a name has a word of neither a quantity nor a result."""
-        known = set().union(*_QUANTITIES.values(), *(labels for _, labels, _ in self.values))
+        known_words = set().union(*_QUANTITIES.values(), *(labels for _, labels, _ in self.values))
         return any(
-            not {word, word.rstrip("0123456789")} & known and not word.isdigit() for word in words
+            not {word, word.rstrip("0123456789")} & known_words and not word.isdigit()
+            for word in words
         )
 
 
@@ -243,25 +244,25 @@ def is_description(key: str, value: Any) -> bool:
     )
 
 
-def add_distances(case: Mapping[str, Any], said: dict[str, Any]) -> None:
+def add_distances(case: Mapping[str, Any], results: dict[str, Any]) -> None:
     """Add the distances from sampled covariances, if the case has samples and a closed form."""
     for key, value in case.items():
         words = words_of(key)
         if not isinstance(value, (int, float)) or "identity" in words:
             continue
         if {"vs", "mc"} <= set(words) or "eps" in words:
-            distance = _distance_from_samples(case, said, set(words))
+            distance = _distance_from_samples(case, results, set(words))
             if distance is not None:
-                said[key] = distance
-        if "floor" in words and "mc_n" in case and "Sigma_first_order" in said:
-            said[key] = sampling_floor(said["Sigma_first_order"], int(case["mc_n"]))
+                results[key] = distance
+        if "floor" in words and "mc_n" in case and "Sigma_first_order" in results:
+            results[key] = sampling_floor(results["Sigma_first_order"], int(case["mc_n"]))
 
 
 def _distance_from_samples(
-    case: Mapping[str, Any], said: Mapping[str, Any], words: set[str]
+    case: Mapping[str, Any], results: Mapping[str, Any], words: set[str]
 ) -> float | None:
     """Return the distance of a result from its samples, relative, or absolute for eps."""
-    computed = [name for name in said if name.lower().startswith(("sigma", "s_", "joint", "p_"))]
+    computed = [name for name in results if name.lower().startswith(("sigma", "s_", "joint", "p_"))]
     computed.sort(key=lambda name: "dropped" in name)
     kinds = words & {"first", "fourth", "infosum", "fused", "ekf", "iterated"}
     if "joint" in words:
@@ -273,13 +274,13 @@ def _distance_from_samples(
             if kinds <= set(words_of(name)) and not name.startswith("joint")
         ]
     for name in fitting:
-        shape = np.shape(said[name])
+        shape = np.shape(results[name])
         sampled = [
             np.asarray(case[key])
             for key in case
             if is_sampled(key) and np.shape(case[key]) == shape and len(shape) == 2
         ]
         if sampled:
-            distance = float(np.linalg.norm(np.asarray(said[name]) - sampled[0]))
+            distance = float(np.linalg.norm(np.asarray(results[name]) - sampled[0]))
             return distance if "eps" in words else distance / float(np.linalg.norm(sampled[0]))
     return None

@@ -100,8 +100,11 @@ def gaussian_of(matrix: Any, covariance: Any, left: bool) -> GaussianPose:
 
     Six numbers in place of a covariance are its diagonal.
     """
-    pose, given = _pose(np.asarray(matrix, dtype=float)), np.asarray(covariance, dtype=float)
-    spread = np.diag(given) if given.shape == (6,) else given
+    pose, matrix_or_diagonal = (
+        _pose(np.asarray(matrix, dtype=float)),
+        np.asarray(covariance, dtype=float),
+    )
+    spread = np.diag(matrix_or_diagonal) if matrix_or_diagonal.shape == (6,) else matrix_or_diagonal
     return GaussianPose.from_left(pose, spread) if left else GaussianPose(pose, spread)
 
 
@@ -114,8 +117,8 @@ def poses_of(case: Mapping[str, Any], left: bool) -> list[GaussianPose]:
                 covariances = np.repeat(covariances[None], len(matrices), axis=0)
             return [gaussian_of(T, S, left) for T, S in zip(matrices, covariances, strict=True)]
         count = array_of(case, "K", "steps", "n_steps", "repeat", "count")
-        one = gaussian_of(matrices, covariances, left)
-        return [one] * (int(count) if count is not None else 1)
+        single = gaussian_of(matrices, covariances, left)
+        return [single] * (int(count) if count is not None else 1)
     up = [array_of(case, f"{name}_up") for name in ("T", "Sigma")]
     down = [array_of(case, f"{name}_down") for name in ("T", "Sigma")]
     if up[0] is not None and down[0] is not None:
@@ -169,7 +172,7 @@ def edges_of(case: Mapping[str, Any]) -> tuple[Edges, set[str]]:
     listed = _listed_edges(case)
     if listed:
         return listed
-    found: Edges = {}
+    edges: Edges = {}
     used: set[str] = set()
     group: dict[str, str] = {}
 
@@ -190,9 +193,9 @@ def edges_of(case: Mapping[str, Any]) -> tuple[Edges, set[str]]:
         if frames is None or covariance is None or root(frames[0]) == root(frames[1]):
             continue
         group[root(frames[1])] = root(frames[0])
-        found[frames] = (case[key], case[covariance])
+        edges[frames] = (case[key], case[covariance])
         used |= {key, covariance}
-    return found, used
+    return edges, used
 
 
 def _frames(suffix: str) -> tuple[str, str] | None:
@@ -228,7 +231,7 @@ def _listed_edges(case: Mapping[str, Any]) -> tuple[Edges, set[str]] | None:
             continue
         if not isinstance(rows[0], Mapping):
             continue
-        found = {}
+        edges = {}
         for row in rows:
             ends = [
                 _first(row, *names)
@@ -237,11 +240,11 @@ def _listed_edges(case: Mapping[str, Any]) -> tuple[Edges, set[str]] | None:
             matrix, spread = _first(row, *_POSES), _first(row, *_COVARIANCES)
             if ends[0] is None or matrix is None:
                 continue  # the root
-            found[(str(ends[0]), str(ends[1]))] = (
+            edges[(str(ends[0]), str(ends[1]))] = (
                 matrix,
                 np.zeros((6, 6)) if spread is None else spread,
             )
-        return found, {key}
+        return edges, {key}
     matrices, spreads = array_of(case, *_POSES), array_of(case, *_COVARIANCES)
     if matrices is None or spreads is None or matrices.ndim != 3:
         return None
@@ -259,10 +262,10 @@ def _listed_edges(case: Mapping[str, Any]) -> tuple[Edges, set[str]] | None:
     pairs = zip(
         above[skipped:], names[len(names) - len(matrices) :], matrices, spreads, strict=True
     )
-    given = {
+    entries = {
         name for name in ("parents", "parent", *_CHILDREN, *_POSES, *_COVARIANCES) if name in case
     }
-    return {(str(a), str(b)): (T, S) for a, b, T, S in pairs}, given
+    return {(str(a), str(b)): (T, S) for a, b, T, S in pairs}, entries
 
 
 _CHILDREN = ("names", "nodes", "frames", "children", "child")
@@ -270,8 +273,8 @@ _CHILDREN = ("names", "nodes", "frames", "children", "child")
 
 def _heap(case: Mapping[str, Any], count: int) -> list[int] | None:
     """Return the parents of a complete binary tree of numbered nodes, for a case with two nodes."""
-    told = re.search(r"n(\d+)_to_n(\d+)", str(case.get("name", "")))
-    if told is None or (count + 2) & (count + 1) or max(map(int, told.groups())) > count + 1:
+    match = re.search(r"n(\d+)_to_n(\d+)", str(case.get("name", "")))
+    if match is None or (count + 2) & (count + 1) or max(map(int, match.groups())) > count + 1:
         return None
     return [node // 2 for node in range(2, count + 2)]
 
@@ -294,13 +297,13 @@ def path_of(case: Mapping[str, Any], names: list[str]) -> tuple[str, str] | None
     if isinstance(query, list) and len(query) >= 2:
         ends = [str(query[0]), str(query[-1])]
         return (ends[0], ends[1]) if set(ends) <= set(names) else None
-    told = re.search(r"(\w+?)_to_(\w+)", str(case.get("name", "")))
-    if told is None:
+    match = re.search(r"(\w+?)_to_(\w+)", str(case.get("name", "")))
+    if match is None:
         return None
     for strip in ("", "n"):  # n16 is the node 16
         ends = [
             part.rsplit("_", 1)[-1].lstrip(strip) if strip else part.rsplit("_", 1)[-1]
-            for part in told.groups()
+            for part in match.groups()
         ]
         if set(ends) <= set(names):
             return ends[0], ends[1]

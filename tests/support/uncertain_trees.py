@@ -30,7 +30,7 @@ def composed(poses: Sequence[GaussianPose], left: bool, shelf: Shelf) -> Gaussia
 
 def replay_tree(
     edges: Mapping[tuple[str, str], tuple[Any, Any]],
-    asked: tuple[str, str] | None,
+    query: tuple[str, str] | None,
     left: bool,
     shelf: Shelf,
 ) -> tuple[Array, Array]:
@@ -39,7 +39,7 @@ def replay_tree(
     The result of the case is the pose between its two frames, or of the first leaf but one, or of
     the only leaf from the root.
     """
-    links = {frames: gaussian_of(*given, left) for frames, given in edges.items()}
+    links = {frames: gaussian_of(*fields, left) for frames, fields in edges.items()}
     names = list(dict.fromkeys(name for pair in links for name in pair))
     root = next(name for name in names if name not in {child for _, child in links})
     leaves = [name for name in names if name not in {parent for parent, _ in links}]
@@ -52,11 +52,11 @@ def replay_tree(
     picked = JointGaussianPose(
         [joint.means[below.index(name)] for name in leaves], _blocks(joint, below, leaves)
     )
-    if asked is None and len(leaves) > 1:
+    if query is None and len(leaves) > 1:
         result = picked.relative(1, relative_to=0)
         shelf.pose("result", result, left=left)
     else:
-        start, end = asked or (root, leaves[0])
+        start, end = query or (root, leaves[0])
         result = composed(_between(links, root, start, end), left, shelf)
     shelf.put("S", "joint joint12", picked.covariance)
     for i, a in enumerate(below):

@@ -83,8 +83,8 @@ def worst_difference(
             dict(zip(scene.joint_names, q.tolist(), strict=True)),
             free={joint: pose.as_array() for joint, pose in free.items()},
         )
-        found = _matrices(np.asarray(moved.at(q).poses)[rows])
-        worst = max(worst, float(np.abs(found - expected).max()))
+        transforms = _matrices(np.asarray(moved.at(q).poses)[rows])
+        worst = max(worst, float(np.abs(transforms - expected).max()))
     return Difference(worst, len(rows), oracle.mended)
 
 

@@ -52,9 +52,11 @@ def test_scrubbing_an_offline_page_moves_the_scene(plan, tmp_path, browser):
     with open_page(browser, path.as_uri()) as (page, errors, requests):
         for sample in [*timeline.steps, 0, *samples]:  # forwards, to the start, and to and fro
             page.evaluate("t => tmkit.seek(t)", timeline.times[sample])
-            at = timeline.scenes[sample].at(timeline.q[sample])
+            kinematics = timeline.scenes[sample].at(timeline.q[sample])
             for frame, drawn in drawn_poses(page, _FRAMES).items():
-                assert distance(drawn, at.pose(frame)) < _TOLERANCE, f"{frame} at sample {sample}"
+                assert distance(drawn, kinematics.pose(frame)) < _TOLERANCE, (
+                    f"{frame} at sample {sample}"
+                )
         assert errors == []
         assert requests == [path.as_uri()]
 

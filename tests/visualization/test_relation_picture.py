@@ -70,10 +70,10 @@ def texts(drawing: Drawing) -> set[str]:
 
 def line(drawing: Drawing, meaning: str) -> Line:
     """Return the one line that stands for something."""
-    (found,) = (
+    (match,) = (
         mark for mark in drawing.marks if isinstance(mark, Line) and mark.meaning == meaning
     )
-    return found
+    return match
 
 
 @pytest.mark.parametrize("coord", NINE, ids=str)
@@ -272,9 +272,9 @@ def test_boxes_are_apart_and_every_edge_is_drawn(scene: SceneGraph) -> None:
         if isinstance(mark, Area) and mark.meaning.startswith("body")
     ]
     assert len(boxes) == len(scene.body_names)
-    for number, one in enumerate(boxes):
+    for number, box in enumerate(boxes):
         for other in boxes[:number]:
-            apart = (one.min(axis=0) > other.max(axis=0)) | (other.min(axis=0) > one.max(axis=0))
+            apart = (box.min(axis=0) > other.max(axis=0)) | (other.min(axis=0) > box.max(axis=0))
             assert apart.any()
     count = sum(scene.parent(name) is not None for name in scene.frame_names) + len(
         scene.twist_frames
@@ -319,7 +319,7 @@ def test_the_pictures_of_the_page_show_what_the_rules_refuse() -> None:
         assert f"images/{name}.png" in page
         assert (ROOT / "docs" / "images" / f"{name}.png").stat().st_size < 150_000
         captions += [text for drawing in drawn() for text in drawing.caption]
-    said = {
+    rules = {
         "N1": "a body named 'E' is already in the scene",
         "N2": "a frame named 'a' is already in the scene",
         "PE1": "a pose edge joins two frames",
@@ -332,7 +332,7 @@ def test_the_pictures_of_the_page_show_what_the_rules_refuse() -> None:
         "TE4": "would be the second: frame 'c1', joined to it by poses",
         "TE5": "would close a cycle",
     }
-    for rule, words in said.items():
+    for rule, words in rules.items():
         shown = [text for text in captions if f"{rule}:" in text]
         assert shown
         assert all(words in text for text in shown)

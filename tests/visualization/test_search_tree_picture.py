@@ -22,17 +22,17 @@ def tree_of(size: int, *, seed: int = 0, is_solved: bool = True) -> SearchTree:
     """Return a random tree, in which the way to the last node is the plan."""
     rng = random.Random(seed)
     parents = [None, *(rng.randrange(max(0, index - 30), index) for index in range(1, size))]
-    way, at = set(), size - 1 if is_solved else None
-    while at is not None:
-        way.add(at)
-        at = parents[at]
+    path, version = set(), size - 1 if is_solved else None
+    while version is not None:
+        path.add(version)
+        version = parents[version]
     nodes = [
         SearchTreeNode(
             parent,
             () if parent is None else (f"(pick b{index} table)", f"(place b{index} table)"),
             tries=rng.randrange(40),
             estimate=float(rng.randrange(9)),
-            is_in_plan=index in way,
+            is_in_plan=index in path,
             is_transfer=parent is not None and rng.random() < 0.5,
             failures=tuple(
                 BranchFailure(

@@ -44,7 +44,7 @@ def _until(holds: Callable[[], bool], page: Any) -> None:
 def _covered() -> PlanningProblem:
     """Return a problem without a plan: walls and a lid are around block a."""
     scene = tk.load_scene("panda_table", "blocks3")
-    at = scene.pose("a", relative_to="table")
+    pose = scene.pose("a", relative_to="table")
     walls = {
         "lid": ([0.0, 0.0, 0.06], [0.25, 0.25, 0.02]),
         "front": ([0.06, 0.0, 0.01], [0.02, 0.14, 0.08]),
@@ -54,7 +54,7 @@ def _covered() -> PlanningProblem:
     }
     for name, (place, size) in walls.items():
         shape = tk.AttachedShape(tk.Box(size))
-        scene = scene.add_frame(name, "table", pose=at @ tk.Pose(place), shapes=[shape])
+        scene = scene.add_frame(name, "table", pose=pose @ tk.Pose(place), shapes=[shape])
     return PlanningProblem(scene, goal="(holding a)")
 
 
@@ -90,9 +90,9 @@ def test_scrubbing_and_joints_meet_in_the_state(plan, browser):
         before = page.evaluate("tmkit.updates")
         viewer.set_state(viewer.scene, q)
         page.wait_for_function("before => tmkit.updates > before", arg=before)
-        at = viewer.scene.at(q)
+        kinematics = viewer.scene.at(q)
         for frame, drawn in drawn_poses(page, ("panda_hand", "b", "a")).items():
-            assert distance(drawn, at.pose(frame)) < _TOLERANCE, frame
+            assert distance(drawn, kinematics.pose(frame)) < _TOLERANCE, frame
         assert errors == []
 
 
@@ -217,8 +217,8 @@ def test_two_versions_side_by_side(plan, browser):
         )
         assert np.linalg.norm(shift) > 1.0
         with open_page(browser, viewer.url) as (page, errors, _):
-            told = "Left: before. Right: after. Orange (changed): b (parent, pose)"
-            assert page.locator("#tmkit-caption").inner_text() == told
+            caption = "Left: before. Right: after. Orange (changed): b (parent, pose)"
+            assert page.locator("#tmkit-caption").inner_text() == caption
             assert errors == []
 
 
@@ -262,8 +262,8 @@ def test_a_live_scene_is_followed(browser):
     with Viewer(port=0) as viewer:
         viewer.follow(world)
         with open_page(browser, viewer.url) as (page, errors, _):
-            made = world.update(lambda scene: add_joint_values(scene, {"arm": 1.2}, stamp=5.0))
-            turned = made.pose("hand", q=[1.2])
+            version = world.update(lambda scene: add_joint_values(scene, {"arm": 1.2}, stamp=5.0))
+            turned = version.pose("hand", q=[1.2])
             _until(lambda: distance(drawn_poses(page, ["hand"])["hand"], turned) < _TOLERANCE, page)
             camera = viewer.server.initial_camera.position
             cup = tk.Pose([9.0, 2.0, 3.0])

@@ -42,12 +42,12 @@ def lid() -> PlanResult:
 def far() -> PlanResult:
     """Return the diagnosis for a block 2 m away."""
     shapes = [AttachedShape(Box([0.1, 0.1, 0.1]))]
-    there = scene().add_frame(
+    distant = scene().add_frame(
         "shelf", "world", pose=Pose([2.0, 0.0, -0.05]), classes=["surface"], shapes=shapes
     )
-    there = with_block(there, "far", [2.0, 0.0, BLOCK / 2], parent="shelf")
+    distant = with_block(distant, "far", [2.0, 0.0, BLOCK / 2], parent="shelf")
     return tk.plan(
-        there,
+        distant,
         goal="(on far b)",
         robot=GANTRY,
         options=tk.PlanningOptions(suggest=False, max_iterations=1),
@@ -61,25 +61,25 @@ def pixels(path: Path) -> np.ndarray:
 
 def share(values: np.ndarray, channel: int) -> float:
     """Return the share of the pixels in which one channel outweighs the others by far."""
-    others = np.delete(values, channel, axis=2).max(axis=2)
-    return float(np.mean(values[..., channel] > 2.0 * others))
+    background = np.delete(values, channel, axis=2).max(axis=2)
+    return float(np.mean(values[..., channel] > 2.0 * background))
 
 
 def test_the_culprit_is_red_and_the_object_blue(lid: PlanResult, tmp_path: Path) -> None:
     """The lid stands out in red, the block in blue; below there is a caption."""
-    found = pixels(draw_failure(lid, tmp_path / "lid.png", width=320, height=240))
-    assert found.shape[1] == 320
-    assert found.shape[0] > 260
-    assert share(found[:240], 0) > 0.005
-    assert share(found[:240], 2) > 0.005
-    assert 0.001 < np.mean(found[240:] < 100.0) < 0.5
+    image = pixels(draw_failure(lid, tmp_path / "lid.png", width=320, height=240))
+    assert image.shape[1] == 320
+    assert image.shape[0] > 260
+    assert share(image[:240], 0) > 0.005
+    assert share(image[:240], 2) > 0.005
+    assert 0.001 < np.mean(image[240:] < 100.0) < 0.5
 
 
-def test_what_is_out_of_reach_has_a_line_to_it(far: PlanResult, tmp_path: Path) -> None:
+def test_what_is_out_of_reach_has_a_line_to_it(distant: PlanResult, tmp_path: Path) -> None:
     """A red line leads from the tool to the blue block; no body is red."""
-    found = pixels(draw_failure(far, tmp_path / "far.png", width=320, height=240))
-    assert 0.0005 < share(found[:240], 0) < 0.03
-    assert share(found[:240], 2) > 0.0002
+    image = pixels(draw_failure(distant, tmp_path / "far.png", width=320, height=240))
+    assert 0.0005 < share(image[:240], 0) < 0.03
+    assert share(image[:240], 2) > 0.0002
 
 
 def test_the_same_answer_gives_the_same_bytes(lid: PlanResult, tmp_path: Path) -> None:
@@ -115,9 +115,9 @@ def test_what_a_plan_sweeps_is_seen_over_the_scene(tmp_path: Path) -> None:
     first = draw_swept_volume(plan, volume, tmp_path / "swept.png", width=160, height=120)
     empty = swept_volume(replace(plan, steps=()))
     bare = pixels(draw_swept_volume(plan, empty, tmp_path / "bare.png", width=160, height=120))
-    found = pixels(first)
-    assert found.shape == bare.shape == (120, 160, 3)
-    bluer = (found[..., 2] - found[..., 0]) - (bare[..., 2] - bare[..., 0]) > 20.0
+    image = pixels(first)
+    assert image.shape == bare.shape == (120, 160, 3)
+    bluer = (image[..., 2] - image[..., 0]) - (bare[..., 2] - bare[..., 0]) > 20.0
     assert 0.03 < np.mean(bluer) < 0.6
     again = draw_swept_volume(plan, volume, tmp_path / "again.png", width=160, height=120)
     assert again.read_bytes() == first.read_bytes()

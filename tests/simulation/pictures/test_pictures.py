@@ -31,15 +31,15 @@ from tmkit.spatial import Pose
 def simulation() -> Simulation:
     """Return the gantry over two blocks, ready."""
     scene = two_blocks()
-    with Simulation.from_scene(scene, GANTRY.ready_configuration(scene), robot=GANTRY) as made:
-        yield made
+    with Simulation.from_scene(scene, GANTRY.ready_configuration(scene), robot=GANTRY) as instance:
+        yield instance
 
 
 def share_of(pixels: np.ndarray, channel: int) -> float:
     """Return the share of the pixels in which one channel outweighs the others by far."""
     values = pixels.astype(float)
-    others = np.delete(values, channel, axis=2).max(axis=2)
-    return float(np.mean(values[..., channel] > 1.8 * others))
+    background = np.delete(values, channel, axis=2).max(axis=2)
+    return float(np.mean(values[..., channel] > 1.8 * background))
 
 
 def test_picture_shows_the_objects_in_their_colours(simulation: Simulation) -> None:

@@ -132,7 +132,7 @@ def test_a_film_of_a_plan_follows_its_objects(tmp_path: Path, renderer: str) -> 
         for scene, q in ((plan.scene, plan.q), (plan.final_scene, plan.final_q))
     ]
     (start, end), (true_start, true_end) = (
-        [red_middle(one) for one in pictures] for pictures in (frames, ends)
+        [red_middle(picture) for picture in pictures] for pictures in (frames, ends)
     )
     assert np.linalg.norm(start - true_start) < 2.0
     assert np.linalg.norm(end - true_end) < 2.0
@@ -198,8 +198,8 @@ def test_normals_are_smooth_over_gentle_edges_only() -> None:
     from trimesh import creation
 
     ball = creation.icosphere(subdivisions=2)
-    found = smooth_normals(ball.vertices, ball.faces)
-    assert np.einsum("ij,ij->i", found, ball.vertices[ball.faces.ravel()]).min() > 0.99
+    normals = smooth_normals(ball.vertices, ball.faces)
+    assert np.einsum("ij,ij->i", normals, ball.vertices[ball.faces.ravel()]).min() > 0.99
     cube = creation.box()
-    found = smooth_normals(cube.vertices, cube.faces)
-    assert np.allclose(np.sort(np.abs(found), axis=1), [0.0, 0.0, 1.0])
+    normals = smooth_normals(cube.vertices, cube.faces)
+    assert np.allclose(np.sort(np.abs(normals), axis=1), [0.0, 0.0, 1.0])

@@ -47,12 +47,12 @@ def test_link_poses_equal_forward_kinematics(scene: SceneGraph) -> None:
             simulation.set_configuration(q)
             for _ in range(2):
                 assert simulation.q == pytest.approx(q, abs=1e-4)
-                at = scene.at(simulation.q)
+                kinematics = scene.at(simulation.q)
                 for frame in scene.frame_names:
                     if frame not in simulation.objects:
-                        assert at.pose(frame).distance(simulation.pose(frame)) == pytest.approx(
-                            (0.0, 0.0), abs=1e-6
-                        )
+                        assert kinematics.pose(frame).distance(
+                            simulation.pose(frame)
+                        ) == pytest.approx((0.0, 0.0), abs=1e-6)
                 simulation.step(5)
 
 
@@ -129,11 +129,11 @@ def test_a_block_without_friction_is_lost() -> None:
 def test_contacts_are_told_by_frames() -> None:
     """Contacts are the same as in pybullet."""
     scene = two_blocks()
-    told = []
+    pairs = []
     for engine in (Simulation, MujocoSimulation):
         with engine.from_scene(scene, robot=GANTRY) as simulation:
             simulation.step(200)
-            told.append((simulation.touching("red"), simulation.contacts_of(["red"])))
+            pairs.append((simulation.touching("red"), simulation.contacts_of(["red"])))
             assert simulation.distance_to(
                 "red", simulation.pose("red").translation, reach=1.0
             ) == pytest.approx(-BLOCK / 2, abs=1e-3)
@@ -142,7 +142,7 @@ def test_contacts_are_told_by_frames() -> None:
                 BLOCK / 2, abs=1e-3
             )
             assert simulation.distance_to("red", above, reach=0.01) == math.inf
-    assert told[0] == told[1]
+    assert pairs[0] == pairs[1]
 
 
 def test_what_is_attached_moves_along_and_loads_what_holds_it() -> None:

@@ -67,10 +67,10 @@ def test_a_ball_rolls_into_the_valley_of_a_field() -> None:
     x, y = np.meshgrid(np.linspace(-0.5, 0.5, 21), np.linspace(-1.0, 1.0, 41))
     heights = 0.5 + 0.8 * np.abs(x - 0.2) + 0.6 * np.abs(y + 0.5)
     field = AttachedShape(HeightField(heights, size=[1, 2]), Pose([0, 0, 0.1]))
-    found = rest(with_ball(ground(field), 3.1, -0.4, 1.0), steps=3000)
-    assert found[:2] == pytest.approx([0.2, -0.5], abs=2e-3)
+    position = rest(with_ball(ground(field), 3.1, -0.4, 1.0), steps=3000)
+    assert position[:2] == pytest.approx([0.2, -0.5], abs=2e-3)
     slope = np.array([0.8, 0.6, 1.0])
-    assert found[2] == pytest.approx(0.6 + RADIUS * float(np.linalg.norm(slope)), abs=2e-3)
+    assert position[2] == pytest.approx(0.6 + RADIUS * float(np.linalg.norm(slope)), abs=2e-3)
 
 
 def test_a_box_rests_on_a_cloud() -> None:

@@ -105,10 +105,10 @@ def test_link_poses_equal_forward_kinematics(scene: SceneGraph) -> None:
             q = rng.uniform(lower, upper)
             simulation.set_configuration(q)
             assert simulation.q == pytest.approx(q, abs=1e-9)
-            at = scene.at(q)
+            kinematics = scene.at(q)
             for frame in scene.frame_names:
                 assert simulation.pose(frame).is_close(
-                    at.pose(frame), translation_tolerance=1e-6, rotation_tolerance=1e-6
+                    kinematics.pose(frame), translation_tolerance=1e-6, rotation_tolerance=1e-6
                 ), frame
 
 
@@ -209,18 +209,18 @@ def test_masses_come_from_the_scene_or_from_the_density() -> None:
         "red", Inertia(0.3, [0.0, 0.0, 0.01], matrix=np.diag([1e-4, 2e-4, 3e-4]))
     )
     with Simulation.from_scene(scene, settings=PhysicsSettings(density=400.0)) as simulation:
-        found = {}
+        masses = {}
         for body in simulation.bodies:
             if body.kind == "object":
-                found[body.base] = simulation.bullet.getDynamicsInfo(
+                masses[body.base] = simulation.bullet.getDynamicsInfo(
                     body.index, -1, physicsClientId=simulation.client
                 )
-        assert found["red"][0] == pytest.approx(0.3)
-        assert found["red"][2] == pytest.approx([1e-4, 2e-4, 3e-4])
-        assert found["red"][3] == pytest.approx([0.0, 0.0, 0.01])
+        assert masses["red"][0] == pytest.approx(0.3)
+        assert masses["red"][2] == pytest.approx([1e-4, 2e-4, 3e-4])
+        assert masses["red"][3] == pytest.approx([0.0, 0.0, 0.01])
         mass = 400.0 * BLOCK**3
-        assert found["green"][0] == pytest.approx(mass)
-        assert found["green"][2] == pytest.approx([mass * BLOCK**2 / 6.0] * 3)
+        assert masses["green"][0] == pytest.approx(mass)
+        assert masses["green"][2] == pytest.approx([mass * BLOCK**2 / 6.0] * 3)
 
 
 def test_marker_frames_add_no_weight_to_a_mechanism() -> None:
@@ -330,8 +330,8 @@ def test_two_simulations_do_not_disturb_each_other() -> None:
         for _ in range(400):
             first.step()
             second.step()
-        found = first.pose("thing").as_array().tobytes(), second.pose("thing").as_array().tobytes()
-    assert found == expected
+        poses = first.pose("thing").as_array().tobytes(), second.pose("thing").as_array().tobytes()
+    assert poses == expected
 
 
 def test_standard_output_stays_clean() -> None:
