@@ -45,30 +45,30 @@ def main(arguments: list[str] | None = None) -> int:
         "--scheduler", metavar="ADDRESS", help="a scheduler of dask, in place of this machine"
     )
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    given = parser.parse_args(arguments)
-    if given.seeds is not None and given.seeds < 1:
-        parser.error(f"--seeds must be at least 1, not {given.seeds}")
+    options = parser.parse_args(arguments)
+    if options.seeds is not None and options.seeds < 1:
+        parser.error(f"--seeds must be at least 1, not {options.seeds}")
     try:
         rows = run_arena(
-            {Path(name).stem: load_suite(name) for name in given.suites},
-            given.output,
-            planners=given.planner or [OWN],
-            seeds=given.seeds,
-            simulate=given.simulate,
-            scheduler=given.scheduler,
-            workers=given.workers,
+            {Path(name).stem: load_suite(name) for name in options.suites},
+            options.output,
+            planners=options.planner or [OWN],
+            seeds=options.seeds,
+            simulate=options.simulate,
+            scheduler=options.scheduler,
+            workers=options.workers,
         )
     except TmkitError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
-    if given.json:
+    if options.json:
         print(json.dumps([row.to_dict() for row in rows], indent=2))
         return 0
     print(arena_table(rows).rstrip())
     for row in rows:
         if row.failure:
             print(f"{row.suite}: {row.problem}, {row.planner}: {row.failure}")
-    print(f"Written to {given.output / 'arena.md'}")
+    print(f"Written to {options.output / 'arena.md'}")
     return 0
 
 

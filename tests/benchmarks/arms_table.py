@@ -76,16 +76,16 @@ def planned(
 ) -> tuple[Plan, float]:
     """Return a plan that puts four objects on each tray, and its processor time [s]."""
     q = scene.configuration({joint: value for arm in arms for joint, value in arm.ready.items()})
-    near = {"baxter": "right_tray", "baxter_left": "left_tray"}
-    ways = " ".join(
-        f"(= (way {a.name} {t}) {1 if near[a.name] == t else 10})"
+    nearest_trays = {"baxter": "right_tray", "baxter_left": "left_tray"}
+    costs = " ".join(
+        f"(= (way {a.name} {t}) {1 if nearest_trays[a.name] == t else 10})"
         for a in arms
         for t in (*SIDES, "mixed")
     )
     goal = " ".join(f"(on b{number} {list(SIDES)[number % 2]})" for number in range(8))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sort.pddl"
-        path.write_text(_PROBLEM.format(ways=ways, goal=goal), encoding="utf-8")
+        path.write_text(_PROBLEM.format(ways=costs, goal=goal), encoding="utf-8")
         began = time.process_time()
         result = tk.plan(
             scene,
@@ -108,14 +108,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--improve", type=int, default=0)
     parser.add_argument("--simulate", action="store_true")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     arms = [tk.load_manipulator("baxter"), tk.load_manipulator("baxter_left")]
     print(
         "scene  one arm  both in turn  both at once  of one arm  planning s  scheduling s "
         " simulated  improved  s"
     )
     shares = []
-    for seed in range(asked.seeds):
+    for seed in range(options.seeds):
         scene = eight_objects(seed)
         alone, _ = planned(scene, arms[:1], seed)
         both, planning = planned(scene, arms, seed)
@@ -128,11 +128,11 @@ def main() -> None:
         seconds = [Schedule.of(plan).makespan for plan in (alone, both, at_once)]
         shares.append(seconds[2] / seconds[0])
         improved = "-"
-        if asked.improve:
-            better, took = planned(scene, arms, seed, improve=asked.improve)
+        if options.improve:
+            better, took = planned(scene, arms, seed, improve=options.improve)
             assert tk.validate_plan(better, domain=DOMAIN).is_valid
             improved = f"{Schedule.of(better).makespan:.1f}  {took:.0f}"
-        simulated = tk.simulate(at_once).is_successful if asked.simulate else "-"
+        simulated = tk.simulate(at_once).is_successful if options.simulate else "-"
         row = (
             f"{seed:5}  {seconds[0]:7.1f}  {seconds[1]:12.1f}  {seconds[2]:12.1f} "
             f" {shares[-1]:10.2f}"

@@ -113,8 +113,8 @@ def _resident(process: int) -> float:
 
 
 def _children(process: int) -> list[int]:
-    found = Path(f"/proc/{process}/task").glob("*/children")
-    return [int(child) for file in found for child in file.read_text().split()]
+    files = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(child) for file in files for child in file.read_text().split()]
 
 
 def _processor_seconds(process: int) -> float:
@@ -139,8 +139,10 @@ def processes(count: int = 500, turn: int = 250) -> list[str]:
                 progress: BatchProgress, marks: list[tuple[float, float]] = marks
             ) -> None:
                 if progress.phase == "planning":
-                    at = progress.step in (_EDGE, turn - _EDGE)
-                    marks.append((time.monotonic(), _processor_seconds(os.getpid()) if at else 0.0))
+                    is_edge = progress.step in (_EDGE, turn - _EDGE)
+                    marks.append(
+                        (time.monotonic(), _processor_seconds(os.getpid()) if is_edge else 0.0)
+                    )
 
             summary = run_batch(
                 Batch((BatchEntry("towers", source, seeds),)),
@@ -163,11 +165,11 @@ def processes(count: int = 500, turn: int = 250) -> list[str]:
             assert loop.stdin is not None
             loop.stdin.write(half)
             loop.stdin.close()
-        told = [
+        progress_times = [
             [*map(float, loop.stdout.read().split())] for loop in loops if loop.stdout is not None
         ]
-        spent["loops"] += max(seconds for seconds, _ in told)
-        used["loops"] += sum(seconds for _, seconds in told)
+        spent["loops"] += max(seconds for seconds, _ in progress_times)
+        used["loops"] += sum(seconds for _, seconds in progress_times)
     rates = {name: count / seconds for name, seconds in spent.items()}
     each = {name: 1e3 * seconds / count for name, seconds in used.items()}
     return [
@@ -369,14 +371,14 @@ def survival(count: int = 500, kills: int = 24) -> list[str]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "disk").mkdir()
-        kept, resumed = _digest_after_a_kill(batch, folder / "killed")
+        kept_rows, resumed = _digest_after_a_kill(batch, folder / "killed")
         alone = run_batch(batch, folder / "alone", workers=2)
         killed, tries = _digest_after_kills(batch, folder, kills)
         full, before = _digest_on_a_full_disk(batch, folder / "disk")
-        assert {alone.digest, killed, kept, full} == {alone.digest}, (
+        assert {alone.digest, killed, kept_rows, full} == {alone.digest}, (
             alone.digest,
             killed,
-            kept,
+            kept_rows,
             full,
         )
     return [

@@ -65,11 +65,11 @@ class PlainLists:
     def insert(self, child: str, stamp: float, pose: Plain) -> None:
         """Insert a pose and drop expired ones."""
         stamps, poses = self.stamps.setdefault(child, []), self.poses.setdefault(child, [])
-        at = bisect_left(stamps, stamp)
-        stamps.insert(at, stamp)
-        poses.insert(at, pose)
-        kept = bisect_left(stamps, stamps[-1] - self.window)
-        del stamps[:kept], poses[:kept]
+        index = bisect_left(stamps, stamp)
+        stamps.insert(index, stamp)
+        poses.insert(index, pose)
+        first_kept = bisect_left(stamps, stamps[-1] - self.window)
+        del stamps[:first_kept], poses[:first_kept]
 
     def at(self, child: str, stamp: float) -> Plain:
         """Return the pose between two stamps."""
@@ -80,11 +80,11 @@ class PlainLists:
         cosine = p[0] * q[0] + p[1] * q[1] + p[2] * q[2] + p[3] * q[3]
         sign = 1.0 if cosine >= 0 else -1.0
         angle = math.acos(min(1.0, abs(cosine)))
-        one, other = (
+        before, after = (
             (1 - f, f) if angle < 1e-6 else (math.sin((1 - f) * angle), math.sin(f * angle))
         )
         scale = 1.0 if angle < 1e-6 else math.sin(angle)
-        turn = tuple((one * x + sign * other * y) / scale for x, y in zip(p, q, strict=True))
+        turn = tuple((before * x + sign * after * y) / scale for x, y in zip(p, q, strict=True))
         return tuple(x + f * (y - x) for x, y in zip(t, u, strict=True)), turn
 
     def chain(self, leaf: str, stamp: float) -> Plain:
@@ -103,18 +103,18 @@ class PlainLists:
         return turned(back, tuple(x - y for x, y in zip(t, u, strict=True))), product(back, p)
 
 
-@pytest.mark.parametrize("kept", [32, 100, 1000])
-def test_insert_and_query(benchmark: BenchmarkFixture, kept: int) -> None:
+@pytest.mark.parametrize("window", [32, 100, 1000])
+def test_insert_and_query(benchmark: BenchmarkFixture, window: int) -> None:
     """A pose in, and a query over eight edges: scene, arrays, buffer, plain lists."""
     rng = np.random.default_rng(0)
     scene, plain, buffer = (
         SceneGraph().add_frame("map", body="map"),
         PlainLists(10.0),
-        Buffer(capacity=kept),
+        Buffer(capacity=window),
     )
     for parent, child in EDGES:
         scene = scene.add_frame(child, parent)
-    for k in range(kept):
+    for k in range(window):
         for parent, child in EDGES:
             turn = np.array([0.3, -0.2, 0.1]) + k / 100  # a radian a second about each axis
             x, y, z, *q = Pose.from_rpy(rng.normal(size=3), turn).as_array().tolist()
@@ -123,7 +123,7 @@ def test_insert_and_query(benchmark: BenchmarkFixture, kept: int) -> None:
                 child,
                 Pose.from_array(np.array([x, y, z, *q])),
                 stamp=k / 100,
-                capacity=kept,
+                capacity=window,
                 window=10.0,
             )
             plain.insert(child, k / 100, ((x, y, z), tuple(q)))
@@ -131,13 +131,13 @@ def test_insert_and_query(benchmark: BenchmarkFixture, kept: int) -> None:
                 Header(time_of, parent), child, Transform(Vector3(x, y, z), Quaternion(*q))
             )
             assert buffer.set_transform(message)
-    stamp = (kept - 1) / 100 - 0.004
-    arrays = SceneArrays(scene, capacity={"stamps": 8 * kept + 8})
+    stamp = (window - 1) / 100 - 0.004
+    arrays = SceneArrays(scene, capacity={"stamps": 8 * window + 8})
     place, turned_by = plain.between(stamp)
     ours = scene.pose("a3", relative_to="b3", stamp=stamp)
     assert np.allclose(ours.translation, place, atol=1e-9)
     assert abs(abs(float(ours.quat_xyzw @ np.array(turned_by))) - 1) < 1e-9
-    now, pose = [kept / 100] * 3, Pose([0.1, 0.2, 0.3])
+    now, pose = [window / 100] * 3, Pose([0.1, 0.2, 0.3])
     message = TransformStamped(
         Header(Time(), "map"), "seen", Transform(Vector3(0.1, 0.2, 0.3), Quaternion())
     )
@@ -156,7 +156,7 @@ def test_insert_and_query(benchmark: BenchmarkFixture, kept: int) -> None:
     flat = ((0.1, 0.2, 0.3), (0.0, 0.0, 0.0, 1.0))
     rows = {
         "insert, plain lists": lambda: plain.insert("seen", step(0), flat),
-        "insert, scene": lambda: seen.add_stamped_pose("seen", pose, stamp=kept / 100),
+        "insert, scene": lambda: seen.add_stamped_pose("seen", pose, stamp=window / 100),
         "insert, arrays": lambda: arrays.add_stamped_pose("a0", pose, stamp=step(1)),
         "insert, buffer and message": set_transform,
         "query, plain lists": lambda: plain.between(stamp),
@@ -168,14 +168,14 @@ def test_insert_and_query(benchmark: BenchmarkFixture, kept: int) -> None:
         "latest common time, scene": lambda: common_stamps(scene, "a3", "b3"),
     }
     queries = [name for name in rows if not name.startswith("insert")]
-    found = {
+    results = {
         name: least(rows[name]) for name in [*queries, *(row for row in rows if row not in queries)]
     }
     for name in rows:
-        base = found[f"{'insert' if name.startswith('insert') else 'query'}, plain lists"]
+        base = results[f"{'insert' if name.startswith('insert') else 'query'}, plain lists"]
         print(
-            f"{kept:5d} kept  {name:32s} {found[name]:8.2f} us  {found[name] / base:6.3f} of plain"
-            " lists"
+            f"{window:5d} kept  {name:32s} {results[name]:8.2f} us"
+            f"  {results[name] / base:6.3f} of plain lists"
         )
-        benchmark.extra_info[name] = found[name]
+        benchmark.extra_info[name] = results[name]
     benchmark(rows["query, scene"])

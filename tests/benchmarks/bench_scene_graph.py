@@ -70,10 +70,10 @@ def test_add_and_remove(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
 
 def test_remove(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
     """Remove a frame from a version that was just made: the number of frames hardly counts."""
-    made = iter(range(1_000_000_000))
+    numbers = iter(range(1_000_000_000))
 
     def version() -> tuple[tuple[SceneGraph, str], dict[str, object]]:
-        return (scene.set_pose("thing4", Pose([next(made), 0, 1])), "thing3"), {}
+        return (scene.set_pose("thing4", Pose([next(numbers), 0, 1])), "thing3"), {}
 
     assert (
         len(benchmark.pedantic(SceneGraph.remove_frame, setup=version, rounds=200))
@@ -83,10 +83,10 @@ def test_remove(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
 
 def test_children(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
     """Ask a version that was just made for the children of a frame."""
-    made = iter(range(1_000_000_000))
+    numbers = iter(range(1_000_000_000))
 
     def version() -> tuple[tuple[SceneGraph, str], dict[str, object]]:
-        return (scene.reparent("thing4", "link7", pose=Pose([next(made), 0, 1])), "link7"), {}
+        return (scene.reparent("thing4", "link7", pose=Pose([next(numbers), 0, 1])), "link7"), {}
 
     assert benchmark.pedantic(SceneGraph.children, setup=version, rounds=200) == ("thing4",)
 

@@ -154,9 +154,10 @@ class Disturbed(SimulatedExecutor):
             elif self.kind == "taken away":
                 sim.set_object_pose(name, Pose([6.0, 6.0, 0.2]))
             else:
-                beside = self.beside(pose, most=0.08)
+                pose_beside = self.beside(pose, most=0.08)
                 sim.set_object_pose(
-                    name, Pose([0, 0, 0.02]) @ beside @ Pose.from_rpy([0, 0, 0], [np.pi / 2, 0, 0])
+                    name,
+                    Pose([0, 0, 0.02]) @ pose_beside @ Pose.from_rpy([0, 0, 0], [np.pi / 2, 0, 0]),
                 )
             self.happened = f"'{name}' was {self.kind}"
         if self.happened and self.motions and self.is_within:
@@ -164,8 +165,8 @@ class Disturbed(SimulatedExecutor):
 
     def beside(self, pose: Pose, *, most: float = 0.15) -> Pose:
         """Return a pose beside another."""
-        angle, far = self.random.uniform(0, 2 * np.pi), self.random.uniform(0.06, most)
-        return Pose([far * np.cos(angle), far * np.sin(angle), 0.003]) @ pose
+        angle, distance = self.random.uniform(0, 2 * np.pi), self.random.uniform(0.06, most)
+        return Pose([distance * np.cos(angle), distance * np.sin(angle), 0.003]) @ pose
 
     def begin(self, plan: tk.Plan) -> None:
         """Take note of the arms."""
@@ -245,12 +246,12 @@ def one(seed: int, *, is_hard: bool = False, pictures: Path | None = None) -> Ou
         )
     if pictures is not None and not is_reached:
         result.events[-1].draw(pictures / f"closed_loop_{seed}.png")
-    told = result.explanation.split("\n")[0]
+    first_line = result.explanation.split("\n")[0]
     return Outcome(
         name,
         executor.happened or "nothing",
         result.status.value,
-        told,
+        first_line,
         is_right,
         len(result.plans),
         seconds,
@@ -272,12 +273,12 @@ def is_explained(result: ClosedLoopResult, executor: Disturbed) -> bool:
 
 def goal_holds(result: Any, simulation: Simulation, task: tk.PlanningProblem) -> bool:
     """Return whether the objects of the goal are at their poses in the scene that met the goal."""
-    at, goal = result.scene.at(result.q), task.goals[0]
+    kinematics, goal = result.scene.at(result.q), task.goals[0]
     text = goal.read_text().split("(:goal", 1)[1] if isinstance(goal, Path) else str(goal)
     wanted = {word.strip("()") for word in text.split()}
     names = [name for name in simulation.objects if name in wanted]
-    near = (
-        name in result.scene and at.pose(name).distance(simulation.pose(name))[0] < 0.015
+    is_near = (
+        name in result.scene and kinematics.pose(name).distance(simulation.pose(name))[0] < 0.015
         for name in names
     )
     robots = {
@@ -285,7 +286,7 @@ def goal_holds(result: Any, simulation: Simulation, task: tk.PlanningProblem) ->
         *tk.load_manipulator(str(task.robots)).gripper_joints,
     }
     joints = zip(result.scene.joint_names, result.q, simulation.q, strict=True)
-    return all(near) and all(abs(a - b) < 0.02 for joint, a, b in joints if joint not in robots)
+    return all(is_near) and all(abs(a - b) < 0.02 for joint, a, b in joints if joint not in robots)
 
 
 # --- how long a decision takes
@@ -329,9 +330,9 @@ class Watched(SimulatedCamera):
     def look(self) -> tuple[Detection, ...]:
         """Look."""
         began = time.process_time()
-        found = super().look()
+        observations = super().look()
         self.executor.looking += time.process_time() - began
-        return found
+        return observations
 
 
 def decision_times() -> tuple[float, float]:

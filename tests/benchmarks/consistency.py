@@ -35,22 +35,24 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, nargs="+", default=[1, 50])
     parser.add_argument("--kinds", nargs="+", default=list(runs.KINDS))
     parser.add_argument("--priors", nargs="+", default=list(runs.PRIORS))
-    given = parser.parse_args()
-    for kind in given.kinds:
-        for prior in given.priors:
-            for updates in given.updates:
-                for iterations in given.iterations:
+    options = parser.parse_args()
+    for kind in options.kinds:
+        for prior in options.priors:
+            for updates in options.updates:
+                for iterations in options.iterations:
                     outcomes = [
                         runs.run(kind, prior, updates=updates, max_iterations=iterations, seed=seed)
-                        for seed in range(given.runs)
+                        for seed in range(options.runs)
                     ]
-                    turn = runs.normalised_errors(outcomes, lambda one: one.orientation)
-                    whole = runs.normalised_errors(outcomes, lambda one: one.pose)
-                    innovations = np.mean([one.distances for one in outcomes]) / NUMBERS.get(
-                        kind, 6
-                    )
+                    turn = runs.normalised_errors(outcomes, lambda outcome: outcome.orientation)
+                    whole = runs.normalised_errors(outcomes, lambda outcome: outcome.pose)
+                    innovations = np.mean(
+                        [outcome.distances for outcome in outcomes]
+                    ) / NUMBERS.get(kind, 6)
                     deviation = np.sqrt(
-                        np.mean([np.trace(one.estimate.covariance[3:, 3:]) for one in outcomes])
+                        np.mean(
+                            [np.trace(outcome.estimate.covariance[3:, 3:]) for outcome in outcomes]
+                        )
                         / 3.0
                     )
                     cell = f"{kind:20} {prior:10} {updates:4} updates, {iterations:2} iterations"

@@ -57,38 +57,38 @@ class Outcome:
     report: SimulationReport | None = None
 
     def __str__(self) -> str:
-        said = (
+        text = (
             f"{self.entry.name}, seed {self.seed}: {self.actions} actions in {self.seconds:.1f} s"
         )
-        said += ", checked" if self.is_checked else ", NOT checked"
+        text += ", checked" if self.is_checked else ", NOT checked"
         if self.report is not None:
-            said += (
+            text += (
                 f", played {'well' if self.report.is_successful else 'BADLY'}:"
                 f" {_errors([self.report])}"
             )
-        return f"{said}; {self.note}" if self.note else said
+        return f"{text}; {self.note}" if self.note else text
 
 
 def entries() -> list[Entry]:
     """Return the problems, smallest of a kind first."""
-    found = [
+    entry = [
         Entry("hanoi", f"hanoi{n}", (table, f"hanoi{n}"), (robot,), n > 4, n == 3)
         for robot, table in (("panda", "panda_table"), ("iiwa", "iiwa_nozzle"))
         for n in (3, 4, 5, 6)
     ]
-    found += [
+    entry += [
         Entry("blocks", f"ceiling{n}", ("panda_ceiling", f"ceiling{n}"), ("panda",), n > 4, n == 3)
         for n in range(3, 11)
     ]
-    found += [
+    entry += [
         Entry("sorting", f"sort{n}", (f"{robot}_table", f"sort{n}"), (robot,), n > 8, n == 8)
         for robot, n in (("panda", 8), ("panda", 14), ("panda", 28), ("iiwa", 8), ("iiwa", 14))
     ]
-    found += [
+    entry += [
         Entry("rearrangement", "swap", (f"{robot}_table", "rearrange_swap"), (robot,))
         for robot in ("panda", "iiwa")
     ]
-    found += [
+    entry += [
         Entry("rearrangement", problem, ("panda_table", f"rearrange_{scene}"), ("panda",), is_large)
         for problem, scene, is_large in (
             ("behind", "behind", False),
@@ -96,18 +96,18 @@ def entries() -> list[Entry]:
             ("row", "row", True),
         )
     ]
-    found += [
+    entry += [
         Entry("drawer", problem, ("panda_drawer",), ("panda",)) for problem in ("empty", "swap")
     ]
-    found.append(Entry("handover", "across", ("baxter_trays",), ("baxter", "baxter_left")))
-    found.append(Entry("push", "rack", ("panda_push",), ("panda",)))
+    entry.append(Entry("handover", "across", ("baxter_trays",), ("baxter", "baxter_left")))
+    entry.append(Entry("push", "rack", ("panda_push",), ("panda",)))
     mobile = ("mobile_panda", "three_tables")
-    found.append(Entry("mobile_manipulation", "fetch3", mobile, ("panda", "panda_base")))
+    entry.append(Entry("mobile_manipulation", "fetch3", mobile, ("panda", "panda_base")))
     kitchen = ("iiwa_kitchen", "kitchen_blocks4")
-    found += [
+    entry += [
         Entry("kitchen", problem, kitchen, ("iiwa_flange",)) for problem in ("cook2", "stove4")
     ]
-    return found
+    return entry
 
 
 def run(entry: Entry, seed: int, folder: Path, *, time_limit: float, play: bool) -> Outcome:

@@ -34,7 +34,7 @@ def row(deviation: float, worlds: int) -> str:
     assert planned is not None
     assert blind is not None
     semantics = load_planning_domain("blocks_uncertain", robot=load_manipulator("panda")).semantics
-    found = semantics.probability(Fact.of("located", "a"), scene, planned.q)  # type: ignore[attr-defined]
+    probability = semantics.probability(Fact.of("located", "a"), scene, planned.q)  # type: ignore[attr-defined]
     with_looks = without = 0
     for seed in range(worlds):
         world = sample_scene(scene, seed=seed)
@@ -44,7 +44,7 @@ def row(deviation: float, worlds: int) -> str:
         without += succeeds(blind, world)
     looks = sum(len(step.observations) for step in planned.steps)
     return (
-        f"| {deviation * 1000:g} mm | {found.value:.3f} | {looks} | {without} of {worlds} |"
+        f"| {deviation * 1000:g} mm | {probability.value:.3f} | {looks} | {without} of {worlds} |"
         f" {with_looks} of {worlds} |"
     )
 
@@ -54,7 +54,7 @@ def main() -> None:
     parser = table_parser(__doc__)
     parser.add_argument("--worlds", type=int, default=20)
     parser.add_argument("--deviations", type=float, nargs="*", default=DEVIATIONS)
-    given = parser.parse_args()
+    options = parser.parse_args()
     lines = [
         *markdown_head(
             "deviation of each block | P(the hand finds a) | looks planned | without looks | as"
@@ -62,9 +62,9 @@ def main() -> None:
         )
     ]
     table = LiveTable(lines)
-    for deviation in np.asarray(given.deviations).tolist():
-        table.add(row(deviation, given.worlds))
-    table.write(given.out)
+    for deviation in np.asarray(options.deviations).tolist():
+        table.add(row(deviation, options.worlds))
+    table.write(options.out)
 
 
 if __name__ == "__main__":

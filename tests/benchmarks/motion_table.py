@@ -247,7 +247,7 @@ def query_rows(effort: Effort) -> list[str]:
         def ours(
             seed: int, cuts: int, proved: bool, query: Query = query, world: CollisionWorld = world
         ) -> Any:
-            found = search_path(
+            result = search_path(
                 world,
                 ARM,
                 start=query.start,
@@ -260,7 +260,7 @@ def query_rows(effort: Effort) -> list[str]:
                     proved=proved,
                 ),
             )
-            return found.path if found.status.name == "SOLVED" else None
+            return result.path if result.status.name == "SOLVED" else None
 
         for name, cuts, proved in (
             ("search", 0, False),

@@ -41,8 +41,8 @@ def main() -> int:
     runs, tail = arguments.runs, 0.5 * (1.0 - arguments.probability)
     low, high = (chi_square_quantile(p, 6 * runs) / runs for p in (tail, 1.0 - tail))
     means = {
-        (way, reference): squared_distances(runs, forget=forget, reference=reference).mean(axis=0)
-        for way, forget in (("sources", keep_all), ("independent", as_independent))
+        (label, reference): squared_distances(runs, forget=forget, reference=reference).mean(axis=0)
+        for label, forget in (("sources", keep_all), ("independent", as_independent))
         for reference in REFERENCES
     }
     print(
@@ -50,12 +50,12 @@ def main() -> int:
         f" {high:.3f}\n"
     )
     print(f"{'relative to':<14}{'errors':<14}" + "".join(f"{stage:>13}" for stage in STAGES))
-    for (way, reference), row in means.items():
-        print(f"{reference:<14}{way:<14}" + "".join(f"{value:13.3f}" for value in row))
+    for (label, reference), row in means.items():
+        print(f"{reference:<14}{label:<14}" + "".join(f"{value:13.3f}" for value in row))
     if arguments.picture is not None:
         draw(means, low, high, runs, arguments.picture)
-    kept = np.concatenate([row for (way, _), row in means.items() if way == "sources"])
-    return 0 if ((kept >= low) & (kept <= high)).all() else 1
+    values = np.concatenate([row for (label, _), row in means.items() if label == "sources"])
+    return 0 if ((values >= low) & (values <= high)).all() else 1
 
 
 def draw(
@@ -70,10 +70,18 @@ def draw(
     for axes, reference in zip(figure.subplots(1, 2), REFERENCES, strict=True):
         places = np.arange(len(STAGES))
         axes.axhspan(low, high, color="#9ccc9c", label="chi-square band")
-        for way, color, marker in (("sources", "#1f5fa8", "o"), ("independent", "#d9621e", "s")):
-            label = "noise sources" if way == "sources" else "made independent"
+        for variant, color, marker in (
+            ("sources", "#1f5fa8", "o"),
+            ("independent", "#d9621e", "s"),
+        ):
+            label = "noise sources" if variant == "sources" else "made independent"
             axes.plot(
-                places, means[way, reference], color=color, marker=marker, markersize=4, label=label
+                places,
+                means[variant, reference],
+                color=color,
+                marker=marker,
+                markersize=4,
+                label=label,
             )
         axes.set_yscale("log")
         axes.set_ylim(0.7, 10.0)

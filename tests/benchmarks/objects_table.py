@@ -57,9 +57,9 @@ _POSITION, _ROTATION = 0.01, {"wall": 15.0}  # tolerance [m], and [deg], 5 if no
 def scene(name: str) -> tk.SceneGraph:
     """Return a Panda at a table with racks, a tray and one object."""
     world = tk.load_scene("panda_table", "dishes")
-    kept = "mug" if name in _MUGS else "box" if name == "lid" else name
+    base_name = "mug" if name in _MUGS else "box" if name == "lid" else name
     for other in ("mug", *(dish for dish in _DISHES if dish != "lid")):
-        if other != kept:
+        if other != base_name:
             world = world.remove_frame(other, subtree=True)
     if name == "box":
         # no surface: it is carried
@@ -123,7 +123,7 @@ def rows(name: str, seeds: range) -> Iterator[str]:
                 ObjectAt("pan", pose, relative_to="table", metres=0.03, radians=0.5),
             ]
         begin = time.process_time()
-        found = [
+        results = [
             tk.plan(
                 world,
                 domain="kitchen",
@@ -135,7 +135,7 @@ def rows(name: str, seeds: range) -> Iterator[str]:
             for seed in seeds
         ]
         seconds = (time.process_time() - begin) / len(seeds)
-        plans = [result.plan for result in found if result.plan is not None]
+        plans = [result.plan for result in results if result.plan is not None]
         valid = sum(tk.validate_plan(plan).is_valid for plan in plans)
         radians = math.radians(_ROTATION.get(part, 5.0))
         for engine in _ENGINES:
@@ -154,8 +154,10 @@ def rows(name: str, seeds: range) -> Iterator[str]:
                 max((report.worst_rotation for report in reports), default=math.nan)
             )
             slips = [slip for report in reports for slip in report.slips]
-            slip = 1e3 * max((one.position for one in slips), default=math.nan)
-            twist = math.degrees(max((one.rotation for one in slips), default=math.nan))
+            slip = 1e3 * max((slip_error.position for slip_error in slips), default=math.nan)
+            twist = math.degrees(
+                max((slip_error.rotation for slip_error in slips), default=math.nan)
+            )
             yield (
                 f"| {name} | {part} | {where} | {valid} of {len(seeds)} | {seconds:.1f} s |"
                 f" {engine} | {good} of {len(plans)} | {metres:.1f} mm, {turned:.1f} deg |"

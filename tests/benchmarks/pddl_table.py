@@ -172,8 +172,10 @@ def main() -> int:
                 ):
                     notes.append(f"    {column}: {pair.problem.relative_to(folder)}: {note}")
             total += counts
-            said = ", ".join(f"{counts[column]} {column}" for column in COLUMNS if counts[column])
-            print(f"{domain.relative_to(folder)}: {said}", *notes, sep="\n", flush=True)
+            summary = ", ".join(
+                f"{counts[column]} {column}" for column in COLUMNS if counts[column]
+            )
+            print(f"{domain.relative_to(folder)}: {summary}", *notes, sep="\n", flush=True)
     worker.close()
     print(
         "total:",

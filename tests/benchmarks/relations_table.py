@@ -72,11 +72,11 @@ def crossed(a: Any, b: Any) -> Any:
 
 def inverted(matrix: Any) -> Any:
     """Return the inverse of a homogeneous matrix."""
-    made = np.empty((4, 4))
-    made[:3, :3] = matrix[:3, :3].T
-    made[:3, 3] = -(matrix[:3, :3].T @ matrix[:3, 3])
-    made[3] = 0.0, 0.0, 0.0, 1.0
-    return made
+    inverse = np.empty((4, 4))
+    inverse[:3, :3] = matrix[:3, :3].T
+    inverse[:3, 3] = -(matrix[:3, :3].T @ matrix[:3, 3])
+    inverse[3] = 0.0, 0.0, 0.0, 1.0
+    return inverse
 
 
 def operations() -> list[Operation]:
@@ -90,7 +90,7 @@ def operations() -> list[Operation]:
     pose = SemanticPose(PoseCoord("{a}|C", "{g}|E", "[g]"), MATRIX)
     above = SemanticPose(PoseCoord("{g}|E", "{b}|D", "[b]"), MATRIX)
     loose = pose.with_representation(Loose)
-    way = SemanticPosition(PositionCoord("p|C", "a|C", "[g]"), STEP)
+    displacement = SemanticPosition(PositionCoord("p|C", "a|C", "[g]"), STEP)
     twist = SemanticTwist(TwistCoord("e|C", "E", "[r]"), SIX)
     below = SemanticTwist(TwistCoord("e|E", "D", "[r]"), SIX)
     fixed = SemanticTwist(TwistCoord("g|C", "D", "[g]"), SIX / 9)
@@ -109,7 +109,7 @@ def operations() -> list[Operation]:
             "pose: compose, as matrices", lambda: pose.compose(above), lambda: MATRIX @ MATRIX
         ),
         Operation("pose: inverse2, as a matrix", lambda: pose.inverse2(), lambda: inverted(MATRIX)),
-        Operation("pose: change point", lambda: loose.change_point(way), lambda: V + STEP),
+        Operation("pose: change point", lambda: loose.change_point(displacement), lambda: V + STEP),
         Operation("twist: compose", lambda: twist.compose(below), lambda: SIX + SIX),
         Operation(
             "twist: change point",
@@ -262,29 +262,31 @@ def motions_and_facts() -> dict[str, Work]:
 
 def best(work: dict[str, Work], *, rounds: int = ROUNDS) -> dict[str, float]:
     """Return the time of each work item, the best of many short interleaved bursts [us]."""
-    found = dict.fromkeys(work, np.inf)
+    best_times = dict.fromkeys(work, np.inf)
     gc.disable()
     for _ in range(rounds):
         for name, piece in work.items():
             began = time.perf_counter()
             for _ in range(BURST):
                 piece()
-            found[name] = min(found[name], (time.perf_counter() - began) / BURST * 1e6)
+            best_times[name] = min(best_times[name], (time.perf_counter() - began) / BURST * 1e6)
     gc.enable()
-    return found
+    return best_times
 
 
 def measured_operations() -> list[tuple[str, float, float, float]]:
     """Return name and times [us] of an operation: arithmetic, without checks, and with checks."""
     rows = []
     for operation in operations():
-        on = bare = off = np.inf
+        checked = bare = unchecked = np.inf
         for _ in range(6):
             times = best({"bare": operation.bare, "on": operation.meant}, rounds=ROUNDS // 6)
             with checks_off():
-                off = min(off, best({"off": operation.meant}, rounds=ROUNDS // 6)["off"])
-            bare, on = min(bare, times["bare"]), min(on, times["on"])
-        rows.append((operation.name, bare, off, on))
+                unchecked = min(
+                    unchecked, best({"off": operation.meant}, rounds=ROUNDS // 6)["off"]
+                )
+            bare, checked = min(bare, times["bare"]), min(checked, times["on"])
+        rows.append((operation.name, bare, unchecked, checked))
     return rows
 
 
@@ -316,12 +318,12 @@ def page() -> str:
             "operation | arithmetic | checks off | checks on | checks cost | on / arithmetic"
         ),
         *(
-            f"| {name} | {bare:.2f} µs | {off:.2f} µs | {on:.2f} µs | {on - off:.2f} µs |"
-            f" {on / bare:.1f} |"
-            for name, bare, off, on in rows
+            f"| {name} | {bare:.2f} µs | {unchecked:.2f} µs | {checked:.2f} µs |"
+            f" {checked - unchecked:.2f} µs | {checked / bare:.1f} |"
+            for name, bare, unchecked, checked in rows
         ),
     ]
-    most = max(on - off for _, _, off, on in rows)
+    most = max(checked - unchecked for _, _, unchecked, checked in rows)
     many = [
         (
             operation.name,
@@ -339,14 +341,14 @@ def page() -> str:
             for name, meant, bare in many
         ),
     ]
-    plain, asked = queries(arm(twists=True))
-    times = best({"plain": plain, **asked})
+    plain, query_rows = queries(arm(twists=True))
+    times = best({"plain": plain, **query_rows})
     query_table = [
         *markdown_head("query | time | more than `pose()`"),
         f"| `scene.pose(...)`, without semantics | {times['plain']:.2f} µs | |",
         *(
             f"| {name} | {times[name]:.2f} µs | {times[name] - times['plain']:.2f} µs |"
-            for name in asked
+            for name in query_rows
         ),
     ]
     edits = measured_edits()

@@ -63,10 +63,10 @@ class Setting:
         entries = [self.scene.joint_names.index(joint) for joint in self.joints]
         limits, worlds = self.scene.joint_limits[entries], [self.world(scene) for scene in scenes]
         for _ in range(100):
-            near = q.copy()
-            near[entries] = np.clip(q[entries] + rng.normal(0.0, 0.1, len(entries)), *limits.T)
-            if not any(world.is_in_collision(near) for world in worlds):
-                return near
+            perturbed = q.copy()
+            perturbed[entries] = np.clip(q[entries] + rng.normal(0.0, 0.1, len(entries)), *limits.T)
+            if not any(world.is_in_collision(perturbed) for world in worlds):
+                return perturbed
         return q
 
 
@@ -74,15 +74,25 @@ def mbm(robot: str, resources: Path, count: int) -> Iterator[tuple[str, list[Set
     """Read the sets of MotionBenchMaker for a robot."""
     scene, arm = robot_of(robot, resources)
     for folder in sorted((resources / robot / "problems").iterdir()):
-        found = []
-        for one in problems_of(folder, scene, arm, count):
+        settings = []
+        for problem in problems_of(folder, scene, arm, count):
             things = [
-                name for name in one.scene.frame_names if "/" in name and one.scene.shapes(name)
+                name
+                for name in problem.scene.frame_names
+                if "/" in name and problem.scene.shapes(name)
             ]
-            found.append(
-                Setting(one.scene, tuple(arm.joints), arm.tool, one.start, one.goals[0], things, {})
+            settings.append(
+                Setting(
+                    problem.scene,
+                    tuple(arm.joints),
+                    arm.tool,
+                    problem.start,
+                    problem.goals[0],
+                    things,
+                    {},
+                )
             )
-        yield folder.name, found
+        yield folder.name, settings
 
 
 def built_in(count: int) -> Iterator[tuple[str, list[Setting]]]:
@@ -91,19 +101,19 @@ def built_in(count: int) -> Iterator[tuple[str, list[Setting]]]:
     for name, query in (("blocks and a wall", wall_query()), ("shelf", cubby_query())):
         blocks = [frame for frame in query.scene.frame_names if frame.startswith("block")]
         # support of a foot
-        known = {pair: margin for pair, margin in NEVER.items() if pair[1] in query.scene}
-        one = Setting(query.scene, tuple(ARM), TIP, query.start, query.goal, blocks, known)
+        margins = {pair: margin for pair, margin in NEVER.items() if pair[1] in query.scene}
+        setting = Setting(query.scene, tuple(ARM), TIP, query.start, query.goal, blocks, margins)
         ends = [
-            [one.nearby(q, [query.scene], rng) for q in (query.start, query.goal)]
+            [setting.nearby(q, [query.scene], rng) for q in (query.start, query.goal)]
             for _ in range(count)
         ]
-        yield name, [replace(one, start=start, goal=goal) for start, goal in ends]
+        yield name, [replace(setting, start=start, goal=goal) for start, goal in ends]
     scene, arm = (
         tk.load_scene("iiwa_kitchen", "kitchen_blocks4"),
         tk.load_manipulator("iiwa_flange"),
     )
-    ready, found = arm.ready_configuration(scene), []
-    while len(found) < count:
+    ready, settings = arm.ready_configuration(scene), []
+    while len(settings) < count:
         ends = []
         while len(ends) < 2:
             block = scene.local_pose(f"b{rng.integers(4)}").translation
@@ -120,57 +130,61 @@ def built_in(count: int) -> Iterator[tuple[str, list[Setting]]]:
         start, goal = np.array(ends)
         if not CollisionWorld(scene).is_edge_free(start, goal):
             things = ["b0", "b1", "b2", "b3"]
-            found.append(Setting(scene, tuple(arm.joints), arm.tool, start, goal, things, {}))
-    yield "kitchen", found
+            settings.append(Setting(scene, tuple(arm.joints), arm.tool, start, goal, things, {}))
+    yield "kitchen", settings
 
 
-def changed(one: Setting, how: str, path: NDArray[np.float64], rng: Any) -> tk.SceneGraph:
+def changed(setting: Setting, change: str, path: NDArray[np.float64], rng: Any) -> tk.SceneGraph:
     """Return the scene with an object moved by up to 10 cm an axis, or with a ball on the path."""
-    scene = one.scene
-    if how == "across":
-        at = int(rng.integers(len(path) - 1))
+    scene = setting.scene
+    if change == "across":
+        index = int(rng.integers(len(path) - 1))
         place = scene.pose(
-            one.tool, relative_to=scene.root(one.tool), q=path[at : at + 2].mean(axis=0)
+            setting.tool,
+            relative_to=scene.root(setting.tool),
+            q=path[index : index + 2].mean(axis=0),
         )
         return scene.add_frame(
-            "ball", scene.root(one.tool), pose=tk.Pose(place.translation), shapes=[Sphere(0.03)]
+            "ball", scene.root(setting.tool), pose=tk.Pose(place.translation), shapes=[Sphere(0.03)]
         )
-    thing = one.objects[int(rng.integers(len(one.objects)))]
+    thing = setting.objects[int(rng.integers(len(setting.objects)))]
     return scene.set_pose(thing, tk.Pose(rng.uniform(-0.1, 0.1, 3)) @ scene.local_pose(thing))
 
 
-def measure(one: Setting, how: str, rounds: int, rng: Any) -> list[float] | None:
+def measure(setting: Setting, change: str, rounds: int, rng: Any) -> list[float] | None:
     """Return first, fresh and second search [ms], length ratio, whether known, whether valid."""
 
     def anew(scene: tk.SceneGraph, start: Any, goal: Any) -> Any:
-        return search_path(one.world(scene), one.joints, start=start, goals=goal)
+        return search_path(setting.world(scene), setting.joints, start=start, goals=goal)
 
-    first = anew(one.scene, one.start, one.goal)
+    first = anew(setting.scene, setting.start, setting.goal)
     if first.status is not PathStatus.SOLVED:
         return None
-    scene = changed(one, how, first.path, rng)
-    start, goal = one.start, one.goal
-    if "ends" in how:
-        start, goal = (one.nearby(q, [one.scene, scene], rng) for q in (start, goal))
+    scene = changed(setting, change, first.path, rng)
+    start, goal = setting.start, setting.goal
+    if "ends" in change:
+        start, goal = (setting.nearby(q, [setting.scene, scene], rng) for q in (start, goal))
     new = anew(scene, start, goal)
     if new.status is not PathStatus.SOLVED:
         return None
     best = [np.inf] * 3
     for _ in range(rounds):
-        roadmap = Roadmap(one.joints, pair_margins=one.margins)
-        roadmap.search(one.scene, start=one.start, goals=one.goal)
+        roadmap = Roadmap(setting.joints, pair_margins=setting.margins)
+        roadmap.search(setting.scene, start=setting.start, goals=setting.goal)
         second = partial(roadmap.search, scene, start=start, goals=goal)
         runs = (
-            partial(anew, one.scene, one.start, one.goal),
+            partial(anew, setting.scene, setting.start, setting.goal),
             partial(anew, scene, start, goal),
             second,
         )
         for i, run in enumerate(runs):
             began = time.process_time()
-            found = run()
+            result = run()
             best[i] = min(best[i], 1e3 * (time.process_time() - began))
-    valid = recheck_path(one.world(scene), found.path, resolution=0.003, tool_frame=one.tool).is_ok
-    return [*best, found.length / new.length, found.iterations == 0, valid]
+    valid = recheck_path(
+        setting.world(scene), result.path, resolution=0.003, tool_frame=setting.tool
+    ).is_ok
+    return [*best, result.length / new.length, result.iterations == 0, valid]
 
 
 def main() -> None:
@@ -190,18 +204,18 @@ def main() -> None:
             else mbm(robot, arguments.resources, arguments.problems)
         )
     text = HEAD
-    for how in CHANGES:
+    for change in CHANGES:
         lines, ratios = [], []
         for name, settings in sets:
             rngs = map(np.random.default_rng, range(len(settings)))
             rows = [
-                measure(one, how, arguments.rounds, rng)
-                for one, rng in zip(settings, rngs, strict=True)
+                measure(setting, change, arguments.rounds, rng)
+                for setting, rng in zip(settings, rngs, strict=True)
             ]
             rows = [row for row in rows if row is not None]
             if not rows:
                 continue
-            first, new, second, longer, known, valid = np.transpose(rows)
+            first, new, second, longer, is_known, valid = np.transpose(rows)
             ratios.append(
                 [np.median(second) / np.median(first), np.median(second) / np.median(new)]
             )
@@ -210,12 +224,12 @@ def main() -> None:
                     name,
                     *(f"{np.median(column):.2f}" for column in (first, new, second)),
                     *(f"{ratio:.2f}" for ratio in ratios[-1]),
-                    f"{int(known.sum())} of {len(rows)}",
+                    f"{int(is_known.sum())} of {len(rows)}",
                     f"{longer.mean():.2f}",
                     f"{int(valid.sum())} of {len(rows)}",
                 ]
             )
-            print(how, *lines[-1], sep=" | ", file=sys.stderr, flush=True)
+            print(change, *lines[-1], sep=" | ", file=sys.stderr, flush=True)
         middle = [f"{ratio:.2f}" for ratio in np.median(ratios, axis=0)]
         lines.append(["*median of the sets*", "", "", "", *middle, "", "", ""])
         head = [
@@ -229,7 +243,7 @@ def main() -> None:
             "length",
             "valid",
         ]
-        text += "\n".join(["", f"## {TITLES[how]}", "", *markdown_table(head, lines)]) + "\n"
+        text += "\n".join(["", f"## {TITLES[change]}", "", *markdown_table(head, lines)]) + "\n"
     deliver(text, arguments.out)
 
 

@@ -83,8 +83,8 @@ def run(robot: str, seeds: list[int], picture: Path) -> Row:
         for goal in goals(blocks):
             tried += 1
             laid = tk.load_scene(f"{robot}_table", f"blocks{blocks}")
-            found = tk.plan(laid, domain="blocks", goal=goal, robot=arm, seed=seed).plan
-            good += found is not None and tk.validate_plan(found).is_valid
+            plan = tk.plan(laid, domain="blocks", goal=goal, robot=arm, seed=seed).plan
+            good += plan is not None and tk.validate_plan(plan).is_valid
     hand = "suction cup" if arm.gripper_kind == "suction" else "two fingers"
     return Row(
         robot,
@@ -137,7 +137,7 @@ def table_of(rows: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def grid_of(pictures: list[Path], out: Path) -> None:
+def grid_of(pictures: list[Path], file: Path) -> None:
     """Write the pictures side by side into one JPEG."""
     from PIL import Image
 
@@ -147,7 +147,7 @@ def grid_of(pictures: list[Path], out: Path) -> None:
         with Image.open(path) as picture:
             small = picture.convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
         grid.paste(small, (width * (number % columns), height * (number // columns)))
-    grid.save(out, quality=85)
+    grid.save(file, quality=85)
 
 
 def main() -> int:

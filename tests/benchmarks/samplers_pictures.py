@@ -27,9 +27,9 @@ ORANGE, GREY, BLUE, GREEN = (
 PANDA = load_manipulator("panda")
 
 
-def mesh_of(made: trimesh.Trimesh) -> tk.Shape:
+def mesh_of(mesh: trimesh.Trimesh) -> tk.Shape:
     """Return a mesh of trimesh's as ours."""
-    return tk.Mesh(np.asarray(made.vertices), np.asarray(made.faces))
+    return tk.Mesh(np.asarray(mesh.vertices), np.asarray(mesh.faces))
 
 
 def l_mesh() -> tk.Shape:
@@ -62,22 +62,22 @@ def glyph(grasp: Grasp, color: tuple[float, ...]) -> list[tk.AttachedShape]:
     bars.append(([thin, thin, 0.03], [0.0, 0.0, -length - 0.015]))
     return [
         tk.AttachedShape(
-            tk.Box(size), grasp.object_from_tool @ tk.Pose(at), color=color, collision=False
+            tk.Box(size), grasp.object_from_tool @ tk.Pose(centre), color=color, collision=False
         )
-        for size, at in bars
+        for size, centre in bars
     ]
 
 
-def apart(found: list[Grasp], count: int) -> list[Grasp]:
+def apart(grasps: list[Grasp], count: int) -> list[Grasp]:
     """Return the first grasp and others that are as far from those before as can be."""
-    chosen = found[:1]
+    chosen = grasps[:1]
 
     def newness(grasp: Grasp) -> float:
         distances = (grasp.object_from_tool.distance(other.object_from_tool) for other in chosen)
         return min(metres + 0.02 * radians for metres, radians in distances)
 
-    while len(chosen) < min(count, len(found)):
-        chosen.append(max(found, key=newness))
+    while len(chosen) < min(count, len(grasps)):
+        chosen.append(max(grasps, key=newness))
     return chosen
 
 
@@ -89,8 +89,8 @@ def grasps_picture() -> np.ndarray:
     for number, shape in enumerate((l_mesh(), mug(), bowl)):
         thing = tk.AttachedShape(shape, color=GREY, level="exact")
         alone = hand.add_frame("thing", "world", pose=tk.Pose([3.0, 0.0, 0.0]), shapes=[thing])
-        found = [g for g in grasps_of(alone, "thing", robot=PANDA) if "over" not in g.name]
-        shown = apart([g for g in found if g.object_from_tool.rotation[2, 2] < -0.3], 6)
+        grasps = [g for g in grasps_of(alone, "thing", robot=PANDA) if "over" not in g.name]
+        shown = apart([g for g in grasps if g.object_from_tool.rotation[2, 2] < -0.3], 6)
         lift = -float(np.asarray(shape.bounds[0])[2])
         pose = tk.Pose.from_rpy([0.0, 0.22 * (number - 1), lift], [0.0, 0.0, 0.5])
         scene = scene.add_frame(f"thing{number}", "world", pose=pose, shapes=[thing])
@@ -137,10 +137,10 @@ def main() -> None:
     """Write both pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/images"))
-    out = parser.parse_args().out
+    folder = parser.parse_args().out
     for name, picture in (("grasps.png", grasps_picture()), ("stable_faces.png", faces_picture())):
-        write_picture(out / name, picture)
-        print(out / name, (out / name).stat().st_size)
+        write_picture(folder / name, picture)
+        print(folder / name, (folder / name).stat().st_size)
 
 
 if __name__ == "__main__":

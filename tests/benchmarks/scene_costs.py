@@ -145,11 +145,11 @@ def bytes_a_version(frames: int) -> float:
     """Return the bytes for each of many versions, each of which moves one more thing."""
     scene = scene_of(frames)
     things = things_of(scene)
-    there = [scene.parent(thing) == "world" for thing in things]
+    is_root_child = [scene.parent(thing) == "world" for thing in things]
     versions: list[SceneGraph] = [scene] * VERSIONS
     poses = [Pose([0.0, 0.0, 0.001 * i]) for i in range(VERSIONS)]
     parents = ["link7", "world"]
-    assert all(there)
+    assert all(is_root_child)
     before = allocated()
     for i in range(VERSIONS):
         scene = scene.reparent(
@@ -230,7 +230,7 @@ def wrapped(text: str) -> str:
     return textwrap.fill(text, width=118, break_long_words=False, break_on_hyphens=False)
 
 
-def plot(rows: list[Costs], out: Path) -> None:
+def plot(rows: list[Costs], file: Path) -> None:
     """Draw the times and the memory over the number of frames, both axes logarithmic."""
     import matplotlib as mpl
 
@@ -282,7 +282,7 @@ def plot(rows: list[Costs], out: Path) -> None:
     for axes in (times, memory):
         axes.grid(visible=True, which="major", color="#e3e6ea")
         axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(out, dpi=110, metadata={"Software": None})
+    figure.savefig(file, dpi=110, metadata={"Software": None})
 
 
 def main() -> int:

@@ -108,8 +108,8 @@ class Vamp:
 
         self._vamp = vamp
         self.name = "vamp" if samples is None else f"vamp, {samples} samples"
-        made = vamp.configure_robot_and_planner_with_kwargs("panda", "rrtc")
-        self._robot, self._plan, self._settings, self._simplify = made
+        robot = vamp.configure_robot_and_planner_with_kwargs("panda", "rrtc")
+        self._robot, self._plan, self._settings, self._simplify = robot
         if samples is not None:
             self._settings.max_iterations = self._settings.max_samples = samples
 
@@ -121,40 +121,42 @@ class Vamp:
 
         def plan(is_simplified: bool) -> Any:
             sampler = self._robot.halton()
-            found = self._plan(start, goals, environment, self._settings, sampler)
-            if found.solved and is_simplified:
-                found = self._robot.simplify(found.path, environment, self._simplify, sampler)
-            return found.path if found.solved else None
+            result = self._plan(start, goals, environment, self._settings, sampler)
+            if result.solved and is_simplified:
+                result = self._robot.simplify(result.path, environment, self._simplify, sampler)
+            return result.path if result.solved else None
 
         return plan
 
-    def path(self, found: Any, problem: MotionProblem) -> Any:
+    def path(self, result: Any, problem: MotionProblem) -> Any:
         """Return full configurations (k, n_joints) of the path."""
-        rows = np.tile(problem.start, (len(found), 1))
+        rows = np.tile(problem.start, (len(result), 1))
         rows[:, [problem.scene.joint_names.index(joint) for joint in problem.arm.joints]] = (
-            found.numpy()
+            result.numpy()
         )
         return rows
 
     def _environment(self, problem: MotionProblem, name: str) -> Any:
         """Return the objects as vamp's reader does: cylinders as capsules, boxes as cuboids."""
-        made, scene = self._vamp.Environment(), problem.scene
+        environment, scene = self._vamp.Environment(), problem.scene
         for frame in scene.frame_names:
             for attached in scene.shapes(frame) if "/" in frame else ():
                 shape, pose = attached.shape, scene.pose(frame, q=problem.start) @ attached.pose
                 place, turn = pose.translation, Rotation.from_matrix(pose.rotation).as_euler("xyz")
                 sizes = list(shape.dimensions)
                 if shape.kind == "sphere":
-                    made.add_sphere(self._vamp.Sphere(place, sizes[0]))
+                    environment.add_sphere(self._vamp.Sphere(place, sizes[0]))
                 elif shape.kind == "box":
-                    made.add_cuboid(self._vamp.Cuboid(place, turn, [0.5 * size for size in sizes]))
+                    environment.add_cuboid(
+                        self._vamp.Cuboid(place, turn, [0.5 * size for size in sizes])
+                    )
                 elif name.startswith("box"):
-                    made.add_cuboid(
+                    environment.add_cuboid(
                         self._vamp.Cuboid(place, turn, [sizes[0], sizes[0], 0.5 * sizes[1]])
                     )
                 else:
-                    made.add_capsule(self._vamp.Cylinder(place, turn, sizes[0], sizes[1]))
-        return made
+                    environment.add_capsule(self._vamp.Cylinder(place, turn, sizes[0], sizes[1]))
+        return environment
 
 
 class Ompl:
@@ -172,14 +174,14 @@ class Ompl:
         }
 
         def plan(is_simplified: bool) -> Any:
-            found = planners[is_simplified].search(query)
-            return found.path if found.status is PathStatus.SOLVED else None
+            result = planners[is_simplified].search(query)
+            return result.path if result.status is PathStatus.SOLVED else None
 
         return plan
 
-    def path(self, found: Any, _: MotionProblem) -> Any:
+    def path(self, result: Any, _: MotionProblem) -> Any:
         """Return the path."""
-        return found
+        return result
 
 
 def measure(
@@ -220,46 +222,51 @@ def measure(
         for (label, solve), seconds in zip(
             solves.items(), least_times(list(solves.values()), rounds), strict=True
         ):
-            one, found = runs.setdefault(label, Runs()), solve()
+            label_runs, result = runs.setdefault(label, Runs()), solve()
             if label in OURS:
-                found = found.path if found.status is PathStatus.SOLVED else None
-            elif found is not None:
-                found = owner[label].path(found, problem)
-            if found is None:
+                result = result.path if result.status is PathStatus.SOLVED else None
+            elif result is not None:
+                result = owner[label].path(result, problem)
+            if result is None:
                 print(
                     f"{name}: {label} finds no path from {problem.start.tolist()}", file=sys.stderr
                 )
                 continue
-            one.seconds.append(seconds)
-            one.lengths[count] = float(np.linalg.norm(np.diff(found, axis=0), axis=1).sum())
-            if recheck_path(world, found, resolution=0.003, tool_frame=problem.arm.tool).is_ok:
-                one.valid.add(count)
+            label_runs.seconds.append(seconds)
+            label_runs.lengths[count] = float(np.linalg.norm(np.diff(result, axis=0), axis=1).sum())
+            if recheck_path(world, result, resolution=0.003, tool_frame=problem.arm.tool).is_ok:
+                label_runs.valid.add(count)
     return runs, count
 
 
 def rows_of(name: str, runs: dict[str, Runs], count: int, peers: list[str]) -> Iterator[list[str]]:
     """The rows of a set in the table."""
-    for label, one in runs.items():
-        if not one.seconds:
+    for label, label_runs in runs.items():
+        if not label_runs.seconds:
             continue
-        times = one.spread()
+        times = label_runs.spread()
         ratios = []
-        lengths = [list(one.lengths.values())]
+        lengths = [list(label_runs.lengths.values())]
         if peers:  # and where the path of the first of them is valid
-            beside = runs[f"{peers[0]}, simplified" if "simplified" in label else peers[0]]
-            lengths += [[one.lengths[number] for number in beside.valid & one.lengths.keys()]]
+            peer_runs = runs[f"{peers[0]}, simplified" if "simplified" in label else peers[0]]
+            lengths += [
+                [
+                    label_runs.lengths[number]
+                    for number in peer_runs.valid & label_runs.lengths.keys()
+                ]
+            ]
         for peer in peers if label in OURS else []:
-            beside = runs[f"{peer}, simplified" if "simplified" in label else peer]
+            peer_runs = runs[f"{peer}, simplified" if "simplified" in label else peer]
             ratios.append(
-                " / ".join(f"{a / b:.1f}" for a, b in zip(times, beside.spread(), strict=True))
+                " / ".join(f"{a / b:.1f}" for a, b in zip(times, peer_runs.spread(), strict=True))
             )
         yield [
             name,
             label,
             " / ".join(f"{value:.2f}" for value in times),
             "; ".join(ratios),
-            f"{len(one.seconds)} of {count}",
-            f"{len(one.valid)} of {len(one.seconds)}",
+            f"{len(label_runs.seconds)} of {count}",
+            f"{len(label_runs.valid)} of {len(label_runs.seconds)}",
             "; ".join(f"{statistics.fmean(some):.2f}" for some in lengths if some),
         ]
 

@@ -100,19 +100,22 @@ def throughput(kind: str, seconds: float, log: str | None) -> dict[str, float]:
     barrier.wait()
     time.sleep(0.1)
     begun = times[0]
-    found = [results.get() for _ in jobs]
+    outputs = [results.get() for _ in jobs]
     time.sleep(0.1)
     taken = times[0] - begun
     done.set()
     for job in [*jobs, serving]:
         job.join()
-    count, latencies = sum(one[0] for one in found), sorted(t for one in found for t in one[3])
+    count, latencies = (
+        sum(output[0] for output in outputs),
+        sorted(t for output in outputs for t in output[3]),
+    )
     return {
-        "a second": round(count / max(one[1] for one in found)),
+        "a second": round(count / max(output[1] for output in outputs)),
         "median ms": round(1e3 * statistics.median(latencies), 2),
         "p99 ms": round(1e3 * latencies[int(0.99 * len(latencies))], 2),
         "processor us of the server": round(1e6 * taken / count, 1),
-        "processor us of a client": round(1e6 * sum(one[2] for one in found) / count, 1),
+        "processor us of a client": round(1e6 * sum(output[2] for output in outputs) / count, 1),
     }
 
 
@@ -210,9 +213,9 @@ def recovery(updates: int, batch: int, folder: Path) -> dict[str, float]:
 
 def free_address() -> str:
     """Return an address that nobody listens at."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return f"tcp/127.0.0.1:{found.getsockname()[1]}"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"tcp/127.0.0.1:{probe.getsockname()[1]}"
 
 
 def main() -> None:

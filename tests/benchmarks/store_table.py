@@ -66,10 +66,10 @@ def thousand_frames() -> SceneGraph:
 
 def versions_of(scene: SceneGraph, count: int) -> list[SceneGraph]:
     """Return versions, each of which moves one frame of the one before."""
-    made = [scene]
+    versions = [scene]
     for k in range(count):
-        made.append(made[-1].set_pose(f"f{k % 999}", Pose([k + 0.5, 2, 3])))
-    return made
+        versions.append(versions[-1].set_pose(f"f{k % 999}", Pose([k + 0.5, 2, 3])))
+    return versions
 
 
 def sqlite_rows(folder: Path, batch: int) -> tuple[float, float]:
@@ -85,18 +85,18 @@ def sqlite_rows(folder: Path, batch: int) -> tuple[float, float]:
     body = os.urandom(BYTES)
 
     def put(number: int) -> None:
-        known = hashlib.sha256(str(number).encode()).digest()
+        key = hashlib.sha256(str(number).encode()).digest()
         if number % batch == 0:
             base.execute("BEGIN IMMEDIATE")
         base.execute("SELECT id FROM tips WHERE name=?", ("main",)).fetchall()
-        base.execute("INSERT INTO rows (id, body) VALUES (?, ?)", (known, body))
-        base.execute("REPLACE INTO tips VALUES (?, ?)", ("main", known))
+        base.execute("INSERT INTO rows (id, body) VALUES (?, ?)", (key, body))
+        base.execute("REPLACE INTO tips VALUES (?, ?)", ("main", key))
         if number % batch == batch - 1:
             base.execute("COMMIT")
 
     def get(number: int) -> None:
-        known = hashlib.sha256(str(number).encode()).digest()
-        base.execute("SELECT body FROM rows WHERE id=?", (known,)).fetchall()
+        key = hashlib.sha256(str(number).encode()).digest()
+        base.execute("SELECT body FROM rows WHERE id=?", (key,)).fetchall()
 
     times = burst(put), burst(get)
     base.close()
@@ -112,12 +112,12 @@ def lmdb_rows(folder: Path, batch: int, *, sync: bool) -> tuple[float, float]:
     body, open_ = os.urandom(BYTES), []
 
     def put(number: int) -> None:
-        known = hashlib.sha256(str(number).encode()).digest()
+        key = hashlib.sha256(str(number).encode()).digest()
         if number % batch == 0:
             open_.append(base.begin(write=True))
         open_[0].get(b"main", db=tips)
-        open_[0].put(known, body, db=rows)
-        open_[0].put(b"main", known, db=tips)
+        open_[0].put(key, body, db=rows)
+        open_[0].put(b"main", key, db=tips)
         if number % batch == batch - 1:
             open_.pop().commit()
 
@@ -132,7 +132,7 @@ def lmdb_rows(folder: Path, batch: int, *, sync: bool) -> tuple[float, float]:
 
 def measured(folder: Path) -> dict[str, float]:
     """Return all numbers by name."""
-    found: dict[str, float] = {}
+    times: dict[str, float] = {}
     engines: dict[str, Callable[[Path, int], tuple[float, float]]] = {"SQLite": sqlite_rows}
     if importlib.util.find_spec("lmdb"):
         engines["LMDB, synchronised"] = lambda path, batch: lmdb_rows(path, batch, sync=True)
@@ -142,26 +142,26 @@ def measured(folder: Path) -> dict[str, float]:
             place = folder / f"{name}{batch}"
             place.mkdir()
             put, get = rows(place, batch)
-            found[f"us: a row into {name}, {batch} a transaction"] = put
-            found[f"us: a row out of {name}"] = get
+            times[f"us: a row into {name}, {batch} a transaction"] = put
+            times[f"us: a row out of {name}"] = get
     scenes = versions_of(thousand_frames(), 3 * BURST * ROUNDS)
     store = Store(folder / "one")
     store.put(scenes[0])
-    found["us: a version in, a transaction each"] = burst(lambda k: store.put(scenes[k + 1]))
+    times["us: a version in, a transaction each"] = burst(lambda k: store.put(scenes[k + 1]))
     with store.batch():
-        found["us: a version in, in one batch"] = burst(
+        times["us: a version in, in one batch"] = burst(
             lambda k: store.put(scenes[k + 1]), BURST * ROUNDS
         )
     ids = [version.id for version in store.log()][::-1]
     reader = Store(folder / "one")
     reader.get(ids[0])
-    found["us: a version out"] = burst(lambda k: reader.get(ids[k + 1]))
-    found["us: a fingerprint after an edit"] = burst(lambda k: scenes[k + 2000].fingerprint)
-    found["us: SHA-256 of a scene of 1,000 frames"] = once(scenes[9].digest) * 1e3
-    found["us: pickle of a scene of 1,000 frames"] = once(lambda: pickle.dumps(scenes[9])) * 1e3
-    far = StoreLimits(cached_versions=1)
-    found["ms: a version that is far from a snapshot"] = once(
-        lambda: Store(folder / "one", limits=far).get(ids[-1])
+    times["us: a version out"] = burst(lambda k: reader.get(ids[k + 1]))
+    times["us: a fingerprint after an edit"] = burst(lambda k: scenes[k + 2000].fingerprint)
+    times["us: SHA-256 of a scene of 1,000 frames"] = once(scenes[9].digest) * 1e3
+    times["us: pickle of a scene of 1,000 frames"] = once(lambda: pickle.dumps(scenes[9])) * 1e3
+    limits = StoreLimits(cached_versions=1)
+    times["ms: a version that is far from a snapshot"] = once(
+        lambda: Store(folder / "one", limits=limits).get(ids[-1])
     )
     store.close()
     sizes = []
@@ -170,17 +170,17 @@ def measured(folder: Path) -> dict[str, float]:
             for scene in scenes[first:last]:
                 store.put(scene)
         sizes.append(size(folder / "fifty"))
-    one, fifty = sizes
-    found["bytes: one version of 1,000 frames"] = one
-    found["bytes: one more version"] = (fifty - one) / 49
-    found["ratio: room of 50 versions to that of one"] = fifty / one
+    single, fifty = sizes
+    times["bytes: one version of 1,000 frames"] = single
+    times["bytes: one more version"] = (fifty - single) / 49
+    times["ratio: room of 50 versions to that of one"] = fifty / single
     robot = tk.load_scene("baxter_table")
     store = Store(folder / "robot")
     store.put(robot)
-    found["ms: Baxter from its description"] = once(lambda: tk.load_scene("baxter_table"), 3)
-    found["ms: Baxter from a store"] = once(lambda: Store(folder / "robot").get("main"))
-    found["MB: Baxter's blobs"] = size(folder / "robot" / "blobs") / 1e6
-    return found
+    times["ms: Baxter from its description"] = once(lambda: tk.load_scene("baxter_table"), 3)
+    times["ms: Baxter from a store"] = once(lambda: Store(folder / "robot").get("main"))
+    times["MB: Baxter's blobs"] = size(folder / "robot" / "blobs") / 1e6
+    return times
 
 
 def main() -> None:
@@ -189,22 +189,22 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where to write the numbers and their ratios")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = measured(Path(folder))
+        times = measured(Path(folder))
     floors = {
-        "us: a version in, a transaction each": found["us: a row into SQLite, 1 a transaction"],
-        "us: a version in, in one batch": found[f"us: a row into SQLite, {BURST} a transaction"],
-        "us: a version out": found["us: a row out of SQLite"],
-        "ms: Baxter from a store": found["ms: Baxter from its description"],
+        "us: a version in, a transaction each": times["us: a row into SQLite, 1 a transaction"],
+        "us: a version in, in one batch": times[f"us: a row into SQLite, {BURST} a transaction"],
+        "us: a version out": times["us: a row out of SQLite"],
+        "ms: Baxter from a store": times["ms: Baxter from its description"],
     }
     print("| | | of its floor |\n|---|--:|--:|")
-    for name, value in found.items():
+    for name, value in times.items():
         unit, _, what = name.partition(": ")
         ratio = f"{value / floors[name]:.3g}" if name in floors else ""
         print(f"| {what} | {value:.3g} {unit.replace('us', 'µs').replace('ratio', '')} | {ratio} |")
     if arguments.json:
-        ratios = {name: value / floors[name] for name, value in found.items() if name in floors}
+        ratios = {name: value / floors[name] for name, value in times.items() if name in floors}
         arguments.json.write_text(
-            json.dumps({"measured": found, "ratios": ratios}, indent=1) + "\n", encoding="utf-8"
+            json.dumps({"measured": times, "ratios": ratios}, indent=1) + "\n", encoding="utf-8"
         )
 
 

@@ -236,9 +236,9 @@ def replanning(blocks: int) -> tuple[float, float]:
     problem = problem_of(kitchen(blocks), stove_goal(blocks))
     planner = FastDownward()
     task, prepared = timed(lambda: planner.prepare(problem))
-    found, searched = timed(lambda: planner.search(task))
+    task_plan, searched = timed(lambda: planner.search(task))
     again = []
-    for step in found.steps[:5]:
+    for step in task_plan.steps[:5]:
         state = [
             fact for fact in problem.init if step.arguments and step.arguments[0] in fact.arguments
         ]
@@ -257,29 +257,31 @@ def digests(work: tuple[Task, int]) -> str:
 def same_bytes(wanted: Sequence[tuple[Task, int, str]]) -> int:
     """Return how many plans have other bytes when two workers make them at once."""
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        found = list(pool.map(digests, [(task, seed) for task, seed, _ in wanted]))
-    return sum(digest != other for (_, _, digest), other in zip(wanted, found, strict=True))
+        digests_by_run = list(pool.map(digests, [(task, seed) for task, seed, _ in wanted]))
+    return sum(
+        digest != other for (_, _, digest), other in zip(wanted, digests_by_run, strict=True)
+    )
 
 
 def row_of(task: Task, runs: Sequence[Run]) -> str:
     """Return the table's line of a problem."""
-    solved = [one for one in runs if one.solved and one.checked]
+    solved = [trial for trial in runs if trial.solved and trial.checked]
     if not solved:
         return f"| {task.name} | 0 of {len(runs)} |{' |' * 8} {task.peer} |"
     seconds, processor, actions = (
-        statistics.median([getattr(one, key) for one in solved])
+        statistics.median([getattr(trial, key) for trial in solved])
         for key in ("seconds", "processor", "actions")
     )
     alone, processor_alone = (
-        statistics.median([getattr(one, key) for one in runs])
+        statistics.median([getattr(trial, key) for trial in runs])
         for key in ("alone", "processor_alone")
     )
     phases = {
-        key: statistics.median([one.phases[key] for one in solved]) for key in solved[0].phases
+        key: statistics.median([trial.phases[key] for trial in solved]) for key in solved[0].phases
     }
-    kept = phases["bookkeeping"] + phases["outside the run"]
-    said = f"FD + {task.beyond:g}" if task.beyond is not None else f"{task.aim:g}"
-    met = [
+    bookkeeping = phases["bookkeeping"] + phases["outside the run"]
+    aim = f"FD + {task.beyond:g}" if task.beyond is not None else f"{task.aim:g}"
+    marks = [
         (
             "yes"
             if time <= (task.aim or base + (task.beyond or 0.0)) and len(solved) == len(runs)
@@ -287,45 +289,47 @@ def row_of(task: Task, runs: Sequence[Run]) -> str:
         )
         for time, base in ((seconds, alone), (processor, processor_alone))
     ]
-    worst = max(one.seconds for one in solved)
+    worst = max(trial.seconds for trial in solved)
     return (
         f"| {task.name} | {len(solved)} of {len(runs)} | {actions:.0f} | {processor:.3f} |"
-        f" {processor_alone:.3f} | {seconds:.3f} | {alone:.3f} | {worst:.2f} | {said} | {met[1]},"
-        f" {met[0]} | {kept / seconds:.0%} | {task.peer} |"
+        f" {processor_alone:.3f} | {seconds:.3f} | {alone:.3f} | {worst:.2f} | {aim} | {marks[1]},"
+        f" {marks[0]} | {bookkeeping / seconds:.0%} | {task.peer} |"
     )
 
 
 def phases_of(runs: dict[Task, list[Run]]) -> list[str]:
     """Return the table of where the time goes, in milliseconds."""
-    keys = next((list(one.phases) for found in runs.values() for one in found if one.solved), [])
+    keys = next(
+        (list(trial.phases) for trials in runs.values() for trial in trials if trial.solved), []
+    )
     lines = [f"| problem | {' | '.join(keys)} |", f"|---|{'---|' * len(keys)}"]
-    for task, found in runs.items():
-        solved = [one for one in found if one.solved]
+    for task, trials in runs.items():
+        solved = [trial for trial in trials if trial.solved]
         if solved:
             values = (
-                1000.0 * statistics.median([one.phases[key] for one in solved]) for key in keys
+                1000.0 * statistics.median([trial.phases[key] for trial in solved]) for key in keys
             )
             lines.append(f"| {task.name} | {' | '.join(f'{value:.1f}' for value in values)} |")
     return lines
 
 
-def page_of(runs: dict[Task, list[Run]], others: Sequence[str]) -> str:
+def page_of(runs: dict[Task, list[Run]], remarks: Sequence[str]) -> str:
     """Return the results as a Markdown page."""
     lines = [
         INTRODUCTION.format(load=os.getloadavg()[2]),
-        *(row_of(task, found) for task, found in runs.items()),
+        *(row_of(task, trials) for task, trials in runs.items()),
         "",
-        *(f"* {line}" for line in others),
+        *(f"* {line}" for line in remarks),
         "",
         "Where the time goes, medians in milliseconds:",
         "",
         *phases_of(runs),
     ]
     missed = [
-        f"* {task.name}, seed {seed}: {one.note}"
-        for task, found in runs.items()
-        for seed, one in enumerate(found)
-        if one.note and not (one.solved and one.checked and one.played is not False)
+        f"* {task.name}, seed {seed}: {trial.note}"
+        for task, trials in runs.items()
+        for seed, trial in enumerate(trials)
+        if trial.note and not (trial.solved and trial.checked and trial.played is not False)
     ]
     return "\n".join([*lines, *(["", "Misses:", "", *missed] if missed else [])]) + "\n"
 
@@ -349,17 +353,17 @@ def main() -> int:
     for seed in range(seeds):  # all problems in turn, so that other load affects all alike
         for task in tasks:
             play = arguments.physics and seed < PHYSICS_SEEDS
-            one = run(task, kitchen(task.blocks), seed, play=play)
-            runs[task].append(one)
-            print(task.name, seed, one, file=sys.stderr, flush=True)
+            trial = run(task, kitchen(task.blocks), seed, play=play)
+            runs[task].append(trial)
+            print(task.name, seed, trial, file=sys.stderr, flush=True)
     proof, words = area_proof()
     fresh, again = replanning(4)
     sample = [
         (task, seed, runs[task][seed].digest) for task in tasks for seed in range(min(2, seeds))
     ]
     changed = same_bytes(sample)
-    played = [one for found in runs.values() for one in found if one.played is not None]
-    others = [
+    played = [trial for trials in runs.values() for trial in trials if trial.played is not None]
+    remarks = [
         (
             f"Three blocks of 0.1 m wanted on 0.2 m x 0.1 m: proved impossible in {proof:.3f} s."
             f" “{words}”"
@@ -374,18 +378,18 @@ def main() -> int:
         ),
     ]
     if played:
-        worst = max(one.millimetres for one in played)
-        others.append(
-            f"Played in pybullet: {sum(one.played is True for one in played)} of {len(played)}"
+        worst = max(trial.millimetres for trial in played)
+        remarks.append(
+            f"Played in pybullet: {sum(trial.played is True for trial in played)} of {len(played)}"
             f" plans with every block within {POSITION_TOLERANCE * 1000:.0f} mm of where the plan"
             f" puts it; the worst error is {worst:.2f} mm."
         )
-    text = page_of(runs, others)
+    text = page_of(runs, remarks)
     deliver(text, arguments.out)
     everything = all(
-        one.solved and one.checked and one.played is not False
-        for found in runs.values()
-        for one in found
+        trial.solved and trial.checked and trial.played is not False
+        for trials in runs.values()
+        for trial in trials
     )
     return 0 if everything and not changed else 1
 

@@ -20,12 +20,12 @@ def table_parser(doc: str | None, **options: object) -> argparse.ArgumentParser:
     return parser
 
 
-def deliver(text: str, out: Path | None) -> None:
+def deliver(text: str, file: Path | None) -> None:
     """Write a page, or print it where no file is given."""
-    if out is None:
+    if file is None:
         print(text)
     else:
-        out.write_text(text, encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
 
 
 def markdown_row(cells: Iterable[object]) -> str:
@@ -60,10 +60,10 @@ class LiveTable:
         if lines:
             print("\n".join(lines), flush=True)
 
-    def write(self, out: Path | None) -> None:
+    def write(self, file: Path | None) -> None:
         """Write all lines to a file, where one is given."""
-        if out is not None:
-            out.write_text("\n".join(self._lines) + "\n", encoding="utf-8")
+        if file is not None:
+            file.write_text("\n".join(self._lines) + "\n", encoding="utf-8")
 
 
 def processor_time(work: Callable[[], object]) -> float:

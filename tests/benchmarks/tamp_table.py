@@ -101,15 +101,15 @@ def run(name: str, seed: int, *, simulated: bool) -> Run:
 def row(name: str, seeds: int) -> str:
     """Return the line of one problem."""
     runs = [run(name, seed, simulated=(seed + len(name)) % 3 == 0) for seed in range(seeds)]
-    solved = [found for found in runs if found.is_solved]
-    simulated = [found for found in runs if found.ends_well is not None]
-    times = sorted(found.seconds for found in runs)
+    solved = [trial for trial in runs if trial.is_solved]
+    simulated = [trial for trial in runs if trial.ends_well is not None]
+    times = sorted(trial.seconds for trial in runs)
     cells = [
         name,
         f"{len(solved)} of {seeds}",
-        f"{sum(found.is_valid for found in runs)} of {len(solved)}",
-        f"{sum(bool(found.ends_well) for found in simulated)} of {len(simulated)}",
-        " ".join(str(found.actions) if found.is_solved else "-" for found in runs),
+        f"{sum(trial.is_valid for trial in runs)} of {len(solved)}",
+        f"{sum(bool(trial.ends_well) for trial in simulated)} of {len(simulated)}",
+        " ".join(str(trial.actions) if trial.is_solved else "-" for trial in runs),
         str(PROBLEMS[name](0).optimum or "unknown"),
         f"{times[len(times) // 2]:.2f}",
         f"{times[-1]:.2f}",

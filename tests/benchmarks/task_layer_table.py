@@ -88,9 +88,9 @@ def states(runs: int) -> None:
     crowd = tk.load_scene("panda_table")
     cube = [AttachedShape(Box([0.03, 0.03, 0.05]))]
     for k in range(120):
-        at = tk.Pose([(k % 12 - 5.5) * 0.05, (k // 12 - 4.5) * 0.09, 0.05])
+        pose = tk.Pose([(k % 12 - 5.5) * 0.05, (k // 12 - 4.5) * 0.09, 0.05])
         crowd = crowd.add_frame(
-            f"o{k}", "table", pose=at, joint=tk.Free(), classes=["movable"], shapes=cube
+            f"o{k}", "table", pose=pose, joint=tk.Free(), classes=["movable"], shapes=cube
         )
     for name, scene, object in (
         ("blocks", tk.load_scene("panda_table", "blocks3"), "a"),

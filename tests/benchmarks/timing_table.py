@@ -145,15 +145,15 @@ def main() -> None:
     """Write the table."""
     parser = table_parser(__doc__)
     parser.add_argument("--only", nargs="*", choices=[*PROBLEMS, []], default=[])
-    asked = parser.parse_args()
+    options = parser.parse_args()
     lines, durations, plans = [], [], {}
-    for name in dict.fromkeys(["blocks-panda", *asked.only]) if asked.only else PROBLEMS:
+    for name in dict.fromkeys(["blocks-panda", *options.only]) if options.only else PROBLEMS:
         result = PROBLEMS[name]()
         assert result.plan is not None, f"{name}: {result.explanation}"
         plans[name] = result.plan
-        row, found = line(name, result.plan)
+        row, numbers = line(name, result.plan)
         lines.append(row)
-        durations.append(found)
+        durations.append(numbers)
         sys.stderr.write(f"{row}\n")
     apart, old, blended = np.array(durations).T
     text = f"""# Durations of motions
@@ -181,7 +181,7 @@ does a torque exceed 0.65 of its limit, so none is slowed.
 
 {loads(plans["blocks-panda"])}
 """
-    deliver(text, asked.out)
+    deliver(text, options.out)
 
 
 if __name__ == "__main__":

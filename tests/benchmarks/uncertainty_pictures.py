@@ -50,7 +50,7 @@ def flat_ellipse(centre: Array, covariance: Array, count: int = 181) -> Array:
     return centre + ((vectors * np.sqrt(5.991 * np.maximum(values, 0.0))) @ circle).T
 
 
-def banana(out: Path) -> None:
+def banana(file: Path) -> None:
     """Draw the samples, the bent region in closed form, and the ellipse of x and y alone."""
     import matplotlib as mpl
 
@@ -76,15 +76,15 @@ def banana(out: Path) -> None:
     axes.set(xlabel="x, metres", ylabel="y, metres", aspect="equal", xlim=(-6, 116), ylim=(-64, 64))
     axes.set_title(f"{STEPS} steps of 1 m, each with an error of {SIGMA} rad of the turn")
     axes.legend(frameon=False, loc="lower left", fontsize=9)
-    finish(figure, axes, out)
+    finish(figure, axes, file)
 
 
-def finish(figure: Any, axes: Any, out: Path) -> None:
+def finish(figure: Any, axes: Any, file: Path) -> None:
     """Give the axes the look of the other pictures, and write the file."""
     axes.grid(visible=True, color="#e3e6ea")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(out, dpi=90, metadata={"Software": None})
+    figure.savefig(file, dpi=90, metadata={"Software": None})
 
 
 def main() -> int:

@@ -79,13 +79,13 @@ def tree(frames: int = 31) -> SceneGraph:
 def links_of(scene: SceneGraph, target: str, reference: str) -> list[GaussianPose]:
     """Return the edges from the reference up to the common ancestor and down to the target."""
     path = scene.path(reference, target)
-    found = []
-    for here, there in itertools.pairwise(path):
-        if scene.parent(there) == here:
-            found.append(GaussianPose(scene.local_pose(there), _covariance(scene, there)))
+    edges = []
+    for frame, next_frame in itertools.pairwise(path):
+        if scene.parent(next_frame) == frame:
+            edges.append(GaussianPose(scene.local_pose(next_frame), _covariance(scene, next_frame)))
         else:
-            found.append(GaussianPose(scene.local_pose(here), _covariance(scene, here)).inverse())
-    return found
+            edges.append(GaussianPose(scene.local_pose(frame), _covariance(scene, frame)).inverse())
+    return edges
 
 
 def _covariance(scene: SceneGraph, frame: str) -> Array:
@@ -139,7 +139,7 @@ def algebra(clock: Clock) -> Rows:
 
     def rows() -> list[Row]:
         best = clock.best
-        others = [
+        peers = [
             f"numpy: {best['numpy']:.1f} us",
             said(best, "gtsam chain", "gtsam's products and numpy's covariances"),
         ]
@@ -155,7 +155,7 @@ def algebra(clock: Clock) -> Rows:
             ),
             Row("`a @ b`", best["product"], NO_AIM, "us"),
             Row("`a.inverse()`", best["inverse"], NO_AIM, "us"),
-            Row("`compose` of 8, first order", best["chain"], NO_AIM, "us", joined(*others)),
+            Row("`compose` of 8, first order", best["chain"], NO_AIM, "us", joined(*peers)),
             Row(
                 "`compose` of 8, fourth order",
                 best["chain 4"],
@@ -252,9 +252,9 @@ def peers(clock: Clock, links: list[GaussianPose]) -> None:
 def estimation(clock: Clock) -> Rows:
     """Fusion and conditioning of chains, beside pytransform3d and a factor graph."""
     random = np.random.default_rng(2)
-    one = random_chain(1, linear=0.01, angular=0.02, seed=4)[0]
-    other = GaussianPose(one.mean @ Pose.exp(0.01 * random.normal(size=6)), 1e-4 * np.eye(6))
-    clock.add("fusion", lambda: fuse([one, other]))
+    link = random_chain(1, linear=0.01, angular=0.02, seed=4)[0]
+    other = GaussianPose(link.mean @ Pose.exp(0.01 * random.normal(size=6)), 1e-4 * np.eye(6))
+    clock.add("fusion", lambda: fuse([link, other]))
     links = random_chain(8, linear=0.01, angular=0.01, seed=5)
     seen = GaussianPose(
         compose(links).mean @ Pose.exp(0.01 * random.normal(size=6)), 1e-4 * np.eye(6)
@@ -265,7 +265,7 @@ def estimation(clock: Clock) -> Rows:
     if importlib.util.find_spec("pytransform3d"):
         from pytransform3d.uncertainty import pose_fusion
 
-        means, covariances = zip(*map(to_pytransform3d, (one, other)), strict=True)
+        means, covariances = zip(*map(to_pytransform3d, (link, other)), strict=True)
         clock.add("pytransform3d fusion", lambda: pose_fusion(means, covariances))
     if importlib.util.find_spec("gtsam"):
         graph, values = factor_graph(links, seen)
@@ -302,11 +302,11 @@ def factor_graph(links: list[GaussianPose], seen: GaussianPose) -> tuple[Any, An
     def model(covariance: Array) -> Any:
         return gtsam.noiseModel.Gaussian.Covariance(covariance)
 
-    graph, values, there = gtsam.NonlinearFactorGraph(), gtsam.Values(), Pose()
+    graph, values, total = gtsam.NonlinearFactorGraph(), gtsam.Values(), Pose()
     for i, link in enumerate(links):
         matrix, covariance = to_gtsam(link)
-        there = there @ link.mean
-        values.insert(i, gtsam.Pose3(there.as_matrix()))
+        total = total @ link.mean
+        values.insert(i, gtsam.Pose3(total.as_matrix()))
         pose = gtsam.Pose3(matrix)
         graph.add(
             gtsam.BetweenFactorPose3(i - 1, i, pose, model(covariance))
@@ -450,15 +450,15 @@ def evaluation(queries: int) -> tuple[dict[str, Array], dict[int, float]]:
     ends = [
         (f"n{16 + a}", f"n{16 + b}") for a, b in random.integers(0, 16, size=(queries, 2)) if a != b
     ]
-    ways: dict[str, tuple[Callable[..., object], int]] = {
+    methods: dict[str, tuple[Callable[..., object], int]] = {
         "pose alone": (scene.pose, len(ends)),
         "pose and covariance": (scene.gaussian_pose, len(ends)),
     }
     for count in SAMPLE_COUNTS:
         few = max(200, len(ends) // count)
-        ways[f"{count} sample{'s' * (count > 1)}"] = (_sampler(scene, count), few)
-    times = {name: _each(work, ends[:many]) for name, (work, many) in ways.items()}
-    off = {}
+        methods[f"{count} sample{'s' * (count > 1)}"] = (_sampler(scene, count), few)
+    times = {name: _each(work, ends[:many]) for name, (work, many) in methods.items()}
+    sample_errors = {}
     for count in SAMPLE_COUNTS[1:]:
         errors = []
         for target, reference in ends[:100]:
@@ -468,8 +468,8 @@ def evaluation(queries: int) -> tuple[dict[str, Array], dict[int, float]]:
             errors.append(
                 float(np.linalg.norm(sampled - exact.covariance) / np.linalg.norm(exact.covariance))
             )
-        off[count] = float(np.median(errors))
-    return times, off
+        sample_errors[count] = float(np.median(errors))
+    return times, sample_errors
 
 
 def _sampler(scene: SceneGraph, count: int) -> Callable[..., object]:
@@ -495,7 +495,7 @@ def _each(work: Callable[..., object], ends: list[tuple[str, str]]) -> Array:
     return np.maximum(taken - np.median(idle), 1.0) / 1e3
 
 
-def picture(times: dict[str, Array], off: dict[int, float], out: Path) -> None:
+def picture(times: dict[str, Array], errors: dict[int, float], file: Path) -> None:
     """Draw the distribution of the times, and the accuracy of samples by time."""
     import matplotlib as mpl
 
@@ -524,12 +524,12 @@ def picture(times: dict[str, Array], off: dict[int, float], out: Path) -> None:
     left.legend(frameon=False, fontsize=9, title="medians", loc="upper left", ncols=2)
     left.set_ylim(0.0, 1.35 * left.get_ylim()[1])
     left.yaxis.set_major_formatter(ticker.PercentFormatter(1.0, decimals=0))
-    counts = list(off)
+    counts = list(errors)
     spent = [float(np.median(times[f"{count} samples"])) for count in counts]
-    right.loglog(spent, [off[count] for count in counts], "o-", color="#d0661f")
+    right.loglog(spent, [errors[count] for count in counts], "o-", color="#d0661f")
     for count, x in zip(counts, spent, strict=True):
         right.annotate(
-            f"{count} samples", (x, off[count]), textcoords="offset points", xytext=(7, 5)
+            f"{count} samples", (x, errors[count]), textcoords="offset points", xytext=(7, 5)
         )
     right.axvline(
         float(np.median(times["pose and covariance"])),
@@ -548,10 +548,10 @@ def picture(times: dict[str, Array], off: dict[int, float], out: Path) -> None:
         axes.grid(visible=True, which="major", color="#e3e6ea")
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(out, dpi=90, metadata={"Software": None})
+    figure.savefig(file, dpi=90, metadata={"Software": None})
 
 
-def evaluated(times: dict[str, Array], off: dict[int, float]) -> str:
+def evaluated(times: dict[str, Array], errors: dict[int, float]) -> str:
     """Return the evaluation as a table."""
     base = float(np.median(times["pose alone"]))
     lines = [
@@ -564,8 +564,8 @@ def evaluated(times: dict[str, Array], off: dict[int, float]) -> str:
         error = (
             "first order"
             if name == "pose and covariance"
-            else f"{off[count]:.1%}"
-            if count in off
+            else f"{errors[count]:.1%}"
+            if count in errors
             else ""
         )
         error = "no covariance of one sample" if count == 1 else error
@@ -627,15 +627,15 @@ def main() -> int:
         " |\n|---|---|---|---|---|\n"
     )
     table = header + "\n".join(line_of(row) for part in parts for row in part())
-    times, off = evaluation(queries)
+    times, errors = evaluation(queries)
     if arguments.picture is not None:
-        picture(times, off, arguments.picture)
+        picture(times, errors, arguments.picture)
     text = PAGE.format(
         rounds=rounds,
         table=table,
         queries=queries,
         picture="../images/uncertainty_times.png",
-        evaluation=evaluated(times, off),
+        evaluation=evaluated(times, errors),
     )
     deliver(text, arguments.out)
     return 0

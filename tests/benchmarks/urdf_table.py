@@ -89,21 +89,21 @@ def wheels_of(folder: Path, configurations: int) -> tuple[list[str], bool]:
     for base in sorted(entry for entry in folder.iterdir() if entry.is_dir()):
         paths = [path for path in sorted(base.rglob("*.urdf")) if pinocchio_reads(path)]
         outcomes = [run(path, base, configurations, package=base.name) for path in paths]
-        loaded = [one for one in outcomes if not one.reason]
+        loaded = [outcome for outcome in outcomes if not outcome.reason]
         counts = [
             len(paths),
             len(loaded),
-            sum(one.agrees for one in loaded),
-            sum(bool(one.notes) for one in loaded),
+            sum(outcome.agrees for outcome in loaded),
+            sum(bool(outcome.notes) for outcome in loaded),
         ]
         if paths:
             lines.append(f"| {base.name} | {' | '.join(map(str, counts))} |")
         total = [a + b for a, b in zip(total, counts, strict=True)]
         agrees &= counts[1] == counts[2]
         reasons += [
-            f"* {one.name}, {plain(one.reason.replace(str(folder), ''))}"
-            for one in outcomes
-            if one.reason
+            f"* {outcome.name}, {plain(outcome.reason.replace(str(folder), ''))}"
+            for outcome in outcomes
+            if outcome.reason
         ]
     head = [
         "",
@@ -160,22 +160,22 @@ def table_of(outcomes: list[Outcome], configurations: int) -> str:
         "",
         *markdown_head("file | joints | frames | shapes | notes | seconds | worst difference"),
     ]
-    for one in outcomes:
-        if one.reason or one.difference is None:
-            lines.append(f"| {one.name} | not loaded | | | | {one.seconds:.2f} | |")
+    for member in outcomes:
+        if member.reason or member.difference is None:
+            lines.append(f"| {member.name} | not loaded | | | | {member.seconds:.2f} | |")
             continue
-        mark = "*" if one.difference.mended else ""
-        counts = f"{one.joints} | {one.frames} | {one.shapes} | {len(one.notes)}"
+        mark = "*" if member.difference.mended else ""
+        counts = f"{member.joints} | {member.frames} | {member.shapes} | {len(member.notes)}"
         lines.append(
-            f"| {one.name} | {counts} | {one.seconds:.2f} | {one.difference.entry:.1e}{mark} |"
+            f"| {member.name} | {counts} | {member.seconds:.2f} | {member.difference.entry:.1e}{mark} |"
         )
     lines += ["", "## Not loaded", ""]
-    lines += [f"* {one.name}, {plain(one.reason)}" for one in outcomes if one.reason]
+    lines += [f"* {member.name}, {plain(member.reason)}" for member in outcomes if member.reason]
     lines += ["", "## Mended or left out", ""]
-    for one in loaded:
-        shown = [f"line {note.line}: {plain(note.text)}" for note in one.notes[:2]]
-        more = [f"and {len(one.notes) - 2} more"] if len(one.notes) > 2 else []
-        lines += [f"* {one.name}: {'; '.join([*shown, *more])}"] if one.notes else []
+    for member in loaded:
+        shown = [f"line {note.line}: {plain(note.text)}" for note in member.notes[:2]]
+        more = [f"and {len(member.notes) - 2} more"] if len(member.notes) > 2 else []
+        lines += [f"* {member.name}: {'; '.join([*shown, *more])}"] if member.notes else []
     return "\n".join(lines) + "\n"
 
 

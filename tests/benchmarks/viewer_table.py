@@ -113,17 +113,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=1000)
     parser.add_argument("--actions", type=int, default=40)
-    given = parser.parse_args()
+    options = parser.parse_args()
     plan = tk.plan(
         tk.load_scene("panda_table", "blocks3"), goal="(and (on a b) (on b c))", seed=0
     ).plan
     assert plan is not None
     print("\n".join(markdown_head("page | MB | forward, ms | back, ms | drawing alone, ms")))
-    long = long_plan(plan, actions=given.actions, frames=given.frames)
+    long = long_plan(plan, actions=options.actions, frames=options.frames)
     with tempfile.TemporaryDirectory() as folder:
         for name, shown in (
             ("demo", plan),
-            (f"{given.actions} actions, {given.frames} more frames", long),
+            (f"{options.actions} actions, {options.frames} more frames", long),
         ):
             path = save_html(shown, Path(folder) / "plan.html", autoplay=False)
             size = path.stat().st_size / 1e6

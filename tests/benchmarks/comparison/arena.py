@@ -86,14 +86,14 @@ def find_planner(name: str) -> Planner:
         return PddlStream(stream[2], stream[1] or ALGORITHMS[0])
     try:
         module, attribute = import_named_module(name)
-        found: Any = getattr(module, attribute)
+        planner: Any = getattr(module, attribute)
     except (ConfigurationError, AttributeError) as error:
         raise ConfigurationError(f"there is no planner '{name}': {error}") from error
-    if not callable(found):
+    if not callable(planner):
         raise ConfigurationError(
             f"the planner '{name}' cannot be called with a problem and options"
         )
-    return found  # type: ignore[no-any-return]  # it can be called
+    return planner  # type: ignore[no-any-return]  # it can be called
 
 
 @dataclass(frozen=True)
@@ -221,9 +221,9 @@ def _rows(
         "path_length",
     )
     runs = open_results(folder).table(*names).to_pylist()
-    at = 0
+    start = 0
     for entry in entries:
-        mine, at = runs[at : at + len(entry.seeds)], at + len(entry.seeds)
+        mine, start = runs[start : start + len(entry.seeds)], start + len(entry.seeds)
         good = [run for run in mine if run["is_valid"]]
         failed = next((run for run in mine if run["is_valid"] is None), None)
         played = [run["ends_well"] for run in mine if run["ends_well"] is not None]

@@ -104,13 +104,13 @@ def _goal_of(
 ) -> tuple[Source, list[Group]]:
     """Return the goal atoms of the PDDL problem of a scene, with its text."""
     folders = (file.parent, file.parent.parent)
-    known = (
+    predicates = (
         [path for folder in folders for path in sorted(folder.glob("*.pddl"))]
         if goal is None
         else [Path(goal)]
     )
-    found: list[tuple[Source, list[Group]]] = []
-    for path in known:
+    definitions: list[tuple[Source, list[Group]]] = []
+    for path in predicates:
         text = re.sub(r";[^\n]*", "", read_pddl(path))
         text = re.sub(r"(?<=\s)-(?=[^\W\d])", "- ", text)  # the files write types as "-surface"
         # some files lack the last ones
@@ -144,12 +144,12 @@ def _goal_of(
             if isinstance(word, Token)
         }
         if goal is not None or (objects >= movable and None not in used):
-            found.append((source, atoms))
-    if len(found) != 1:
-        listed = ", ".join(Path(source.name).name for source, _ in found) or "none"
+            definitions.append((source, atoms))
+    if len(definitions) != 1:
+        listed = ", ".join(Path(source.name).name for source, _ in definitions) or "none"
         reason = f"expected one PDDL problem with the objects of the scene, found {listed}"
         raise FileFormatError.at(file, f"{reason}; name one as 'goal'")
-    return found[0]
+    return definitions[0]
 
 
 def _named(word: str, names: list[str]) -> str | None:
@@ -199,8 +199,8 @@ def _table_below(scene: SceneGraph, pose: Pose, tables: list[str]) -> str | None
 
 
 def _surrounds(bounds: Bounds, pose: Pose, base: Pose) -> bool:
-    at = (pose.inverse() @ base).translation[:2]
-    return bool(np.all(bounds[0][:2] < at) and np.all(at < bounds[1][:2]))
+    base_position = (pose.inverse() @ base).translation[:2]
+    return bool(np.all(bounds[0][:2] < base_position) and np.all(base_position < bounds[1][:2]))
 
 
 def _walls(bounds: Bounds) -> Iterator[AttachedShape]:
@@ -220,11 +220,11 @@ def _bounds(node: XmlElement, file: Path) -> Bounds:
     """Return the bounds of an object's mesh, from a folder beside the file or above it."""
     mesh = _text(node, "geom")
     folders = (file.parent, file.parent.parent)
-    found = next(
+    mesh_file = next(
         (path for folder in folders for path in sorted(folder.glob(f"*/{mesh}"))),
         file.parent / mesh,
     )
-    vertices = read_mesh(found).vertices
+    vertices = read_mesh(mesh_file).vertices
     return vertices.min(axis=0), vertices.max(axis=0)
 
 

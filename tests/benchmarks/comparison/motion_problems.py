@@ -93,14 +93,14 @@ class MotionSource:
     @property
     def digest(self) -> str:
         """The folder, the robot and the planner."""
-        said = (
+        identity = (
             self.folder,
             self.robot_scene.digest(),
             self.robot,
             self.max_iterations,
             self.planner,
         )
-        return " ".join(map(str, said))
+        return " ".join(map(str, identity))
 
     def with_planner(self, planner: str) -> MotionSource:
         """Return the same problems for another planner."""
@@ -137,16 +137,16 @@ class MotionSource:
             check=check,
         )
         began = time.process_time()
-        found = search_verified(planner, query)
+        result = search_verified(planner, query)
         seconds = time.process_time() - began
         row: Row = {
             "status": "no plan",
-            "explanation": found.status.name.lower().replace("_", " "),
+            "explanation": result.status.name.lower().replace("_", " "),
             "actions": [],
             "cpu_seconds": seconds,
         }
-        if found.status is PathStatus.SOLVED:
-            path = np.asarray(found.path)
+        if result.status is PathStatus.SOLVED:
+            path = np.asarray(result.path)
             length = float(np.sum(norms(np.diff(path, axis=0))))
             row |= {
                 "status": "solved",
@@ -160,13 +160,13 @@ class MotionSource:
         if self.planner == "tmkit":
             return RrtConnect()
         module, name = import_named_module(self.planner)
-        found: Any = getattr(module, name, None)
-        made: Any = found() if isinstance(found, type) else found
-        if not callable(getattr(made, "search", None)):
+        attribute: Any = getattr(module, name, None)
+        planner: Any = attribute() if isinstance(attribute, type) else attribute
+        if not callable(getattr(planner, "search", None)):
             raise ConfigurationError(
                 f"'{self.planner}' is no motion planner: it has no method 'search'"
             )
-        return made  # type: ignore[no-any-return]  # it has the method
+        return planner  # type: ignore[no-any-return]  # it has the method
 
 
 def motion_source(
@@ -256,16 +256,16 @@ def _joint_values(state: JsonNode, scene: SceneGraph, arm: Manipulator) -> NDArr
     names = [item.name() for item in state.get("name").items()]
     if (repeated := first_repeated(names)) is not None:
         raise state.get("name").error(f"names the joint '{repeated}' twice")
-    found = dict(zip(names, state.get("position").numbers(len(names)), strict=True))
+    by_name = dict(zip(names, state.get("position").numbers(len(names)), strict=True))
     for joint in arm.joints:
-        if joint not in found:
+        if joint not in by_name:
             raise state.get("name").error(f"lacks the joint '{joint}' of the arm")
     values = np.array(
-        scene.configuration({name: found[name] for name in names if name in scene.joint_names})
+        scene.configuration({name: by_name[name] for name in names if name in scene.joint_names})
     )
     low, high = np.array(scene.joint_limits).T
-    others = [place for place, name in enumerate(scene.joint_names) if name not in arm.joints]
-    values[others] = np.clip(values, low, high)[others]  # hands of the files open wider than ours
+    indices = [place for place, name in enumerate(scene.joint_names) if name not in arm.joints]
+    values[indices] = np.clip(values, low, high)[indices]  # hands of the files open wider than ours
     return values
 
 
@@ -275,18 +275,18 @@ def _goal(
     for kind in ("position_constraints", "orientation_constraints", "visibility_constraints"):
         if node.table().get(kind):
             raise node.get(kind).error("goals are values of joints; others are not read")
-    found = {
-        one.get("joint_name").name(): one.get("position").number()
-        for one in node.get("joint_constraints").items()
+    values = {
+        constraint.get("joint_name").name(): constraint.get("position").number()
+        for constraint in node.get("joint_constraints").items()
     }
-    for joint in (*arm.joints, *found):
-        if (joint in found) != (joint in arm.joints):
+    for joint in (*arm.joints, *values):
+        if (joint in values) != (joint in arm.joints):
             raise node.get("joint_constraints").error(
                 f"'{joint}' is no joint of the arm"
-                if joint in found
+                if joint in values
                 else f"lacks the joint '{joint}' of the arm"
             )
-    return np.array(scene.configuration(found, base=start))
+    return np.array(scene.configuration(values, base=start))
 
 
 def _read(path: Path) -> JsonNode:
@@ -309,5 +309,5 @@ def _read(path: Path) -> JsonNode:
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         place = getattr(error, "problem_mark", None)
         line = "" if place is None else f"line {place.line + 1}: "
-        said = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
-        raise FileFormatError.at(path, f"{line}is no YAML: {said}") from error
+        reason = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
+        raise FileFormatError.at(path, f"{line}is no YAML: {reason}") from error

@@ -22,14 +22,14 @@ def through_the_table(problem: tk.PlanningProblem, options: tk.PlanningOptions) 
     assert plan is not None
     step = plan.steps[0]
     first = step.segments[0]
-    away = np.vstack(
+    waypoints = np.vstack(
         [
             first.path[:1],
             np.where(np.arange(first.path.shape[1]) == 1, 1.7, first.path[:1]),
             first.path[-1:],
         ]
     )
-    segments = (dataclasses.replace(first, path=away), *step.segments[1:])
+    segments = (dataclasses.replace(first, path=waypoints), *step.segments[1:])
     return dataclasses.replace(
         plan, steps=(dataclasses.replace(step, segments=segments), *plan.steps[1:])
     )

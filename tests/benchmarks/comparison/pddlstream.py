@@ -192,9 +192,13 @@ class _Compiled(PddlStreamSampling):
                 ("wants", wanted.name, *fact.arguments[:1], fact.arguments[-1])
                 for fact in sorted(wanted.facts)
             ]
-            known = {fact.predicate for fact in wanted.facts}
-            at = [fact.arguments for fact in self.facts.problem.init if fact.predicate in known]
-            init += [("rest-at", x, place, self.rests[self.frames[x]]) for x, *_, place in at]
+            predicates = {fact.predicate for fact in wanted.facts}
+            arguments = [
+                fact.arguments for fact in self.facts.problem.init if fact.predicate in predicates
+            ]
+            init += [
+                ("rest-at", x, place, self.rests[self.frames[x]]) for x, *_, place in arguments
+            ]
         if self.base is not None:
             stand = Choice(self._stand(self.q))
             init += [("at-stand", stand)]
@@ -238,7 +242,7 @@ class _Compiled(PddlStreamSampling):
         if self.base is not None:
             self._stream("stand", self.stands, "?l0", "(is-location ?l0)", "?b0", "(stand ?l0 ?b0)")
         texts = [text for action in self.actions.values() for text in self._action(action)]
-        known = [
+        atoms = [
             f"({' '.join((p.name, *(q.name for q in p.parameters)))})"
             for p in self.facts.problem.domain.predicates
         ]
@@ -252,22 +256,24 @@ class _Compiled(PddlStreamSampling):
             " (not (= ?x ?o0)) "
         )
         unsafe += "(not (clears ?m0 ?o0 ?r0))))"
-        met = "(exists (?x ?l0 ?r0) (and (wants ?k0 ?x ?l0) (rest-at ?x ?l0 ?r0) (at-rest ?x ?r0) "
-        met += "(meets ?k0 ?x ?l0 ?r0)))"
+        condition = (
+            "(exists (?x ?l0 ?r0) (and (wants ?k0 ?x ?l0) (rest-at ?x ?l0 ?r0) (at-rest ?x ?r0) "
+        )
+        condition += "(meets ?k0 ?x ?l0 ?r0)))"
         constants = " ".join(constant.name for constant in self.facts.problem.domain.constants)
         return (
             f"(define (domain d) (:requirements :strips :equality) (:constants {constants})"
-            f" (:predicates {' '.join(dict.fromkeys([*known, *types, own, *self.declared]))})"
-            f" {' '.join(texts)} (:derived (unsafe ?m0) {unsafe}) (:derived (met ?k0) {met}))"
+            f" (:predicates {' '.join(dict.fromkeys([*atoms, *types, own, *self.declared]))})"
+            f" {' '.join(texts)} (:derived (unsafe ?m0) {unsafe}) (:derived (met ?k0) {condition}))"
         )
 
     def _stream(
         self, name: str, function: Any, inputs: str, domain: str, outputs: str, certified: str
     ) -> None:
-        made = f":outputs ({outputs})" if outputs else ""
+        outputs_clause = f":outputs ({outputs})" if outputs else ""
         self.streams.append(
-            f"(:stream {name} :inputs ({inputs}) :domain (and {domain}) {made} :certified (and"
-            f" {certified}))"
+            f"(:stream {name} :inputs ({inputs}) :domain (and {domain}) {outputs_clause}"
+            f" :certified (and {certified}))"
         )
         self.functions[name] = (
             self.library["from_gen_fn"] if outputs else self.library["from_test"]
@@ -285,26 +291,26 @@ class _Compiled(PddlStreamSampling):
             more = ["?b01", "?b02"]
             before += f" (at-stand ?b01) (stand {names[1]} ?b02)"
             after += " (at-stand ?b02) (not (at-stand ?b01))"
-        if (found := handled(action)) is None:
+        if (role := handled(action)) is None:
             yield _written(name, [*names, *more], before, after)
             return
-        item, is_placing = found
+        item, is_placing = role
         place = next(n for n in names[names.index(item) + 1 :])
         stand, stands = (" ?b0", f" (stand {place} ?b0)") if base else ("", "")
-        way = f"(way-{name} {' '.join(names)} ?r0 ?g0{stand} ?m0)"
-        made = f"{way} (motion ?m0) (moves {item} ?m0)"
-        self.declared.append(way)
-        chosen = f"{way} (not (unsafe ?m0)){' (at-stand ?b0)' if base else ''}"
+        way_atom = f"(way-{name} {' '.join(names)} ?r0 ?g0{stand} ?m0)"
+        certified = f"{way_atom} (motion ?m0) (moves {item} ?m0)"
+        self.declared.append(way_atom)
+        chosen = f"{way_atom} (not (unsafe ?m0)){' (at-stand ?b0)' if base else ''}"
         shared = f"{' '.join(names)} ?r0 ?g0{stand}"
         put = f"(put-{name} {' '.join(names)} ?r0)"
-        given = put if is_placing else f"{kinds} (rest {item} ?r0)"
+        domain_facts = put if is_placing else f"{kinds} (rest {item} ?r0)"
         self._stream(
             f"way-{name}",
             self.ways(action, place, is_placing),
             shared,
-            f"{given} (grasp {item} ?g0){stands}",
+            f"{domain_facts} (grasp {item} ?g0){stands}",
             "?m0",
-            made,
+            certified,
         )
         if not is_placing:
             before += f" (at-rest {item} ?r0) {chosen}"

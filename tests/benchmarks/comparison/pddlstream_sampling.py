@@ -113,9 +113,9 @@ class PddlStreamSampling:
 
     def __init__(self, problem: PlanningProblem, options: PlanningOptions, attempt: int) -> None:
         self.attempt = attempt
-        stated = [goal for goal in problem.goals if not isinstance(goal, get_args(ContinuousGoal))]
+        goals = [goal for goal in problem.goals if not isinstance(goal, get_args(ContinuousGoal))]
         self.context = planning_context(problem, options)
-        self.facts = planning_context(replace(problem, goal=stated or "(and)"), options)
+        self.facts = planning_context(replace(problem, goal=goals or "(and)"), options)
         self.scene, self.q, self.options = self.context.scene, self.context.q, options
         self.arm, *bases = self.context.robots
         self.base = bases[0] if bases else None
@@ -161,19 +161,22 @@ class PddlStreamSampling:
 
     def puts(self, action: Action, item: str, place: str) -> Callable[..., Iterator[tuple[Rest]]]:
         """Return the stream of places at which an action puts an object down."""
-        at = _positions(action, item, place)
+        positions = _positions(action, item, place)
 
         def puts(*values: Any) -> Iterator[tuple[Rest]]:
             arguments, below = (
                 values[: len(action.parameters)],
                 (*values[len(action.parameters) :], None)[0],
             )
-            x, s = (arguments[i] for i in at)
+            x, s = (arguments[i] for i in positions)
             grasps = self._context(self.scene, self.q).grasps(self.frames[x])
             if (
                 x == s
                 or not grasps
-                or (below is not None and any(one.item == self.frames[x] for one in below.chain))
+                or (
+                    below is not None
+                    and any(member.item == self.frames[x] for member in below.chain)
+                )
             ):
                 return
             scene, q = self._held(
@@ -213,10 +216,10 @@ class PddlStreamSampling:
                 return
             context = self._context(scene, q)
             tried = candidate.refine(self._arm, context, seed=next(self.calls))
-            for made in itertools.islice(tried, _MOTIONS):
-                if isinstance(made, ActionMotion):
-                    seen = frozenset(one.item for one in rest.chain)
-                    yield (Motion(seen, tuple(_parts(scene, q, made)), made.choice),)
+            for motion in itertools.islice(tried, _MOTIONS):
+                if isinstance(motion, ActionMotion):
+                    seen = frozenset(member.item for member in rest.chain)
+                    yield (Motion(seen, tuple(_parts(scene, q, motion)), motion.choice),)
 
         return ways
 
@@ -264,7 +267,7 @@ class PddlStreamSampling:
                     yield (Choice(tuple(last.to.values())),)
 
     def _name(self, frame: str) -> str:
-        return next(name for name, known in self.frames.items() if known == frame)
+        return next(name for name, value in self.frames.items() if value == frame)
 
     def _stand(self, q: Configuration) -> tuple[float, ...]:
         assert self.base is not None, "there is a base"
@@ -299,16 +302,20 @@ class PddlStreamSampling:
     def _picked(
         self, action: GroundAction, scene: SceneGraph, q: Configuration, grasp: Grasp
     ) -> Pick | None:
-        picks = (one for one in self._candidates(action, scene, q) if isinstance(one, Pick))
+        picks = (
+            candidate
+            for candidate in self._candidates(action, scene, q)
+            if isinstance(candidate, Pick)
+        )
         return next((pick for pick in picks if pick.grasp == grasp), None)
 
     def _world(self, rests: Sequence[Rest]) -> SceneGraph:
         """Return the scene with these objects alone."""
-        kept = {rest.item for rest in rests}
+        items = {rest.item for rest in rests}
         scene = self.scene
-        for item in sorted(kept):
+        for item in sorted(items):
             scene = scene.reparent(item, scene.root(item), pose=Pose())
-        for item in sorted(self.movable - kept):
+        for item in sorted(self.movable - items):
             if item in scene:
                 scene = scene.remove_frame(item, subtree=True)
         for rest in rests:
@@ -332,9 +339,9 @@ class PddlStreamSampling:
         node = self.tree.root
         steps: list[PlanStep] = []
         for number, (name, values) in enumerate(actions):
-            stated = name.removesuffix("--on")
-            count = len(self.actions[stated].parameters)
-            action, chosen = GroundAction(stated, tuple(values[:count])), values[count:]
+            plain_name = name.removesuffix("--on")
+            count = len(self.actions[plain_name].parameters)
+            action, chosen = GroundAction(plain_name, tuple(values[:count])), values[count:]
             reached: Any = None
             for candidate in self._chosen(action, chosen, node):
                 reached = self.tree.follow(
@@ -361,7 +368,7 @@ class PddlStreamSampling:
             yield InTurn(
                 (MoveTo(self.arm.ready, "ready"), MoveTo(joints, "there", arm=self.base.name))
             )
-        elif (found := handled(self.actions[action.name])) is not None and not found[1]:
+        elif (role := handled(self.actions[action.name])) is not None and not role[1]:
             pick = self._picked(action, node.scene, node.q, chosen[1].value)
             yield from () if pick is None else (pick,)
         elif chosen:
@@ -373,10 +380,10 @@ class PddlStreamSampling:
 
 
 def _parts(
-    scene: SceneGraph, q: Configuration, made: ActionMotion
+    scene: SceneGraph, q: Configuration, motion: ActionMotion
 ) -> Iterator[tuple[Segment, SceneGraph, Configuration]]:
     """Yield the segments of a motion with their scenes and configurations (k, n_joints)."""
-    for segment in made.segments:
+    for segment in motion.segments:
         columns = [scene.joint_names.index(joint) for joint in segment.joint_names]
         rows = np.repeat(np.array(q)[None], len(segment.path), axis=0)
         rows[:, columns] = segment.path

@@ -86,14 +86,16 @@ def _with_body(
 ) -> SceneGraph:
     name, pose = node.get("name").name(), _pose(node)
     link = _only(node.get("links"))
-    shapes = [AttachedShape(_shape(one, node), pose=_pose(one)) for one in link.items()]
+    shapes = [AttachedShape(_shape(entry, node), pose=_pose(entry)) for entry in link.items()]
     if not shapes:
         raise link.error("expected at least one shape")
-    shapes = [one for one in shapes if one.pose.translation[2] > _FLOOR or name in tables | movable]
+    shapes = [
+        entry for entry in shapes if entry.pose.translation[2] > _FLOOR or name in tables | movable
+    ]
     if name not in tables | movable:
         return scene.add_frame(name, "world", pose=pose, shapes=shapes)
     middle = shapes[0].pose  # of the table's top, or of the object
-    shapes = [AttachedShape(one.shape, pose=middle.inverse() @ one.pose) for one in shapes]
+    shapes = [AttachedShape(entry.shape, pose=middle.inverse() @ entry.pose) for entry in shapes]
     pose, parent = pose @ middle, "world"
     if name in movable:
         low = pose @ Pose([0.0, 0.0, shapes[0].shape.bounds[0][2]])
@@ -107,10 +109,12 @@ def _with_body(
 
 def lies_on(scene: SceneGraph, low: Pose, table: str) -> bool:
     """Return whether a world point is on top of the first shape of a table, a centred box."""
-    at = (scene.pose(table, relative_to="world").inverse() @ low).translation
+    position = (scene.pose(table, relative_to="world").inverse() @ low).translation
     least, most = scene.shapes(table)[0].shape.bounds
     return bool(
-        np.all(least[:2] <= at[:2]) and np.all(at[:2] <= most[:2]) and abs(at[2] - most[2]) < _ON
+        np.all(least[:2] <= position[:2])
+        and np.all(position[:2] <= most[:2])
+        and abs(position[2] - most[2]) < _ON
     )
 
 
@@ -162,10 +166,10 @@ def _shape(node: JsonNode, body: JsonNode) -> Shape:
 
 
 def _only(node: JsonNode) -> JsonNode:
-    found = [*node.items()]
-    if len(found) != 1:
-        raise node.error(f"expected one, received {len(found)}")
-    return found[0]
+    entries = [*node.items()]
+    if len(entries) != 1:
+        raise node.error(f"expected one, received {len(entries)}")
+    return entries[0]
 
 
 def _pose(node: JsonNode) -> Pose:

@@ -32,22 +32,22 @@ def test_planners_of_others_are_judged_by_their_plans(tmp_path: Path) -> None:
     """A planner that gives up has no plan, and one whose plans collide has no valid plan."""
     batch = load_suite("geometry")
     entries = [entry for entry in batch.entries if entry.name == "swaps"][:1]
-    others = [
+    planners = [
         "benchmarks.comparison.other_planner:first_goal_only",
         "benchmarks.comparison.other_planner:through_the_table",
     ]
     rows = run_arena(
         {"swaps": Batch(tuple(entries), batch.options)},
         tmp_path,
-        planners=["tmkit", *others],
+        planners=["tmkit", *planners],
         seeds=2,
         simulate=False,
         workers=1,
     )
     assert [(row.planner, row.runs, row.solved, row.invalid) for row in rows] == [
         ("tmkit", 2, 2, 0),
-        (others[0], 2, 1, 0),
-        (others[1], 2, 0, 2),
+        (planners[0], 2, 1, 0),
+        (planners[1], 2, 0, 2),
     ]
     assert rows[0].actions == 6
     assert rows[0].ends_well is None

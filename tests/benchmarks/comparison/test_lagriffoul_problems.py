@@ -121,7 +121,7 @@ def test_a_point_is_a_pose(tmp_path: Path) -> None:
 
 def test_what_is_not_read_is_refused(tmp_path: Path) -> None:
     """With file and line."""
-    for number, (goal, more, said) in enumerate(
+    for number, (goal, more, message) in enumerate(
         (
             (
                 "(on bs1 tb1)",
@@ -143,7 +143,7 @@ def test_what_is_not_read_is_refused(tmp_path: Path) -> None:
     ):
         folder = tmp_path / str(number)
         folder.mkdir()
-        with pytest.raises((FileFormatError, TaskError), match=said):
+        with pytest.raises((FileFormatError, TaskError), match=message):
             read_lagriffoul_problem(_written(folder, goal, more=more, objects="bs1"))
     floating = _object("stick_red1", "stick.obj", 0.0, 0.0, 0.9, movable=True)
     with pytest.raises(FileFormatError, match=r"scene\.xml:1: 'stick_red1' stands on no surface"):

@@ -53,12 +53,12 @@ def _request(
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Two problems: a way that is free, and one around a ball."""
-    made = tmp_path / "around"
-    made.mkdir()
+    path = tmp_path / "around"
+    path.mkdir()
     for number, goal in ((1, ASIDE), (2, BEHIND)):
-        (made / f"scene000{number}.yaml").write_text(SCENE)
-        (made / f"request000{number}.yaml").write_text(_request(goal))
-    return made
+        (path / f"scene000{number}.yaml").write_text(SCENE)
+        (path / f"request000{number}.yaml").write_text(_request(goal))
+    return path
 
 
 def _source(folder: Path, **options: object) -> MotionSource:
@@ -106,8 +106,8 @@ def test_planners_are_compared_on_motions(folder: Path, tmp_path: Path) -> None:
     assert rows[0].path_length is not None
     assert rows[0].path_length >= (1.2 + 2.6) / 2
     assert rows[0].slow_seconds is not None
-    found = run_batch(load_suite(file), tmp_path / "again", workers=1)
-    assert found.statuses == {"solved": 2}
+    summary = run_batch(load_suite(file), tmp_path / "again", workers=1)
+    assert summary.statuses == {"solved": 2}
     assert all(row["is_valid"] for row in open_results(tmp_path / "again"))
 
 

@@ -37,19 +37,19 @@ def test_samples_are_carried_out() -> None:
         if fact.predicate == "ontable" and fact.arguments[0] == "a"
     )
     (hold,) = next(sampling.grasps("a"))
-    at, below = sampling.rests["a"], sampling.rests["b"]
-    (taken,) = next(sampling.ways(pick, "?l", False)("a", cell, at, hold))
+    rest, below = sampling.rests["a"], sampling.rests["b"]
+    (taken,) = next(sampling.ways(pick, "?l", False)("a", cell, rest, hold))
     (on_b,) = next(sampling.puts(stack, "?x", "?y")("a", "b", below))
     assert on_b.chain == (below, on_b)
-    assert [*sampling.puts(stack, "?x", "?y")("a", "a", at)] == []
+    assert [*sampling.puts(stack, "?x", "?y")("a", "a", rest)] == []
     (put,) = next(sampling.ways(stack, "?y", True)("a", "b", on_b, hold))
     assert taken.items == {"a"}
     assert put.items == {"a", "b"}
     assert sampling.clears(taken, "b", below)
-    over = Rest("b", "table", at.pose)  # where the hand comes down
+    over = Rest("b", "table", rest.pose)  # where the hand comes down
     assert not sampling.clears(taken, "b", over)
     plan = sampling.carried_out(
-        [("pick-up", ("a", cell, at, hold, taken)), ("stack--on", ("a", "b", on_b, hold, put))]
+        [("pick-up", ("a", cell, rest, hold, taken)), ("stack--on", ("a", "b", on_b, hold, put))]
     )
     assert plan is not None
     assert [str(step.action) for step in plan.steps] == [f"(pick-up a {cell})", "(stack a b)"]
@@ -66,8 +66,8 @@ def test_sampled_motions_are_motions_of_the_whole_scene() -> None:
         for fact in init
         if fact.predicate == "ontable" and fact.arguments[0] == "a"
     )
-    (hold,), at = next(sampling.grasps("a")), sampling.rests["a"]
-    (taken,) = next(sampling.ways(pick, "?l", False)("a", cell, at, hold))
+    (hold,), rest = next(sampling.grasps("a")), sampling.rests["a"]
+    (taken,) = next(sampling.ways(pick, "?l", False)("a", cell, rest, hold))
     (on_b,) = next(sampling.puts(stack, "?x", "?y")("a", "b", sampling.rests["b"]))
     (put,) = next(sampling.ways(stack, "?y", True)("a", "b", on_b, hold))
     node, steps = sampling.tree.root, []

@@ -93,7 +93,7 @@ def test_goals_are_poses_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("goals", "said"),
+    ("goals", "message"),
     [
         ({"goal_cleaned": ["can"]}, "task.goal_cleaned: is not read"),
         (
@@ -108,7 +108,7 @@ def test_goals_are_poses_too(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_not_read_is_refused(tmp_path: Path, goals: dict[str, Any], said: str) -> None:
+def test_what_is_not_read_is_refused(tmp_path: Path, goals: dict[str, Any], message: str) -> None:
     """With its place."""
-    with pytest.raises(FileFormatError, match=said):
+    with pytest.raises(FileFormatError, match=message):
         read_tamp_problem(_written(tmp_path / "bad.json", **goals))
