@@ -80,7 +80,7 @@ class SimulatedArm:
         }
 
 
-def simulated(compliances: Mapping[str, Array], *, seed: int) -> list[SimulatedArm]:
+def simulate_arms(compliances: Mapping[str, Array], *, seed: int) -> list[SimulatedArm]:
     """Return arms that differ as arms do."""
     random, root = np.random.default_rng(seed), covariance_root(PLAY)
     arms = []
@@ -107,7 +107,7 @@ def tools(scene: tk.SceneGraph, arms: list[SimulatedArm], q: Array) -> Array:
     )
 
 
-def compensated(scene: tk.SceneGraph, model: LinearCompliance, q: Array) -> Array:
+def compensate(scene: tk.SceneGraph, model: LinearCompliance, q: Array) -> Array:
     """Return the configuration at which the compliant arm has the tool pose of the rigid one."""
     target, command = scene.pose("tool", relative_to="world", q=q).translation, q.copy()
     for _ in range(4):
@@ -127,7 +127,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     scene, compliances = arm()
     model = LinearCompliance(compliances, fraction=SPREAD, floor=PLAY)
-    arms = simulated(compliances, seed=1)
+    arms = simulate_arms(compliances, seed=1)
     print(f"{ARMS} simulated arms; distances of their tools in mm, mean and 95 %\n")
     print(
         f"{'':<11}{'from the rigid':>16}{'from the':>16}{'in its region':>16}"
@@ -143,7 +143,7 @@ def main() -> None:
         real = tools(scene, arms, q)
         region = position_ellipsoid(predicted, probability=0.95)
         inside = np.mean([region.contains(point) for point in real])
-        command = compensated(scene, model, q)
+        command = compensate(scene, model, q)
         reached = tools(scene, arms, command)
         print(
             f"{name:<11}{distances(real, rigid):>16}{distances(real, predicted.mean):>16}"

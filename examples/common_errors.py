@@ -28,7 +28,7 @@ from tmkit.relations.representations import HomogeneousMatrix, RotationMatrix
 from tmkit.spatial import Pose
 
 
-def said(title: str, mistake: Callable[[], object]) -> None:
+def print_error(title: str, mistake: Callable[[], object]) -> None:
     """Print the error of tmkit for a mistake."""
     try:
         mistake()
@@ -47,18 +47,18 @@ def main() -> None:
     tool = SemanticLinearVelocity(LinearVelocityCoord("e|Tool", "Base", "[b]"), [0.1, 0.0, 0.2])
     print("1 the inverse of", tool, "is", tool.inverse(), "\n")
     base = SemanticLinearVelocity(LinearVelocityCoord("b|Base", "Tool", "[b]"), [-0.1, 0.0, -0.2])
-    said("1 velocities of two points do not cancel", lambda: tool.compose(base))
+    print_error("1 velocities of two points do not cancel", lambda: tool.compose(base))
 
     # 2 Twists are composed at one point.
     link = SemanticTwist(TwistCoord("e|Tool", "Link", "[b]"), [0.1, 0, 0, 0, 0, 0.5])
     arm = SemanticTwist(TwistCoord("g|Link", "Base", "[b]"), [0, 0.2, 0, 0, 0, 0.3])
-    said("2 twists with different points", lambda: link.compose(arm))
+    print_error("2 twists with different points", lambda: link.compose(arm))
     at_tool = arm.change_point(SemanticPosition(At("e|Link", "g|Link", "[b]"), [0.3, 0.0, 0.0]))
     print("  right:", link.compose(at_tool), "\n")
 
     # 3 ... and in one set of axes.
     other = SemanticTwist(TwistCoord("e|Link", "Base", "[w]"), at_tool.representation)
-    said("3 different coordinate frames", lambda: link.compose(other))
+    print_error("3 different coordinate frames", lambda: link.compose(other))
 
     # 4 Matrices are multiplied in the order in which the frames meet.
     hand = SemanticPose(PoseCoord("{hand}|Hand", "{base}|Base", "[base]"), matrix)
@@ -74,7 +74,7 @@ def main() -> None:
         "  the product the wrong way round would be off by",
         f"{np.abs(wrong.numbers[0] - right.numbers[0]).max():.3f} m\n",
     )
-    said(
+    print_error(
         "4 poses that do not meet",
         lambda: hand.compose(
             SemanticPose(PoseCoord("{cup}|Cup", "{table}|Table", "[table]"), matrix)
@@ -83,7 +83,7 @@ def main() -> None:
 
     # 5 A twist is integrated when its point and its axes are of one frame.
     pose_twist = SemanticTwist(TwistCoord("hand|Hand", "Base", "[base]"), [0.1, 0, 0, 0, 0, 0.5])
-    said("5 integrating a pose twist", lambda: pose_twist.integrate(0.1))
+    print_error("5 integrating a pose twist", lambda: pose_twist.integrate(0.1))
     coord = OrientationCoord("[base]|Base", "[hand]|Hand", "[hand]")
     turned = SemanticOrientation(coord, RotationMatrix(matrix[:3, :3].T))
     print("  right:", pose_twist.change_coordinate_frame(turned).integrate(0.1))

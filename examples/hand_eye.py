@@ -65,7 +65,7 @@ def postures(random: np.random.Generator, count: int) -> list[tk.Pose]:
     return poses
 
 
-def recorded(seed: int) -> tuple[list[list[tk.Pose]], list[list[Array]]]:
+def record(seed: int) -> tuple[list[list[tk.Pose]], list[list[Array]]]:
     """Return the expected views of the marker and their errors, by mounting and view.
 
     The error (6,) is that of the marker as seen, log of expected^-1 seen, in the marker's axes.
@@ -98,7 +98,7 @@ def carriers(marker_from_camera: tk.Pose) -> tuple[Array, Array]:
 # ------------------------------------------------------------------------------------------ fitting
 
 
-def fitted(
+def fit(
     places: list[list[tk.Pose]], errors: list[list[Array]]
 ) -> tuple[dict[str, Array], dict[str, float]]:
     """Return the three covariances that explain the errors best, and the standard error of each.
@@ -110,11 +110,11 @@ def fitted(
     spread: dict[str, float] = {}
     covariances = {name: np.eye(6) * 1e-6 for name in NAMES}
     for _ in range(2):
-        covariances, spread = _fitted_once(places, errors, covariances)
+        covariances, spread = _fit_once(places, errors, covariances)
     return covariances, spread
 
 
-def _fitted_once(
+def _fit_once(
     places: list[list[tk.Pose]], errors: list[list[Array]], covariances: dict[str, Array]
 ) -> tuple[dict[str, Array], dict[str, float]]:
     basis = _basis()
@@ -198,7 +198,7 @@ def scene_of(covariances: dict[str, Array], view: tk.Pose) -> tk.SceneGraph:
 
 def honesty(covariances: dict[str, Array], *, seed: int) -> str:
     """Return the NEES of new records, one look of each mounting, with the scene's covariances."""
-    places, errors = recorded(seed)
+    places, errors = record(seed)
     claims = [
         scene_of(covariances, views[0]).gaussian_pose("seen", relative_to="marker")
         for views in places
@@ -218,8 +218,8 @@ def main() -> None:
     )
     folder = parser.parse_args().out
     folder.mkdir(parents=True, exist_ok=True)
-    places, errors = recorded(seed=7)
-    covariances, spread = fitted(places, errors)
+    places, errors = record(seed=7)
+    covariances, spread = fit(places, errors)
     print(
         f"{MOUNTINGS} mountings, {POSTURES} postures in each, {PICTURES} pictures in each of"
         " these\n"

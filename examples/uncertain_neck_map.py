@@ -43,7 +43,7 @@ MARKERS = {
 }
 
 
-def believed(*, size: float = 1.0) -> tk.SceneGraph:
+def initial_estimate(*, size: float = 1.0) -> tk.SceneGraph:
     """Return the scene before any look: stops by odometry, cameras by encoders, a rough guess.
 
     Args:
@@ -79,7 +79,7 @@ def drawn(covariance: Array, random: np.random.Generator) -> tk.Pose:
     return tk.Pose.exp(root @ random.normal(size=root.shape[1]))
 
 
-def driven(
+def simulate_drive(
     scene: tk.SceneGraph, *, seed: int, size: float = 1.0
 ) -> tuple[tk.SceneGraph, tk.SceneGraph]:
     """Return the true scene, and the looks: two markers at each stop, a fix at every third."""
@@ -134,7 +134,7 @@ def main() -> None:
     )
     folder = parser.parse_args().out
     folder.mkdir(parents=True, exist_ok=True)
-    true, scene = driven(believed(), seed=4)
+    true, scene = simulate_drive(initial_estimate(), seed=4)
     graph = pose_graph(scene)
     solution = solve_pose_graph(graph)
     version = write_back(scene, solution)
@@ -188,7 +188,7 @@ def by_gtsam(scene: tk.SceneGraph, version: tk.SceneGraph) -> None:
 
 def gap(size: float) -> float:
     """Return the distance of the instrument by conditioning from that by one joint solve [m]."""
-    _, scene = driven(believed(size=size), seed=4, size=size)
+    _, scene = simulate_drive(initial_estimate(size=size), seed=4, size=size)
     solved = write_back(scene, solve_pose_graph(pose_graph(scene)))
     for observation in observations(scene):
         scene = scene.condition(observation.measurement())

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import pytest
 from check_pages import broken_links
-from notebooks import TUTORIALS, WIDTH, blocks_of, execute, notebook_of, wrapped
+from notebooks import TUTORIALS, WIDTH, blocks_of, execute, notebook_of, wrap
 from support.commands import tmkit
 
 from tmkit.graph import SceneGraph, tree_svg
@@ -54,7 +54,7 @@ def run_page(page: Path) -> None:
             assert run.code == 0, f"{page.name}:{block.line}: {run.err}"
             printed = run.out
         elif block.mark == "output":
-            assert wrapped(printed) == block.text, f"{page.name}:{block.line}: prints otherwise"
+            assert wrap(printed) == block.text, f"{page.name}:{block.line}: prints otherwise"
         elif block.mark:
             Path(block.mark.removeprefix("file: ")).write_text(block.text, encoding="utf-8")
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from support.documented import (
     commands,
-    documented,
+    document_names,
+    find_undocumented_arguments,
+    find_undocumented_names,
     option_types,
-    undocumented_arguments,
-    undocumented_names,
 )
 from support.public_names import public
 
@@ -23,12 +23,12 @@ _CORE = _TMKIT / "_core.pyi"
 
 def test_every_public_name_of_the_core_is_documented_in_the_stub() -> None:
     """Classes, functions, methods and properties have a docstring where editors read it."""
-    assert undocumented_names(_CORE.read_text(encoding="utf-8")) == []
+    assert find_undocumented_names(_CORE.read_text(encoding="utf-8")) == []
 
 
 def test_every_argument_of_the_core_is_documented() -> None:
     """Functions of two or more arguments have a line for each under ``Args:``."""
-    assert undocumented_arguments(_CORE.read_text(encoding="utf-8")) == []
+    assert find_undocumented_arguments(_CORE.read_text(encoding="utf-8")) == []
 
 
 def test_every_argument_of_a_public_name_is_documented() -> None:
@@ -50,7 +50,7 @@ def test_every_argument_of_a_public_name_is_documented() -> None:
         module = ".".join(("tmkit", *file.relative_to(_TMKIT).with_suffix("").parts))
         undocumented = [
             (line.partition(":")[0].partition(".")[0], line)
-            for line in undocumented_arguments(text, options)
+            for line in find_undocumented_arguments(text, options)
         ]
         own = commands(text, options)
         missing += [
@@ -70,7 +70,7 @@ def _is_inherited(value: object, line: str) -> bool:
         vars(base).get(method.rpartition(".")[2]) for base in getattr(value, "__mro__", ())[1:]
     )
     return any(
-        set(arguments.split(", ")) <= documented(inspect.getdoc(entry) or "")
+        set(arguments.split(", ")) <= document_names(inspect.getdoc(entry) or "")
         for entry in overridden
         if entry
     )
@@ -109,8 +109,8 @@ class Gripper:
 
 def test_documented_arguments_are_found() -> None:
     """A complete section leaves nothing; a single argument may be in the sentence."""
-    assert undocumented_arguments(_DOCUMENTED) == []
-    assert undocumented_names(_DOCUMENTED) == []
+    assert find_undocumented_arguments(_DOCUMENTED) == []
+    assert find_undocumented_names(_DOCUMENTED) == []
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_documented_arguments_are_found() -> None:
 def test_an_argument_left_out_is_named(line: str, left: str) -> None:
     """The function and the argument whose line was taken away are reported."""
     without = _DOCUMENTED.replace(line, "width: metres." if "depth" in line else "")
-    assert undocumented_arguments(without) == [left]
+    assert find_undocumented_arguments(without) == [left]
 
 
 def test_the_help_of_an_option_documents_it() -> None:
@@ -138,11 +138,11 @@ def test_the_help_of_an_option_documents_it() -> None:
         " None: ...\n"
     )
     assert option_types(types) == {"Seed"}
-    assert undocumented_arguments(command, option_types(types)) == ["plan: scenes"]
+    assert find_undocumented_arguments(command, option_types(types)) == ["plan: scenes"]
 
 
 def test_a_name_without_docstring_is_named() -> None:
     """A method and a class whose docstrings were taken away are reported."""
-    assert undocumented_names(
+    assert find_undocumented_names(
         "class A:\n    def go(self) -> None: ...\n\ndef f() -> None: ...\n"
     ) == ["A", "A.go", "f"]

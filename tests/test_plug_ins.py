@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.commands import tmkit
-from support.plug_ins import installed, write_distribution
+from support.plug_ins import install_folder, write_distribution
 
 import tmkit as tk
 from tmkit.errors import FileFormatError, PlugInError, SceneError, UnknownNameError
@@ -93,7 +93,7 @@ def site(tmp_path: Path) -> Iterator[Path]:
     """Yield a folder that is searched for distributions."""
     folder = tmp_path / "site"
     folder.mkdir()
-    with installed(folder):
+    with install_folder(folder):
         yield folder
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from support.commands import tmkit
 from support.gantry import stacking_plan
-from support.plug_ins import installed, write_distribution
+from support.plug_ins import install_folder, write_distribution
 
 import tmkit as tk
 from tmkit.graph import SceneGraph
@@ -57,7 +57,7 @@ def _installed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]
     module, text, entry_points = recipe(request.param)
     folder = tmp_path / "site"
     write_distribution(folder, "recipe", modules={module: text}, entry_points=entry_points)
-    with installed(folder):
+    with install_folder(folder):
         yield
 
 
@@ -173,7 +173,7 @@ def test_a_sampler_is_used_for_its_class(tmp_path: Path) -> None:
     module, text, entry_points = recipe(SAMPLER)
     assert not entry_points.strip()
     write_distribution(tmp_path, "recipe", modules={module: text}, entry_points="")
-    with installed(tmp_path):
+    with install_folder(tmp_path):
         import own_samplers
 
         scene = tk.load_scene("panda_table", "blocks1")

@@ -50,7 +50,7 @@ def problem(domain: str, name: str) -> Path:
     return tk.data_path(f"domains/{domain}/problems/{name}.pddl")
 
 
-def planned(*scenes: str, **problem: Any) -> tk.Plan:
+def make_plan(*scenes: str, **problem: Any) -> tk.Plan:
     """Return the plan for a goal in scenes."""
     result = tk.plan(
         tk.load_scene(*scenes), **problem, options=tk.PlanningOptions(time_limit=600.0)
@@ -61,21 +61,21 @@ def planned(*scenes: str, **problem: Any) -> tk.Plan:
 
 # By name: the plan, and the planned seconds in a second of its film.
 FILMS: dict[str, tuple[Callable[[], tk.Plan], float]] = {
-    "blocks": (lambda: planned("panda_table", "blocks3", domain="blocks", goal=TOWER), 4.0),
+    "blocks": (lambda: make_plan("panda_table", "blocks3", domain="blocks", goal=TOWER), 4.0),
     "ceiling": (
-        lambda: planned(
+        lambda: make_plan(
             "panda_ceiling", "ceiling3", domain="blocks", goal=problem("blocks", "ceiling3")
         ),
         8.0,
     ),
     "blocks_uncertain": (
-        lambda: planned(
+        lambda: make_plan(
             "panda_alone", "unsure_blocks", domain="blocks_uncertain", goal="(surely-on a b)"
         ),
         2.0,
     ),
     "kitchen": (
-        lambda: planned(
+        lambda: make_plan(
             "iiwa_kitchen",
             "kitchen_blocks4",
             domain="kitchen",
@@ -85,15 +85,17 @@ FILMS: dict[str, tuple[Callable[[], tk.Plan], float]] = {
         9.0,
     ),
     "hanoi": (
-        lambda: planned("panda_table", "hanoi3", domain="hanoi", goal=problem("hanoi", "hanoi3")),
+        lambda: make_plan("panda_table", "hanoi3", domain="hanoi", goal=problem("hanoi", "hanoi3")),
         14.0,
     ),
     "sorting": (
-        lambda: planned("panda_table", "sort8", domain="sorting", goal=problem("sorting", "sort8")),
+        lambda: make_plan(
+            "panda_table", "sort8", domain="sorting", goal=problem("sorting", "sort8")
+        ),
         16.0,
     ),
     "rearrangement": (
-        lambda: planned(
+        lambda: make_plan(
             "panda_table",
             "rearrange_swap",
             domain="rearrangement",
@@ -102,13 +104,13 @@ FILMS: dict[str, tuple[Callable[[], tk.Plan], float]] = {
         9.0,
     ),
     "pour": (
-        lambda: planned(
+        lambda: make_plan(
             "panda_table", "tea", domain="pour", goal="(and (filled bowl) (on cup table))"
         ),
         5.0,
     ),
     "mobile_manipulation": (
-        lambda: planned(
+        lambda: make_plan(
             "mobile_panda",
             "three_tables",
             domain="mobile_manipulation",
@@ -117,9 +119,9 @@ FILMS: dict[str, tuple[Callable[[], tk.Plan], float]] = {
         ),
         6.0,
     ),
-    "push": (lambda: planned("panda_push", domain="push", goal="(on plate rack)", seed=0), 5.0),
+    "push": (lambda: make_plan("panda_push", domain="push", goal="(on plate rack)", seed=0), 5.0),
     "handover": (
-        lambda: planned(
+        lambda: make_plan(
             "baxter_trays",
             domain="handover",
             goal=problem("handover", "across"),
@@ -128,7 +130,7 @@ FILMS: dict[str, tuple[Callable[[], tk.Plan], float]] = {
         3.0,
     ),
     "drawer": (
-        lambda: planned(
+        lambda: make_plan(
             "panda_drawer", domain="drawer", goal=problem("drawer", "empty"), robot="panda"
         ),
         3.0,
@@ -159,7 +161,7 @@ def at_step(
     return render(scene, view, q=q, renderer="filament")
 
 
-def beside(pictures: list[np.ndarray], columns: int) -> np.ndarray:
+def draw_beside(pictures: list[np.ndarray], columns: int) -> np.ndarray:
     """Return pictures of one size as a grid."""
     rows = [
         np.concatenate(pictures[row : row + columns], axis=1)
@@ -194,7 +196,7 @@ def kitchen() -> None:
 
 def classic() -> None:
     """Draw four classic problems."""
-    hanoi = planned("panda_table", "hanoi6", domain="hanoi", goal=problem("hanoi", "hanoi6"))
+    hanoi = make_plan("panda_table", "hanoi6", domain="hanoi", goal=problem("hanoi", "hanoi6"))
     cells = [(hanoi.steps[6].scene, hanoi.steps[6].q)]
     for table, scene in (
         ("panda_table", "sort14"),
@@ -207,18 +209,18 @@ def classic() -> None:
     for scene, q in cells:
         camera = fit_camera(StillScene(scene, q), width=480, height=360)
         pictures.append(render(scene, camera, q=q, renderer="filament"))
-    write_picture(IMAGES / "classic_problems.jpg", beside(pictures, 2))
+    write_picture(IMAGES / "classic_problems.jpg", draw_beside(pictures, 2))
 
 
 def robots() -> None:
     """Draw the five robots at the end of the demo, and the Panda on its base."""
     pictures = []
     for name in ("panda", "iiwa", "ur5", "xarm", "baxter"):
-        plan = planned(f"{name}_table", "blocks3", domain="blocks", goal=TOWER, robot=name)
+        plan = make_plan(f"{name}_table", "blocks3", domain="blocks", goal=TOWER, robot=name)
         pictures.append(at_step(plan, len(plan.steps), width=480, height=360))
     plan = FILMS["mobile_manipulation"][0]()
     pictures.append(at_step(plan, 1, width=480, height=360))
-    write_picture(IMAGES / "robots.jpg", beside(pictures, 3))
+    write_picture(IMAGES / "robots.jpg", draw_beside(pictures, 3))
 
 
 def samplers() -> None:
@@ -258,7 +260,7 @@ def failures() -> None:
 
 def swept() -> None:
     """Draw the space that a plan sweeps."""
-    plan = planned("panda_table", "blocks3", domain="blocks", goal="(on a b)")
+    plan = make_plan("panda_table", "blocks3", domain="blocks", goal="(on a b)")
     volume = swept_volume(plan, cell=0.04)
     draw_swept_volume(
         plan, volume, IMAGES / "swept.png", width=720, height=480, renderer="filament"
@@ -338,7 +340,7 @@ def sheet() -> None:
                 frames.append(np.asarray(moving.convert("RGB")))
     while len(frames) % 3:
         frames.append(np.full_like(frames[0], 255))
-    Image.fromarray(beside(frames, 3)).save(Path(tempfile.gettempdir()) / "gallery_sheet.png")
+    Image.fromarray(draw_beside(frames, 3)).save(Path(tempfile.gettempdir()) / "gallery_sheet.png")
 
 
 def viewer() -> None:

@@ -54,7 +54,7 @@ def union(pieces: list[Mesh]) -> Mesh:
     return Mesh(corners, index.reshape(-1, 3))
 
 
-def turned(polygon: Polygon, sectors: int = SECTORS) -> list[Mesh]:
+def turn_profile(polygon: Polygon, sectors: int = SECTORS) -> list[Mesh]:
     """Return the convex pieces of a convex polygon (r, z) that is turned about z."""
     angles = np.arange(sectors + 1) * math.tau / sectors
     rings = [
@@ -86,8 +86,8 @@ def mug() -> list[Mesh]:
         [0.078, 0.080, 0.070, 0.052, 0.034, 0.024, 0.026],
     )
     handle = bent(list(zip(ys, zs, strict=True)), width=0.012, thickness=0.008)
-    wall = turned([(0.030, 0.0), (0.035, 0.0), (0.035, 0.095), (0.030, 0.095)])
-    return [*wall, *turned([(0.0, 0.0), (0.030, 0.0), (0.030, 0.006), (0.0, 0.006)]), *handle]
+    wall = turn_profile([(0.030, 0.0), (0.035, 0.0), (0.035, 0.095), (0.030, 0.095)])
+    return [*wall, *turn_profile([(0.0, 0.0), (0.030, 0.0), (0.030, 0.006), (0.0, 0.006)]), *handle]
 
 
 def bowl() -> list[Mesh]:
@@ -95,28 +95,28 @@ def bowl() -> list[Mesh]:
     low = [(0.026, 0.004), (0.034, 0.0), (0.052, 0.022), (0.047, 0.025)]
     high = [(0.047, 0.025), (0.052, 0.022), (0.065, 0.055), (0.060, 0.055)]
     return [
-        *turned([(0.0, 0.0), (0.034, 0.0), (0.026, 0.004), (0.0, 0.004)]),
-        *turned(low),
-        *turned(high),
+        *turn_profile([(0.0, 0.0), (0.034, 0.0), (0.026, 0.004), (0.0, 0.004)]),
+        *turn_profile(low),
+        *turn_profile(high),
     ]
 
 
 def bottle() -> list[Mesh]:
     """Return a bottle of 6 cm and its neck."""
     return [
-        *turned([(0.0, 0.0), (0.03, 0.0), (0.03, 0.12), (0.0, 0.12)]),
-        *turned([(0.0, 0.12), (0.03, 0.12), (0.013, 0.155), (0.0, 0.155)]),
-        *turned([(0.0, 0.155), (0.013, 0.155), (0.013, 0.19), (0.0, 0.19)]),
+        *turn_profile([(0.0, 0.0), (0.03, 0.0), (0.03, 0.12), (0.0, 0.12)]),
+        *turn_profile([(0.0, 0.12), (0.03, 0.12), (0.013, 0.155), (0.0, 0.155)]),
+        *turn_profile([(0.0, 0.155), (0.013, 0.155), (0.013, 0.19), (0.0, 0.19)]),
     ]
 
 
 def pan() -> list[Mesh]:
     """Return a pan of 16 cm and its handle towards y."""
-    wall = turned([(0.066, 0.0), (0.07, 0.0), (0.08, 0.045), (0.076, 0.045)])
+    wall = turn_profile([(0.066, 0.0), (0.07, 0.0), (0.08, 0.045), (0.076, 0.045)])
     handle = hull(
         np.array([[x, y, z] for x in (-0.01, 0.01) for y in (0.077, 0.21) for z in (0.028, 0.040)])
     )
-    return [*turned([(0.0, 0.0), (0.066, 0.0), (0.066, 0.004), (0.0, 0.004)]), *wall, handle]
+    return [*turn_profile([(0.0, 0.0), (0.066, 0.0), (0.066, 0.004), (0.0, 0.004)]), *wall, handle]
 
 
 def box() -> list[tuple[list[float], list[float]]]:

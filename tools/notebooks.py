@@ -88,7 +88,7 @@ def blocks_of(page: Path) -> list[Block]:
     return blocks
 
 
-def wrapped(text: str) -> str:
+def wrap(text: str) -> str:
     """Return a text whose lines are wrapped at blanks to the width of a page."""
     lines = [
         textwrap.wrap(line, WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
@@ -194,7 +194,7 @@ def execute(notebook: dict[str, Any], folder: Path) -> tuple[dict[str, Any], flo
     from nbclient import NotebookClient
 
     logging.getLogger("traitlets").setLevel(logging.WARNING)
-    begin, path = _children_seconds(), os.environ.get("PATH", "")
+    begin, path = _child_seconds(), os.environ.get("PATH", "")
     expected = [
         "".join(output["text"] for output in cell.get("outputs", [])) for cell in notebook["cells"]
     ]
@@ -215,13 +215,13 @@ def execute(notebook: dict[str, Any], folder: Path) -> tuple[dict[str, Any], flo
         warned = "".join(output.text for output in streams if output.name == "stderr")
         assert not warned, f"cell {number} warns:\n{warned}"
         if not cell.source.startswith("%%writefile"):
-            assert wrapped(printed) == recorded, (
+            assert wrap(printed) == recorded, (
                 f"cell {number} prints otherwise:\n{printed}\nrecorded:\n{recorded}"
             )
-    return dict(ran), _children_seconds() - begin
+    return dict(ran), _child_seconds() - begin
 
 
-def _children_seconds() -> float:
+def _child_seconds() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -60,12 +60,12 @@ def _exports(checkout: Checkout) -> Iterator[tuple[list[str], Place]]:
     for path in sorted((checkout.root / "tmkit").rglob("__init__.py")):
         stub = path.with_suffix(".pyi")
         module = checkout.parse(stub if stub.exists() else path)
-        names = dict(_exported_names(module, is_stub=stub.exists()))
+        names = dict(_list_exports(module, is_stub=stub.exists()))
         package = list(path.parent.relative_to(checkout.root / "tmkit").parts)
         yield from ((package, Place(module.path, line, name)) for name, line in names.items())
 
 
-def _exported_names(module: Module, *, is_stub: bool) -> Iterator[tuple[str, int]]:
+def _list_exports(module: Module, *, is_stub: bool) -> Iterator[tuple[str, int]]:
     """Yield names with lines: imports as the same name, a stub's imports, items of ``__all__``."""
     for node in ast.walk(module.tree):
         if (
@@ -119,11 +119,11 @@ def find_core_parameters(checkout: Checkout) -> Iterator[Place]:
     return (
         function.place
         for function in functions
-        if len(_named_parameters(function.node)) >= MANY_PARAMETERS
+        if len(_list_parameters(function.node)) >= MANY_PARAMETERS
     )
 
 
-def _named_parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
+def _list_parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
     """Return the named parameters without ``self``; core constructors may take keywords too."""
     arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
     return [argument for argument in arguments if argument.arg != "self"]

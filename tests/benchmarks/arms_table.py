@@ -23,7 +23,7 @@ from tmkit.plans import Plan, Schedule
 from tmkit.spatial import Pose
 from tmkit.tamp import parts, schedule_plan
 
-__all__ = ["DOMAIN", "eight_objects", "planned"]
+__all__ = ["DOMAIN", "eight_objects", "make_plan"]
 
 SIDES = {"right_tray": -0.36, "left_tray": 0.36}
 _PROBLEM = """
@@ -71,7 +71,7 @@ def eight_objects(seed: int) -> tk.SceneGraph:
     return scene
 
 
-def planned(
+def make_plan(
     scene: tk.SceneGraph, arms: list[tk.Manipulator], seed: int, *, improve: int = 0
 ) -> tuple[Plan, float]:
     """Return a plan that puts four objects on each tray, and its processor time [s]."""
@@ -117,8 +117,8 @@ def main() -> None:
     shares = []
     for seed in range(options.seeds):
         scene = eight_objects(seed)
-        alone, _ = planned(scene, arms[:1], seed)
-        both, planning = planned(scene, arms, seed)
+        alone, _ = make_plan(scene, arms[:1], seed)
+        both, planning = make_plan(scene, arms, seed)
         at_once, both = both, replace(both, starts=(), joined=())
         began = time.process_time()
         assert schedule_plan(both).starts == at_once.starts
@@ -129,7 +129,7 @@ def main() -> None:
         shares.append(seconds[2] / seconds[0])
         improved = "-"
         if options.improve:
-            better, took = planned(scene, arms, seed, improve=options.improve)
+            better, took = make_plan(scene, arms, seed, improve=options.improve)
             assert tk.validate_plan(better, domain=DOMAIN).is_valid
             improved = f"{Schedule.of(better).makespan:.1f}  {took:.0f}"
         simulated = tk.simulate(at_once).is_successful if options.simulate else "-"

@@ -112,7 +112,7 @@ def _resident(process: int) -> float:
     )
 
 
-def _children(process: int) -> list[int]:
+def _child_processes(process: int) -> list[int]:
     files = Path(f"/proc/{process}/task").glob("*/children")
     return [int(child) for file in files for child in file.read_text().split()]
 
@@ -122,7 +122,7 @@ def _processor_seconds(process: int) -> float:
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-        return own + sum(map(_processor_seconds, _children(process)))
+        return own + sum(map(_processor_seconds, _child_processes(process)))
     except OSError:  # it has ended
         return 0.0
 
@@ -187,8 +187,10 @@ def memory(count: int = 5000) -> list[str]:
 
     def on_progress(progress: BatchProgress) -> None:
         if progress.phase == "planning" and progress.step % 50 == 0:
-            servers = _children(os.getpid())
-            planning = [_resident(child) for server in servers for child in _children(server)]
+            servers = _child_processes(os.getpid())
+            planning = [
+                _resident(child) for server in servers for child in _child_processes(server)
+            ]
             mine = [
                 _resident(os.getpid()),
                 max(map(_resident, servers), default=0.0),

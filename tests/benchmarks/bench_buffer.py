@@ -49,7 +49,7 @@ def product(p: tuple[float, ...], q: tuple[float, ...]) -> tuple[float, ...]:
     )
 
 
-def turned(q: tuple[float, ...], v: tuple[float, ...]) -> tuple[float, ...]:
+def interpolate_turn(q: tuple[float, ...], v: tuple[float, ...]) -> tuple[float, ...]:
     """Return a vector turned by a quaternion."""
     return product(product(q, (*v, 0.0)), (-q[0], -q[1], -q[2], q[3]))[:3]
 
@@ -92,7 +92,7 @@ class PlainLists:
         place, turn = self.at(f"{leaf}0", stamp)
         for i in range(1, 4):
             t, q = self.at(f"{leaf}{i}", stamp)
-            moved = turned(turn, t)
+            moved = interpolate_turn(turn, t)
             place, turn = tuple(x + y for x, y in zip(place, moved, strict=True)), product(turn, q)
         return place, turn
 
@@ -100,7 +100,9 @@ class PlainLists:
         """Return the pose of the last frame of chain a in that of chain b."""
         (t, p), (u, q) = self.chain("a", stamp), self.chain("b", stamp)
         back = (-q[0], -q[1], -q[2], q[3])
-        return turned(back, tuple(x - y for x, y in zip(t, u, strict=True))), product(back, p)
+        return interpolate_turn(back, tuple(x - y for x, y in zip(t, u, strict=True))), product(
+            back, p
+        )
 
 
 @pytest.mark.parametrize("window", [32, 100, 1000])

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
-from support.floors import REPEAT, Floor, compiled_floors, floor_of_same_bits
+from support.floors import REPEAT, Floor, compile_floors, floor_of_same_bits
 
 from tmkit.graph import Fixed, Revolute, SceneArrays, SceneGraph
 from tmkit.spatial import Pose
@@ -59,7 +59,7 @@ def scene(request: pytest.FixtureRequest) -> SceneGraph:
 @pytest.fixture(scope="module")
 def floors(tmp_path_factory: pytest.TempPathFactory) -> list[ctypes.CDLL]:
     """Compile the floors, with and without vectors."""
-    return compiled_floors(tmp_path_factory.mktemp("floors"))
+    return compile_floors(tmp_path_factory.mktemp("floors"))
 
 
 @pytest.fixture(scope="module")

@@ -187,7 +187,7 @@ class Outcome:
     seconds: float = 0.0
 
 
-def one(seed: int, *, is_hard: bool = False, pictures: Path | None = None) -> Outcome:
+def run_one(seed: int, *, is_hard: bool = False, pictures: Path | None = None) -> Outcome:
     """Execute one seed; draw its failure."""
     name, kind = list(PROBLEMS)[seed % 3], KINDS[(seed // 3) % len(KINDS)]
     problem, random = PROBLEMS[name], np.random.default_rng(seed)
@@ -397,7 +397,7 @@ def table(title: str, seeds: range, is_hard: bool, pictures: Path | None) -> str
     rows, right, wrong = [], 0, 0
     for seed in seeds:
         try:
-            run = one(seed, is_hard=is_hard, pictures=pictures)
+            run = run_one(seed, is_hard=is_hard, pictures=pictures)
         except TmkitError as error:
             run = Outcome(told=str(error))
         right += run.is_right

@@ -44,8 +44,8 @@ def main() -> None:
                         runs.run(kind, prior, updates=updates, max_iterations=iterations, seed=seed)
                         for seed in range(options.runs)
                     ]
-                    turn = runs.normalised_errors(outcomes, lambda outcome: outcome.orientation)
-                    whole = runs.normalised_errors(outcomes, lambda outcome: outcome.pose)
+                    turn = runs.normalise_errors(outcomes, lambda outcome: outcome.orientation)
+                    whole = runs.normalise_errors(outcomes, lambda outcome: outcome.pose)
                     innovations = np.mean(
                         [outcome.distances for outcome in outcomes]
                     ) / NUMBERS.get(kind, 6)

@@ -125,7 +125,7 @@ def describe_run(family: str, each: Run) -> str:
     )
 
 
-def selected_numbers(numbers: str, only: str | None) -> list[int]:
+def select_numbers(numbers: str, only: str | None) -> list[int]:
     """Return the numbers of a range ``START:STOP``, or those that are even or odd."""
     start, _, stop = numbers.partition(":")
     selected = range(int(start), int(stop) if stop else int(start) + 1)
@@ -162,7 +162,7 @@ def main() -> None:
     run(FAMILIES["towers10"].instance(0), limit=wall_limit, is_simulated=False)
     for name in options.families or FAMILIES:
         runs: list[Run] = []
-        for index, number in enumerate(selected_numbers(options.numbers, options.only)):
+        for index, number in enumerate(select_numbers(options.numbers, options.only)):
             is_simulated = options.simulate_every > 0 and index % options.simulate_every == 0
             runs.append(
                 run(FAMILIES[name].instance(number), limit=wall_limit, is_simulated=is_simulated)

@@ -18,7 +18,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse, Polygon
-from support.unsure_blocks import ON_B, looked, unsure_blocks
+from support.unsure_blocks import ON_B, execute_looks, unsure_blocks
 
 import tmkit as tk
 from tmkit.graph import SceneGraph
@@ -65,7 +65,7 @@ def draw(axes: Axes, scene: SceneGraph, world: SceneGraph, title: str) -> None:
     axes.set(xlim=(0.28, 0.62), ylim=(-0.3, 0.3), aspect="equal", title=title, xlabel="x [m]")
 
 
-def played(axes: Axes, plan: Plan, world: SceneGraph, title: str) -> None:
+def simulate_plan(axes: Axes, plan: Plan, world: SceneGraph, title: str) -> None:
     """Draw how a plan ends in a world."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "end.png"
@@ -89,7 +89,7 @@ def main() -> None:
     assert plan is not None
     assert blind is not None
     world = sample_scene(scene, seed=WORLD)
-    seen = looked(plan, world, seed=WORLD)
+    seen = execute_looks(plan, world, seed=WORLD)
     rest = tk.plan(seen, domain="blocks_uncertain", goal=ON_B).plan
     assert rest is not None
     figure, axes = plt.subplots(
@@ -98,8 +98,8 @@ def main() -> None:
     draw(axes[0], scene, world, "estimates at the start")
     draw(axes[1], seen, world, "after looks at a and b")
     axes[0].set_ylabel("y [m]")
-    played(axes[2], blind, world, "without looks")
-    played(axes[3], rest, world, "with looks")
+    simulate_plan(axes[2], blind, world, "without looks")
+    simulate_plan(axes[3], rest, world, "with looks")
     figure.savefig(sys.argv[1], dpi=80, bbox_inches="tight", pil_kwargs={"optimize": True})
 
 

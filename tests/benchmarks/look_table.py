@@ -16,7 +16,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.tables import LiveTable, markdown_head, table_parser
-from support.unsure_blocks import ON_B, looked, succeeds, unsure_blocks
+from support.unsure_blocks import ON_B, execute_looks, succeeds, unsure_blocks
 
 import tmkit as tk
 from tmkit.pddl import Fact
@@ -38,7 +38,9 @@ def row(deviation: float, worlds: int) -> str:
     with_looks = without = 0
     for seed in range(worlds):
         world = sample_scene(scene, seed=seed)
-        rest = tk.plan(looked(planned, world, seed=seed), domain="blocks_uncertain", goal=ON_B).plan
+        rest = tk.plan(
+            execute_looks(planned, world, seed=seed), domain="blocks_uncertain", goal=ON_B
+        ).plan
         assert rest is not None
         with_looks += succeeds(rest, world)
         without += succeeds(blind, world)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from support.nees_runs import STAGES, as_independent, keep_all, squared_distances
+from support.nees_runs import STAGES, as_independent, compute_squared_distances, keep_all
 
 from tmkit.spatial import chi_square_quantile
 
@@ -41,7 +41,9 @@ def main() -> int:
     runs, tail = arguments.runs, 0.5 * (1.0 - arguments.probability)
     low, high = (chi_square_quantile(p, 6 * runs) / runs for p in (tail, 1.0 - tail))
     means = {
-        (label, reference): squared_distances(runs, forget=forget, reference=reference).mean(axis=0)
+        (label, reference): compute_squared_distances(
+            runs, forget=forget, reference=reference
+        ).mean(axis=0)
         for label, forget in (("sources", keep_all), ("independent", as_independent))
         for reference in REFERENCES
     }

@@ -131,7 +131,7 @@ class Worker:
         self._process.join()
 
 
-def chosen(pairs: list[Pair], each: int) -> dict[Path, list[Pair]]:
+def choose(pairs: list[Pair], each: int) -> dict[Path, list[Pair]]:
     """Return at most ``each`` problems of every domain, evenly spread over their sizes."""
     by_domain: dict[Path, list[Pair]] = {}
     for pair in pairs:
@@ -161,7 +161,7 @@ def main() -> int:
     worker = Worker(options.states, options.seconds)
     total: Counter[str] = Counter()
     for folder in options.folders:
-        for domain, pairs in chosen(list(pairs_under(folder)), options.each).items():
+        for domain, pairs in choose(list(pairs_under(folder)), options.each).items():
             counts: Counter[str] = Counter()
             notes = []
             for pair in pairs:

@@ -63,14 +63,14 @@ class Operation:
     bare: Work
 
 
-def crossed(a: Any, b: Any) -> Any:
+def cross(a: Any, b: Any) -> Any:
     """Return the cross product of two vectors (3,), as the operations do."""
     a0, a1, a2 = a.tolist()
     b0, b1, b2 = b.tolist()
     return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
 
 
-def inverted(matrix: Any) -> Any:
+def invert(matrix: Any) -> Any:
     """Return the inverse of a homogeneous matrix."""
     inverse = np.empty((4, 4))
     inverse[:3, :3] = matrix[:3, :3].T
@@ -108,13 +108,13 @@ def operations() -> list[Operation]:
         Operation(
             "pose: compose, as matrices", lambda: pose.compose(above), lambda: MATRIX @ MATRIX
         ),
-        Operation("pose: inverse2, as a matrix", lambda: pose.inverse2(), lambda: inverted(MATRIX)),
+        Operation("pose: inverse2, as a matrix", lambda: pose.inverse2(), lambda: invert(MATRIX)),
         Operation("pose: change point", lambda: loose.change_point(displacement), lambda: V + STEP),
         Operation("twist: compose", lambda: twist.compose(below), lambda: SIX + SIX),
         Operation(
             "twist: change point",
             lambda: twist.change_point(step),
-            lambda: np.concatenate([SIX[:3] + crossed(SIX[3:], STEP), SIX[3:]]),
+            lambda: np.concatenate([SIX[:3] + cross(SIX[3:], STEP), SIX[3:]]),
         ),
         Operation(
             "twist: change coordinate frame",
@@ -129,7 +129,7 @@ def operations() -> list[Operation]:
         Operation(
             "wrench: change point",
             lambda: wrench.change_point(step),
-            lambda: np.concatenate([SIX[:3], SIX[3:] - crossed(STEP, SIX[:3])]),
+            lambda: np.concatenate([SIX[:3], SIX[3:] - cross(STEP, SIX[:3])]),
         ),
         Operation("wrench and twist: power", lambda: wrench.dot(twist), lambda: float(SIX @ SIX)),
     ]
@@ -274,7 +274,7 @@ def best(work: dict[str, Work], *, rounds: int = ROUNDS) -> dict[str, float]:
     return best_times
 
 
-def measured_operations() -> list[tuple[str, float, float, float]]:
+def measure_operations() -> list[tuple[str, float, float, float]]:
     """Return name and times [us] of an operation: arithmetic, without checks, and with checks."""
     rows = []
     for operation in operations():
@@ -290,7 +290,7 @@ def measured_operations() -> list[tuple[str, float, float, float]]:
     return rows
 
 
-def measured_edits() -> dict[str, float]:
+def measure_edits() -> dict[str, float]:
     """Return microseconds of edits, in scenes with and without twists."""
     still, moving = arm(twists=False), arm(twists=True)
     grasp = Pose([0, 0, 0.1])
@@ -312,7 +312,7 @@ def measured_edits() -> dict[str, float]:
 
 def page() -> str:
     """Measure, and return the results as a Markdown page."""
-    rows = measured_operations()
+    rows = measure_operations()
     table = [
         *markdown_head(
             "operation | arithmetic | checks off | checks on | checks cost | on / arithmetic"
@@ -351,7 +351,7 @@ def page() -> str:
             for name in query_rows
         ),
     ]
-    edits = measured_edits()
+    edits = measure_edits()
     moved = best(motions_and_facts())
     edit_table = [
         "| edit | time |",
@@ -365,7 +365,7 @@ def page() -> str:
     ]
     parts = [
         "# What relations cost",
-        wrapped(
+        wrap(
             "What the rules say of an operation depends on coordinates alone, so it is looked up"
             f" after the first time: checks cost at most {most:.2f} µs. An operation is that"
             " look-up, one call of the arithmetic and one new object. Poses are composed by the"
@@ -375,7 +375,7 @@ def page() -> str:
         f"## Batches of {COUNT:,}",
         "\n".join(batch_table),
         "## Queries of a scene",
-        wrapped(
+        wrap(
             "Over eleven edges, from a thing on a table to the tool of an arm. The core finds the"
             " numbers and checks the names in one call; the rest is making the relation."
         ),
@@ -383,14 +383,14 @@ def page() -> str:
         "## Motions and facts",
         "\n".join(motion_table),
         "## The rules of a scene",
-        wrapped(
+        wrap(
             "A reparent looks for cycles, for bodies that would have two paths, and for parts of"
             " one body that would move; a build of the core without these three looks is faster by"
             " 0.07 µs, an eighth. Where there are no twists, nothing is looked at for them; where"
             " there are, an edit of poses looks at them only when it joins two parts of one body."
         ),
         "\n".join(edit_table),
-        wrapped(
+        wrap(
             "Made by `python tests/benchmarks/relations_table.py`. Times are those of a call from"
             " Python, the best of many short bursts on two shared cores."
         ),
@@ -398,7 +398,7 @@ def page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def wrapped(text: str) -> str:
+def wrap(text: str) -> str:
     """Return a paragraph in lines."""
     return textwrap.fill(text, width=118, break_long_words=False, break_on_hyphens=False)
 

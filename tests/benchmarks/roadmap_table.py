@@ -134,7 +134,9 @@ def built_in(count: int) -> Iterator[tuple[str, list[Setting]]]:
     yield "kitchen", settings
 
 
-def changed(setting: Setting, change: str, path: NDArray[np.float64], rng: Any) -> tk.SceneGraph:
+def change_scene(
+    setting: Setting, change: str, path: NDArray[np.float64], rng: Any
+) -> tk.SceneGraph:
     """Return the scene with an object moved by up to 10 cm an axis, or with a ball on the path."""
     scene = setting.scene
     if change == "across":
@@ -160,7 +162,7 @@ def measure(setting: Setting, change: str, rounds: int, rng: Any) -> list[float]
     first = anew(setting.scene, setting.start, setting.goal)
     if first.status is not PathStatus.SOLVED:
         return None
-    scene = changed(setting, change, first.path, rng)
+    scene = change_scene(setting, change, first.path, rng)
     start, goal = setting.start, setting.goal
     if "ends" in change:
         start, goal = (setting.nearby(q, [setting.scene, scene], rng) for q in (start, goal))

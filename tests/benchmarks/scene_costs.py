@@ -104,7 +104,7 @@ class Subject:
 
     def costs(self) -> Costs:
         """Return the best times, and the memory."""
-        return Costs(self.frames, **self._best, bytes_a_version=measured_apart(self.frames))
+        return Costs(self.frames, **self._best, bytes_a_version=measure_in_process(self.frames))
 
 
 def microseconds(work: Callable[[Any], object], arguments: Sequence[object]) -> float:
@@ -121,7 +121,7 @@ def microseconds(work: Callable[[Any], object], arguments: Sequence[object]) -> 
         count *= 2
 
 
-def measured(sizes: Sequence[int]) -> list[Costs]:
+def measure(sizes: Sequence[int]) -> list[Costs]:
     """Measure all sizes in turn, many times, so that other load slows all of them equally."""
     subjects = [Subject(frames) for frames in sizes]
     gc.disable()
@@ -133,7 +133,7 @@ def measured(sizes: Sequence[int]) -> list[Costs]:
     return [subject.costs() for subject in subjects]
 
 
-def measured_apart(frames: int) -> float:
+def measure_in_process(frames: int) -> float:
     """Return the bytes of each further version, in a process with the C allocator alone."""
     command = [sys.executable, __file__, "--bytes", str(frames)]
     environment = {**os.environ, "PYTHONMALLOC": "malloc"}
@@ -150,13 +150,13 @@ def bytes_a_version(frames: int) -> float:
     poses = [Pose([0.0, 0.0, 0.001 * i]) for i in range(VERSIONS)]
     parents = ["link7", "world"]
     assert all(is_root_child)
-    before = allocated()
+    before = allocated_bytes()
     for i in range(VERSIONS):
         scene = scene.reparent(
             things[i % len(things)], parents[i // len(things) % 2], pose=poses[i]
         )
         versions[i] = scene
-    return (allocated() - before) / VERSIONS
+    return (allocated_bytes() - before) / VERSIONS
 
 
 class _MallocStatistics(ctypes.Structure):
@@ -179,7 +179,7 @@ class _MallocStatistics(ctypes.Structure):
     )
 
 
-def allocated() -> int:
+def allocated_bytes() -> int:
     """Return the bytes that are allocated in this process."""
     gc.collect()
     library = ctypes.CDLL(None)
@@ -215,17 +215,11 @@ def page_of(rows: list[Costs], picture: str) -> str:
         ),
     ]
     picture_line = f"![Costs over the number of frames]({picture})"
-    paragraphs = [
-        "# What a scene costs",
-        wrapped(growth),
-        picture_line,
-        "\n".join(table),
-        wrapped(HOW),
-    ]
+    paragraphs = ["# What a scene costs", wrap(growth), picture_line, "\n".join(table), wrap(HOW)]
     return "\n\n".join(paragraphs) + "\n"
 
 
-def wrapped(text: str) -> str:
+def wrap(text: str) -> str:
     """Return a paragraph in lines."""
     return textwrap.fill(text, width=118, break_long_words=False, break_on_hyphens=False)
 
@@ -297,7 +291,7 @@ def main() -> int:
     if arguments.bytes is not None:
         print(bytes_a_version(arguments.bytes))
         return 0
-    rows = measured(arguments.sizes)
+    rows = measure(arguments.sizes)
     if arguments.picture is not None:
         plot(rows, arguments.picture)
     text = page_of(rows, "../images/scene_costs.png")

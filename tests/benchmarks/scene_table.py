@@ -29,7 +29,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.tables import table_parser
-from support.floors import REPEAT, Floor, compiled_floors, floor_of_same_bits
+from support.floors import REPEAT, Floor, compile_floors, floor_of_same_bits
 
 from tmkit.graph import Free, Revolute, SceneArrays, SceneGraph, diff
 from tmkit.spatial import Pose
@@ -251,7 +251,7 @@ def queries(clock: Clock) -> Callable[[], list[Row]]:
 def sweeps(clock: Clock) -> Callable[[], list[Row]]:
     """All poses of 128 frames, beside a plain loop in C++ and pinocchio."""
     with tempfile.TemporaryDirectory() as folder:
-        floors, same_bits = compiled_floors(Path(folder)), floor_of_same_bits(Path(folder))
+        floors, same_bits = compile_floors(Path(folder)), floor_of_same_bits(Path(folder))
     for joints in MIXES:
         scene = joints_scene(joints)
         q = np.random.default_rng(1).uniform(-1, 1, len(scene.joint_names))
@@ -374,7 +374,7 @@ class _Arena(ctypes.Structure):
     ]
 
 
-def allocated() -> int:
+def allocated_bytes() -> int:
     """Return the bytes that are allocated, as the C library counts them."""
     libc = ctypes.CDLL(None)
     libc.mallinfo2.restype = _Arena
@@ -389,11 +389,11 @@ def versions_of(scene: SceneGraph, count: int) -> tuple[list[SceneGraph], int]:
     order = np.random.default_rng(0).integers(len(things), size=count).tolist()
     names = [(things[order[i]], f"link{i % DEPTH}") for i in range(count)]
     versions = [scene] * count
-    before = allocated()
+    before = allocated_bytes()
     for i, (thing, parent) in enumerate(names):
         scene = scene.reparent(thing, parent, pose=poses[i])
         versions[i] = scene
-    return versions, allocated() - before
+    return versions, allocated_bytes() - before
 
 
 def bytes_a_version(frames: int) -> float:

@@ -130,7 +130,7 @@ def lmdb_rows(folder: Path, batch: int, *, sync: bool) -> tuple[float, float]:
     return times
 
 
-def measured(folder: Path) -> dict[str, float]:
+def measure(folder: Path) -> dict[str, float]:
     """Return all numbers by name."""
     times: dict[str, float] = {}
     engines: dict[str, Callable[[Path, int], tuple[float, float]]] = {"SQLite": sqlite_rows}
@@ -189,7 +189,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where to write the numbers and their ratios")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        times = measured(Path(folder))
+        times = measure(Path(folder))
     floors = {
         "us: a version in, a transaction each": times["us: a row into SQLite, 1 a transaction"],
         "us: a version in, in one batch": times[f"us: a row into SQLite, {BURST} a transaction"],

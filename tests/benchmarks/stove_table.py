@@ -143,7 +143,7 @@ def problem_of(scene: SceneGraph, goal: str) -> Problem:
     return domain.problem(scene, arm.ready_configuration(scene), goal)
 
 
-def timed(work: Callable[[], T]) -> tuple[T, float]:
+def measure_time(work: Callable[[], T]) -> tuple[T, float]:
     """Return the result and the duration of some work [s]."""
     fast_downward.clear_translation_cache()  # each run is the first one of its task
     began = time.perf_counter()
@@ -155,9 +155,9 @@ def run(task: Task, scene: SceneGraph, seed: int, *, play: bool) -> Run:
     """Plan, check, and if wanted play one problem with one seed."""
     planner, problem = FastDownward(follow_up_searches=()), problem_of(scene, task.goal)
     marks = [processor_seconds()]
-    _, alone = timed(lambda: planner.solve(problem))
+    _, alone = measure_time(lambda: planner.solve(problem))
     marks.append(processor_seconds())
-    result, seconds = timed(lambda: answer(task, scene, seed))
+    result, seconds = measure_time(lambda: answer(task, scene, seed))
     marks.append(processor_seconds())
     processor_alone, processor = marks[1] - marks[0], marks[2] - marks[1]
     if result.plan is None:
@@ -217,7 +217,7 @@ def area_proof() -> tuple[float, str]:
     goal = "(and (on b0 shelf) (on b1 shelf) (on b2 shelf))"
     times = []
     for _ in range(5):
-        result, seconds = timed(
+        result, seconds = measure_time(
             lambda: tk.plan(
                 scene,
                 domain="kitchen",
@@ -235,15 +235,15 @@ def replanning(blocks: int) -> tuple[float, float]:
     """Return the seconds to plan a task anew, and after one constraint that was learned."""
     problem = problem_of(kitchen(blocks), stove_goal(blocks))
     planner = FastDownward()
-    task, prepared = timed(lambda: planner.prepare(problem))
-    task_plan, searched = timed(lambda: planner.search(task))
+    task, prepared = measure_time(lambda: planner.prepare(problem))
+    task_plan, searched = measure_time(lambda: planner.search(task))
     again = []
     for step in task_plan.steps[:5]:
         state = [
             fact for fact in problem.init if step.arguments and step.arguments[0] in fact.arguments
         ]
         again.append(
-            timed(lambda step=step, state=state: planner.search(task.forbid(step, state)))[1]
+            measure_time(lambda step=step, state=state: planner.search(task.forbid(step, state)))[1]
         )
     return prepared + searched, statistics.median(again)
 

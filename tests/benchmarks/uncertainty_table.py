@@ -93,7 +93,7 @@ def _covariance(scene: SceneGraph, frame: str) -> Array:
     return np.zeros((6, 6)) if noise is None else noise.covariance
 
 
-def correlated(scene: SceneGraph, target: str, reference: str, sources: int = 4) -> SceneGraph:
+def correlate_edges(scene: SceneGraph, target: str, reference: str, sources: int = 4) -> SceneGraph:
     """Return the scene with edges on a path that share sources of their errors."""
     random = np.random.default_rng(1)
     shared = [NoiseSource(3, f"shared {i}") for i in range(sources)]
@@ -141,9 +141,9 @@ def algebra(clock: Clock) -> Rows:
         best = clock.best
         peers = [
             f"numpy: {best['numpy']:.1f} us",
-            said(best, "gtsam chain", "gtsam's products and numpy's covariances"),
+            describe_peer(best, "gtsam chain", "gtsam's products and numpy's covariances"),
         ]
-        four = said(best, "pytransform3d chain", "pytransform3d")
+        four = describe_peer(best, "pytransform3d chain", "pytransform3d")
         thousand = f"1,000 samples drawn: {best['samples']:.0f} us"
         return [
             Row(
@@ -155,13 +155,13 @@ def algebra(clock: Clock) -> Rows:
             ),
             Row("`a @ b`", best["product"], NO_AIM, "us"),
             Row("`a.inverse()`", best["inverse"], NO_AIM, "us"),
-            Row("`compose` of 8, first order", best["chain"], NO_AIM, "us", joined(*peers)),
+            Row("`compose` of 8, first order", best["chain"], NO_AIM, "us", join_parts(*peers)),
             Row(
                 "`compose` of 8, fourth order",
                 best["chain 4"],
                 NO_AIM,
                 "us",
-                joined(four, thousand),
+                join_parts(four, thousand),
             ),
         ]
 
@@ -269,18 +269,18 @@ def estimation(clock: Clock) -> Rows:
         clock.add("pytransform3d fusion", lambda: pose_fusion(means, covariances))
     if importlib.util.find_spec("gtsam"):
         graph, values = factor_graph(links, seen)
-        clock.add("gtsam solved", lambda: solved(graph, values))
+        clock.add("gtsam solved", lambda: solve_graph(graph, values))
 
     def rows() -> list[Row]:
         best = clock.best
-        batch = said(best, "gtsam solved", "gtsam, the batch solved, one marginal")
+        batch = describe_peer(best, "gtsam solved", "gtsam, the batch solved, one marginal")
         return [
             Row(
                 "`fuse` of 2",
                 best["fusion"],
                 NO_AIM,
                 "us",
-                said(best, "pytransform3d fusion", "pytransform3d"),
+                describe_peer(best, "pytransform3d fusion", "pytransform3d"),
             ),
             Row(
                 "`condition` of 8 links on a pose, until it converges",
@@ -318,7 +318,7 @@ def factor_graph(links: list[GaussianPose], seen: GaussianPose) -> tuple[Any, An
     return graph, values
 
 
-def solved(graph: Any, values: Any) -> Any:
+def solve_graph(graph: Any, values: Any) -> Any:
     """Solve a graph, and return the marginal of its last pose."""
     import gtsam
 
@@ -332,7 +332,7 @@ def solved(graph: Any, values: Any) -> Any:
 def scenes(clock: Clock) -> Rows:
     """Queries over eight edges, reparenting and conditioning."""
     small, large = tree(31), tree(1023)
-    shared = correlated(small, "n31", "n16")
+    shared = correlate_edges(small, "n31", "n16")
     pairs = {"small": ("n31", "n16"), "large": ("n527", "n512")}
     assert len(links_of(small, *pairs["small"])) == len(links_of(large, *pairs["large"])) == 8
     expected = compose(links_of(small, *pairs["small"]))
@@ -360,11 +360,11 @@ def scenes(clock: Clock) -> Rows:
 
     def rows() -> list[Row]:
         best = clock.best
-        peer = joined(
+        peer = join_parts(
             f"numpy: {best['numpy']:.0f} us",
-            said(best, "gtsam chain", "gtsam and numpy, path given"),
+            describe_peer(best, "gtsam chain", "gtsam and numpy, path given"),
         )
-        batch = said(best, "gtsam marginals", "gtsam, marginals of 31 poses")
+        batch = describe_peer(best, "gtsam marginals", "gtsam, marginals of 31 poses")
         ratio = best["gaussian large"] / best["gaussian"]
         alone = f"pose alone: {best['pose']:.2f} us"
         return [
@@ -373,7 +373,7 @@ def scenes(clock: Clock) -> Rows:
                 best["gaussian"],
                 0.8,
                 "us",
-                joined(alone, peer),
+                join_parts(alone, peer),
             ),
             Row(
                 "the same, 1,023 frames",
@@ -431,12 +431,12 @@ def marginals(clock: Clock, scene: SceneGraph) -> None:
     clock.add("gtsam marginals", work)
 
 
-def said(best: dict[str, float], name: str, label: str) -> str:
+def describe_peer(best: dict[str, float], name: str, label: str) -> str:
     """Return a peer's time, or nothing when it was not there."""
     return f"{label}: {best[name]:.4g} us" if name in best else ""
 
 
-def joined(*parts: str) -> str:
+def join_parts(*parts: str) -> str:
     """Return the nonempty parts in a row."""
     return "; ".join(filter(None, parts))
 
@@ -551,7 +551,7 @@ def picture(times: dict[str, Array], errors: dict[int, float], file: Path) -> No
     figure.savefig(file, dpi=90, metadata={"Software": None})
 
 
-def evaluated(times: dict[str, Array], errors: dict[int, float]) -> str:
+def format_evaluation(times: dict[str, Array], errors: dict[int, float]) -> str:
     """Return the evaluation as a table."""
     base = float(np.median(times["pose alone"]))
     lines = [
@@ -635,7 +635,7 @@ def main() -> int:
         table=table,
         queries=queries,
         picture="../images/uncertainty_times.png",
-        evaluation=evaluated(times, errors),
+        evaluation=format_evaluation(times, errors),
     )
     deliver(text, arguments.out)
     return 0

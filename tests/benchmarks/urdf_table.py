@@ -167,7 +167,8 @@ def table_of(outcomes: list[Outcome], configurations: int) -> str:
         mark = "*" if member.difference.mended else ""
         counts = f"{member.joints} | {member.frames} | {member.shapes} | {len(member.notes)}"
         lines.append(
-            f"| {member.name} | {counts} | {member.seconds:.2f} | {member.difference.entry:.1e}{mark} |"
+            f"| {member.name} | {counts} | {member.seconds:.2f} |"
+            f" {member.difference.entry:.1e}{mark} |"
         )
     lines += ["", "## Not loaded", ""]
     lines += [f"* {member.name}, {plain(member.reason)}" for member in outcomes if member.reason]

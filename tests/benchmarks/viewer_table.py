@@ -34,7 +34,7 @@ _FRAME = (
 )
 
 
-def crowded(scene: tk.SceneGraph, count: int) -> tk.SceneGraph:
+def crowded_scene(scene: tk.SceneGraph, count: int) -> tk.SceneGraph:
     """Return a scene with as many more frames: half of them on the hand, half on the table."""
     for number in range(count):
         parent = "panda_hand" if number % 2 else "table"
@@ -46,8 +46,8 @@ def crowded(scene: tk.SceneGraph, count: int) -> tk.SceneGraph:
 def long_plan(plan: tk.Plan, *, actions: int, frames: int) -> tk.Plan:
     """Return a plan repeated to a number of actions, in a scene with more frames."""
     steps = [plan.steps[i % len(plan.steps)] for i in range(actions)]
-    steps = [dataclasses.replace(step, scene=crowded(step.scene, frames)) for step in steps]
-    return dataclasses.replace(plan, scene=crowded(plan.scene, frames), steps=tuple(steps))
+    steps = [dataclasses.replace(step, scene=crowded_scene(step.scene, frames)) for step in steps]
+    return dataclasses.replace(plan, scene=crowded_scene(plan.scene, frames), steps=tuple(steps))
 
 
 def scrubbing(page: Any, *, steps: int) -> tuple[float, float, float]:

@@ -19,7 +19,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 KINDS = ("pose", "position", "bearing", "range")
 
 
-def jumbled(random: np.random.Generator, frames: int = 9) -> SceneGraph:
+def jumble(random: np.random.Generator, frames: int = 9) -> SceneGraph:
     """Return a random scene with correlations: some frames were picked up and put elsewhere."""
     scene = model.random_tree(random, frames)
     for _ in range(3):
@@ -34,7 +34,7 @@ def jumbled(random: np.random.Generator, frames: int = 9) -> SceneGraph:
 def test_what_was_expected_only_makes_surer(seed: int) -> None:
     """A pose measured at its mean moves no mean; covariances follow Gaussian algebra."""
     random = np.random.default_rng(seed)
-    scene = jumbled(random)
+    scene = jumble(random)
     target, reference = "f8", "f0"
     if (
         target == reference
@@ -69,7 +69,7 @@ def most_likely(scene: SceneGraph, seen: Measurement, residual_of: object) -> di
         source: slice(a, b) for source, a, b in zip(sources, starts, starts[1:], strict=False)
     }
 
-    def moved(w: np.ndarray) -> SceneGraph:
+    def move_poses(w: np.ndarray) -> SceneGraph:
         with scene.edit() as edit:
             for frame, noise in noises.items():
                 xi = sum(noise.map(source) @ w[slices[source]] for source in noise.sources)  # type: ignore[union-attr]
@@ -77,10 +77,10 @@ def most_likely(scene: SceneGraph, seen: Measurement, residual_of: object) -> di
         return edit.finish()
 
     def cost(w: np.ndarray) -> np.ndarray:
-        return np.concatenate([w, residual_of(moved(w))])  # type: ignore[operator]
+        return np.concatenate([w, residual_of(move_poses(w))])  # type: ignore[operator]
 
     solution = least_squares(cost, np.zeros(starts[-1]), xtol=1e-15, ftol=1e-15, gtol=1e-12)
-    best = moved(solution.x)
+    best = move_poses(solution.x)
     return {frame: best.local_pose(frame) for frame in frames}
 
 
@@ -89,7 +89,7 @@ def most_likely(scene: SceneGraph, seen: Measurement, residual_of: object) -> di
 def test_means_are_the_most_likely_ones(kind: str, seed: int) -> None:
     """For every kind of edge, the poses are those of a general least-squares solver."""
     random = np.random.default_rng([seed, KINDS.index(kind)])
-    scene = jumbled(random, 6)
+    scene = jumble(random, 6)
     seen_pose = scene.pose("f5", relative_to="f0") @ Pose.exp(5e-3 * random.normal(size=6))
     point = random.normal(size=3)
     place = seen_pose.apply(point)

@@ -58,10 +58,10 @@ def require_consistent(mean: float, numbers: int) -> None:
 def require_consistent_runs(outcomes: list[runs.Outcome]) -> None:
     """Check NEES of poses and of orientations alone."""
     require_consistent(
-        runs.normalised_errors(outcomes, lambda outcome: outcome.pose), 6 * len(outcomes)
+        runs.normalise_errors(outcomes, lambda outcome: outcome.pose), 6 * len(outcomes)
     )
     require_consistent(
-        runs.normalised_errors(outcomes, lambda outcome: outcome.orientation), 3 * len(outcomes)
+        runs.normalise_errors(outcomes, lambda outcome: outcome.orientation), 3 * len(outcomes)
     )
 
 
@@ -95,7 +95,7 @@ def test_the_extended_kalman_filter_does_not_learn_what_is_not_measured(kind: st
         runs.run(kind, "wide", updates=100, max_iterations=1, seed=seed) for seed in range(20)
     ]
     require_consistent(
-        runs.normalised_errors(outcomes, lambda outcome: outcome.orientation), 3 * len(outcomes)
+        runs.normalise_errors(outcomes, lambda outcome: outcome.orientation), 3 * len(outcomes)
     )
     for outcome in outcomes:
         np.testing.assert_allclose(
@@ -110,13 +110,13 @@ def test_a_lever_is_measured_and_nothing_else(kind: str) -> None:
         runs.run(kind, "at a lever", updates=10, max_iterations=50, seed=seed) for seed in range(60)
     ]
     require_consistent(
-        runs.normalised_errors(outcomes, lambda outcome: outcome.orientation), 3 * len(outcomes)
+        runs.normalise_errors(outcomes, lambda outcome: outcome.orientation), 3 * len(outcomes)
     )
 
 
 def fixes(random: np.random.Generator, truth: Pose, count: int) -> list[Pose]:
     """Return measured positions with the orientation that the sensor writes."""
-    return [runs.measured_pose(random, truth, np.diag(FIX)) for _ in range(count)]
+    return [runs.measure_pose(random, truth, np.diag(FIX)) for _ in range(count)]
 
 
 def drawn_truth(random: np.random.Generator) -> Pose:
@@ -180,7 +180,7 @@ def by_fusion(seen: list[Pose]) -> GaussianPose:
     return fuse([GaussianPose(runs.START, WIDE), *(GaussianPose(pose, FIX) for pose in seen)]).pose
 
 
-def observed(seen: list[Pose]) -> SceneGraph:
+def observe(seen: list[Pose]) -> SceneGraph:
     """Return the scene with observations."""
     scene = runs.known_scene(WIDE)
     for pose in seen:
@@ -192,12 +192,12 @@ def observed(seen: list[Pose]) -> SceneGraph:
 
 def by_pose_graph(seen: list[Pose]) -> GaussianPose:
     """Solve the pose graph of all observations."""
-    return solve_pose_graph(pose_graph(observed(seen))).pose("cup")
+    return solve_pose_graph(pose_graph(observe(seen))).pose("cup")
 
 
 def by_resolution(seen: list[Pose]) -> GaussianPose:
     """Resolve the observations by fusing them."""
-    resolution = resolve_observations(observed(seen[:8]), "cup", policy=Fused())
+    resolution = resolve_observations(observe(seen[:8]), "cup", policy=Fused())
     return resolution.scene.gaussian_pose("cup", relative_to="world")
 
 
@@ -270,7 +270,7 @@ def test_gtsam_solves_the_same_graph_with_unknown_orientations() -> None:
     pytest.importorskip("gtsam")
     random = np.random.default_rng(7)
     truth = drawn_truth(random)
-    scene = observed(fixes(random, truth, 20)).add_frame(
+    scene = observe(fixes(random, truth, 20)).add_frame(
         "table", "world", pose=GaussianPose(Pose([1, 1, 0]), WIDE)
     )
     seen = Pose([1.0, 1.1, 0.1]).inverse() @ truth

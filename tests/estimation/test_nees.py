@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from support.nees_runs import as_independent, keep_all, squared_distances
+from support.nees_runs import as_independent, compute_squared_distances, keep_all
 
 from tmkit import Measurement, Pose, Revolute, SceneGraph
 from tmkit.spatial import GaussianPose, chi_square_quantile
@@ -18,9 +18,11 @@ RUNS = int(os.environ.get("TMKIT_NEES_RUNS", "200"))
 def test_errors_are_as_large_as_claimed_at_every_stage(reference: str) -> None:
     """The mean squared distance is in its chi-square band, and outside without correlations."""
     low, high = (chi_square_quantile(p, 6 * RUNS) / RUNS for p in (0.0005, 0.9995))
-    means = squared_distances(RUNS, forget=keep_all, reference=reference).mean(axis=0)
+    means = compute_squared_distances(RUNS, forget=keep_all, reference=reference).mean(axis=0)
     assert ((means >= low) & (means <= high)).all(), means
-    dropped = squared_distances(RUNS, forget=as_independent, reference=reference).mean(axis=0)
+    dropped = compute_squared_distances(RUNS, forget=as_independent, reference=reference).mean(
+        axis=0
+    )
     assert (dropped < low).all(), dropped
 
 
@@ -28,7 +30,7 @@ def test_the_whole_distribution_is_right_in_the_end() -> None:
     """Squared distances of single runs are chi-square distributed (Kolmogorov-Smirnov)."""
     from scipy.stats import chi2, kstest
 
-    squared = squared_distances(RUNS, forget=keep_all, reference="world")[:, -1]
+    squared = compute_squared_distances(RUNS, forget=keep_all, reference="world")[:, -1]
     assert kstest(squared, chi2(6).cdf).pvalue > 1e-3
     assert np.isfinite(squared).all()
 

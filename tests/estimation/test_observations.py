@@ -45,7 +45,7 @@ class Look:
         )
 
 
-def observed(scene: SceneGraph, looks: Iterable[Look]) -> SceneGraph:
+def observe(scene: SceneGraph, looks: Iterable[Look]) -> SceneGraph:
     """Return the version with observations."""
     for look in looks:
         scene = add_observation(
@@ -63,11 +63,11 @@ def as_looks(items: Iterable[Observation]) -> list[Look]:
     return [Look(item.frame, item.pose, item.relative_to, item.stamp, item.tags) for item in items]
 
 
-def resolved(
+def resolve(
     scene: SceneGraph, looks: Iterable[Look], frame: str, *, policy: object, **options: object
 ) -> Resolution:
     """Return the resolution of a version with observations."""
-    return resolve_observations(observed(scene, looks), frame, policy=policy, **options)  # type: ignore[arg-type]
+    return resolve_observations(observe(scene, looks), frame, policy=policy, **options)  # type: ignore[arg-type]
 
 
 def room() -> SceneGraph:
@@ -81,7 +81,7 @@ def room() -> SceneGraph:
     )
 
 
-def seen(
+def sight(
     scene: SceneGraph,
     reference: str,
     error: object = (0, 0, 0, 0, 0, 0),
@@ -120,13 +120,13 @@ def test_fusing_is_conditioning(seed: int) -> None:
     random = np.random.default_rng(seed)
     scene = room()
     draws = [
-        seen(scene, camera, 2e-3 * random.normal(size=6)) for camera in ("left", "right", "left")
+        sight(scene, camera, 2e-3 * random.normal(size=6)) for camera in ("left", "right", "left")
     ]
-    resolution = resolved(scene, draws[:1], "cup", policy=Fused(), probability=None)
+    resolution = resolve(scene, draws[:1], "cup", policy=Fused(), probability=None)
     for frame, other in (("cup", "world"), ("left", "world"), ("cup", "right")):
         expected = scene.condition(draws[0].measurement()).gaussian_pose(frame, relative_to=other)
         assert same(resolution.scene.gaussian_pose(frame, relative_to=other), expected)
-    several = resolved(scene, draws, "cup", policy=Fused(), probability=None)
+    several = resolve(scene, draws, "cup", policy=Fused(), probability=None)
     by_hand = scene
     for draw in several.used:
         by_hand = by_hand.condition(draw.measurement())
@@ -144,7 +144,7 @@ def test_the_order_of_addition_means_nothing(seed: int, order: list[int]) -> Non
     random = np.random.default_rng(seed)
     scene = room()
     every = [
-        seen(
+        sight(
             scene,
             ("left", "right")[k % 2],
             3e-3 * random.normal(size=6),
@@ -154,8 +154,8 @@ def test_the_order_of_addition_means_nothing(seed: int, order: list[int]) -> Non
         for k in range(5)
     ]
     for policy in (Latest(), ByTag("a"), MinCovariance(), Fused()):
-        first = resolved(scene, every, "cup", policy=policy)
-        second = resolved(scene, [every[k] for k in order], "cup", policy=policy)
+        first = resolve(scene, every, "cup", policy=policy)
+        second = resolve(scene, [every[k] for k in order], "cup", policy=policy)
         edges = [remove_observations(answer.scene) for answer in (first, second)]
         assert edges[0] == edges[1]
         assert edges[0].digest() == edges[1].digest()
@@ -170,8 +170,8 @@ def test_choosing_a_path_is_hanging_the_frame_there_and_back(seed: int) -> None:
     """The chosen estimate equals two reparents, with its correlation to the camera."""
     random = np.random.default_rng(seed)
     scene = room()
-    draw = seen(scene, "left", 3e-3 * random.normal(size=6), stamp=1.0)
-    answer = resolved(scene, [draw], "cup", policy=Latest(), probability=None)
+    draw = sight(scene, "left", 3e-3 * random.normal(size=6), stamp=1.0)
+    answer = resolve(scene, [draw], "cup", policy=Latest(), probability=None)
     hung = scene.reparent("cup", "left", pose=draw.pose.mean, covariance=draw.pose.covariance)
     back = hung.reparent("cup", "table")
     pairs = [("cup", "world"), ("cup", "left"), ("left", "world"), ("cup", "table")]
@@ -186,11 +186,11 @@ def test_choosing_a_path_is_hanging_the_frame_there_and_back(seed: int) -> None:
 def test_policies_look_at_whole_paths() -> None:
     """A path is as old as its oldest look; the covariance includes the camera's error."""
     scene = room().add_frame("tripod", "world").add_frame("third", "tripod", pose=Pose([0, 0, 1]))
-    camera = seen(
+    camera = sight(
         scene, "world", target="tripod", covariance=1e-8 * np.eye(6), stamp=2.0, tags=("survey",)
     )
-    by_third = seen(scene, "third", (2e-3, 0, 0, 0, 0, 0), stamp=9.0, tags=("survey",))
-    by_left = seen(
+    by_third = sight(scene, "third", (2e-3, 0, 0, 0, 0, 0), stamp=9.0, tags=("survey",))
+    by_left = sight(
         scene,
         "left",
         (1e-3, 0, 0, 0, 0, 0),
@@ -201,7 +201,7 @@ def test_policies_look_at_whole_paths() -> None:
     everything = [camera, by_third, by_left]
     estimates = {
         str(result.estimate): result.estimate
-        for result in resolved(
+        for result in resolve(
             scene, everything, "cup", policy=Latest(), probability=None
         ).gate_results
     }
@@ -211,7 +211,7 @@ def test_policies_look_at_whole_paths() -> None:
     assert chain.stamp == 2.0
 
     def chosen(policy: object, collection: list[Look] = everything) -> Estimate:
-        answer = resolved(scene, collection, "cup", policy=policy, probability=None)  # type: ignore[arg-type]
+        answer = resolve(scene, collection, "cup", policy=policy, probability=None)  # type: ignore[arg-type]
         (estimate,) = (result.estimate for result in answer.gate_results if result.is_used)
         assert alike(answer.scene.pose("cup", relative_to="table"), estimate.pose.mean)
         return estimate
@@ -220,7 +220,7 @@ def test_policies_look_at_whole_paths() -> None:
     assert as_looks(chosen(ByTag("nothing", "marker")).observations) == [by_left]
     assert as_looks(chosen(MinCovariance()).observations) == [by_third]
     moved = scene.add_stamped_pose("tripod", scene.local_pose("tripod"), stamp=1.0)
-    newest = resolved(moved, everything, "cup", policy=Latest(), probability=None)
+    newest = resolve(moved, everything, "cup", policy=Latest(), probability=None)
     assert [
         as_looks(result.estimate.observations) for result in newest.gate_results if result.is_used
     ] == [[by_left]]
@@ -232,12 +232,12 @@ def test_one_observation_used_twice_is_one_error() -> None:
         SceneGraph().add_frame("camera", "world").add_frame("a", "world").add_frame("b", "world")
     )
     looks = [
-        seen(scene, "world", target="camera", covariance=1e-2 * np.eye(6)),
-        seen(scene, "camera", target="a"),
-        seen(scene, "camera", target="b"),
+        sight(scene, "world", target="camera", covariance=1e-2 * np.eye(6)),
+        sight(scene, "camera", target="a"),
+        sight(scene, "camera", target="b"),
     ]
     for target in ("a", "b"):
-        answer = resolved(scene, looks, target, policy=_Chains())
+        answer = resolve(scene, looks, target, policy=_Chains())
         scene = answer.scene
     assert scene.gaussian_pose("a", relative_to="world").covariance[0, 0] == pytest.approx(
         1e-2 + 1e-6
@@ -256,10 +256,11 @@ def test_an_outlier_is_rejected_and_named() -> None:
     """An outlier is rejected with its distance; the result equals that without it."""
     scene = room()
     good = [
-        seen(scene, camera, (k * 1e-3, 0, 0, 0, 0, 0)) for k, camera in enumerate(("left", "right"))
+        sight(scene, camera, (k * 1e-3, 0, 0, 0, 0, 0))
+        for k, camera in enumerate(("left", "right"))
     ]
-    bad = seen(scene, "right", (0.2, 0, 0, 0, 0, 0), stamp=7.5, tags=("reflection",))
-    answer = resolved(scene, [bad, *good], "cup", policy=Fused())
+    bad = sight(scene, "right", (0.2, 0, 0, 0, 0, 0), stamp=7.5, tags=("reflection",))
+    answer = resolve(scene, [bad, *good], "cup", policy=Fused())
     (result,) = answer.rejected
     assert as_looks(result.estimate.observations) == [bad]
     assert result.squared_distance > 100 * result.threshold > 0
@@ -268,9 +269,9 @@ def test_an_outlier_is_rejected_and_named() -> None:
     )
     assert bad not in as_looks(answer.used)
     assert as_looks(observations(answer.scene)) == [bad]
-    assert remove_observations(answer.scene) == resolved(scene, good, "cup", policy=Fused()).scene
+    assert remove_observations(answer.scene) == resolve(scene, good, "cup", policy=Fused()).scene
     distance = innovation(scene, bad.measurement()).squared_mahalanobis
-    alone = resolved(scene, [bad], "cup", policy=Latest())
+    alone = resolve(scene, [bad], "cup", policy=Latest())
     assert remove_observations(alone.scene) == scene
     assert alone.rejected[0].squared_distance == pytest.approx(distance, rel=1e-3)
 
@@ -279,10 +280,10 @@ def test_a_majority_outvotes_what_the_scene_said() -> None:
     """If three looks agree that a cup was moved, the pose in the scene is rejected."""
     scene = room()
     looks = [
-        seen(scene, camera, (0.2 + k * 1e-3, 0, 0, 0, 0, 0))
+        sight(scene, camera, (0.2 + k * 1e-3, 0, 0, 0, 0, 0))
         for k, camera in enumerate(("left", "right", "left"))
     ]
-    answer = resolved(scene, looks, "cup", policy=Fused())
+    answer = resolve(scene, looks, "cup", policy=Fused())
     assert [str(result.estimate) for result in answer.rejected] == ["the pose in the scene"]
     assert answer.scene.pose("cup", relative_to="table").translation[0] == pytest.approx(
         0.201, abs=2e-3
@@ -292,8 +293,11 @@ def test_a_majority_outvotes_what_the_scene_said() -> None:
 def test_an_exact_edge_is_a_placeholder() -> None:
     """An edge without an error yields to any observation, and does not gate it."""
     scene = room().set_covariance("cup", None)
-    looks = [seen(scene, "left", (0.3, 0, 0, 0, 0, 0)), seen(scene, "right", (0.3, 0, 0, 0, 0, 0))]
-    answer = resolved(scene, looks, "cup", policy=Fused())
+    looks = [
+        sight(scene, "left", (0.3, 0, 0, 0, 0, 0)),
+        sight(scene, "right", (0.3, 0, 0, 0, 0, 0)),
+    ]
+    answer = resolve(scene, looks, "cup", policy=Fused())
     assert not answer.rejected
     assert answer.scene.pose("cup", relative_to="table").translation[0] == pytest.approx(
         0.3, abs=1e-6
@@ -305,7 +309,7 @@ def test_an_exact_edge_is_a_placeholder() -> None:
         sum((np.linalg.inv(pose.covariance) for pose in both), start=np.zeros((6, 6)))
     )
     assert close(answer.scene.gaussian_pose("cup", relative_to="table").covariance, expected, 1e-6)
-    assert resolved(scene, [], "cup", policy=Fused()).scene == scene
+    assert resolve(scene, [], "cup", policy=Fused()).scene == scene
 
 
 def test_estimates_that_know_directions_exactly_agree_in_them() -> None:
@@ -319,20 +323,20 @@ def test_estimates_that_know_directions_exactly_agree_in_them() -> None:
     scene = scene.set_pose("left", Pose.from_rpy([1, 0.2, 0.3], [2, 0.2, 0.3]))
     along = np.diag([1e-4, 0, 0, 0, 0, 0])
     ends = [
-        seen(scene, "table", (0.01, 0, 0, 0, 0, 0), covariance=along),
-        seen(scene, "left", covariance=along),
+        sight(scene, "table", (0.01, 0, 0, 0, 0, 0), covariance=along),
+        sight(scene, "left", covariance=along),
     ]
-    answer = resolved(scene, ends, "cup", policy=Fused())
+    answer = resolve(scene, ends, "cup", policy=Fused())
     assert not answer.rejected
     assert answer.gate_results[0].squared_distance == pytest.approx(0.5)
     assert answer.scene.pose("cup", relative_to="table").translation[0] == pytest.approx(0.005)
-    exact = [seen(scene, camera, covariance=np.zeros((6, 6))) for camera in ("left", "right")]
-    assert not resolved(scene, exact, "cup", policy=Fused()).rejected
-    moved = seen(scene, "right", (0.01, 0, 0, 0, 0, 0), covariance=np.zeros((6, 6)))
-    answer = resolved(scene, [exact[0], moved], "cup", policy=Fused())
+    exact = [sight(scene, camera, covariance=np.zeros((6, 6))) for camera in ("left", "right")]
+    assert not resolve(scene, exact, "cup", policy=Fused()).rejected
+    moved = sight(scene, "right", (0.01, 0, 0, 0, 0, 0), covariance=np.zeros((6, 6)))
+    answer = resolve(scene, [exact[0], moved], "cup", policy=Fused())
     assert [result.squared_distance for result in answer.rejected] == [np.inf]
     with pytest.raises(SceneError, match="contradicts what is known exactly"):
-        resolved(scene, [exact[0], moved], "cup", policy=Fused(), probability=None)
+        resolve(scene, [exact[0], moved], "cup", policy=Fused(), probability=None)
 
 
 def test_frames_on_joints_can_only_be_fused() -> None:
@@ -343,7 +347,7 @@ def test_frames_on_joints_can_only_be_fused() -> None:
     q = [0.4]
     pose = GaussianPose(scene.pose("lid", relative_to="left", q=q), SMALL)
     looks = [Look("lid", pose, "left", stamp=1.0, tags=frozenset("x"))]
-    fused = resolved(scene, looks, "lid", policy=Fused(), q=q).scene
+    fused = resolve(scene, looks, "lid", policy=Fused(), q=q).scene
     expected = scene.condition(
         Measurement.of_pose("lid", pose.mean, relative_to="left", covariance=pose.covariance), q=q
     )
@@ -352,7 +356,7 @@ def test_frames_on_joints_can_only_be_fused() -> None:
         expected.gaussian_pose("lid", relative_to="world", q=q),
     )
     with pytest.raises(SceneError, match="frame 'lid' is on a revolute joint"):
-        resolved(scene, looks, "lid", policy=Latest(), q=q)
+        resolve(scene, looks, "lid", policy=Latest(), q=q)
 
 
 @settings(max_examples=scaled_examples(0.25))
@@ -367,7 +371,7 @@ def test_resolving_random_trees_gives_what_the_path_says(seed: int) -> None:
     covariance = model.random_covariance(random, rank=int(random.integers(1, 7)))
     pose = GaussianPose(Pose.exp(random.normal(size=6)), covariance)
     looks = [Look(target, pose, observer)]
-    answer = resolved(scene, looks, target, policy=_Chains(), probability=None).scene
+    answer = resolve(scene, looks, target, policy=_Chains(), probability=None).scene
     by_path = scene.gaussian_pose(observer, relative_to="world") @ pose
     if scene.parent(target) == "world" or target not in scene.ancestors(observer):
         assert same(answer.gaussian_pose(target, relative_to="world"), by_path, 1e-8)
@@ -376,13 +380,13 @@ def test_resolving_random_trees_gives_what_the_path_says(seed: int) -> None:
 def test_observations_are_part_of_the_version() -> None:
     """Observations are part of equality, digests, files and pickles, and follow their frame."""
     scene = room()
-    looks = [seen(scene, "left", stamp=1.0), seen(scene, "right", stamp=2.0, tags=("tag",))]
-    version = observed(scene, looks)
+    looks = [sight(scene, "left", stamp=1.0), sight(scene, "right", stamp=2.0, tags=("tag",))]
+    version = observe(scene, looks)
     assert as_looks(observations(version)) == looks
     assert version != scene
-    assert version == observed(scene, looks)
+    assert version == observe(scene, looks)
     assert (
-        version.digest() == observed(scene, looks).digest() != observed(scene, looks[:1]).digest()
+        version.digest() == observe(scene, looks).digest() != observe(scene, looks[:1]).digest()
     )
     assert version.pose("cup") == scene.pose("cup")
     assert scene.apply(diff(scene, version)) == version
@@ -402,21 +406,21 @@ def test_observations_are_part_of_the_version() -> None:
     first, second = observations(version)
     assert observations(remove_observations(version, [first])) == (second,)
     assert remove_observations(version) == scene
-    assert observations(observed(remove_observations(version, [second]), looks[1:]))[1] == second
+    assert observations(observe(remove_observations(version, [second]), looks[1:]))[1] == second
 
 
 def test_what_a_policy_chose_may_be_resolved_again() -> None:
     """Chosen observations are kept and counted once; fused ones are removed."""
     scene = room()
-    version = observed(
+    version = observe(
         scene,
-        [seen(scene, "left", (1e-3, 0, 0, 0, 0, 0), stamp=1.0), seen(scene, "right", stamp=2.0)],
+        [sight(scene, "left", (1e-3, 0, 0, 0, 0, 0), stamp=1.0), sight(scene, "right", stamp=2.0)],
     )
     once = resolve_observations(version, "cup", policy=Latest()).scene
     again = resolve_observations(once, "cup", policy=Latest()).scene
     assert len(observations(again)) == 2
     assert same(again.gaussian_pose("cup"), once.gaussian_pose("cup"))
-    newer = observed(once, [seen(scene, "left", (2e-3, 0, 0, 0, 0, 0), stamp=3.0)])
+    newer = observe(once, [sight(scene, "left", (2e-3, 0, 0, 0, 0, 0), stamp=3.0)])
     (result,) = [
         gate
         for gate in resolve_observations(newer, "cup", policy=Latest()).gate_results
@@ -429,7 +433,7 @@ def test_what_a_policy_chose_may_be_resolved_again() -> None:
 def test_bad_input_says_what_is_wrong() -> None:
     """Each error names the frame and its kind."""
     scene = room()
-    good = seen(scene, "left")
+    good = sight(scene, "left")
     with pytest.raises(SceneError, match="frame 'cup' cannot be observed from itself"):
         add_observation(scene, "cup", Pose(), relative_to="cup")
     with pytest.raises(
@@ -451,27 +455,27 @@ def test_bad_input_says_what_is_wrong() -> None:
     with pytest.raises(UnknownNameError, match="unknown frame 'lefd'; did you mean 'left'"):
         add_observation(scene, "cup", Pose(), relative_to="lefd")
     with pytest.raises(UnknownNameError, match="unknown frame 'cupp'"):
-        resolved(scene, [], "cupp", policy=Latest())
+        resolve(scene, [], "cupp", policy=Latest())
     with pytest.raises(
         SceneError, match="frame 'world' is a root, of which there are no estimates"
     ):
-        resolved(scene, [], "world", policy=Latest())
+        resolve(scene, [], "world", policy=Latest())
     with pytest.raises(SceneError, match="frame 'table' is an ancestor of 'cup'"):
-        resolved(scene, [], "table", policy=Latest(), base="cup")
+        resolve(scene, [], "table", policy=Latest(), base="cup")
     with pytest.raises(DisconnectedError):
-        resolved(scene.add_root("moon"), [Look("cup", good.pose, "moon")], "cup", policy=Latest())
+        resolve(scene.add_root("moon"), [Look("cup", good.pose, "moon")], "cup", policy=Latest())
     many = [
         Look("cup", GaussianPose(good.pose.mean @ Pose([1e-6 * k, 0, 0]), SMALL), "left")
         for k in range(501)
     ]
     with pytest.raises(SceneError, match="frame 'cup' has more than 500 paths of observations"):
-        resolved(scene, many, "cup", policy=Latest())
+        resolve(scene, many, "cup", policy=Latest())
 
 
 def test_observers_that_hang_on_the_target_say_nothing() -> None:
     """An observation of a cup by a camera on the cup has no effect on its pose."""
     scene = room().add_frame("eye", "cup")
-    answer = resolved(
+    answer = resolve(
         scene, [Look("cup", GaussianPose(Pose(), SMALL), "eye")], "cup", policy=Fused()
     )
     assert remove_observations(answer.scene) == scene

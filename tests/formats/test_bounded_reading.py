@@ -104,7 +104,7 @@ def test_the_limits_bind(tmp_path: Path) -> None:
         "    calls.append(path)\n"
         "    while len(calls) > 1: {}\n"
         "bounded_reader.read = read\n"
-        f"bounded_reader.bounded(1.0, 100.0, [Path({str(tmp_path)!r}) / 'x'])\n"
+        f"bounded_reader.read_bounded(1.0, 100.0, [Path({str(tmp_path)!r}) / 'x'])\n"
     )
     for fault, code in (("pass", -24), ("calls.extend(calls)", 1)):  # SIGXCPU, MemoryError
         run = run_process(

@@ -327,7 +327,7 @@ def _place(error: BaseException) -> str:
     return f"{Path(last.filename).name}:{last.name}:{last.lineno}"
 
 
-def minimised(
+def minimise(
     data: bytes, worker: Worker, signature: str, *, seconds: float = _MINIMISING_SECONDS
 ) -> bytes:
     """Return a smaller input with the same outcome: lines, then bytes are removed in turn."""
@@ -439,7 +439,7 @@ def _try(
     report.code |= outcome.lines
     if not (is_new and outcome.is_finding):
         return
-    small = minimised(data, worker, outcome.signature)
+    small = minimise(data, worker, outcome.signature)
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{target.name}-{outcome.kind}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
     path = folder / f"{stem}{Path(target.file).suffix}"

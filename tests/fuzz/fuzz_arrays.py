@@ -24,8 +24,8 @@ def targets() -> list[Target]:
     """Return the readers of all kinds of arrays."""
     arrays = [
         npy_bytes(POINTS),
-        _saved(np.asfortranarray(POINTS, dtype=">f4")),
-        _saved(np.arange(6, dtype="i2").reshape(2, 3), version=(2, 0)),
+        _save(np.asfortranarray(POINTS, dtype=">f4")),
+        _save(np.arange(6, dtype="i2").reshape(2, 3), version=(2, 0)),
     ]
     pictures = [_picture("L", np.uint8), _picture("I;16", np.uint16)]
     lines = b"# points\n0 0 1\n1 2 3 255 0 0\n\n-1e-3 .5 7 # near\n"
@@ -44,7 +44,7 @@ def targets() -> list[Target]:
         Target(
             "picture",
             "h.png",
-            _mapped,
+            _read_mapped,
             pictures,
             tokens=b"IHDR IDAT IEND PLTE tRNS iCCP zTXt gAMA".split(),
         ),
@@ -63,11 +63,11 @@ def _heights(path: Path) -> object:
     return read_heights(path, span=None)
 
 
-def _mapped(path: Path) -> object:
+def _read_mapped(path: Path) -> object:
     return read_heights(path, span=(0.0, 1.0))
 
 
-def _saved(array: object, version: tuple[int, int] = (1, 0)) -> bytes:
+def _save(array: object, version: tuple[int, int] = (1, 0)) -> bytes:
     file = io.BytesIO()
     np.lib.format.write_array(file, np.asanyarray(array), version=version, allow_pickle=False)
     return file.getvalue()

@@ -46,11 +46,11 @@ def targets() -> list[Target]:
     """Return the readers of all kinds of meshes."""
     box, ball = trimesh.creation.box(), trimesh.creation.icosphere(subdivisions=0)
     pools = {
-        ".stl": [STL, _exported(box, "stl")],
+        ".stl": [STL, _export(box, "stl")],
         ".obj": [OBJ, b"mtllib ../../outside.mtl\nusemtl m\n" + OBJ],
         ".dae": [DAE],
-        ".ply": [_exported(box, "ply"), _exported(box, "ply", encoding="ascii")],
-        ".glb": [_exported(trimesh.Scene([box, ball]), "glb")],
+        ".ply": [_export(box, "ply"), _export(box, "ply", encoding="ascii")],
+        ".glb": [_export(trimesh.Scene([box, ball]), "glb")],
     }
     part = AttachedShape(Box([1, 2, 3]), color=(1, 0, 0, 1))
     scene = (
@@ -89,7 +89,7 @@ def targets() -> list[Target]:
     ]
 
 
-def _exported(mesh: object, kind: str, **options: str) -> bytes:
+def _export(mesh: object, kind: str, **options: str) -> bytes:
     file = io.BytesIO()
     mesh.export(file, file_type=kind, **options)  # type: ignore[attr-defined]
     return file.getvalue()

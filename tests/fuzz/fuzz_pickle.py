@@ -160,7 +160,7 @@ def use(value: Any) -> None:
             )
 
 
-def damaged(state: Any, random: Random) -> Any:
+def damage(state: Any, random: Random) -> Any:
     """Return a state with something in it dropped, doubled, exchanged or replaced."""
     if isinstance(state, tuple | list) and state and random.random() < 0.9:
         items = list(state)
@@ -175,7 +175,7 @@ def damaged(state: Any, random: Random) -> Any:
         elif choice == 3:
             items[place] = items[random.randrange(len(items))]
         else:
-            items[place] = damaged(items[place], random)
+            items[place] = damage(items[place], random)
         return type(state)(items)
     if isinstance(state, np.ndarray) and state.size and random.random() < 0.7:
         changed = state.copy()
@@ -203,7 +203,7 @@ def read_state(path: Path) -> None:
     value = random.choice([value for value in values().values() if hasattr(value, "__setstate__")])
     state = value.__getstate__()
     for _ in range(random.choice([1, 1, 1, 2, 5])):
-        state = damaged(state, random)
+        state = damage(state, random)
     instance = type(value).__new__(type(value))
     with contextlib.suppress(TmkitError):
         instance.__setstate__(state)

@@ -56,7 +56,7 @@ def targets() -> list[Target]:
         Target(
             "check",
             "main.json",
-            _checked,
+            _check,
             pool[1:],
             tokens=KEYS.split(),
             nestings=nestings,
@@ -66,7 +66,7 @@ def targets() -> list[Target]:
     ]
 
 
-def _checked(path: Path) -> object:
+def _check(path: Path) -> object:
     plan = load_plan(path)
     try:
         return validate_plan(plan)

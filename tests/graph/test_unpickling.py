@@ -127,7 +127,7 @@ def test_damaged_states_end_in_a_value_or_an_error(seed: int) -> None:
     value = random.choice(list(STATEFUL.values()))
     state = value.__getstate__()
     for _ in range(random.choice([1, 1, 1, 2, 5])):
-        state = fuzz_pickle.damaged(state, random)
+        state = fuzz_pickle.damage(state, random)
     try:
         made = made_of(value, state)
     except TmkitError:

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from support.edited_arm import SHAPES, THINGS, arm_with_things, edited, edits, thing
+from support.edited_arm import SHAPES, THINGS, apply_edit, arm_with_things, edits, thing
 from support.effort import scaled_examples
 
 from tmkit.errors import ConfigurationError, UnknownNameError
@@ -78,7 +78,7 @@ def test_moved_worlds_agree_with_new_worlds(data: st.DataObject) -> None:
     worlds = [(world, first)]
     for step in range(data.draw(st.integers(1, 8))):
         for edit in data.draw(st.lists(edits, min_size=1, max_size=3)):
-            scene = edited(scene, edit)
+            scene = apply_edit(scene, edit)
         source, pair_margins = data.draw(st.sampled_from(worlds))
         given_margins = data.draw(st.one_of(st.none(), margins))
         movable = data.draw(st.one_of(st.none(), st.lists(thing, unique=True)))
@@ -102,7 +102,7 @@ def test_batches_agree_with_single_configurations(data: st.DataObject) -> None:
     """Pairs of shapes of all kinds agree, also half spaces and margins."""
     scene = arm_with_things()
     for edit in data.draw(st.lists(edits, min_size=1, max_size=6)):
-        scene = edited(scene, edit)
+        scene = apply_edit(scene, edit)
     for name in data.draw(st.lists(st.sampled_from(["base", "tip", "slide"]), unique=True)):
         scene = scene.set_shapes(name, [data.draw(st.sampled_from(list(SHAPES.values())))])
     world = CollisionWorld(scene, margin=data.draw(st.sampled_from([0.0, 0.03, -0.02])))
@@ -142,7 +142,7 @@ def test_still_free_paths_are_free(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 4))):
         scene = data.draw(st.sampled_from([world.scene for world, _ in worlds]))
         for edit in data.draw(st.lists(edits, min_size=1, max_size=2)):
-            scene = edited(scene, edit)
+            scene = apply_edit(scene, edit)
         changed = data.draw(st.one_of(st.none(), margins))
         pair_margins = kept_margins(first_margins if changed is None else changed, scene)
         worlds.append((worlds[0][0].moved_to(scene, pair_margins=pair_margins), pair_margins))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 from support.blocks import blocks_scene, with_box
-from support.edited_arm import arm_with_things, edited, edits
+from support.edited_arm import apply_edit, arm_with_things, edits
 from support.effort import scaled_examples
 from support.gantry import JOINTS
 
@@ -62,7 +62,7 @@ def test_paths_are_free_in_the_version_of_the_query(data: st.DataObject) -> None
     for _ in range(data.draw(st.integers(2, 8))):
         scene = data.draw(st.sampled_from(scenes[-3:]))
         for edit in data.draw(st.lists(edits, max_size=2)):
-            scene = edited(scene, edit)
+            scene = apply_edit(scene, edit)
         scenes.append(scene)
         start, goal = data.draw(
             st.lists(st.sampled_from(CORNERS), min_size=2, max_size=2, unique=True)

@@ -370,11 +370,11 @@ def test_a_longer_file_asks_no_more_of_the_grammar(monkeypatch: pytest.MonkeyPat
     domain = load("places").domain
     run, handed_over = grammar._parse, [0]
 
-    def counted(rule: Any, words: tuple[str, ...], mode: Any) -> None:
+    def count_parses(rule: Any, words: tuple[str, ...], mode: Any) -> None:
         handed_over[0] += len(words)
         run(rule, words, mode)
 
-    monkeypatch.setattr(grammar, "_parse", counted)
+    monkeypatch.setattr(grammar, "_parse", count_parses)
     words = []
     for count in (30, 300):
         grammar._fault.cache_clear()

@@ -18,7 +18,7 @@ PROBLEM = (DATA / "places" / "problem.pddl").read_text()
 ROOMS = (DATA / "rooms" / "domain.pddl").read_text()
 
 
-def replaced(text: str, old: str, new: str) -> str:
+def replace_once(text: str, old: str, new: str) -> str:
     """Return the text with the first ``old`` replaced; it must be there."""
     assert old in text
     return text.replace(old, new, 1)
@@ -169,7 +169,7 @@ def test_a_wrong_domain_is_refused_where_it_is_wrong(
     old: str, new: str, reason: str, line: int, word: str
 ) -> None:
     """Each seeded error is rejected at its line, with the caret under the wrong word."""
-    error = refusal(replaced(DOMAIN, old, new))
+    error = refusal(replace_once(DOMAIN, old, new))
     assert re.search(reason, str(error)), str(error)
     assert error.data["line"] == line, str(error)
     assert str(error).startswith(f"task.pddl:{line}:{error.data['column']}: ")
@@ -196,7 +196,7 @@ FEATURES = [
 @pytest.mark.parametrize(("condition", "feature", "word"), FEATURES)
 def test_a_feature_that_is_lacking_is_named(condition: str, feature: str, word: str) -> None:
     """An unsupported feature is reported by name, in its line."""
-    error = refusal(replaced(DOMAIN, "(and (held ?x) (clear ?p))", condition))
+    error = refusal(replace_once(DOMAIN, "(and (held ?x) (clear ?p))", condition))
     assert (feature in str(error), error.data["line"], caret_word(error)) == (True, 17, word), str(
         error
     )
@@ -216,11 +216,11 @@ def test_a_feature_that_is_lacking_is_named(condition: str, feature: str, word: 
 )
 def test_a_section_that_is_lacking_is_named(section: str, feature: str) -> None:
     """Any known requirements are accepted."""
-    text = replaced(
+    text = replace_once(
         DOMAIN, ":typing", ":typing :hierarchy :contingent :probabilistic-effects :time"
     )
     assert parse_domain(text).name == "places"
-    assert feature in str(refusal(replaced(text, "(:predicates", f"{section} (:predicates")))
+    assert feature in str(refusal(replace_once(text, "(:predicates", f"{section} (:predicates")))
 
 
 PROBLEM_ERRORS = [
@@ -279,7 +279,7 @@ def test_a_wrong_problem_is_refused_where_it_is_wrong(
     old: str, new: str, reason: str, line: int, word: str
 ) -> None:
     """Each seeded error is rejected at its line, with the caret under the wrong word."""
-    error = refusal(replaced(PROBLEM, old, new), problem=True)
+    error = refusal(replace_once(PROBLEM, old, new), problem=True)
     assert re.search(reason, str(error)), str(error)
     assert error.data["line"] == line, str(error)
     assert caret_word(error) == word, str(error)
@@ -336,7 +336,7 @@ AXIOM_ERRORS = [
 @pytest.mark.parametrize(("old", "new", "reason"), AXIOM_ERRORS)
 def test_wrong_axioms_and_costs_are_refused(old: str, new: str, reason: str | None) -> None:
     """A derived predicate must not depend on its negation or be changed by an action."""
-    text = replaced(ROOMS, old, new)
+    text = replace_once(ROOMS, old, new)
     if reason is None:
         assert parse_domain(text).axioms
     else:
@@ -348,7 +348,7 @@ def test_stating_a_derived_fact_is_refused() -> None:
     text = (DATA / "rooms" / "problem.pddl").read_text()
     with pytest.raises(TaskError, match=r":4:11: predicate 'passage' is derived"):
         parse_problem(
-            replaced(text, "(robot-at dock)", "(passage dock hall)"), load("rooms").domain
+            replace_once(text, "(robot-at dock)", "(passage dock hall)"), load("rooms").domain
         )
 
 
@@ -356,7 +356,9 @@ def test_an_object_that_is_a_constant_is_refused() -> None:
     """A constant of the domain is an object of every problem and cannot be declared again."""
     text = (DATA / "rooms" / "problem.pddl").read_text()
     with pytest.raises(TaskError, match="object 'dock' is already a constant"):
-        parse_problem(replaced(text, "kitchen study", "kitchen study dock"), load("rooms").domain)
+        parse_problem(
+            replace_once(text, "kitchen study", "kitchen study dock"), load("rooms").domain
+        )
 
 
 @pytest.mark.parametrize(
@@ -411,7 +413,7 @@ def test_a_wrong_goal_is_refused(goal: str, reason: str) -> None:
 def test_the_caret_stands_under_the_word_behind_tabs() -> None:
     """Tabs before the word are repeated before the caret, which aligns them in any editor."""
     error = refusal(
-        replaced(
+        replace_once(
             DOMAIN,
             "    :precondition (and (held ?x) (clear ?y))",
             "\t\t:precondition (and (holt ?x))",
@@ -424,7 +426,9 @@ def test_the_caret_stands_under_the_word_behind_tabs() -> None:
 def test_lines_are_counted_for_every_line_ending() -> None:
     """Each Windows or old Macintosh line ending is a single line break."""
     for ending in ("\r\n", "\r"):
-        error = refusal(replaced(DOMAIN, "(:action lower", "(:action lift").replace("\n", ending))
+        error = refusal(
+            replace_once(DOMAIN, "(:action lower", "(:action lift").replace("\n", ending)
+        )
         assert (error.data["line"], error.data["column"]) == (15, 12)
 
 

@@ -74,7 +74,7 @@ class Node:
         return self.parts[0].text.lower() if self.parts and isinstance(self.parts[0], Word) else ""
 
 
-def nested(text: str) -> Node:
+def nested_section(text: str) -> Node:
     """Return the definition that a text consists of."""
     blank = re.sub(r";[^\n]*", lambda comment: " " * len(comment.group()), text)
     opened = [Node(0)]
@@ -136,7 +136,7 @@ class Uses:
 
 def uses(text: str, domain: Domain, words: Vocabulary) -> Uses:
     """Return the content of a domain or problem."""
-    collected = Uses(text, domain, words, sections=nested(text).nodes[1:])
+    collected = Uses(text, domain, words, sections=nested_section(text).nodes[1:])
     for section in collected.sections:
         match section.head:
             case ":types" | ":constants" | ":objects":
@@ -258,7 +258,7 @@ def wrong_arity(uses: Uses, random: Random) -> Seeded | None:
     )
 
 
-def undeclared_variable(uses: Uses, random: Random) -> Seeded | None:
+def use_undeclared_variable(uses: Uses, random: Random) -> Seeded | None:
     """Use an undeclared variable, expected there."""
     node, _, _ = random.choice(uses.atoms)
     if len(node.words) < 2:
@@ -331,7 +331,7 @@ def duplicate_action(uses: Uses, random: Random) -> Seeded | None:
     text = put(uses.text, before.end, before.end, "\n  " + uses.text[copied.begin : copied.end])
     second = max(
         node.words[1].begin
-        for node in nested(text).nodes
+        for node in nested_section(text).nodes
         if node.words[1:] and node.words[1].text == copied.words[1].text
     )
     return Seeded(
@@ -370,7 +370,7 @@ SEEDERS: list[Seeder] = [
     missing_opening,
     unknown_predicate,
     wrong_arity,
-    undeclared_variable,
+    use_undeclared_variable,
     unknown_type,
     ill_typed_object,
     wrong_domain,

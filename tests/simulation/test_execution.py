@@ -36,29 +36,33 @@ HALF = BLOCK / 2
 
 
 @pytest.fixture(scope="module")
-def stacked() -> SimulationReport:
+def stacking_report() -> SimulationReport:
     """Return the report of a block put onto another with real fingers."""
     return simulate(stacking_plan())
 
 
-def test_real_fingers_stack_a_block(stacked: SimulationReport) -> None:
+def test_real_fingers_stack_a_block(stacking_report: SimulationReport) -> None:
     """A block carried by friction alone ends within 3 mm and 1 degree, without a note."""
-    assert stacked.is_successful
-    assert stacked.worst_position < 0.003
-    assert stacked.worst_rotation < math.radians(1.0)
-    assert stacked.notes == ()
-    assert list(stacked.errors) == ["red", "green"]
-    assert [(slip.step, slip.object, slip.lost) for slip in stacked.slips] == [(1, "red", None)]
-    assert stacked.slips[0].position < 0.003
+    assert stacking_report.is_successful
+    assert stacking_report.worst_position < 0.003
+    assert stacking_report.worst_rotation < math.radians(1.0)
+    assert stacking_report.notes == ()
+    assert list(stacking_report.errors) == ["red", "green"]
+    assert [(slip.step, slip.object, slip.lost) for slip in stacking_report.slips] == [
+        (1, "red", None)
+    ]
+    assert stacking_report.slips[0].position < 0.003
 
 
-def test_the_arm_follows_its_path(stacked: SimulationReport) -> None:
+def test_the_arm_follows_its_path(stacking_report: SimulationReport) -> None:
     """The arm reaches its set points to 0.1 mm."""
-    assert list(stacked.tracking) == list(GANTRY.joints)
-    assert max(stacked.tracking.values()) < 1e-4
+    assert list(stacking_report.tracking) == list(GANTRY.joints)
+    assert max(stacking_report.tracking.values()) < 1e-4
 
 
-def test_same_plan_same_report_also_beside_another_process(stacked: SimulationReport) -> None:
+def test_same_plan_same_report_also_beside_another_process(
+    stacking_report: SimulationReport,
+) -> None:
     """Two runs agree to the last bit, here and in another process with other hashes."""
     program = (
         "import json\n"
@@ -75,8 +79,8 @@ def test_same_plan_same_report_also_beside_another_process(stacked: SimulationRe
     with Process(command, stdout=subprocess.PIPE, text=True, env=environment) as other:
         again = simulate(stacking_plan())
         output, _ = other.communicate(timeout=600)
-    assert again == stacked
-    assert json.dumps(again.to_dict()) == json.dumps(stacked.to_dict()) == output
+    assert again == stacking_report
+    assert json.dumps(again.to_dict()) == json.dumps(stacking_report.to_dict()) == output
 
 
 def test_several_steps_with_progress() -> None:
@@ -194,7 +198,7 @@ def test_empty_plan_compares_the_scene_with_itself() -> None:
     assert "0 steps" in repr(report)
 
 
-def displaced(plan: Plan, offset: tuple[float, float, float], turn: float = 0.0) -> Plan:
+def displace_claim(plan: Plan, offset: tuple[float, float, float], turn: float = 0.0) -> Plan:
     """Return the plan with another claim about where its last step leaves the green block."""
     last = plan.steps[-1]
     moved = last.scene.local_pose("green") @ Pose.from_rpy(offset, [0.0, 0.0, turn])
@@ -204,7 +208,7 @@ def displaced(plan: Plan, offset: tuple[float, float, float], turn: float = 0.0)
 
 def test_known_displacement_is_reported() -> None:
     """An object's error is its distance and angle from its planned pose, with a tolerance."""
-    report = simulate(displaced(stacking_plan(), (0.03, 0.04, 0.0), 0.2))
+    report = simulate(displace_claim(stacking_plan(), (0.03, 0.04, 0.0), 0.2))
     assert report.errors["green"].position == pytest.approx(0.05, abs=1e-3)
     assert report.errors["green"].rotation == pytest.approx(0.2, abs=0.01)
     assert not report.is_successful
@@ -212,7 +216,7 @@ def test_known_displacement_is_reported() -> None:
     assert [str(note)[:30] for note in report.notes] == ["step 1: 'green' is 50.0 mm, 11"]
     assert "missed: green" in repr(report)
     lenient = simulate(
-        displaced(stacking_plan(), (0.03, 0.04, 0.0)),
+        displace_claim(stacking_plan(), (0.03, 0.04, 0.0)),
         options=SimulationOptions(position_tolerance=0.06),
     )
     assert lenient.is_successful
@@ -279,16 +283,16 @@ def test_unsupported_object_is_noted_before_the_plan() -> None:
     assert str(report.notes[0]).startswith("before the plan: ")
 
 
-def test_report_as_json(stacked: SimulationReport) -> None:
+def test_report_as_json(stacking_report: SimulationReport) -> None:
     """The JSON contains the whole report in SI units."""
-    document = stacked.to_dict()
+    document = stacking_report.to_dict()
     assert document["ok"] is True
-    assert document["errors"]["red"]["position"] == stacked.errors["red"].position
+    assert document["errors"]["red"]["position"] == stacking_report.errors["red"].position
     assert document["slips"][0]["object"] == "red"
-    assert document["tracking"]["x"] == stacked.tracking["x"]
+    assert document["tracking"]["x"] == stacking_report.tracking["x"]
     assert document["steps"] == 1
-    assert document["duration"] == stacked.duration
-    assert "\n" not in repr(stacked)
+    assert document["duration"] == stacking_report.duration
+    assert "\n" not in repr(stacking_report)
 
 
 def test_misuse_is_refused() -> None:

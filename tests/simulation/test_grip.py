@@ -32,7 +32,7 @@ def bar_in_the_hand() -> SceneGraph:
     )
 
 
-def turned_by(moment: float) -> float:
+def turn_of_bar(moment: float) -> float:
     """Return the turn of a held bar in 0.5 s of a moment [N m] about the closing axis [rad]."""
     scene = bar_in_the_hand()
     q = PANDA.ready_configuration(scene)
@@ -80,8 +80,8 @@ def test_every_link_has_the_friction_of_its_kind() -> None:
 def test_a_hand_bears_the_moment_that_the_model_says() -> None:
     """Pads bear the moment of two patches of their radius: less holds, more turns the object."""
     bound = 2.0 * PANDA.grip_force * 0.8 * torsion_arm(PhysicsSettings().pad_radius)
-    assert turned_by(0.85 * bound) < math.radians(1.0)
-    assert turned_by(1.3 * bound) > math.radians(10.0)
+    assert turn_of_bar(0.85 * bound) < math.radians(1.0)
+    assert turn_of_bar(1.3 * bound) > math.radians(10.0)
 
 
 def test_what_is_in_many_pieces_does_not_creep() -> None:

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from support import store_jobs
 from support.effort import scaled_examples
 from support.processes import Process
-from support.store_jobs import written
+from support.store_jobs import scene_version
 
 from tmkit.errors import StoreDamageError, StoreError, TmkitError, UnknownNameError
 from tmkit.graph import Mesh, SceneGraph
@@ -65,7 +65,7 @@ def test_kills_during_writes_lose_nothing_that_was_acknowledged(tmp_path: Path) 
         for known, number in history.items():
             # one that was stored, but its process could not say so
             acknowledged.setdefault(number, known)
-            assert store.get(known) == written(number)
+            assert store.get(known) == scene_version(number)
         store.close()
     store = Store(tmp_path)
     store.gc()
@@ -364,7 +364,9 @@ def test_random_records_give_a_scene_or_a_store_error(
 ) -> None:
     """Bodies of random bytes and real bodies with changed bytes."""
     with_all = Store(tmp_path_factory.mktemp("real"))
-    with_all.put(written(1).add_frame("m", "f1", pose=Pose([1, 2, 3])).set_attribute("m", "a", [1]))
+    with_all.put(
+        scene_version(1).add_frame("m", "f1", pose=Pose([1, 2, 3])).set_attribute("m", "a", [1])
+    )
     body = bytearray(with_all._database.query("SELECT body FROM versions")[0][0][:1500])
     if data.draw(st.booleans()):
         body = bytearray(data.draw(st.binary(max_size=60)))

@@ -30,7 +30,7 @@ def read(path: Path) -> str:
     return "value"
 
 
-def bounded(seconds: float, megabytes: float, paths: list[Path]) -> None:
+def read_bounded(seconds: float, megabytes: float, paths: list[Path]) -> None:
     """Read files, the first twice, so that its imports are not counted."""
     warnings.simplefilter("ignore")
     read(paths[0])
@@ -49,4 +49,4 @@ def bounded(seconds: float, megabytes: float, paths: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    bounded(float(sys.argv[1]), float(sys.argv[2]), [Path(name) for name in sys.argv[3:]])
+    read_bounded(float(sys.argv[1]), float(sys.argv[2]), [Path(name) for name in sys.argv[3:]])

@@ -91,7 +91,7 @@ class Outcome:
         ]
 
 
-def measured_pose(random: Draw, truth: Pose, variances: Array) -> Pose:
+def measure_pose(random: Draw, truth: Pose, variances: Array) -> Pose:
     """Return the message of a sensor for a pose."""
     is_unknown = variances >= UNKNOWN
     noise = np.where(
@@ -106,11 +106,11 @@ def measured_pose(random: Draw, truth: Pose, variances: Array) -> Pose:
     return Pose.from_rotation_matrix(shift + turned.rotation @ noise[:3], turned.rotation)
 
 
-def measured(kind: str, random: Draw, truth: Pose, number: int) -> Measurement:
+def measure(kind: str, random: Draw, truth: Pose, number: int) -> Measurement:
     """Return a measurement of the cup."""
     if kind in VARIANCES:
         variances = np.array(VARIANCES[kind])
-        pose = measured_pose(random, truth, variances)
+        pose = measure_pose(random, truth, variances)
         return Measurement.of_pose("cup", pose, relative_to="world", covariance=np.diag(variances))
     if kind.startswith("position"):
         point = POINT if kind.endswith("point") else np.zeros(3)
@@ -144,13 +144,13 @@ def run(kind: str, prior: str, *, updates: int, max_iterations: int, seed: int) 
     truth = START @ Pose.exp(root @ random.normal(size=6))
     scene, distances = known_scene(PRIORS[prior]), list[float]()
     for number in range(updates):
-        seen = measured(kind, random, truth, number)
+        seen = measure(kind, random, truth, number)
         distances.append(innovation(scene, seen).squared_mahalanobis)
         scene = scene.condition(seen, max_iterations=max_iterations)
     return Outcome(truth, scene.gaussian_pose("cup", relative_to="world"), tuple(distances))
 
 
-def normalised_errors(
+def normalise_errors(
     outcomes: list[Outcome], part: Callable[[Outcome], tuple[Array, Array]]
 ) -> float:
     """Return NEES by degrees of freedom, which is 1 if the covariances are right."""

@@ -24,7 +24,7 @@ def public_functions(source: str) -> Iterator[tuple[str, list[Function], str]]:
     yield from _functions(ast.parse(source).body, "", "")
 
 
-def undocumented_names(source: str) -> list[str]:
+def find_undocumented_names(source: str) -> list[str]:
     """Return the public classes, functions, methods and properties without a docstring."""
     tree = ast.parse(source)
     classes = [c for c in tree.body if isinstance(c, ast.ClassDef) and not c.name.startswith("_")]
@@ -52,7 +52,7 @@ def option_types(source: str) -> set[str]:
     return names
 
 
-def undocumented_arguments(source: str, options: Collection[str] = ()) -> list[str]:
+def find_undocumented_arguments(source: str, options: Collection[str] = ()) -> list[str]:
     """Return ``function: argument, ...`` for each public function with undocumented arguments.
 
     An argument is documented by a line ``name: ...`` under ``Args:``, also of several: ``lower,
@@ -69,7 +69,7 @@ def undocumented_arguments(source: str, options: Collection[str] = ()) -> list[s
             continue
         for function in overloads:
             arguments = _arguments(function)
-            names = documented(text) | _with_help(function, options)
+            names = document_names(text) | _with_help(function, options)
             missing = [a for a in arguments if a not in names]
             if len(arguments) > 1 and missing:
                 faults.append(f"{name}: {', '.join(missing)}")
@@ -144,7 +144,7 @@ def _with_help(function: Function, options: Collection[str]) -> set[str]:
     }
 
 
-def documented(text: str) -> set[str]:
+def document_names(text: str) -> set[str]:
     """Return the names of the lines of all sections ``Args:`` of a docstring."""
     names: set[str] = set()
     for section in re.finditer(
@@ -169,7 +169,7 @@ def main(paths: list[str]) -> int:
     lines = [
         f"{file}: {line}"
         for file in files
-        for line in undocumented_arguments(sources[file], options)
+        for line in find_undocumented_arguments(sources[file], options)
     ]
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     sys.stdout.write(f"{len(lines)} functions do not document each of their arguments\n")

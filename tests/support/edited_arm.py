@@ -22,7 +22,7 @@ from tmkit.graph import (
 )
 from tmkit.spatial import Pose
 
-__all__ = ["SHAPES", "THINGS", "arm_with_things", "edited", "edits", "thing"]
+__all__ = ["SHAPES", "THINGS", "apply_edit", "arm_with_things", "edits", "thing"]
 
 THINGS = ("table", "tray", "cup", "lid", "ball", "post")
 PLACES = ("world", "upper", "tip", *THINGS)
@@ -96,7 +96,7 @@ edits = st.one_of(
 )
 
 
-def edited(scene: SceneGraph, edit: tuple[Any, ...]) -> SceneGraph:
+def apply_edit(scene: SceneGraph, edit: tuple[Any, ...]) -> SceneGraph:
     """Return the scene with the edit done, or as it is when a rule forbids it."""
     kind, frame, other, value = edit
     try:

@@ -157,9 +157,9 @@ def _transfer(
     assert before is not None
     pose = _pose(scene, name, spot)
     picks = [Pick(name, grasp, motion=motion) for grasp in grasps for motion in _motions(grasp)]
-    for pick, picked in _carried_out(picks, node.scene, node.q, arm, seed):
+    for pick, picked in _execute(picks, node.scene, node.q, arm, seed):
         places = [Place(name, spot.support, pose, motion=motion) for motion in _motions(pick.grasp)]
-        for _, placed in _carried_out(places, picked.scene, picked.q, arm, seed):
+        for _, placed in _execute(places, picked.scene, picked.q, arm, seed):
             steps = (
                 picked.step(GroundAction("pick", (name, before))),
                 placed.step(GroundAction("place", (name, spot.support))),
@@ -189,7 +189,7 @@ def _motions(grasp: Grasp) -> Iterator[PickPlaceOptions]:
     yield PickPlaceOptions(gripper_opening=grasp.width + 0.002, min_fraction=0.2)
 
 
-def _carried_out(
+def _execute(
     candidates: Sequence[C], scene: SceneGraph, q: Configuration, arm: ArmMotionPlanner, seed: int
 ) -> Iterator[tuple[C, ActionMotion]]:
     for candidate in candidates:

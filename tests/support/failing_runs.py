@@ -101,11 +101,11 @@ def _serve() -> None:
     gc.freeze()  # so that collections in children copy no memory that they share
     for line in sys.stdin:
         arguments, variables = json.loads(line)
-        sys.stdout.write(json.dumps(_forked(arguments, variables)) + "\n")
+        sys.stdout.write(json.dumps(_run_forked(arguments, variables)) + "\n")
         sys.stdout.flush()
 
 
-def _forked(arguments: list[str], variables: dict[str, str]) -> tuple[int, str, str]:
+def _run_forked(arguments: list[str], variables: dict[str, str]) -> tuple[int, str, str]:
     """Run a command in a child of this process."""
     pipes = [os.memfd_create(name) for name in ("out", "err")]
     child = os.fork()

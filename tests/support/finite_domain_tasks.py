@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from tmkit._core import TaskSearch
 
-__all__ = ["Model", "Pair", "compiled", "random_tasks"]
+__all__ = ["Model", "Pair", "compile_task", "random_tasks"]
 
 Pair = tuple[int, int]
 Effect = tuple[list[Pair], Pair]
 Operator = tuple[list[Pair], list[Effect], int]
 
 
-def compiled(task: dict[str, Any]) -> TaskSearch:
+def compile_task(task: dict[str, Any]) -> TaskSearch:
     """Return a random task, compiled."""
     return TaskSearch(
         domains=task["domains"],

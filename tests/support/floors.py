@@ -18,27 +18,27 @@ from numpy.typing import NDArray
 from support.processes import run_process
 from tmkit.graph import SceneGraph
 
-__all__ = ["REPEAT", "Floor", "compiled_floors", "floor_of_same_bits"]
+__all__ = ["REPEAT", "Floor", "compile_floors", "floor_of_same_bits"]
 
 REPEAT = 20  # how often one call of a floor does its work, so that the call itself does not count
 _SOURCE = Path(__file__).resolve().parents[1] / "benchmarks" / "floors.cpp"
 _CORE = Path(__file__).resolve().parents[2] / "tmkit" / "core"
 
 
-def compiled_floors(folder: Path) -> list[ctypes.CDLL]:
+def compile_floors(folder: Path) -> list[ctypes.CDLL]:
     """Compile the floors into a folder, with and without vectors of two numbers."""
     return [
-        _compiled(folder, option) for option in ("-ftree-slp-vectorize", "-fno-tree-slp-vectorize")
+        _compile(folder, option) for option in ("-ftree-slp-vectorize", "-fno-tree-slp-vectorize")
     ]
 
 
 def floor_of_same_bits(folder: Path) -> ctypes.CDLL:
     """Compile the floor with the sines of the library into a folder."""
     sines = _CORE / "src" / "linalg" / "elementary.cpp"
-    return _compiled(folder, "-DTMKIT_SINES", f"-I{_CORE / 'include'}", str(sines))
+    return _compile(folder, "-DTMKIT_SINES", f"-I{_CORE / 'include'}", str(sines))
 
 
-def _compiled(folder: Path, *options: str) -> ctypes.CDLL:
+def _compile(folder: Path, *options: str) -> ctypes.CDLL:
     library = folder / f"floors{options[0]}.so"
     flags = ["-std=c++20", "-O3", "-ffp-contract=off", *options, "-shared", "-fPIC"]
     run_process(["g++", *flags, str(_SOURCE), "-o", str(library)], check=True)

@@ -89,7 +89,7 @@ def square_outline(side: float, sides: int = 24) -> np.ndarray:
     )
 
 
-def joined_mesh(*meshes: Shape) -> Shape:
+def join_meshes(*meshes: Shape) -> Shape:
     """Return one mesh with the triangles of several."""
     starts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)])
     faces = [np.asarray(mesh.faces) + start for mesh, start in zip(meshes, starts, strict=False)]
@@ -142,7 +142,7 @@ def handle_mesh(radius: float = 0.022, thickness: float = 0.005) -> Shape:
 
 CONCAVE_MESHES = {
     "cup": cup_mesh,
-    "mug": lambda: joined_mesh(cup_mesh(), handle_mesh()),
+    "mug": lambda: join_meshes(cup_mesh(), handle_mesh()),
     "bowl": bowl_mesh,
     "brick": lambda: tub_mesh(square_outline(0.1), circle_outline(0.03), height=0.06, floor=0.02),
     "box": lambda: tub_mesh(square_outline(0.12), square_outline(0.112), height=0.06, floor=0.004),

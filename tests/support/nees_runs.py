@@ -61,7 +61,7 @@ def known_scene() -> SceneGraph:
     return scene.add_frame("hand", above, pose=Pose([0.1, 0, 0]))
 
 
-def drawn(scene: SceneGraph, random: np.random.Generator) -> SceneGraph:
+def sample_true_scene(scene: SceneGraph, random: np.random.Generator) -> SceneGraph:
     """Return a true scene without errors: every edge is perturbed by its sources, sampled once."""
     values: dict[NoiseSource, Array] = {}
     true = scene
@@ -135,7 +135,7 @@ def run(
     """
     random = np.random.default_rng(seed)
     scene = known_scene()
-    trial = Run(drawn(scene, random), scene, random, forget)
+    trial = Run(sample_true_scene(scene, random), scene, random, forget)
     trial.look(Q_PICK)
     trial.note(reference, Q_PICK)
     trial.hang("hand", Q_PICK, SLIP)
@@ -155,7 +155,7 @@ def keep_all(scene: SceneGraph) -> SceneGraph:
     return scene
 
 
-def squared_distances(
+def compute_squared_distances(
     runs: int, *, forget: Callable[[SceneGraph], SceneGraph], reference: str
 ) -> Array:
     """Return (runs, stages) squared Mahalanobis distances of the truth from the estimate."""

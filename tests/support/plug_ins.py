@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["installed", "write_distribution"]
+__all__ = ["install_folder", "write_distribution"]
 
 
 def write_distribution(
@@ -41,7 +41,7 @@ def write_distribution(
 
 
 @contextmanager
-def installed(folder: Path) -> Iterator[None]:
+def install_folder(folder: Path) -> Iterator[None]:
     """Search a folder for distributions and modules; afterwards none of its modules is loaded."""
     before = set(sys.modules)
     sys.path.insert(0, str(folder))

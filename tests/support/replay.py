@@ -130,9 +130,9 @@ def replay_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
     if "poses_added" in example:
         return _scene_example(example)
     if "cases" in example:
-        return [_integrated(example, case) for case in example["cases"]]
+        return [_integrate(example, case) for case in example["cases"]]
     if {"T0", "T1", "dt"} <= example.keys():
-        return _differentiated(example)
+        return _differentiate(example)
     if {"rpy", "p", "force", "linear"} <= example.keys():
         return [replay_moved(example)]
     return [replay_description(example)]
@@ -228,9 +228,9 @@ def _graph_step(scene: SceneGraph, op: Mapping[str, Any]) -> tuple[SceneGraph, A
     if kind == "remove_twist":
         return scene.remove_twist(op["frame"]), None
     if kind == "get_pose":
-        return scene, _queried(scene, _pose_coord(scene, op), op)
+        return scene, _query(scene, _pose_coord(scene, op), op)
     if kind == "get_twist":
-        return scene, _queried(scene, _twist_coord(scene, op), op)
+        return scene, _query(scene, _twist_coord(scene, op), op)
     if kind.startswith("get_") and "semantics" in op:
         return scene, replay_query(scene, {"kind": kind.removeprefix("get_"), **op})
     raise LookupError(f"the script has an operation that is not known: {kind}")
@@ -306,7 +306,7 @@ def _pose_value(scene: SceneGraph, coord: PoseCoord, op: Mapping[str, Any]) -> A
     return VectorAndRotationVector([shift, 0.0, 0.0], [0.0, 0.0, 0.0])
 
 
-def _queried(scene: SceneGraph, coord: Any, op: Mapping[str, Any]) -> Any:
+def _query(scene: SceneGraph, coord: Any, op: Mapping[str, Any]) -> Any:
     """Return the result of a query: the matrix of a pose, two parts of a twist, or an array.
 
     A pose in another representation, or with other names, has its numbers by all
@@ -330,7 +330,7 @@ def _queried(scene: SceneGraph, coord: Any, op: Mapping[str, Any]) -> Any:
 def replay_query(scene: SceneGraph, query: Mapping[str, Any]) -> Any:
     """Return the result of a query of an example, which has its kind of relation."""
     kind = "".join(word[0].upper() + word[1:] for word in query["kind"].split("_"))
-    return _queried(scene, _coord(query["semantics"], kind), query)
+    return _query(scene, _coord(query["semantics"], kind), query)
 
 
 def _scene_example(example: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -373,7 +373,7 @@ def _coord(fields: Mapping[str, str], rel: str) -> Any:
     return _argument({"rel": rel, **fields})
 
 
-def _said(pose: SemanticPose) -> dict[str, Any]:
+def _describe(pose: SemanticPose) -> dict[str, Any]:
     back = {ours: theirs for theirs, ours in _FIELDS.items()}
     fields = {
         back.get(name, name): value for name, value in to_dict(pose.coord).items() if name != "rel"
@@ -398,17 +398,17 @@ def _chain(example: Mapping[str, Any]) -> list[dict[str, Any]]:
         matches = (
             pose
             for operation in operations
-            if (pose := _found(operation, wanted, inputs)) is not None
+            if (pose := _find(operation, wanted, inputs)) is not None
         )
         match = next(matches, None)
         if match is None:
             raise LookupError(f"no {' and no '.join(operations)} of known poses gives {wanted!r}")
         inputs.append(match)
-        results.append(_said(match))
+        results.append(_describe(match))
     return results
 
 
-def _found(operation: str, wanted: PoseCoord, poses: list[SemanticPose]) -> SemanticPose | None:
+def _find(operation: str, wanted: PoseCoord, poses: list[SemanticPose]) -> SemanticPose | None:
     """Return the first result of an operation on known poses with the wanted relation, or None."""
     operands = (
         [(x,) for x in poses]
@@ -425,7 +425,7 @@ def _found(operation: str, wanted: PoseCoord, poses: list[SemanticPose]) -> Sema
     return None
 
 
-def _integrated(example: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, Any]:
+def _integrate(example: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, Any]:
     start = SemanticPose(_coord(example["initial_semantics"], "Pose"), example["T0"])
     coord: TwistCoord = _coord(case["twist"], "Twist")
     twist = SemanticTwist(coord, np.concatenate([example["linear"], example["angular"]]))
@@ -437,10 +437,10 @@ def _integrated(example: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str
     is_screw = coord.coord == start.coord.ref_ori
     first, second = (moved, start) if is_screw else (start, moved)
     matrices = [pose.in_representation(HomogeneousMatrix).matrix for pose in (first, second)]
-    return {**_said(moved), "composed": matrices[0] @ matrices[1]}
+    return {**_describe(moved), "composed": matrices[0] @ matrices[1]}
 
 
-def _differentiated(example: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _differentiate(example: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the body-fixed and the screw twist that lead from one pose to another in a time."""
     fields = example.get("initial_semantics")
     coord = _coord(fields, "Pose") if fields else PoseCoord("{g}|C", "{h}|D", "[h]")

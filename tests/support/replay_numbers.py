@@ -232,7 +232,7 @@ def _operands(relation: str, inputs: _Inputs, point: str = "e") -> list[Any]:
     return [_operand(relation, inputs, labels, place, point) for place in range(len(labels))]
 
 
-def _way(inputs: _Inputs, begin: str, axes: str) -> SemanticPosition:
+def _displacement(inputs: _Inputs, begin: str, axes: str) -> SemanticPosition:
     """Return the position of a new point relative to an old one of the same body."""
     return SemanticPosition(
         PositionCoord("new|" + begin.split("|")[1], begin, axes), inputs.take("d")
@@ -258,17 +258,17 @@ def replay_numbers(case: Mapping[str, Any]) -> dict[str, Any]:
             its name.
     """
     inputs = _Inputs.of(case["inputs"])
-    relation, operation = _asked(str(case["op"]))
+    relation, operation = _required_names(str(case["op"]))
     result = (
         _power(inputs)
         if operation == "dot"
-        else _made(relation, operation, inputs, is_screw="screw" in case["op"])
+        else _build(relation, operation, inputs, is_screw="screw" in case["op"])
     )
     inputs.require_read()
     return {"accept": True, "result": _answer(case, result), "violated": None}
 
 
-def _asked(op: str) -> tuple[str, str]:
+def _required_names(op: str) -> tuple[str, str]:
     """Return the relation, its words run together, and the operation."""
     words = op.split("(")[0].strip()
     relation, _, operation = words.partition(".")
@@ -288,7 +288,7 @@ def _asked(op: str) -> tuple[str, str]:
     return relation, operation
 
 
-def _made(relation: str, operation: str, inputs: _Inputs, *, is_screw: bool) -> Any:
+def _build(relation: str, operation: str, inputs: _Inputs, *, is_screw: bool) -> Any:
     """Carry out an operation other than a power."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", operation).lower().replace("_ref_", "_reference_")
     if name in ("change_frame", "change_both"):
@@ -306,7 +306,7 @@ def _made(relation: str, operation: str, inputs: _Inputs, *, is_screw: bool) -> 
         x = _operand(relation, inputs, inputs.labels(_first(relation, inputs)), 0, "e")
         return x.change_coordinate_frame(_turn(inputs, x.coord.coord))
     if name in ("change_orientation_frame", "change_reference_orientation_frame"):
-        return _reoriented(relation, name, inputs)
+        return _reorient(relation, name, inputs)
     operands = _operands(relation, inputs)
     if name in (
         "change_point",
@@ -321,7 +321,7 @@ def _made(relation: str, operation: str, inputs: _Inputs, *, is_screw: bool) -> 
                 PositionCoord(begin, end, f"[{c.coord}]"), inputs.take("d")
             )
         else:
-            displacement = _way(inputs, f"{c.point}|{c.body}", f"[{c.coord}]")
+            displacement = _displacement(inputs, f"{c.point}|{c.body}", f"[{c.coord}]")
         free: list[Any] = []
         if relation == "linearvelocity":
             coord = AngularVelocityCoord(c.body, c.ref_body, f"[{c.coord}]")
@@ -343,7 +343,7 @@ def _first(relation: str, inputs: _Inputs) -> str:
     return "p" if relation == "pose" and not inputs.has("T") else _NEEDS[relation][0]
 
 
-def _reoriented(relation: str, name: str, inputs: _Inputs) -> Any:
+def _reorient(relation: str, name: str, inputs: _Inputs) -> Any:
     """Change the orientation frame of the first matrix, or its reference, by the last."""
     x = _operand(relation, inputs, inputs.labels(_first(relation, inputs)), 0, "e")
     c, turn = x.coord, inputs.take("R", inputs.labels("R")[-1])
@@ -369,7 +369,9 @@ def _power(inputs: _Inputs) -> float:
     if inputs.has("p"):
         wrench, twist = _in_another_frame(wrench, inputs), _in_another_frame(twist, inputs)
     elif inputs.has("d"):
-        wrench, twist = (x.change_point(_way(inputs, "e|C", "[r]")) for x in (wrench, twist))
+        wrench, twist = (
+            x.change_point(_displacement(inputs, "e|C", "[r]")) for x in (wrench, twist)
+        )
     return float(wrench.dot(twist))
 
 

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from support.uncertain_answers import Shelf, add_distances, is_description, is_outcome, is_sampled
 from support.uncertain_inputs import Recorded, array_of, edges_of, gaussian_of, path_of, poses_of
-from support.uncertain_trees import composed, replay_tree
+from support.uncertain_trees import compose_chain, replay_tree
 from tmkit._core import inverse_left_jacobian, inverse_right_jacobian, left_jacobian, right_jacobian
 from tmkit.errors import TmkitError
 from tmkit.spatial import (
@@ -89,22 +89,24 @@ def replay_uncertainty(case: Mapping[str, Any]) -> dict[str, Any]:
     try:
         if _ANGULAR_FIRST.match(str(case.get("order", ""))):
             linear_first = {
-                name: _swapped(name, value) for name, value in plain.items() if name != "order"
+                name: _swap_parts(name, value) for name, value in plain.items() if name != "order"
             }
-            return {name: _swapped(name, value) for name, value in _replayed(linear_first).items()}
-        return _replayed(plain)
+            return {
+                name: _swap_parts(name, value) for name, value in _replay_case(linear_first).items()
+            }
+        return _replay_case(plain)
     except TmkitError as error:
         if not expects_error:
             raise
         return {"accept": False, "error": str(error)}
 
 
-def _swapped(name: str, value: Any) -> Any:
+def _swap_parts(name: str, value: Any) -> Any:
     """Return an input or output of a case with the angular part first, in the other order."""
     if isinstance(value, Mapping):
-        return {inner: _swapped(inner, part) for inner, part in value.items()}
+        return {inner: _swap_parts(inner, part) for inner, part in value.items()}
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        return [_swapped(name, part) for part in value]
+        return [_swap_parts(name, part) for part in value]
     if isinstance(value, (str, bool)) or value is None or name.startswith("alpha"):
         return value
     array = np.asarray(value)
@@ -117,7 +119,7 @@ def _swapped(name: str, value: Any) -> Any:
     return array.tolist() if isinstance(value, list) else array
 
 
-def _replayed(case: Mapping[str, Any]) -> dict[str, Any]:
+def _replay_case(case: Mapping[str, Any]) -> dict[str, Any]:
     kind = _kind_of(case)
     kind_word = (
         " ".join(str(value) for value in case.values() if isinstance(value, str))
@@ -128,7 +130,7 @@ def _replayed(case: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "sided":
         left = bool(re.search(r"(left|global)\W+to|from\W+(left|global)", kind_word))
     results: dict[str, Any] = {}
-    varied = _varied(case)
+    varied = _find_variation(case)
     if varied is not None:
         return _each(case, varied)
     for key, value in case.items():  # cases within the case, which inherit its fields
@@ -138,9 +140,9 @@ def _replayed(case: Mapping[str, Any]) -> dict[str, Any]:
             and all(isinstance(part, dict) and not _is_edge(part) for part in value)
         ):
             outer = {name: entry for name, entry in case.items() if name != key}
-            results[key] = [_replayed({**_scaled(outer, part), **part}) for part in value]
+            results[key] = [_replay_case({**_scale(outer, part), **part}) for part in value]
     shelf, reading = Shelf(), Recorded(case)
-    mean, covariance = _worked(reading, kind, left, shelf)
+    mean, covariance = _compute(reading, kind, left, shelf)
     entry = reading.read | edges_of(case)[1] | {"T_true", "alpha", *_PATHS} | results.keys()
     _answer(case, results, shelf, entry)
     add_distances(case, results)
@@ -215,7 +217,7 @@ def _is_edge(part: Mapping[str, Any]) -> bool:
 # --------------------------------------------------------------------------------------- results
 
 
-def _worked(
+def _compute(
     case: Recorded, kind: str, left: bool, shelf: Shelf
 ) -> tuple[Array | None, Array | None]:
     """Compute all that the case speaks of; return the mean and the covariance that it is about."""
@@ -236,10 +238,10 @@ def _worked(
     if not poses:
         return None, None
     if kind == "conditioned":
-        measurement, measured = _measured(case, left)
-        return _conditioned(poses, measurement, measured, dict(case), shelf)
+        measurement, measured = _measure(case, left)
+        return _condition(poses, measurement, measured, dict(case), shelf)
     if kind == "fused":
-        return _fused(poses, left, shelf)
+        return _fuse(poses, left, shelf)
     if kind == "sided":
         shelf.pose("other", poses[0], left=not left)
         return poses[0].mean.as_matrix(), poses[0].covariance if left else poses[0].left_covariance
@@ -247,7 +249,7 @@ def _worked(
         result = poses[0].inverse()
         shelf.pose("inverse", result, left=left)
     else:
-        result = composed(_in_direction(poses, dict(case)), left, shelf)
+        result = compose_chain(_in_direction(poses, dict(case)), left, shelf)
     return result.mean.as_matrix(), result.left_covariance if left else result.covariance
 
 
@@ -318,7 +320,7 @@ def _in_direction(poses: list[GaussianPose], case: Mapping[str, Any]) -> list[Ga
     return poses
 
 
-def _fused(poses: Sequence[GaussianPose], left: bool, shelf: Shelf) -> tuple[Array, Array]:
+def _fuse(poses: Sequence[GaussianPose], left: bool, shelf: Shelf) -> tuple[Array, Array]:
     fused = fuse(poses)
     shelf.pose("fused", fused.pose, left=left)
     shelf.put("count", "gn iterations", fused.iterations)
@@ -333,7 +335,7 @@ def _fused(poses: Sequence[GaussianPose], left: bool, shelf: Shelf) -> tuple[Arr
     )
 
 
-def _measured(case: Recorded, left: bool) -> tuple[MeasurementModel, GaussianPose | None]:
+def _measure(case: Recorded, left: bool) -> tuple[MeasurementModel, GaussianPose | None]:
     """Return a measurement, as a pose if its shape is one; a direction is named by the field.
 
     Raises:
@@ -377,7 +379,7 @@ def _measured(case: Recorded, left: bool) -> tuple[MeasurementModel, GaussianPos
     return PoseMeasurement(measured), measured
 
 
-def _conditioned(
+def _condition(
     poses: Sequence[GaussianPose],
     measurement: MeasurementModel,
     measured: GaussianPose | None,
@@ -427,7 +429,7 @@ def _greatest_correlation(covariance: Array) -> float:
 # -------------------------------------------------------------------------------- families of cases
 
 
-def _varied(case: Mapping[str, Any]) -> tuple[str, int] | None:
+def _find_variation(case: Mapping[str, Any]) -> tuple[str, int] | None:
     """Return the field with the factors of the covariances, and the factors."""
     for name in ("alpha", "alphas"):
         value = case.get(name)
@@ -455,10 +457,8 @@ def _each(case: Mapping[str, Any], varied: tuple[str, int]) -> dict[str, Any]:
             elif key != name:
                 row[key] = value
         fixed = {key: value for key, value in case.items() if key not in split and key != name}
-        row.update(
-            {k: v for k, v in _scaled(fixed, {"alpha": case[name][i]}).items() if k in fixed}
-        )
-        rows.append(_replayed(row))
+        row.update({k: v for k, v in _scale(fixed, {"alpha": case[name][i]}).items() if k in fixed})
+        rows.append(_replay_case(row))
     return {key: [row.get(key) for row in rows] for key in rows[0]}
 
 
@@ -472,7 +472,7 @@ def _is_row_of(key: str, value: Any, count: int) -> bool:
     return isinstance(value, list) and len(value) == count and not is_input
 
 
-def _scaled(outer: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
+def _scale(outer: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
     """Return the inherited fields of a part; ``alpha`` scales only inherited covariances."""
     alpha = part.get("alpha")
     if not isinstance(alpha, (int, float)):

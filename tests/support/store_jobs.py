@@ -13,10 +13,10 @@ from tmkit.graph import AttachedShape, Mesh, SceneGraph
 from tmkit.spatial import Pose
 from tmkit.store import Store
 
-__all__ = ["written"]
+__all__ = ["scene_version"]
 
 
-def written(number: int) -> SceneGraph:
+def scene_version(number: int) -> SceneGraph:
     """Return the scene that ``write`` stores as a version: 40 frames, a mesh in every third."""
     with SceneGraph().edit() as edit:
         for k in range(40):
@@ -37,7 +37,7 @@ def write(folder: Path, first: int) -> None:
     """Put versions from a number on."""
     store = Store(folder)
     for number in range(first, first + 10_000):
-        print(number, store.put(written(number), message=str(number)), flush=True)  # noqa: T201
+        print(number, store.put(scene_version(number), message=str(number)), flush=True)  # noqa: T201
         if number % 5 == 4:
             store.gc()
 

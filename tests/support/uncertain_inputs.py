@@ -129,8 +129,8 @@ def poses_of(case: Mapping[str, Any], left: bool) -> list[GaussianPose]:
     numbered = []
     for i in range(1, 1000):
         T, S = (
-            _numbered(case, r"T|xi|mean|Tbar|T_bar|pose|X", i),
-            _numbered(case, r"Sigma|S|cov|P|covariance", i),
+            _numbered_values(case, r"T|xi|mean|Tbar|T_bar|pose|X", i),
+            _numbered_values(case, r"Sigma|S|cov|P|covariance", i),
         )
         if T is None or S is None:
             break
@@ -138,7 +138,7 @@ def poses_of(case: Mapping[str, Any], left: bool) -> list[GaussianPose]:
     return numbered or _steps_of_banana(case, left)
 
 
-def _numbered(case: Mapping[str, Any], names: str, number: int) -> Array | None:
+def _numbered_values(case: Mapping[str, Any], names: str, number: int) -> Array | None:
     """Return the input of a number: ``S1``, ``Sigma_1`` or ``S1_base``."""
     pattern = re.compile(rf"(?:{names})_?{number}(?:_[a-z]\w*)?", re.IGNORECASE)
     for key in case:
@@ -169,7 +169,7 @@ def _steps_of_banana(case: Mapping[str, Any], left: bool) -> list[GaussianPose]:
 
 def edges_of(case: Mapping[str, Any]) -> tuple[Edges, set[str]]:
     """Return the edges whose fields are named by two frames, and the names of these fields."""
-    listed = _listed_edges(case)
+    listed = _read_listed_edges(case)
     if listed:
         return listed
     edges: Edges = {}
@@ -215,7 +215,7 @@ def _frames(suffix: str) -> tuple[str, str] | None:
     return None
 
 
-def _listed_edges(case: Mapping[str, Any]) -> tuple[Edges, set[str]] | None:
+def _read_listed_edges(case: Mapping[str, Any]) -> tuple[Edges, set[str]] | None:
     """Return the edges of a tree: records with parent and child, or lists beside parents."""
     for key, value in case.items():
         rows = (

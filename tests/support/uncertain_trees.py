@@ -12,12 +12,12 @@ from support.uncertain_answers import Shelf
 from support.uncertain_inputs import gaussian_of
 from tmkit.spatial import GaussianPose, JointGaussianPose, Pose, adjoint, compose
 
-__all__ = ["composed", "replay_tree"]
+__all__ = ["compose_chain", "replay_tree"]
 
 Array = NDArray[np.float64]
 
 
-def composed(poses: Sequence[GaussianPose], left: bool, shelf: Shelf) -> GaussianPose:
+def compose_chain(poses: Sequence[GaussianPose], left: bool, shelf: Shelf) -> GaussianPose:
     """Compose a chain to first and to fourth order, put both there, and return the former."""
     first, fourth = compose(poses), compose(poses, order=4)
     for words, pose in (("first order", first), ("fourth order", fourth)):
@@ -57,7 +57,7 @@ def replay_tree(
         shelf.pose("result", result, left=left)
     else:
         start, end = query or (root, leaves[0])
-        result = composed(_between(links, root, start, end), left, shelf)
+        result = compose_chain(_links_between(links, root, start, end), left, shelf)
     shelf.put("S", "joint joint12", picked.covariance)
     for i, a in enumerate(below):
         shelf.pose(f"{root}{a} {root} {a}", joint.marginal(i), left=left)
@@ -117,7 +117,7 @@ def _put_pair(
             shelf.put("ratio", f"naive true trace {part}", traces[0] / traces[1])
 
 
-def _between(
+def _links_between(
     links: Mapping[tuple[str, str], GaussianPose], root: str, start: str, end: str
 ) -> list[GaussianPose]:
     """Return the links from one frame to another: inverted up to the common ancestor, then down."""

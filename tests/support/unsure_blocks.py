@@ -8,7 +8,7 @@ import tmkit as tk
 from tmkit.graph import SceneGraph
 from tmkit.plans import Plan
 
-__all__ = ["ON_B", "looked", "succeeds", "unsure_blocks"]
+__all__ = ["ON_B", "execute_looks", "succeeds", "unsure_blocks"]
 
 ON_B = "(surely-on a b)"
 _FALLEN = 0.04  # error of a fallen block [m], which is at least 0.05 m lower
@@ -25,7 +25,7 @@ def unsure_blocks(deviation: float = 0.02, *, turn: float = 0.1) -> SceneGraph:
     return scene
 
 
-def looked(plan: Plan, world: SceneGraph, *, seed: int) -> SceneGraph:
+def execute_looks(plan: Plan, world: SceneGraph, *, seed: int) -> SceneGraph:
     """Return the scene after a plan's looks in a world; they must precede all motions."""
     scene = plan.scene
     for number, step in enumerate(plan.steps):

@@ -49,7 +49,7 @@ class UrdfOracle:
             self.model = pinocchio.buildModelFromUrdf(str(path))
         except ValueError:
             self.mended = True
-            self.model = pinocchio.buildModelFromXML(_mended(robot))
+            self.model = pinocchio.buildModelFromXML(_repair(robot))
         self.data = self.model.createData()
         self.links = tuple(frame.name for frame in self.model.frames if _is_link(frame))
         self._frames = [
@@ -127,7 +127,7 @@ def _mimics(robot: ElementTree.Element) -> dict[str, tuple[str, float, float]]:
     return rules
 
 
-def _mended(robot: ElementTree.Element) -> str:
+def _repair(robot: ElementTree.Element) -> str:
     """Return a description with only links and joints, in the form of pinocchio's parser."""
     copy = ElementTree.Element("robot", name="copy")
     for link in robot.findall("link"):

@@ -28,7 +28,7 @@ def problem_and_plan() -> tuple[tk.PlanningProblem, tk.Plan]:
     return problem, plan
 
 
-def reused_segments(plan: tk.Plan, old: tk.Plan) -> list[list[bool]]:
+def count_reused(plan: tk.Plan, old: tk.Plan) -> list[list[bool]]:
     """Return which segments of each step, from the end, are those of the old plan."""
     pairs = zip(plan.steps[::-1], old.steps[::-1], strict=False)
     return [
@@ -47,7 +47,7 @@ def test_only_motions_to_the_moved_block_are_new(
     assert repaired is not None
     assert tk.validate_plan(repaired).is_valid
     assert repaired.actions == plan.actions
-    assert reused_segments(repaired, plan) == [
+    assert count_reused(repaired, plan) == [
         [True] * 4,
         [True] * 4,
         [False] * 4,
@@ -63,12 +63,12 @@ def test_remaining_steps_start_at_the_present_scene(
     after = replace(problem, scene=plan.steps[0].scene, q=plan.steps[0].q)
     same = repair_plan(after, plan.steps[1:], options=OPTIONS)
     assert same is not None
-    assert reused_segments(same, plan) == [[True] * 4] * 3
+    assert count_reused(same, plan) == [[True] * 4] * 3
     moved = after.scene.set_pose("c", Pose([-0.03, 0.02, 0.0]) @ after.scene.local_pose("c"))
     old_step = repair_plan(replace(after, scene=moved), plan.steps[1:], options=OPTIONS)
     assert old_step is not None
     assert tk.validate_plan(old_step).is_valid
-    assert reused_segments(old_step, plan) == [[False] * 4, [False, True, True, True], [False] * 4]
+    assert count_reused(old_step, plan) == [[False] * 4, [False, True, True, True], [False] * 4]
     assert (
         repair_plan(replace(after, scene=moved), plan.steps[1:], options=OPTIONS).final_scene
         == old_step.final_scene
@@ -91,7 +91,7 @@ def test_a_motion_that_would_collide_is_replaced(
     repaired = repair_plan(replace(problem, scene=blocked), plan.steps, options=OPTIONS)
     assert repaired is not None
     assert tk.validate_plan(repaired).is_valid
-    assert not reused_segments(repaired, plan)[1][0]
+    assert not count_reused(repaired, plan)[1][0]
 
 
 def test_actions_that_miss_the_goal_give_no_plan(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
-from support.finite_domain_tasks import Model, compiled, random_tasks
+from support.finite_domain_tasks import Model, compile_task, random_tasks
 from support.task_problems import load
 
 from tmkit._core import TaskSearch
@@ -20,7 +20,9 @@ PLENTY = 10**8
 def search_task(task: dict[str, Any], work: int, improvement_work: int) -> Any:
     """Return the result of A* from the initial state."""
     values = [value for _, value in task["init"]]
-    return compiled(task).plan(values, task["goal"], work=work, improvement_work=improvement_work)
+    return compile_task(task).plan(
+        values, task["goal"], work=work, improvement_work=improvement_work
+    )
 
 
 @settings(max_examples=scaled_examples(4), deadline=None)

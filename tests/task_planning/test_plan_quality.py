@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
-from support.finite_domain_tasks import Model, compiled
+from support.finite_domain_tasks import Model, compile_task
 from support.large_tasks import LargeTask, ball_task, blocks_task, hanoi_task, swap_task
 
 SEARCH_WORK = 1_000_000
@@ -23,7 +23,7 @@ def plan_length(
     """Return the number of actions of a plan, which is checked."""
     model = Model(large.task)
     goal = large.task["goal"]
-    plan = compiled(large.task).plan(model.start, goal, work, improvement_work, AGENDA_WORK)[0]
+    plan = compile_task(large.task).plan(model.start, goal, work, improvement_work, AGENDA_WORK)[0]
     assert plan is not None
     state = model.start
     for number in plan:

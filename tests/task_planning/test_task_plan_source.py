@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
-from support.finite_domain_tasks import Model, Pair, compiled, random_tasks
+from support.finite_domain_tasks import Model, Pair, compile_task, random_tasks
 from support.tamp_problems import cook
 from support.task_problems import load
 
@@ -101,7 +101,7 @@ class ConstrainedModel(Model):
 
     def search(self) -> TaskSearch:
         """Return the core's search under the constraints."""
-        return compiled(self.task).with_constraints(self.constraints)
+        return compile_task(self.task).with_constraints(self.constraints)
 
 
 def sas_task(task: dict[str, Any], problem: Problem) -> SasTask:
@@ -274,7 +274,7 @@ def test_hints_and_caches_change_no_validity(
 def test_threads_get_equal_results(drawn: tuple[dict[str, Any], list[Constraint]]) -> None:
     """One object serves several threads at once, each with other constraints."""
     task, constraints = drawn
-    free = compiled(task)
+    free = compile_task(task)
     start = ConstrainedModel(task, []).start
 
     def find(number: int) -> Any:

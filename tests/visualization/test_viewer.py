@@ -41,7 +41,7 @@ def _until(holds: Callable[[], bool], page: Any) -> None:
     raise AssertionError("it did not happen")
 
 
-def _covered() -> PlanningProblem:
+def _cover() -> PlanningProblem:
     """Return a problem without a plan: walls and a lid are around block a."""
     scene = tk.load_scene("panda_table", "blocks3")
     pose = scene.pose("a", relative_to="table")
@@ -67,9 +67,9 @@ def plan() -> tk.Plan:
 
 
 @pytest.fixture(scope="module")
-def failed() -> tuple[PlanningProblem, PlanResult]:
+def failed_result() -> tuple[PlanningProblem, PlanResult]:
     """A problem that cannot be solved, and its result."""
-    problem = _covered()
+    problem = _cover()
     result = tk.solve(problem, tk.PlanningOptions(max_iterations=1))
     assert result.plan is None
     return problem, result
@@ -130,9 +130,9 @@ def test_clicks_pick_and_the_gizmo_moves_and_rederives_facts(browser):
         assert errors == []
 
 
-def test_a_failed_plan_opens_on_its_cause(failed, browser):
+def test_a_failed_plan_opens_on_its_cause(failed_result, browser):
     """The obstacles are red; a click selects each cause."""
-    problem, result = failed
+    problem, result = failed_result
     with (
         Viewer(result, problem=problem, port=0) as viewer,
         open_page(browser, viewer.url, width=1100) as (page, errors, _),

@@ -189,7 +189,7 @@ def run_arena(
     for suite, batch in suites.items():
         for planner in planners:
             entries = tuple(
-                replace(entry, source=_planned_by(entry.source, planner), seeds=entry.seeds[:seeds])
+                replace(entry, source=_plan_by(entry.source, planner), seeds=entry.seeds[:seeds])
                 for entry in batch.entries
             )
             wanted = Batch(entries, replace(batch.options, check=True, simulate=simulate))
@@ -202,7 +202,7 @@ def run_arena(
     return rows
 
 
-def _planned_by(source: ProblemSource, planner: str) -> ProblemSource:
+def _plan_by(source: ProblemSource, planner: str) -> ProblemSource:
     if hasattr(source, "with_planner"):
         return source.with_planner(planner)  # type: ignore[no-any-return]
     return source if planner == OWN else _Contestant(source, planner)

@@ -133,12 +133,12 @@ def _goal_of(
             wanted = wanted[0].parts[1:]
         atoms = [part for part in wanted if isinstance(part, Group) and part.head != "arm-empty"]
         objects = {
-            _named(part.text, names)
+            _pddl_word(part.text, names)
             for part in sections[":objects"].parts
             if isinstance(part, Token)
         }
         used = {
-            _named(word.text, names)
+            _pddl_word(word.text, names)
             for part in atoms
             for word in part.parts[1:]
             if isinstance(word, Token)
@@ -152,7 +152,7 @@ def _goal_of(
     return definitions[0]
 
 
-def _named(word: str, names: list[str]) -> str | None:
+def _pddl_word(word: str, names: list[str]) -> str | None:
     """Return the PDDL word of a name: itself, or its abbreviation: 'bs1' for 'stick_blue1'."""
     if word in names:
         return word
@@ -177,7 +177,7 @@ def _goal(
         raise source.error(
             atom.first, f"'{atom.head}' is not read: expected (on-surface OBJECT SURFACE)"
         )
-    item, surface = (_named(word, names) for word in words[1:])
+    item, surface = (_pddl_word(word, names) for word in words[1:])
     if item is None or surface not in (*tables, *points):
         raise source.error(
             atom.first, f"expected an object and a surface of the scene, received {words[1:]}"

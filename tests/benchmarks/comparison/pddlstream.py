@@ -24,7 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.comparison.pddlstream_sampling import Choice, PddlStreamSampling, handled
+from benchmarks.comparison.pddlstream_sampling import Choice, PddlStreamSampling, handled_variable
 
 from tmkit._support.signals import temporary_folder
 from tmkit.errors import ConfigurationError
@@ -291,8 +291,8 @@ class _Compiled(PddlStreamSampling):
             more = ["?b01", "?b02"]
             before += f" (at-stand ?b01) (stand {names[1]} ?b02)"
             after += " (at-stand ?b02) (not (at-stand ?b01))"
-        if (role := handled(action)) is None:
-            yield _written(name, [*names, *more], before, after)
+        if (role := handled_variable(action)) is None:
+            yield _write_task(name, [*names, *more], before, after)
             return
         item, is_placing = role
         place = next(n for n in names[names.index(item) + 1 :])
@@ -315,7 +315,7 @@ class _Compiled(PddlStreamSampling):
         if not is_placing:
             before += f" (at-rest {item} ?r0) {chosen}"
             after += f" (in-hand {item} ?g0) (not (at-rest {item} ?r0))"
-            yield _written(name, [*names, "?r0", "?g0", *stand.split(), "?m0"], before, after)
+            yield _write_task(name, [*names, "?r0", "?g0", *stand.split(), "?m0"], before, after)
             return
         rests = f"(rest {item} ?r0) (rest-at {item} {place} ?r0)"
         self.declared.append(put)
@@ -335,7 +335,7 @@ class _Compiled(PddlStreamSampling):
                 "?r0",
                 f"{put} {rests}",
             )
-            yield _written(name, parameters, f"{before} (is-fixed {place})", after)
+            yield _write_task(name, parameters, f"{before} (is-fixed {place})", after)
         if True in kinds_of_place:
             on = f"(on-{name} ?r0 ?s0)"
             self.declared.append(on)
@@ -347,7 +347,7 @@ class _Compiled(PddlStreamSampling):
                 "?r0",
                 f"{put} {on} {rests}",
             )
-            yield _written(
+            yield _write_task(
                 f"{name}--on", [*parameters, "?s0"], f"{before} {on} (at-rest {place} ?s0)", after
             )
 
@@ -362,7 +362,7 @@ def _kind(variable: str, types: Sequence[str]) -> str:
     return kinds[0] if len(kinds) == 1 else f"(or {' '.join(kinds)})"
 
 
-def _written(name: str, parameters: Sequence[str], before: str, after: str) -> str:
+def _write_task(name: str, parameters: Sequence[str], before: str, after: str) -> str:
     return (
         f"(:action {name} :parameters ({' '.join(parameters)}) :precondition (and {before}) :effect"
         f" (and {after}))"

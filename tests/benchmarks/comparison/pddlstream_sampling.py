@@ -368,7 +368,7 @@ class PddlStreamSampling:
             yield InTurn(
                 (MoveTo(self.arm.ready, "ready"), MoveTo(joints, "there", arm=self.base.name))
             )
-        elif (role := handled(self.actions[action.name])) is not None and not role[1]:
+        elif (role := handled_variable(self.actions[action.name])) is not None and not role[1]:
             pick = self._picked(action, node.scene, node.q, chosen[1].value)
             yield from () if pick is None else (pick,)
         elif chosen:
@@ -391,7 +391,7 @@ def _parts(
         scene, q = segment.end(scene, q)
 
 
-def handled(action: Action) -> tuple[str, bool] | None:
+def handled_variable(action: Action) -> tuple[str, bool] | None:
     """Return the variable of the object that an action moves, and whether it places it."""
     effect = str(action.effect)
     put = re.search(r"\(not \(holding (?:\?\S+ )?(\?[^ )]+)\)\)", effect)

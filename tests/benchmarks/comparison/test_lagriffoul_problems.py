@@ -52,7 +52,7 @@ def _object(
     )
 
 
-def _written(folder: Path, goal: str, *, more: str = "", objects: str = "sb1") -> Path:
+def _write_problem(folder: Path, goal: str, *, more: str = "", objects: str = "sb1") -> Path:
     """Write a problem with two tables, a stick on one of them, and a goal point on the other."""
     meshes = folder / "meshes"
     for mesh, *size in (
@@ -86,7 +86,7 @@ def _written(folder: Path, goal: str, *, more: str = "", objects: str = "sb1") -
 
 def test_a_stick_is_carried_to_another_table(tmp_path: Path) -> None:
     """The name in PDDL is an abbreviation; the surface of the file is above the table's mesh."""
-    _written(tmp_path, "(on-surface bs1 table2)", objects="bs1")
+    _write_problem(tmp_path, "(on-surface bs1 table2)", objects="bs1")
     source = 'source = "benchmarks.comparison.lagriffoul_problems:stick_source"'
     parameters = f'parameters = {{ file = "{tmp_path / "scene.xml"}" }}'
     batch = tmp_path / "batch.toml"
@@ -112,7 +112,7 @@ def test_a_stick_is_carried_to_another_table(tmp_path: Path) -> None:
 def test_a_point_is_a_pose(tmp_path: Path) -> None:
     """With any turn, at the height of the table below."""
     (goal,) = read_lagriffoul_problem(
-        _written(tmp_path, "(on-surface bs1 tb1)", objects="bs1")
+        _write_problem(tmp_path, "(on-surface bs1 tb1)", objects="bs1")
     ).goals
     assert isinstance(goal, ObjectAt)
     assert goal.radians is None
@@ -144,14 +144,14 @@ def test_what_is_not_read_is_refused(tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         with pytest.raises((FileFormatError, TaskError), match=message):
-            read_lagriffoul_problem(_written(folder, goal, more=more, objects="bs1"))
+            read_lagriffoul_problem(_write_problem(folder, goal, more=more, objects="bs1"))
     floating = _object("stick_red1", "stick.obj", 0.0, 0.0, 0.9, movable=True)
     with pytest.raises(FileFormatError, match=r"scene\.xml:1: 'stick_red1' stands on no surface"):
         read_lagriffoul_problem(
-            _written(tmp_path, "(on-surface bs1 table1)", more=floating, objects="bs1 rs1")
+            _write_problem(tmp_path, "(on-surface bs1 table1)", more=floating, objects="bs1 rs1")
         )
     broken = _object("stick_red1", "stick.obj", 0.0, 0.0, 0.9).replace("<pose>1 0", "<pose>2 0")
     with pytest.raises(FileFormatError, match="expected three rows of a pose's matrix"):
         read_lagriffoul_problem(
-            _written(tmp_path, "(on-surface bs1 table1)", more=broken, objects="bs1")
+            _write_problem(tmp_path, "(on-surface bs1 table1)", more=broken, objects="bs1")
         )

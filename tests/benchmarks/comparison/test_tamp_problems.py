@@ -16,7 +16,7 @@ from tmkit.errors import FileFormatError
 from tmkit.plans import ObjectAt, ObjectIn
 
 
-def _placed(x: float, y: float, z: float, **more: Any) -> dict[str, Any]:
+def _place(x: float, y: float, z: float, **more: Any) -> dict[str, Any]:
     return {
         "point": {"x": x, "y": y, "z": z},
         "quat": {"w": 1.0, "x": 0.0, "y": 0.0, "z": 0.0},
@@ -25,18 +25,18 @@ def _placed(x: float, y: float, z: float, **more: Any) -> dict[str, Any]:
 
 
 def _box(*half: float, z: float = 0.0) -> dict[str, Any]:
-    return _placed(0.0, 0.0, z, type="box", extents=half)
+    return _place(0.0, 0.0, z, type="box", extents=half)
 
 
-def _written(path: Path, **goals: Any) -> Path:
-    slab, legs = [0.3, 0.3, 0.02], _placed(0.0, 0.0, -0.2, type="cylinder", radius=0.05, height=0.3)
+def _write_problem(path: Path, **goals: Any) -> Path:
+    slab, legs = [0.3, 0.3, 0.02], _place(0.0, 0.0, -0.2, type="cylinder", radius=0.05, height=0.3)
     bodies = [
-        _placed(0, 0, 0, name="floor", links=[[_box(3.0, 3.0, 0.005, z=-0.005)]]),
-        _placed(1.5, 0, 0.4, name="east", links=[[_box(*slab), legs]]),
-        _placed(-1.5, 0, 0.4, name="west", links=[[_box(*slab), legs]]),
-        _placed(1.4, 0.1, 0.421, name="can", links=[[_box(0.025, 0.025, 0.08, z=0.08)]]),
+        _place(0, 0, 0, name="floor", links=[[_box(3.0, 3.0, 0.005, z=-0.005)]]),
+        _place(1.5, 0, 0.4, name="east", links=[[_box(*slab), legs]]),
+        _place(-1.5, 0, 0.4, name="west", links=[[_box(*slab), legs]]),
+        _place(1.4, 0.1, 0.421, name="can", links=[[_box(0.025, 0.025, 0.08, z=0.08)]]),
     ]
-    area = _placed(0, 0, 0.421, name="area", hull=[[-1.7, -0.2], [-1.3, -0.2], [-1.3, 0.2]])
+    area = _place(0, 0, 0.421, name="area", hull=[[-1.7, -0.2], [-1.3, -0.2], [-1.3, 0.2]])
     task = {
         "table_names": ["east", "west"],
         "object_names": ["can"],
@@ -46,7 +46,7 @@ def _written(path: Path, **goals: Any) -> Path:
         **goals,
     }
     path.write_text(
-        json.dumps({"bodies": bodies, "robots": [_placed(0, 0.2, 0.1)], "task": task}),
+        json.dumps({"bodies": bodies, "robots": [_place(0, 0.2, 0.1)], "task": task}),
         encoding="utf-8",
     )
     return path
@@ -55,7 +55,7 @@ def _written(path: Path, **goals: Any) -> Path:
 @pytest.mark.parametrize("region", ["west", "area"])
 def test_an_object_is_carried_to_another_table(tmp_path: Path, region: str) -> None:
     """On to the table, or into a region of it."""
-    file = _written(tmp_path / "carry.json", goal_regions={"can": region})
+    file = _write_problem(tmp_path / "carry.json", goal_regions={"can": region})
     source = 'source = "benchmarks.comparison.tamp_problems:carrying_source"'
     parameters = f'parameters = {{ file = "{tmp_path / "carry.json"}" }}'
     batch = tmp_path / "batch.toml"
@@ -80,13 +80,15 @@ def test_an_object_is_carried_to_another_table(tmp_path: Path, region: str) -> N
 
 def test_goals_are_poses_too(tmp_path: Path) -> None:
     """The configuration is that of the start, or one with its turn first."""
-    stays = read_tamp_problem(_written(tmp_path / "stays.json", goal_poses={"can": "initial"}))
+    stays = read_tamp_problem(
+        _write_problem(tmp_path / "stays.json", goal_poses={"can": "initial"})
+    )
     (goal,) = stays.goals
     assert isinstance(goal, ObjectAt)
     assert goal.pose == stays.scene.pose("can", relative_to="world")
     turned = [0.5**0.5, 0.0, 0.0, 0.5**0.5, 1.5, -0.1, 0.421]
     (goal,) = read_tamp_problem(
-        _written(tmp_path / "turned.json", goal_poses={"can": turned})
+        _write_problem(tmp_path / "turned.json", goal_poses={"can": turned})
     ).goals
     assert isinstance(goal, ObjectAt)
     np.testing.assert_allclose(goal.pose.translation, [1.5, -0.1, 0.501])
@@ -97,7 +99,7 @@ def test_goals_are_poses_too(tmp_path: Path) -> None:
     [
         ({"goal_cleaned": ["can"]}, "task.goal_cleaned: is not read"),
         (
-            {"regions": [_placed(0, 0, 0, name="area", hull=[])]},
+            {"regions": [_place(0, 0, 0, name="area", hull=[])]},
             r"task.regions\[0\].hull: expected at least 3 points",
         ),
         ({}, "task: has no goal that is read"),
@@ -111,4 +113,4 @@ def test_goals_are_poses_too(tmp_path: Path) -> None:
 def test_what_is_not_read_is_refused(tmp_path: Path, goals: dict[str, Any], message: str) -> None:
     """With its place."""
     with pytest.raises(FileFormatError, match=message):
-        read_tamp_problem(_written(tmp_path / "bad.json", **goals))
+        read_tamp_problem(_write_problem(tmp_path / "bad.json", **goals))

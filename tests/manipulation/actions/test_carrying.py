@@ -57,7 +57,7 @@ def cup_scene(*classes: str, **attributes: float) -> SceneGraph:
     return scene.set_attributes("cup", attributes)
 
 
-def planned(scene: SceneGraph, **options: Any) -> Plan:
+def make_plan(scene: SceneGraph, **options: Any) -> Plan:
     """Return the plan that brings the cup to the other side."""
     result = solve_with(scene, GOAL, domain="rearrangement", **options)
     assert result.plan is not None, result.explanation
@@ -67,13 +67,13 @@ def planned(scene: SceneGraph, **options: Any) -> Plan:
 @pytest.fixture(scope="module")
 def free() -> Plan:
     """The plan for an empty cup."""
-    return planned(cup_scene())
+    return make_plan(cup_scene())
 
 
 @pytest.fixture(scope="module")
 def upright() -> Plan:
     """The plan for a full one."""
-    return planned(cup_scene("upright"))
+    return make_plan(cup_scene("upright"))
 
 
 def transfer(plan: Plan) -> Segment:
@@ -81,7 +81,7 @@ def transfer(plan: Plan) -> Segment:
     return plan.steps[1].segments[0]
 
 
-def tilted(plan: Plan) -> str | None:
+def tilt(plan: Plan) -> str | None:
     """Return how far the cup leaves the constraint in this segment."""
     scene, q = plan.steps[0].scene, plan.steps[0].q
     part = transfer(plan)
@@ -92,7 +92,7 @@ def tilted(plan: Plan) -> str | None:
     return path_fault(scene, np.array(rows), [UPRIGHT], resolution=0.001)
 
 
-def edited(plan: Plan, **changes: object) -> Plan:
+def edit_plan(plan: Plan, **changes: object) -> Plan:
     """Return the plan with another transfer."""
     step = plan.steps[1]
     segments = (replace(transfer(plan), **changes), *step.segments[1:])  # type: ignore[arg-type]  # any field
@@ -101,8 +101,8 @@ def edited(plan: Plan, **changes: object) -> Plan:
 
 def test_an_upright_object_is_carried_upright(free: Plan, upright: Plan) -> None:
     """An empty cup is tipped over the wall, a full one is not; both plans are valid."""
-    assert "tilts by" in str(tilted(free))
-    assert tilted(upright) is None
+    assert "tilts by" in str(tilt(free))
+    assert tilt(upright) is None
     for plan in (free, upright):
         assert tk.validate_plan(plan).is_valid
     carried = {
@@ -118,16 +118,16 @@ def test_an_upright_object_is_carried_upright(free: Plan, upright: Plan) -> None
 
 def test_the_checker_verifies_constraints(free: Plan, upright: Plan) -> None:
     """A path that tips the cup is rejected, and so is a plan without the constraint."""
-    report = tk.validate_plan(edited(free, constraints=(UPRIGHT,)))
+    report = tk.validate_plan(edit_plan(free, constraints=(UPRIGHT,)))
     assert [problem.split(": ", 1)[1] for problem in report.problems] == [
-        f"joint path leaves the constraint: {tilted(free)}"
+        f"joint path leaves the constraint: {tilt(free)}"
     ]
-    report = tk.validate_plan(edited(upright, constraints=()))
+    report = tk.validate_plan(edit_plan(upright, constraints=()))
     assert [problem.split(": ", 1)[1] for problem in report.problems] == [
         "it lacks the required path constraint: orientation of 'cup' within 10 degrees"
     ]
     line = replace(UPRIGHT, kind="line", tolerance=0.01)
-    report = tk.validate_plan(edited(upright, constraints=(UPRIGHT, line)))
+    report = tk.validate_plan(edit_plan(upright, constraints=(UPRIGHT, line)))
     assert "mm off its line of 10 allowed" in report.problems[0]
 
 
@@ -153,8 +153,8 @@ def test_plan_files_hold_constraints(free: Plan, upright: Plan, tmp_path: Path) 
 
 def test_planning_is_repeatable_and_improvement_keeps_constraints(upright: Plan) -> None:
     """The same seed gives the same plan; a shorter path is upright, too."""
-    assert plan_to_dict(planned(cup_scene("upright"))) == plan_to_dict(upright)
-    better = planned(cup_scene("upright"), improve=3, max_iterations=5)
+    assert plan_to_dict(make_plan(cup_scene("upright"))) == plan_to_dict(upright)
+    better = make_plan(cup_scene("upright"), improve=3, max_iterations=5)
     assert better.path_length <= upright.path_length
     assert transfer(better).constraints == (UPRIGHT,)
     assert tk.validate_plan(better).is_valid

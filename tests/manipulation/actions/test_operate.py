@@ -21,7 +21,7 @@ from tmkit.spatial import Pose
 SLIDE = "drawer_slide"
 
 
-def planned(problem: str) -> Plan:
+def make_plan(problem: str) -> Plan:
     """Return the plan of a problem of the drawer domain."""
     scene = tk.load_scene("panda_drawer")
     path = tk.data_path("domains/drawer") / "problems" / f"{problem}.pddl"
@@ -33,7 +33,7 @@ def planned(problem: str) -> Plan:
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     """Return the plan that takes the block out of the drawer and closes it."""
-    return planned("empty")
+    return make_plan("empty")
 
 
 def test_a_block_comes_out_of_the_drawer(plan: Plan) -> None:
@@ -98,7 +98,7 @@ def test_the_tool_stays_at_the_handle(plan: Plan) -> None:
 
 def test_a_block_goes_in_and_another_comes_out() -> None:
     """Both blocks change places in one opening of the drawer; the same seed gives the same plan."""
-    first, second = planned("swap"), planned("swap")
+    first, second = make_plan("swap"), make_plan("swap")
     assert first.actions[0].name == "open-drawer"
     assert first.actions[-1].name == "close-drawer"
     assert len(first.actions) == 6
@@ -114,7 +114,7 @@ def test_files_keep_operations(plan: Plan, tmp_path: Path) -> None:
     assert tk.validate_plan(loaded).is_valid
 
 
-def edited(plan: Plan, index: int, **changes: object) -> Plan:
+def edit_plan(plan: Plan, index: int, **changes: object) -> Plan:
     """Return the plan with one segment of its first step changed."""
     step = plan.steps[0]
     segments = list(step.segments)
@@ -126,7 +126,7 @@ def stray(plan: Plan) -> Plan:
     """Return the plan with the arm ahead of the handle by 1 mm in the middle of the operation."""
     path = np.array(plan.steps[0].segments[3].path)
     path[len(path) // 2, -1] -= 0.001
-    return edited(plan, 3, path=path)
+    return edit_plan(plan, 3, path=path)
 
 
 def without(plan: Plan, index: int) -> Plan:
@@ -140,21 +140,21 @@ def without(plan: Plan, index: int) -> Plan:
     ("falsify", "problem"),
     [
         (stray, "the tool moves by 1.0"),
-        (lambda plan: edited(plan, 3, held="a"), "it has no handle"),
+        (lambda plan: edit_plan(plan, 3, held="a"), "it has no handle"),
         (
-            lambda plan: edited(plan, 3, held="cabinet_top"),
+            lambda plan: edit_plan(plan, 3, held="cabinet_top"),
             "'cabinet_top' is neither a movable object nor a handle",
         ),
         (
-            lambda plan: edited(plan, 3, held="panda_hand"),
+            lambda plan: edit_plan(plan, 3, held="panda_hand"),
             "'panda_hand' is neither a movable object nor a handle",
         ),
         (
-            lambda plan: edited(plan, 3, kind=SegmentKind.TRANSFER),
+            lambda plan: edit_plan(plan, 3, kind=SegmentKind.TRANSFER),
             "it moves other joints than the arm's",
         ),
         (
-            lambda plan: edited(plan, 3, gripper={"panda_finger_joint1": 0.04}),
+            lambda plan: edit_plan(plan, 3, gripper={"panda_finger_joint1": 0.04}),
             "the fingers move while the hand holds",
         ),
         (
@@ -166,7 +166,7 @@ def without(plan: Plan, index: int) -> Plan:
             "operate: it is not followed by the release of 'drawer_handle'",
         ),
         (
-            lambda plan: edited(plan, 2, gripper={"panda_finger_joint1": 0.03}),
+            lambda plan: edit_plan(plan, 2, gripper={"panda_finger_joint1": 0.03}),
             "away from 'drawer_handle' after the grasp",
         ),
     ],

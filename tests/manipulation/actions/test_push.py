@@ -197,7 +197,7 @@ def test_a_line_beside_the_centre_of_mass_is_refused(scene: SceneGraph) -> None:
     )
 
 
-def pushed(plan: Plan, **changes: object) -> Plan:
+def pushed_pose(plan: Plan, **changes: object) -> Plan:
     """Return the plan with another first push."""
     step = plan.steps[0]
     index = next(k for k, part in enumerate(step.segments) if part.kind is SegmentKind.PUSH)
@@ -242,7 +242,7 @@ def test_a_falsified_push_is_refused(
 ) -> None:
     """The checker reports each change in a push."""
     assert str(plan.steps[0].action) == "(push box table goal)"
-    problems = tk.validate_plan(pushed(plan, **change(first_push(plan)))).problems
+    problems = tk.validate_plan(pushed_pose(plan, **change(first_push(plan)))).problems
     assert any(problem in text for text in problems), problems
 
 

@@ -39,7 +39,7 @@ def lid() -> PlanResult:
 
 
 @pytest.fixture(scope="module")
-def far() -> PlanResult:
+def far_block() -> PlanResult:
     """Return the diagnosis for a block 2 m away."""
     shapes = [AttachedShape(Box([0.1, 0.1, 0.1]))]
     distant = scene().add_frame(

@@ -81,7 +81,7 @@ def test_good_camera_sees_what_matters(simulation: Simulation) -> None:
     assert 0.5 < np.linalg.norm(eye) < 4.0
 
 
-def hidden_scene(side: float) -> SceneGraph:
+def scene_without_block(side: float) -> SceneGraph:
     """Return the gantry with a wall on one side."""
     wall = AttachedShape(Box([9.0, 0.01, 2.0]))
     return two_blocks().add_frame("wall", "world", pose=Pose([0.0, side, 0.5]), shapes=[wall])
@@ -90,7 +90,7 @@ def hidden_scene(side: float) -> SceneGraph:
 @pytest.mark.parametrize("side", [-0.6, 0.6])
 def test_good_camera_does_not_look_through_walls(side: float) -> None:
     """Wherever a wall stands, the view is from the other side of it."""
-    with Simulation.from_scene(hidden_scene(side)) as walled:
+    with Simulation.from_scene(scene_without_block(side)) as walled:
         assert fit_camera(walled).position[1] * side < 0.6 * abs(side)
 
 

@@ -111,7 +111,7 @@ def test_same_scene_same_pixels() -> None:
     assert floor.mean(axis=1).min() < 0.85 * np.median(floor.mean(axis=1))
 
 
-def red_middle(pixels: np.ndarray) -> np.ndarray:
+def red_centre(pixels: np.ndarray) -> np.ndarray:
     """Return the centre (2,) of the red part of a picture [px]."""
     return np.argwhere(pixels[..., 0] > 2.5 * pixels[..., 1:].max(axis=2)).mean(axis=0)
 
@@ -132,7 +132,7 @@ def test_a_film_of_a_plan_follows_its_objects(tmp_path: Path, renderer: str) -> 
         for scene, q in ((plan.scene, plan.q), (plan.final_scene, plan.final_q))
     ]
     (start, end), (true_start, true_end) = (
-        [red_middle(picture) for picture in pictures] for pictures in (frames, ends)
+        [red_centre(picture) for picture in pictures] for pictures in (frames, ends)
     )
     assert np.linalg.norm(start - true_start) < 2.0
     assert np.linalg.norm(end - true_end) < 2.0

@@ -35,14 +35,14 @@ def action(
     return ActionDiagnosis(name, total, ((FailureKind.COLLISION, total),), causes, bodies)
 
 
-def told(status: PlanStatus, **diagnosis: Any) -> str:
+def explain_result(status: PlanStatus, **diagnosis: Any) -> str:
     """Return the explanation for the goal ``(g)``."""
     return explain(status, Diagnosis(**diagnosis), goal="(g)", plan=None)
 
 
-def failed(*actions: ActionDiagnosis, **more: Any) -> str:
+def failed_result(*actions: ActionDiagnosis, **more: Any) -> str:
     """Return the sentences about actions."""
-    text = told(NO, actions=actions, skeletons=2, attempts=7, **more)
+    text = explain_result(NO, actions=actions, skeletons=2, attempts=7, **more)
     start = (
         "2 task plans were tried for (g), with 7 attempts at motions, and none could be carried"
         " out. Infeasibility is not proven."
@@ -54,7 +54,7 @@ def failed(*actions: ActionDiagnosis, **more: Any) -> str:
 def test_nothing_was_tried() -> None:
     """Without a task plan the explanation does not mention motions."""
     assert (
-        told(NO)
+        explain_result(NO)
         == "The task planner found no sequence of actions for (g) within the limits; there may be"
         " one."
     )
@@ -62,7 +62,9 @@ def test_nothing_was_tried() -> None:
 
 def test_one_of_each_is_in_the_singular() -> None:
     """Numbers and nouns go together."""
-    text = told(NO, skeletons=1, attempts=1, actions=(action("(a)", cause("lift", "x", 1)),))
+    text = explain_result(
+        NO, skeletons=1, attempts=1, actions=(action("(a)", cause("lift", "x", 1)),)
+    )
     assert text.startswith(
         "1 task plan was tried for (g), with 1 attempt at motions, and none could be carried out."
     )
@@ -79,7 +81,7 @@ def test_one_of_each_is_in_the_singular() -> None:
 )
 def test_conflicts_of_the_goal(facts: tuple[str, ...], words: str) -> None:
     """A conflict of one, two, or more facts."""
-    text = told(PROVED, conflict=GoalConflict(facts))
+    text = explain_result(PROVED, conflict=GoalConflict(facts))
     assert text.startswith(
         "No sequence of the domain's actions leads from the state of the scene to (g), whatever"
     )
@@ -88,7 +90,7 @@ def test_conflicts_of_the_goal(facts: tuple[str, ...], words: str) -> None:
 
 def test_proofs_come_before_everything_else() -> None:
     """The explanation has the first proofs of the domain."""
-    text = told(PROVED, proofs=("p", "q", "r", "s"), conflict=GoalConflict(("(f)",)))
+    text = explain_result(PROVED, proofs=("p", "q", "r", "s"), conflict=GoalConflict(("(f)",)))
     assert text == "No plan leads to (g), whatever the actions and motions: p; and q; and r."
 
 
@@ -98,12 +100,14 @@ def test_causes_that_differ_only_in_who_met_whom_are_one() -> None:
         cause("lift", f"it collides, 'h' and '{name}'", 2, summary="it collides") for name in "ab"
     ]
     bodies = (BlockingBody("a", 2), BlockingBody("b", 2))
-    text = failed(action("(u)", *failures, bodies=bodies))
+    text = failed_result(action("(u)", *failures, bodies=bodies))
     assert (
         text
         == "(u) failed 4 times, lift: it collides. In its way were 'a' (2 times) and 'b' (2 times)."
     )
-    text = failed(action("(u)", cause("lift", "it collides, 'h' and 'i'", 2), bodies=bodies[:1]))
+    text = failed_result(
+        action("(u)", cause("lift", "it collides, 'h' and 'i'", 2), bodies=bodies[:1])
+    )
     assert (
         text == "(u) failed 2 times, lift: it collides, 'h' and 'i'. In its way was 'a' (2 times)."
     )
@@ -116,7 +120,7 @@ def test_the_most_frequent_causes_and_actions_are_named() -> None:
         for words, count in (("w", 1), ("x", 4), ("y", 3), ("z", 2), ("v", 1))
     ]
     actions = [action(f"({name})", cause("lift", "x", 1)) for name in "bcde"]
-    text = failed(action("(a)", *causes), *actions)
+    text = failed_result(action("(a)", *causes), *actions)
     assert text.startswith(
         "(a) failed 11 times; 4 times lift: x; 3 times lift: y; 2 times lift: z; 2 times from other"
         " causes. (b) failed 1 time, lift: x."
@@ -131,7 +135,7 @@ def test_the_nearest_pose_counts() -> None:
         for words, excess in (("p", 0.5), ("q", 0.3))
     ]
     assert (
-        failed(action("(a)", *beyond))
+        failed_result(action("(a)", *beyond))
         == "(a) failed 2 times, grasp: out of reach, by at least 30 cm."
     )
 
@@ -145,7 +149,7 @@ def test_what_is_proved() -> None:
         LearnedConstraint("(c)", ("(f)",), is_proved=False),
     )
     assert (
-        failed(constraints=constraints)
+        failed_result(constraints=constraints)
         == "It is proved that (a) cannot be carried out in any state. "
         "It is proved that no pose tried for (b) is within reach in that state."
     )
@@ -159,7 +163,8 @@ def test_what_would_help() -> None:
         Suggestion(SuggestionKind.WITHOUT_GOALS, ("(f)", "(h)"), ("(a)", "(b)")),
     )
     assert (
-        failed(suggestions=suggestions) == "With 'lid' out of the way there is a plan of 1 action. "
+        failed_result(suggestions=suggestions)
+        == "With 'lid' out of the way there is a plan of 1 action. "
         "With 'lid' and 'pot' out of the way there is a plan of 2 actions. "
         "Without the goals (f) and (h) there is a plan of 2 actions."
     )

@@ -41,7 +41,7 @@ def no_room(scene: SceneGraph, object: str = "a") -> str | None:
     return explain_blocked_grasps(scene, q, object, grasps=grasps, robot=GANTRY, approach=0.08)
 
 
-def enclosed(scene: SceneGraph) -> str | None:
+def enclose(scene: SceneGraph) -> str | None:
     """Return that the arm does not get away from its start."""
     q = GANTRY.ready_configuration(scene)
     rules = CollisionRules.from_start(GANTRY, scene, q=q)
@@ -117,7 +117,7 @@ def test_neighbours_that_do_not_move_leave_no_room_for_fingers() -> None:
 
 def test_an_arm_that_gets_about_is_not_enclosed() -> None:
     """In an open scene most configurations are reached; the result is repeatable."""
-    assert enclosed(two()) is None
+    assert enclose(two()) is None
 
 
 def test_an_arm_between_walls_is_enclosed() -> None:
@@ -139,11 +139,11 @@ def test_an_arm_between_walls_is_enclosed() -> None:
             (x + dx + half[0], y + dy + half[1], z + 0.6),
         )
         scene = with_box(scene, name, lower, upper)
-    reason = enclosed(scene)
+    reason = enclose(scene)
     assert reason is not None
     assert "the start configuration is enclosed: of 16 free configurations" in reason
     assert "obstacles on the straight paths" in reason
-    assert reason == enclosed(scene)
+    assert reason == enclose(scene)
 
 
 def test_causes_are_in_the_diagnosis() -> None:

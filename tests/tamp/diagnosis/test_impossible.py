@@ -74,7 +74,7 @@ def wide_block() -> SceneGraph:
     )
 
 
-def caged_block() -> SceneGraph:
+def block_in_cage() -> SceneGraph:
     """Return a block in a fixed cage, closed on all sides."""
     scene = two()
     for name, x, y in (
@@ -90,12 +90,12 @@ def caged_block() -> SceneGraph:
     return with_box(scene, "lid", (-0.05, -0.05, 0.101), (0.05, 0.05, 0.11))
 
 
-def taken_place() -> SceneGraph:
+def occupied_place() -> SceneGraph:
     """Return a table on which a fixed post stands where a block is wanted."""
     return with_box(two(), "post", (-0.04, 0.06, 0.001), (0.04, 0.14, 0.1))
 
 
-def caged_arm() -> SceneGraph:
+def arm_in_cage() -> SceneGraph:
     """Return an arm whose hand starts between walls and over a floor that it cannot leave."""
     scene = two()
     x, y, z = scene.pose(
@@ -173,7 +173,7 @@ CASES = {
         FailureKind.OUT_OF_REACH,
     ),
     "the object is in a closed cage": Case(
-        caged_block,
+        block_in_cage,
         "(on a b)",
         NOT_FOUND,
         (
@@ -193,7 +193,7 @@ CASES = {
         ("lid",),
     ),
     "the place is taken by what does not move": Case(
-        taken_place,
+        occupied_place,
         "(ontable a table__0__1)",
         NOT_FOUND,
         ("(put-down a table__0__1)", "'post'"),
@@ -201,7 +201,7 @@ CASES = {
         ("post",),
     ),
     "the arm cannot leave its start": Case(
-        caged_arm,
+        arm_in_cage,
         "(on a b)",
         NOT_FOUND,
         (

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support.effort import in_long
 from support.planning import solve_with
-from support.unsure_blocks import ON_B, looked, succeeds, unsure_blocks
+from support.unsure_blocks import ON_B, execute_looks, succeeds, unsure_blocks
 
 import tmkit as tk
 from tmkit._support.data import data_path
@@ -49,7 +49,7 @@ def sure(scene: SceneGraph, *blocks: str, deviation: float = 0.002) -> SceneGrap
 
 
 @pytest.fixture(scope="module")
-def stacked() -> Plan:
+def stacking_plan() -> Plan:
     """Return the plan that puts one uncertain block on another."""
     plan = solve(unsure_blocks()).plan
     assert plan is not None
@@ -78,9 +78,9 @@ def test_a_plan_of_another_process_has_what_was_looked_at() -> None:
     assert tk.validate_plan(plan).problems == ()
 
 
-def test_the_state_is_that_of_the_scene(stacked: Plan) -> None:
+def test_the_state_is_that_of_the_scene(stacking_plan: Plan) -> None:
     """Located blocks depend on the scene version alone, before and after each step of a plan."""
-    plan = stacked
+    plan = stacking_plan
     domain = load_planning_domain("blocks_uncertain", robot=load_manipulator("panda"))
     located = [
         {fact.arguments[0] for fact in domain.state(scene, q) if fact.predicate == "located"}
@@ -104,9 +104,9 @@ def test_one_look_tells_of_all_that_share_an_error(tmp_path: Path) -> None:
     assert tk.validate_plan(again).problems == ()
 
 
-def test_plans_repeat_themselves(stacked: Plan, tmp_path: Path) -> None:
+def test_plans_repeat_themselves(stacking_plan: Plan, tmp_path: Path) -> None:
     """The same scene and seed give the same bytes."""
-    tk.save_plan(stacked, tmp_path / "one.json")
+    tk.save_plan(stacking_plan, tmp_path / "one.json")
     again = solve(unsure_blocks()).plan
     assert again is not None
     tk.save_plan(again, tmp_path / "two.json")
@@ -202,13 +202,13 @@ def test_goals_of_the_other_words() -> None:
     assert sorted(looks(result)) == ["a", "b"]
 
 
-def test_looking_makes_the_difference_in_physics(stacked: Plan) -> None:
+def test_looking_makes_the_difference_in_physics(stacking_plan: Plan) -> None:
     """In a world sampled from the belief, the plan with looks succeeds; the one without fails."""
-    scene = stacked.scene
+    scene = stacking_plan.scene
     blind = tk.plan(scene, domain="blocks", goal="(on a b)").plan
     assert blind is not None
     world = sample_scene(scene, seed=1)
-    rest = solve(looked(stacked, world, seed=1)).plan
+    rest = solve(execute_looks(stacking_plan, world, seed=1)).plan
     assert looks(rest) == []
     assert rest is not None
     assert succeeds(rest, world)

@@ -42,7 +42,7 @@ def facts_of(scene: SceneGraph, *, at_home: bool = True) -> set[str]:
     return {str(fact) for fact in DOMAIN.state(scene, q)}
 
 
-def placed(
+def place_object(
     scene: SceneGraph, object: str, region: str, x: float, y: float, *, turn: float = 0.0
 ) -> SceneGraph:
     """Return the scene with an object on a region, offset from the region's centre [m]."""
@@ -64,7 +64,7 @@ def candidates(scene: SceneGraph, name: str, *arguments: str) -> list[Candidate]
 
 def test_the_state_says_where_things_are_and_what_regions_do() -> None:
     """Facts follow from the parents and classes of frames, and from the configuration."""
-    scene = placed(kitchen(2), "b1", "sink", 0.05, 0.0).set_classes(
+    scene = place_object(kitchen(2), "b1", "sink", 0.05, 0.0).set_classes(
         "b0", ["movable", "clean", "cooked"]
     )
     assert DOMAIN.semantics.objects(scene) == {
@@ -92,11 +92,11 @@ def test_the_state_says_where_things_are_and_what_regions_do() -> None:
 def test_everything_of_an_object_must_be_on_its_region() -> None:
     """An object at the edge is on the region, one over the edge is rejected, also by rotation."""
     edge = (0.25 - BLOCK_SIZE[0]) / 2
-    assert "(on b0 stove)" in facts_of(placed(kitchen(1), "b0", "stove", edge, edge))
+    assert "(on b0 stove)" in facts_of(place_object(kitchen(1), "b0", "stove", edge, edge))
     with pytest.raises(SceneError, match="'b0' reaches 10 mm beyond the edge of 'stove'"):
-        facts_of(placed(kitchen(1), "b0", "stove", edge + 0.01, 0.0))
+        facts_of(place_object(kitchen(1), "b0", "stove", edge + 0.01, 0.0))
     with pytest.raises(SceneError, match="'b0' reaches 12 mm beyond the edge"):
-        facts_of(placed(kitchen(1), "b0", "stove", edge, 0.0, turn=math.pi / 4))
+        facts_of(place_object(kitchen(1), "b0", "stove", edge, 0.0, turn=math.pi / 4))
 
 
 def test_what_the_words_cannot_tell_is_refused() -> None:
@@ -122,7 +122,7 @@ def test_what_the_words_cannot_tell_is_refused() -> None:
 
 def test_actions_have_candidates_of_their_kind() -> None:
     """Picks come from above first; moves end at the ready configuration; classes change."""
-    scene = placed(placed(kitchen(2), "b0", "sink", 0.0, 0.0), "b1", "stove", 0.0, 0.0)
+    scene = place_object(place_object(kitchen(2), "b0", "sink", 0.0, 0.0), "b1", "stove", 0.0, 0.0)
     first = candidates(scene, "pick", "b0", "sink")[0]
     assert isinstance(first, Pick)
     assert first.grasp.name == "on the +z face"
@@ -174,7 +174,7 @@ def test_places_on_the_floor_avoid_what_stands_there() -> None:
         assert math.hypot(x, y + 0.5) > BLOCK_SIZE[0]
 
 
-def marked(scene: SceneGraph) -> SceneGraph:
+def mark_region(scene: SceneGraph) -> SceneGraph:
     """Return the scene with the left half of the stove marked as a separate region."""
     shapes = [AttachedShape(Box([0.25, 0.12, 0.002]), collision=False)]
     return scene.add_frame(
@@ -184,10 +184,10 @@ def marked(scene: SceneGraph) -> SceneGraph:
 
 def test_marked_areas_are_regions_within_regions() -> None:
     """An object is on the smallest region that contains it: the marked half of the stove."""
-    scene = marked(kitchen(1))
-    assert "(on b0 hot)" in facts_of(placed(scene, "b0", "stove", 0.0, 0.06))
-    assert "(on b0 stove)" in facts_of(placed(scene, "b0", "stove", 0.0, 0.0))
-    assert "(on b0 stove)" in facts_of(placed(scene, "b0", "stove", 0.0, -0.06))
+    scene = mark_region(kitchen(1))
+    assert "(on b0 hot)" in facts_of(place_object(scene, "b0", "stove", 0.0, 0.06))
+    assert "(on b0 stove)" in facts_of(place_object(scene, "b0", "stove", 0.0, 0.0))
+    assert "(on b0 stove)" in facts_of(place_object(scene, "b0", "stove", 0.0, -0.06))
     for region in ("hot", "stove"):
         for place in candidates(scene, "place", "b0", region)[:12]:
             assert isinstance(place, Place)
@@ -197,7 +197,10 @@ def test_marked_areas_are_regions_within_regions() -> None:
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan).is_valid
     assert tk.plan(
-        placed(scene, "b0", "stove", 0.0, 0.06), domain="kitchen", goal="(on b0 hot)", robot=ROBOT
+        place_object(scene, "b0", "stove", 0.0, 0.06),
+        domain="kitchen",
+        goal="(on b0 hot)",
+        robot=ROBOT,
     ).is_solved
     floating = scene.add_frame("nowhere", "world", classes=["region"], shapes=scene.shapes("hot"))
     with pytest.raises(
@@ -209,7 +212,7 @@ def test_marked_areas_are_regions_within_regions() -> None:
 def test_goal_scenes_say_regions_and_classes() -> None:
     """A goal scene with a block cooked on the stove has both facts as its goal."""
     scene = kitchen(2)
-    goal = placed(scene, "b1", "stove", 0.0, 0.0).set_classes("b1", ["movable", "cooked"])
+    goal = place_object(scene, "b1", "stove", 0.0, 0.0).set_classes("b1", ["movable", "cooked"])
     facts = [
         str(fact)
         for fact in DOMAIN.semantics.goal_facts(goal, DOMAIN.semantics.objects(scene), ["b0", "b1"])

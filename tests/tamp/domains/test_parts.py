@@ -62,7 +62,7 @@ def meaning(domain: Domain) -> tuple[object, ...]:
     )
 
 
-def loaded(*made_of: type[parts.DomainPart]) -> PlanningDomain:
+def load_parts(*made_of: type[parts.DomainPart]) -> PlanningDomain:
     """Return a domain of parts for the gantry."""
     return load_planning_domain(parts.compose_domain("made", made_of), robot=GANTRY)
 
@@ -133,7 +133,7 @@ def test_towers_are_built_and_taken_apart(tmp_path: Path) -> None:
         "b", "c", pose=Pose([0.0, 0.0, 0.05])
     )
     with pytest.raises(SceneError, match="'a' and 'b' stand both on 'c'"):
-        facts(loaded(parts.Stacking), doubled)
+        facts(load_parts(parts.Stacking), doubled)
 
 
 def test_a_slot_has_room_for_one() -> None:
@@ -143,24 +143,24 @@ def test_a_slot_has_room_for_one() -> None:
     scene = scene.add_frame(
         "post", "table", pose=Pose([0.2, 0.2, 0.055]), classes=["region"], shapes=[small]
     )
-    assert facts(loaded(parts.Slots), scene) == {"(on a table)", "(free post)", "(handempty)"}
+    assert facts(load_parts(parts.Slots), scene) == {"(on a table)", "(free post)", "(handempty)"}
     domain = parts.compose_domain("slots", [parts.Slots])
     plan = tk.plan(scene, domain=domain, goal="(on a post)", robot=GANTRY).plan
     assert plan is not None
-    assert facts(loaded(parts.Slots), plan.final_scene) == {
+    assert facts(load_parts(parts.Slots), plan.final_scene) == {
         "(on a post)",
         "(free table)",
         "(handempty)",
     }
     assert plan.final_scene.local_pose("a").translation[:2].tolist() == [0.0, 0.0]
     held = scene.reparent("a", GANTRY.tip, pose=Pose())
-    assert facts(loaded(parts.Slots), held) == {"(holding a)", "(free table)", "(free post)"}
+    assert facts(load_parts(parts.Slots), held) == {"(holding a)", "(free table)", "(free post)"}
     both = scene.add_frame(
         "b", "table", pose=Pose([0.1, 0.1, 0.075]), joint=Free(), classes=["movable"]
     )
     both = both.set_shapes("b", scene.shapes("a"))
     with pytest.raises(SceneError, match="'a' and 'b' stand both on 'table'"):
-        facts(loaded(parts.Slots), both)
+        facts(load_parts(parts.Slots), both)
 
 
 def test_a_box_is_turned_upside_down_and_back() -> None:
@@ -233,7 +233,7 @@ def test_nothing_is_stacked_on_what_is_upside_down() -> None:
     )
 
 
-def boxed() -> SceneGraph:
+def put_in_box() -> SceneGraph:
     """Return two blocks on a table, one in an open box, and the lid of the box on the table."""
     scene = blocks_scene({"a": (0, 0), "lid": (3, 3)}, table=0.8)
     floor = AttachedShape(Box([0.1, 0.1, 0.01]), pose=Pose([0.0, 0.0, 0.005]))
@@ -248,7 +248,7 @@ def boxed() -> SceneGraph:
 
 def test_a_lid_covers_what_it_stands_on() -> None:
     """A lid on top of its container closes it; beside it or in it, it is an object like others."""
-    domain, scene = loaded(parts.ContainerWithLid), boxed()
+    domain, scene = load_parts(parts.ContainerWithLid), put_in_box()
     assert {"(on a box)", "(on lid table)", "(accessible box)", "(accessible table)"} <= facts(
         domain, scene
     )
@@ -275,7 +275,7 @@ def cabinet() -> SceneGraph:
 
 def test_a_door_closes_what_is_behind_it() -> None:
     """Boards behind a door are accessible if it is open; half open it is neither open nor shut."""
-    domain, scene = loaded(parts.Door), cabinet()
+    domain, scene = load_parts(parts.Door), cabinet()
     shut, half, ajar = (
         facts(domain, scene, scene.configuration({"hinge": angle})) for angle in (0.0, 0.4, 0.8)
     )
@@ -283,7 +283,8 @@ def test_a_door_closes_what_is_behind_it() -> None:
     assert "(accessible board)" not in shut | half
     assert not {"(shut door)", "(ajar door)"} & half
     assert (
-        facts(loaded(parts.Drawer, parts.Door), scene, scene.configuration({"hinge": 0.0})) == shut
+        facts(load_parts(parts.Drawer, parts.Door), scene, scene.configuration({"hinge": 0.0}))
+        == shut
     )
     assert {"(ajar door)", "(accessible board)"} <= ajar
     q = scene.configuration({"hinge": 0.0})
@@ -432,13 +433,13 @@ def test_other_mistakes_are_named() -> None:
 
 def test_stored_predicates_need_no_semantics() -> None:
     """A predicate that is stored is derived by nothing; the same definition twice does no harm."""
-    domain = loaded(Stored, parts.Regions)
+    domain = load_parts(Stored, parts.Regions)
     assert domain.stored_predicates == {"lit"}
 
 
 def test_stacks_in_goal_scenes_and_towers_too_high() -> None:
     """A goal scene defines stacks; a tower beyond reach is refuted, unless its base may lie."""
-    domain = loaded(parts.Stacking)
+    domain = load_parts(parts.Stacking)
     scene = blocks_scene({"a": (0, 0), "b": (1, 1), "c": (-1, -1)}, table=0.4)
     goal = scene.reparent("a", "b", pose=Pose([0.0, 0.0, 0.05]))
     objects = domain.semantics.objects(scene)

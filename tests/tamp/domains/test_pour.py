@@ -38,7 +38,7 @@ def tea() -> SceneGraph:
     return tk.load_scene("panda_table", "tea")
 
 
-def poured(plan: Plan) -> Segment:
+def pour_plan(plan: Plan) -> Segment:
     """Return the segment that pours."""
     return plan.steps[1].segments[1]
 
@@ -68,7 +68,7 @@ def test_a_cup_is_poured_into_a_bowl(plan: Plan) -> None:
     """The cup is level while carried; then the lowest rim point stays above the bowl."""
     assert [step.action.name for step in plan.steps] == ["take", "pour", "put"]
     assert [segment.kind.value for segment in plan.steps[1].segments] == ["transfer", "pour"]
-    assert (poured(plan).into, poured(plan).held) == ("bowl", "cup")
+    assert (pour_plan(plan).into, pour_plan(plan).held) == ("bowl", "cup")
     assert "filled" in plan.final_scene.classes("bowl")
     assert "filled" not in plan.final_scene.classes("cup")
     scene, rows = rows_of(plan, 1, 1)
@@ -116,10 +116,10 @@ def test_a_plan_file_says_what_is_poured_where(plan: Plan, tmp_path: Path) -> No
         tk.save_plan(plan, tmp_path / "plan.tmp")
 
 
-def edited(plan: Plan, **changes: Any) -> Plan:
+def edit_plan(plan: Plan, **changes: Any) -> Plan:
     """Return the plan with another pour."""
     step = plan.steps[1]
-    other = replace(step, segments=(step.segments[0], replace(poured(plan), **changes)))
+    other = replace(step, segments=(step.segments[0], replace(pour_plan(plan), **changes)))
     return replace(plan, steps=(plan.steps[0], other, plan.steps[2]))
 
 
@@ -149,9 +149,9 @@ def test_the_checker_refuses_what_is_no_pour(
     plan: Plan, change: dict[str, Any], message: str
 ) -> None:
     """Another container, a cup that is left tilted or not emptied, a transfer that tips it."""
-    path = poured(plan).path
+    path = pour_plan(plan).path
     fields = {key: value(path) if callable(value) else value for key, value in change.items()}
-    report = tk.validate_plan(edited(plan, **fields))
+    report = tk.validate_plan(edit_plan(plan, **fields))
     assert any(message in problem for problem in report.problems), report.problems
 
 

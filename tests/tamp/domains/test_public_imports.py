@@ -17,7 +17,7 @@ REFERENCE = "\n".join(
 DOCUMENTED = re.findall(r"^\.\. package:: (tmkit[\w.]*)$", REFERENCE, re.MULTILINE)
 
 
-def undocumented(source: str) -> list[str]:
+def undocumented_imports(source: str) -> list[str]:
     """Return the imports of a file from tmkit that are not public names."""
     public = {"tmkit", *DOCUMENTED}
     imports = []
@@ -47,7 +47,7 @@ def undocumented(source: str) -> list[str]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_file_imports_documented_names_only(path: Path) -> None:
     """Neither private packages nor modules inside of a package, and only names of ``__all__``."""
-    assert undocumented(path.read_text(encoding="utf-8")) == []
+    assert undocumented_imports(path.read_text(encoding="utf-8")) == []
 
 
 def test_domains_are_found() -> None:
@@ -72,4 +72,4 @@ def test_domains_are_found() -> None:
 )
 def test_other_imports_are_found(source: str, expected: list[str]) -> None:
     """Each way to import something that the reference does not have is named."""
-    assert undocumented(source) == expected
+    assert undocumented_imports(source) == expected

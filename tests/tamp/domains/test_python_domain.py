@@ -20,7 +20,7 @@ from tmkit.tamp import PythonDomain, load_planning_domain
 BLOCKS = load_domain(data_path("domains/blocks") / "domain.pddl")
 
 
-def renamed(name: str) -> Domain:
+def rename_words(name: str) -> Domain:
     """Return the blocks domain under another name."""
     return make_domain(
         name,
@@ -33,7 +33,7 @@ def renamed(name: str) -> Domain:
 
 def test_a_plan_in_a_domain_of_python_holds_and_is_read_again(tmp_path: Path) -> None:
     """The plan contains the PDDL; its validation requires the domain."""
-    domain = PythonDomain(renamed("built"), Meaning)
+    domain = PythonDomain(rename_words("built"), Meaning)
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     result = tk.plan(scene, domain=domain, goal="(on a b)", robot=GANTRY)
     assert result.plan is not None, result.explanation
@@ -45,7 +45,7 @@ def test_a_plan_in_a_domain_of_python_holds_and_is_read_again(tmp_path: Path) ->
     assert tk.validate_plan(plan, domain=domain).is_valid
     with pytest.raises(MissingFileError, match="'built' is not built-in"):
         tk.validate_plan(plan)
-    other = PythonDomain(renamed("other"), Meaning)
+    other = PythonDomain(rename_words("other"), Meaning)
     assert "differs from the plan's domain" in str(tk.validate_plan(plan, domain=other).problems)
 
 
@@ -55,16 +55,18 @@ def test_the_digest_is_that_of_words_and_meaning() -> None:
     class Other(Meaning):
         """The same meaning in another class, in the same file."""
 
-    domain = PythonDomain(renamed("built"), Meaning)
+    domain = PythonDomain(rename_words("built"), Meaning)
     digest = load_planning_domain(domain, robot=GANTRY).digest
     assert digest == load_planning_domain(pickle.loads(pickle.dumps(domain)), robot=GANTRY).digest
     assert (
-        digest == load_planning_domain(PythonDomain(renamed("built"), Other), robot=GANTRY).digest
+        digest
+        == load_planning_domain(PythonDomain(rename_words("built"), Other), robot=GANTRY).digest
     )
     assert (
-        digest != load_planning_domain(PythonDomain(renamed("other"), Meaning), robot=GANTRY).digest
+        digest
+        != load_planning_domain(PythonDomain(rename_words("other"), Meaning), robot=GANTRY).digest
     )
-    elsewhere = PythonDomain(renamed("built"), type(OF_OURS))
+    elsewhere = PythonDomain(rename_words("built"), type(OF_OURS))
     assert digest != load_planning_domain(elsewhere, robot=GANTRY).digest
 
 
@@ -75,7 +77,7 @@ def test_what_does_not_fit_is_refused() -> None:
         def __init__(self, robot: Manipulator) -> None:
             pass
 
-    words = renamed("built")
+    words = rename_words("built")
     with pytest.raises(FileFormatError, match="class 'Empty' does not derive from DomainSemantics"):
         load_planning_domain(PythonDomain(words, Empty), robot=GANTRY)  # type: ignore[arg-type]
     with pytest.raises(TaskError, match="has its own semantics"):

@@ -39,7 +39,7 @@ def walls(
     return boxes
 
 
-def caged(
+def cage_scene(
     scene: SceneGraph,
     parts: dict[str, tuple[list[float], list[float]]],
     *,
@@ -66,7 +66,7 @@ def proof(
 def test_a_closed_cage_is_proved_and_its_walls_are_named(half: float) -> None:
     """Tight or wide; any wall that is missing, movable or on a joint leaves a way."""
     parts = walls(half, 0.12)
-    scene = caged(block(), parts)
+    scene = cage_scene(block(), parts)
     cause = proof(scene)
     assert cause is not None
     assert "'a' has to be touched, and static bodies enclose it" in cause
@@ -86,7 +86,7 @@ def test_a_closed_cage_is_proved_and_its_walls_are_named(half: float) -> None:
 
 def test_a_place_behind_walls_is_proved() -> None:
     """An object is free, and no hand gets to the region where it is wanted."""
-    scene = caged(block(), walls(0.15, 0.2), y=0.4)
+    scene = cage_scene(block(), walls(0.15, 0.2), y=0.4)
     cause = proof(scene)
     assert cause is not None
     assert cause.startswith("'a' on 'mat' has to be touched")
@@ -114,19 +114,19 @@ def test_a_bin_of_one_mesh_counts_by_its_triangles() -> None:
 
 def test_a_hand_that_starts_inside_gets_there() -> None:
     """A cage around arm and object separates nothing."""
-    scene = caged(block(), walls(0.12, 0.16))
+    scene = cage_scene(block(), walls(0.12, 0.16))
     assert proof(scene) is not None
     pose = scene.pose(
         "panda_hand", relative_to="world", q=PANDA.ready_configuration(scene)
     ).translation
-    around = caged(block(), walls(0.05, 0.1))
+    around = cage_scene(block(), walls(0.05, 0.1))
     for name in ("east", "west", "north", "south", "lid"):
         around = around.remove_frame(name)
     x, y, z = pose.tolist()
     closer = around.set_pose(
         "a", scene.pose("table", relative_to="world").inverse() @ Pose([x, y, CUBE / 2])
     )
-    room = caged(closer, walls(0.25, z + 0.15), x=x, y=y)
+    room = cage_scene(closer, walls(0.25, z + 0.15), x=x, y=y)
     assert proof(room) is None
 
 
@@ -160,7 +160,7 @@ def test_gaps_through_which_a_ball_fits_are_never_closed(
     parts = walls(half, high)
     size, centre = parts[side]
     parts[side] = [*size[:2], high - gap], [*centre[:2], (high + (gap if low else -gap)) / 2]
-    cause = proof(caged(block(), parts))
+    cause = proof(cage_scene(block(), parts))
     radius = 0.0105
     outward = np.array(centre[:2]) / np.linalg.norm(centre[:2])
     heights = np.linspace(0.0, high, 200)
@@ -190,7 +190,7 @@ def test_what_is_planned_is_not_refuted() -> None:
 
 def test_plan_proves_it_after_its_first_iteration() -> None:
     """The status is a proof; under a lid that can be taken away there is none."""
-    scene = caged(block(), walls(0.08, 0.12))
+    scene = cage_scene(block(), walls(0.08, 0.12))
     result = tk.plan(
         scene,
         domain="kitchen",

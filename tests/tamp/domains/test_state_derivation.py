@@ -58,7 +58,7 @@ def plain(
     return domain.semantics.state(scene, objects, q)
 
 
-def edited(scene: SceneGraph, random: np.random.Generator) -> SceneGraph:
+def apply_random_edit(scene: SceneGraph, random: np.random.Generator) -> SceneGraph:
     """Return a scene after a random edit, mostly of a pose."""
     if len(scene) < 3:
         return scene
@@ -118,7 +118,7 @@ def test_derived_from_any_version_is_derived_in_full(name: str, seed: int) -> No
         scene = previous.scene
         for _ in range(int(random.integers(1, 3))):
             try:
-                scene = edited(scene, random)
+                scene = apply_random_edit(scene, random)
             except TmkitError:
                 continue
         q = scene.zero_configuration() + random.choice(
@@ -297,7 +297,7 @@ def test_a_kept_query_is_right_or_called_again(seed: int) -> None:
     scene, previous = tower(), None
     for _ in range(12):
         try:
-            scene = edited(scene, random)
+            scene = apply_random_edit(scene, random)
         except TmkitError:
             continue
         previous = deriver.derive(scene, np.zeros(0), previous)

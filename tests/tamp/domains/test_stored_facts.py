@@ -45,7 +45,7 @@ def scene_of(domain: str) -> SceneGraph:
     return unsure_blocks() if domain == "blocks_uncertain" else tk.load_scene(*STARTS[domain])
 
 
-def extended(domain: str, tmp_path: Path, more: str) -> Path:
+def extend(domain: str, tmp_path: Path, more: str) -> Path:
     """Return the file of a built-in domain with a predicate and more actions."""
     text = tk.data_path(f"domains/{domain}/domain.pddl").read_text(encoding="utf-8")
     text = text.replace("(:predicates", "(:predicates (marked ?x - object)", 1)
@@ -63,7 +63,7 @@ def dishes(semantics: str | Path = "blocks") -> PlanningDomain:
 def test_actions_without_motion_work_in_every_domain(domain: str, tmp_path: Path) -> None:
     """A PDDL file adds an action without motion to each built-in domain."""
     more = "(:action mark :parameters (?x - object) :effect (marked ?x))"
-    path = extended(domain, tmp_path, more)
+    path = extend(domain, tmp_path, more)
     goal = "(exists (?x - object) (marked ?x))"
     result = tk.solve(
         tk.PlanningProblem(
@@ -85,7 +85,7 @@ def test_actions_without_motion_work_in_every_domain(domain: str, tmp_path: Path
 def test_facts_about_constants(tmp_path: Path) -> None:
     """A constant is no object of the scene; facts about it are stored as those of others."""
     more = "(:action mark :parameters (?x - block) :precondition (marked %s) :effect (marked ?x))"
-    path = extended("blocks", tmp_path, more % "lamp")
+    path = extend("blocks", tmp_path, more % "lamp")
     text = path.read_text(encoding="utf-8").replace(
         "(:predicates", "(:constants lamp - object) (:predicates", 1
     )
@@ -256,7 +256,7 @@ def test_what_is_stored_must_exist(tmp_path: Path) -> None:
                 goal="(on a b)",
             )
         )
-    path = extended("blocks", tmp_path, "")
+    path = extend("blocks", tmp_path, "")
     with pytest.raises(
         TaskError, match=r"blocks.pddl:5: predicate 'marked' has no semantics: none derives"
     ):

@@ -23,14 +23,14 @@ from tmkit.tamp import load_planning_domain
 HEIGHT = 0.05 + BLOCK / 2  # of a block's centre on the table, in the table's frame
 
 
-def at(name: str, x: float, y: float, turn: float = 0.0) -> ObjectAt:
+def goal_pose(name: str, x: float, y: float, turn: float = 0.0) -> ObjectAt:
     """Return the goal of a block at a point of the table, in cells of 0.1 m."""
     return ObjectAt(
         name, Pose.from_rpy([0.1 * x, 0.1 * y, HEIGHT], [0.0, 0.0, turn]), relative_to="table"
     )
 
 
-def solved(scene: SceneGraph, *goals: str | ContinuousGoal, domain: str = "kitchen") -> Plan:
+def solve_goal(scene: SceneGraph, *goals: str | ContinuousGoal, domain: str = "kitchen") -> Plan:
     """Return a plan that passes its check, meets its goals and has actions of the domain alone."""
     result = tk.plan(
         scene,
@@ -56,7 +56,7 @@ def solved(scene: SceneGraph, *goals: str | ContinuousGoal, domain: str = "kitch
 
 def test_what_stands_at_a_goal_pose_is_moved_aside() -> None:
     """The block in the way stays on the table, elsewhere."""
-    plan = solved(blocks_scene({"a": (-1, -1), "b": (1, 1)}), at("a", 1, 1))
+    plan = solve_goal(blocks_scene({"a": (-1, -1), "b": (1, 1)}), goal_pose("a", 1, 1))
     assert [str(action) for action in plan.actions] == [
         "(pick b table)",
         "(place b table)",
@@ -69,7 +69,9 @@ def test_what_stands_at_a_goal_pose_is_moved_aside() -> None:
 
 def test_two_blocks_change_places() -> None:
     """Each exchange puts one object aside first, and moves it twice."""
-    plan = solved(blocks_scene({"a": (-1, 0), "b": (1, 0)}), at("a", 1, 0), at("b", -1, 0))
+    plan = solve_goal(
+        blocks_scene({"a": (-1, 0), "b": (1, 0)}), goal_pose("a", 1, 0), goal_pose("b", -1, 0)
+    )
     assert len(plan.steps) == 6
 
 
@@ -78,7 +80,7 @@ def test_a_region_that_is_taken_is_cleared() -> None:
     scene = blocks_scene({"a": (-1, -1), "b": (1, 1)})
     mark = AttachedShape(Box([0.08, 0.08, 0.002]), collision=False)
     scene = scene.add_frame("pad", "table", pose=Pose([0.1, 0.1, 0.049]), shapes=[mark])
-    plan = solved(scene, ObjectIn("a", "pad"))
+    plan = solve_goal(scene, ObjectIn("a", "pad"))
     assert len(plan.steps) == 4
 
 
@@ -86,7 +88,7 @@ def test_neighbours_that_leave_no_grasp_are_moved_aside() -> None:
     """Four blocks at 1 cm around the one that is wanted: two opposite sides are freed."""
     step = 0.6  # cells of 0.1 m
     around = {"n": (step, 0), "s": (-step, 0), "e": (0, step), "w": (0, -step)}
-    plan = solved(blocks_scene({"a": (0, 0), **around}), at("a", 2, 2))
+    plan = solve_goal(blocks_scene({"a": (0, 0), **around}), goal_pose("a", 2, 2))
     assert plan.actions[-1] == GroundAction("place", ("a", "table"))
     assert len(plan.steps) == 6
 
@@ -107,8 +109,8 @@ def test_rearrangement_on_one_table(domain: str, count: int) -> None:
     if domain == "sorting":
         scene = scene.set_classes("table", ["surface", "area"])
     wanted = [cells[1], cells[0], *cells[3:], cells[2]] if count > 2 else cells[::-1]
-    goals = [at(name, *cell) for name, cell in zip(names, wanted, strict=True)]
-    plan = solved(scene, *goals, domain=domain)
+    goals = [goal_pose(name, *cell) for name, cell in zip(names, wanted, strict=True)]
+    plan = solve_goal(scene, *goals, domain=domain)
     assert len(plan.steps) >= 2 * (count + 1 if count > 3 else 3)
 
 
@@ -130,7 +132,9 @@ def test_an_exchange_is_simulated() -> None:
 def test_equal_runs_give_equal_plans() -> None:
     """Two runs that move objects aside give the same paths, bit for bit."""
     scene = blocks_scene({"a": (-1, 0), "b": (1, 0)})
-    first, again = (solved(scene, at("a", 1, 0), at("b", -1, 0)) for _ in range(2))
+    first, again = (
+        solve_goal(scene, goal_pose("a", 1, 0), goal_pose("b", -1, 0)) for _ in range(2)
+    )
     for step, repeated in zip(first.steps, again.steps, strict=True):
         assert [s.path.tobytes() for s in step.segments] == [
             s.path.tobytes() for s in repeated.segments
@@ -150,7 +154,9 @@ def test_random_goal_poses_are_reached(
     names, starts = "abcd"[:count], cells[:count]
     wanted = order.sample(cells[: count + 2], count)
     scene = blocks_scene(dict(zip(names, starts, strict=True)), table=0.7)
-    plan = solved(scene, *(at(name, *cell) for name, cell in zip(names, wanted, strict=True)))
+    plan = solve_goal(
+        scene, *(goal_pose(name, *cell) for name, cell in zip(names, wanted, strict=True))
+    )
     wrong = {name for name, start, cell in zip(names, starts, wanted, strict=True) if start != cell}
     assert wrong <= {action.arguments[0] for action in plan.actions}
     assert len(plan.steps) >= 2 * len(wrong)
@@ -162,8 +168,8 @@ def test_a_goal_pose_may_be_left_for_a_while() -> None:
     """A block at its goal pose that obstructs another one is moved, and placed back."""
     around = {"n": (0.6, 0), "s": (-0.6, 0), "e": (0, 0.6), "w": (0, -0.6)}
     scene = blocks_scene({"a": (0, 0), **around})
-    goals = [at("a", 2, 2), *(at(name, *cell) for name, cell in around.items())]
-    plan = solved(scene, *goals)
+    goals = [goal_pose("a", 2, 2), *(goal_pose(name, *cell) for name, cell in around.items())]
+    plan = solve_goal(scene, *goals)
     moved = [action.arguments[0] for action in plan.actions if action.name == "place"]
     assert moved.count("a") == 1
     assert len(plan.steps) == 10
@@ -181,8 +187,8 @@ def test_the_law_of_exchange_holds_for_any_order() -> None:
             for k, name in enumerate(order)
         }
         scene = blocks_scene(cells, table=0.6)
-        goals = [at(name, *cells[order[(k + 1) % 3]]) for k, name in enumerate(order)]
-        plan = solved(scene, *goals)
+        goals = [goal_pose(name, *cells[order[(k + 1) % 3]]) for k, name in enumerate(order)]
+        plan = solve_goal(scene, *goals)
         assert len(plan.steps) == 8
         assert np.allclose(
             plan.final_scene.local_pose(order[0]).translation[:2], 0.1 * np.array(cells[order[1]])

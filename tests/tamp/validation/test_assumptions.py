@@ -24,7 +24,7 @@ def plan() -> Plan:
     return load_plan(PLAN)
 
 
-def changed_limits(scene: SceneGraph) -> SceneGraph:
+def change_limits(scene: SceneGraph) -> SceneGraph:
     """Return the scene with other limits of a rail."""
     frame = next(name for name in scene.frame_names if scene.joint(name).name == "x")
     joint = scene.joint(frame)
@@ -40,7 +40,7 @@ CHANGES = {
     "differs from yours: shapes": lambda scene: scene.set_shapes(
         "a", [AttachedShape(Box([0.06, 0.05, 0.05]))]
     ),
-    "differs from yours: joint or its limits": changed_limits,
+    "differs from yours: joint or its limits": change_limits,
     "the plan's scene has a frame 'a' that yours lacks": lambda scene: scene.remove_frame("a"),
     "the plan's scene lacks your frame 'more'": lambda scene: scene.add_frame("more", "table"),
     "your scene allows 'rail' and 'a' to overlap (reason 'user')": lambda scene: (
