@@ -1,8 +1,9 @@
-// The panel of tmkit in a page of viser: poses, time line, facts, names. It has no dependencies and makes no request.
+// Panel of tmkit in a page of viser: poses, time line, facts, names.
 //
-// The client of viser offers its state as window.__viserMutable and window.__viserSceneTree. A document (see page.py)
-// has the frames of a scene with their parents and poses in the parent, and possibly a time line: this file computes
-// the world poses and writes them to the nodes, so each moment costs the same, wherever the time line was before.
+// The script has no dependencies and makes no request. The client of viser exposes its state as
+// window.__viserMutable and window.__viserSceneTree. A document (see page.py) has the frames of a
+// scene with parents and local poses, and optionally a time line. The script computes the world
+// poses and writes them to the nodes, so each time costs the same, whatever was shown before.
 window.tmkit = window.tmkit || (() => {
   "use strict";
   const UNIT = 1e-6, SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
@@ -45,10 +46,10 @@ window.tmkit = window.tmkit || (() => {
     @media (max-width: 640px) { #tmkit-clock, #tmkit-caption i { display: none } #tmkit-bar .row { flex-wrap: wrap }
       #tmkit-caption { flex-basis: 100%; order: -1 } }`;
 
-  let model = null, n = 0, parents, local, order, P, Q, rest, restParents, line = null, following = false;
-  let time = 0, playing = false, loop = true, speed = 1, eventsDone = 0, shown = {}, told = -1, lastBuffers = [], lastDocument = null, messages = 0;
-  let picked = -1, hovered = -1, hoverAt = null, names = 0, axes = false, collision = false, over = null, dirty = true;
-  const M = () => window.__viserMutable, tree = () => window.__viserSceneTree;
+  let model = null, n = 0, parents, local, order, P, Q, rest, restParents, line = null, isFollowing = false;
+  let time = 0, playing = false, loop = true, speed = 1, eventsDone = 0, shown = {}, reportedSample = -1, lastBuffers = [], lastDocument = null, messages = 0;
+  let picked = -1, hovered = -1, hoverPosition = null, names = 0, axes = false, collision = false, overlay = null, dirty = true;
+  const viser = () => window.__viserMutable, tree = () => window.__viserSceneTree;
   const make = (tag, attributes = {}, ...children) => {
     const element = Object.assign(document.createElement(tag), attributes);
     element.append(...children);
@@ -56,12 +57,14 @@ window.tmkit = window.tmkit || (() => {
   };
   const byId = (id) => document.getElementById(id);
 
-  // --- poses: x, y, z, qx, qy, qz, qw --------------------------------------------------------------------------------
+  // --- poses: x, y, z, qx, qy, qz, qw
 
-  function rotate(q, at, x, y, z, out) {
-    const a = q[at], b = q[at + 1], c = q[at + 2], w = q[at + 3];
+  function rotate(q, offset, x, y, z, result) {
+    const a = q[offset], b = q[offset + 1], c = q[offset + 2], w = q[offset + 3];
     const u = 2 * (b * z - c * y), v = 2 * (c * x - a * z), s = 2 * (a * y - b * x);
-    out[0] = x + w * u + b * s - c * v; out[1] = y + w * v + c * u - a * s; out[2] = z + w * s + a * v - b * u;
+    result[0] = x + w * u + b * s - c * v;
+    result[1] = y + w * v + c * u - a * s;
+    result[2] = z + w * s + a * v - b * u;
   }
   const scratch = [0, 0, 0];
   function compose(i, p) {  // world pose of frame i whose parent is p
@@ -78,15 +81,15 @@ window.tmkit = window.tmkit || (() => {
     Q[b] = w * X + x * W + y * Z - z * Y; Q[b + 1] = w * Y - x * Z + y * W + z * X;
     Q[b + 2] = w * Z + x * Y - y * X + z * W; Q[b + 3] = w * W - x * X - y * Y - z * Z;
   }
-  function sort() {  // parents before children
+  function sortFrames() {  // parents before children
     const depth = new Int32Array(n);
     for (let i = 0; i < n; i++) for (let p = parents[i]; p >= 0; p = parents[p]) depth[i]++;
     order = Array.from({length: n}, (_, i) => i).sort((a, b) => depth[a] - depth[b]);
   }
-  function forward() { for (const i of order) compose(i, parents[i]); }
+  function computeWorldPoses() { for (const i of order) compose(i, parents[i]); }
 
-  function place() {  // write what moved to the nodes
-    const data = M().nodePoseData;
+  function updateNodes() {  // write changed poses to the nodes
+    const data = viser().nodePoseData;
     for (const group of collision ? ["/bodies/", "/collision/"] : ["/bodies/"]) {
       for (const [i, name] of model.bodies) {
         const key = group + name, a = 3 * i, b = 4 * i, old = data[key];
@@ -104,17 +107,17 @@ window.tmkit = window.tmkit || (() => {
       send("SceneNodeUpdateMessage", "/frames", {updates: {batched_positions: positions, batched_wxyzs: wxyzs}});
     }
     dirty = true;
-    M().requestRender();
+    viser().requestRender();
   }
   function send(type, name, fields) {
-    M().messageQueue.push({type, name, owner: "", ...fields});
-    M().requestRender();
+    viser().messageQueue.push({type, name, owner: "", ...fields});
+    viser().requestRender();
   }
-  function tell(text) {  // Python reads this where there is a server
-    if (model.inbox) M().sendMessage({type: "GuiUpdateMessage", uuid: model.inbox, updates: {value: `${++messages} ${text}`}});
+  function report(text) {  // to Python, if there is a server
+    if (model.inbox) viser().sendMessage({type: "GuiUpdateMessage", uuid: model.inbox, updates: {value: `${++messages} ${text}`}});
   }
 
-  // --- the time line -------------------------------------------------------------------------------------------------
+  // --- the time line
 
   function readLine(document) {
     let sum = 0;
@@ -158,7 +161,7 @@ window.tmkit = window.tmkit || (() => {
       parents[frame] = parent; resort = true;
       for (let k = 0; k < 7; k++) local[7 * frame + k] = pose[k] * UNIT;
     }
-    if (resort) sort();
+    if (resort) sortFrames();
     for (const [frame, values] of line.tracks) {
       const o = 7 * frame;
       let norm = 0;
@@ -170,30 +173,30 @@ window.tmkit = window.tmkit || (() => {
       norm = Math.sqrt(norm);
       for (let k = 3; k < 7; k++) local[o + k] /= norm;
     }
-    forward();
-    place();
+    computeWorldPoses();
+    updateNodes();
     describe(i);
   }
   function describe(i) {
-    const done = line.steps.filter((step) => step.end <= i).length, at = Math.min(done, line.steps.length - 1);
+    const done = line.steps.filter((step) => step.end <= i).length, index = Math.min(done, line.steps.length - 1);
     const segment = line.segments.find((s) => i >= s[3] && i < s[4]);
     byId("tmkit-hand").style.left = `calc(${100 * time / line.duration}% - 1px)`;
     byId("tmkit-clock").textContent = `${time.toFixed(1)} / ${line.duration.toFixed(1)} s`;
     const key = `${done} ${segment}`;
     if (shown.key !== key) {
       byId("tmkit-facts")?.style.setProperty("opacity", 1);
-      const step = line.steps[at], caption = byId("tmkit-caption");
+      const step = line.steps[index], caption = byId("tmkit-caption");
       caption.replaceChildren();
       if (!step) caption.append("The goal holds at the start.");
       else if (done === line.steps.length) caption.append(make("b", {textContent: "Goal reached: "}), line.goal);
-      else caption.append(make("b", {textContent: `${at + 1}/${line.steps.length} ${step.action} `}),
+      else caption.append(make("b", {textContent: `${index + 1}/${line.steps.length} ${step.action} `}),
         segment ? `${segment[1]}${segment[2] ? " " + segment[2] : ""} ` : "", make("i", {textContent: step.choice}));
       caption.title = caption.textContent;
-      document.querySelectorAll("#tmkit-track .action").forEach((e, k) => e.classList.toggle("now", k === at && done <= at));
+      document.querySelectorAll("#tmkit-track .action").forEach((e, k) => e.classList.toggle("now", k === index && done <= index));
     }
     if (shown.done !== done && line.states.length) facts(line.states[done], done ? line.steps[done - 1] : null);
     shown = {key, done};
-    if (model.inbox && i !== told && !playing) { told = i; tell(`sample ${i}`); }
+    if (model.inbox && i !== reportedSample && !playing) { reportedSample = i; report(`sample ${i}`); }
   }
   function facts(state, step) {
     const body = byId("tmkit-facts").lastElementChild, groups = new Map(), added = new Set(step ? step.added : []);
@@ -230,13 +233,13 @@ window.tmkit = window.tmkit || (() => {
     requestAnimationFrame((after) => tick(after, now));
   }
   function seek(t) { if (playing) play(false); show(t); }
-  function jump(direction) {  // to the boundary of actions before or after
+  function jump(direction) {  // to the previous or next boundary of actions
     const ends = [0, ...line.steps.map((step) => line.times[step.end])], here = Math.min(time, line.duration);
     const next = direction > 0 ? ends.find((t) => t > here + 1e-3) : ends.reverse().find((t) => t < here - 1e-3);
     seek(next === undefined ? (direction > 0 ? line.duration : 0) : next);
   }
 
-  // --- the panels ----------------------------------------------------------------------------------------------------
+  // --- the panels
 
   function button(text, title, action, id = "") {
     const element = make("button", {textContent: text, title, id, type: "button"});
@@ -250,18 +253,18 @@ window.tmkit = window.tmkit || (() => {
       toggle("Frames", "axes of all frames", () => {
         axes = !axes;
         send("SetSceneNodeVisibilityMessage", "/frames", {visible: axes});
-        place();
+        updateNodes();
         return axes;
       }),
       toggle("Collision", "the pieces that collide", () => {
         collision = !collision;
         send("SetSceneNodeVisibilityMessage", "/collision", {visible: collision});
-        place();
+        updateNodes();
         return collision;
       }),
     ];
   }
-  function build() {
+  function buildPanels() {
     document.querySelectorAll(".tmkit:not(canvas)").forEach((element) => element.remove());
     if (!byId("tmkit-style")) document.head.append(make("style", {id: "tmkit-style", textContent: STYLE}));
     const caption = make("div", {id: "tmkit-caption"}), bar = make("div", {id: "tmkit-bar", className: "tmkit"});
@@ -285,9 +288,9 @@ window.tmkit = window.tmkit || (() => {
       panel.classList.toggle("closed", window.innerWidth < 800);
       document.body.append(panel);
     }
-    if (!over) {
-      over = make("canvas", {id: "tmkit-over", className: "tmkit"});
-      document.body.append(over);
+    if (!overlay) {
+      overlay = make("canvas", {id: "tmkit-over", className: "tmkit"});
+      document.body.append(overlay);
       listen();
     }
   }
@@ -313,10 +316,10 @@ window.tmkit = window.tmkit || (() => {
     return element;
   }
 
-  // --- names, hovering, picking --------------------------------------------------------------------------------------
+  // --- names, hovering, picking
 
-  function view() {  // three's matrices: pixels of a point of the scene, and the ray through a pixel
-    const camera = M()?.camera, canvas = M()?.canvas, root = M()?.nodeRefFromName["/bodies"];
+  function view() {  // projection of points to pixels, and rays through pixels
+    const camera = viser()?.camera, canvas = viser()?.canvas, root = viser()?.nodeRefFromName["/bodies"];
     if (!camera || !canvas || !root) return null;
     const box = canvas.getBoundingClientRect(), A = root.matrixWorld.elements, V = camera.matrixWorldInverse.elements, J = camera.projectionMatrix.elements;
     const apply = (E, v) => [0, 1, 2, 3].map((r) => E[r] * v[0] + E[4 + r] * v[1] + E[8 + r] * v[2] + E[12 + r] * v[3]);
@@ -327,24 +330,24 @@ window.tmkit = window.tmkit || (() => {
         return c[3] <= 0 ? null : [box.left + (c[0] / c[3] + 1) / 2 * box.width, box.top + (1 - c[1] / c[3]) / 2 * box.height, c[3]];
       },
       ray: (px, py) => {
-        const at = (depth) => {
+        const unproject = (depth) => {
           const v = apply(camera.projectionMatrixInverse.elements, [2 * (px - box.left) / box.width - 1, 1 - 2 * (py - box.top) / box.height, depth, 1]);
           const w = apply(camera.matrixWorld.elements, [v[0] / v[3], v[1] / v[3], v[2] / v[3], 1]);
-          const d = [w[0] - A[12], w[1] - A[13], w[2] - A[14]];  // the root is turned and moved only
+          const d = [w[0] - A[12], w[1] - A[13], w[2] - A[14]];  // the root has no scale
           return [0, 1, 2].map((r) => A[4 * r] * d[0] + A[4 * r + 1] * d[1] + A[4 * r + 2] * d[2]);
         };
-        const near = at(-1), far = at(0.9);
-        return [near, near.map((v, k) => far[k] - v)];
+        const origin = unproject(-1), beyond = unproject(0.9);
+        return [origin, origin.map((v, k) => beyond[k] - v)];
       },
     };
   }
-  function inBox(box, point) {  // a point of the scene in the axes of a box
+  function inBox(box, point) {  // return a point of the scene in the axes of a box
     const i = box[0], q = [-Q[4 * i], -Q[4 * i + 1], -Q[4 * i + 2], Q[4 * i + 3]], p = [0, 0, 0];
     rotate(q, 0, point[0] - P[3 * i], point[1] - P[3 * i + 1], point[2] - P[3 * i + 2], p);
     rotate([-box[4], -box[5], -box[6], box[7]], 0, p[0] - box[1], p[1] - box[2], p[2] - box[3], p);
     return p;
   }
-  function hit(px, py) {
+  function frameAtPixel(px, py) {
     const v = view();
     if (!v) return -1;
     const [origin, direction] = v.ray(px, py), beyond = origin.map((x, k) => x + direction[k]);
@@ -388,15 +391,15 @@ window.tmkit = window.tmkit || (() => {
     requestAnimationFrame(draw);
     const v = model && api.ready && view();
     if (!v) return;
-    const key = `${M().camera.matrixWorld.elements} ${v.box.width} ${v.box.height} ${v.box.left}`;
+    const key = `${viser().camera.matrixWorld.elements} ${v.box.width} ${v.box.height} ${v.box.left}`;
     if (!dirty && key === lastView) return;
     dirty = false; lastView = key;
     const scale = window.devicePixelRatio || 1, width = window.innerWidth, height = window.innerHeight;
-    if (over.width !== width * scale || over.height !== height * scale) {
-      over.width = width * scale; over.height = height * scale;
-      over.style.width = `${width}px`; over.style.height = `${height}px`;
+    if (overlay.width !== width * scale || overlay.height !== height * scale) {
+      overlay.width = width * scale; overlay.height = height * scale;
+      overlay.style.width = `${width}px`; overlay.style.height = `${height}px`;
     }
-    const context = over.getContext("2d");
+    const context = overlay.getContext("2d");
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.clearRect(0, 0, width, height);
     context.save();
@@ -405,20 +408,20 @@ window.tmkit = window.tmkit || (() => {
     if (names) {
       const bodies = new Set(model.bodies.map(([i]) => i)), taken = [];
       for (let i = 0; i < n; i++) {
-        const at = (names === 2 || bodies.has(i)) && v.pixel(P[3 * i], P[3 * i + 1], P[3 * i + 2]);
-        if (!at || taken.some((t) => Math.abs(t[0] - at[0]) < 60 && Math.abs(t[1] - at[1]) < 13)) continue;
-        taken.push(at);
-        label(context, model.frames[i], at[0], at[1], "#22303c");
+        const pixel = (names === 2 || bodies.has(i)) && v.pixel(P[3 * i], P[3 * i + 1], P[3 * i + 2]);
+        if (!pixel || taken.some((t) => Math.abs(t[0] - pixel[0]) < 60 && Math.abs(t[1] - pixel[1]) < 13)) continue;
+        taken.push(pixel);
+        label(context, model.frames[i], pixel[0], pixel[1], "#22303c");
       }
     }
     if (picked >= 0) {
       outline(context, v, picked, "#dd6b20");
-      const at = v.pixel(P[3 * picked], P[3 * picked + 1], P[3 * picked + 2]);
-      if (at) label(context, model.frames[picked], at[0] + 8, at[1] - 8, "#c05621");
+      const pixel = v.pixel(P[3 * picked], P[3 * picked + 1], P[3 * picked + 2]);
+      if (pixel) label(context, model.frames[picked], pixel[0] + 8, pixel[1] - 8, "#c05621");
     }
-    if (hovered >= 0 && hoverAt) {
+    if (hovered >= 0 && hoverPosition) {
       if (hovered !== picked) outline(context, v, hovered, "#4a5568");
-      label(context, model.frames[hovered], hoverAt[0] + 14, hoverAt[1] - 6, "#1a202c");
+      label(context, model.frames[hovered], hoverPosition[0] + 14, hoverPosition[1] - 6, "#1a202c");
     }
     context.restore();
   }
@@ -433,20 +436,20 @@ window.tmkit = window.tmkit || (() => {
   function listen() {
     let down = null;
     document.addEventListener("pointermove", (event) => {
-      const inside = model && event.target === M()?.canvas && event.buttons === 0, frame = inside ? hit(event.clientX, event.clientY) : -1;
+      const inside = model && event.target === viser()?.canvas && event.buttons === 0, frame = inside ? frameAtPixel(event.clientX, event.clientY) : -1;
       if (frame >= 0 || hovered >= 0) dirty = true;
-      hovered = frame; hoverAt = [event.clientX, event.clientY];
+      hovered = frame; hoverPosition = [event.clientX, event.clientY];
     });
-    document.addEventListener("pointerdown", (event) => { down = event.target === M()?.canvas ? [event.clientX, event.clientY] : null; }, true);
+    document.addEventListener("pointerdown", (event) => { down = event.target === viser()?.canvas ? [event.clientX, event.clientY] : null; }, true);
     document.addEventListener("pointerup", (event) => {
       if (!down || Math.hypot(event.clientX - down[0], event.clientY - down[1]) > 4) return;
-      pick(hit(event.clientX, event.clientY));
-      if (picked >= 0) tell(`pick ${model.frames[picked]}`);
+      pick(frameAtPixel(event.clientX, event.clientY));
+      if (picked >= 0) report(`pick ${model.frames[picked]}`);
     }, true);
     document.addEventListener("click", (event) => {
       const row = event.target.closest?.("[data-tmkit-frame]"), action = event.target.closest?.("[data-tmkit-tell]");
-      if (row) { pick(model.frames.indexOf(row.dataset.tmkitFrame)); tell(`pick ${row.dataset.tmkitFrame}`); }
-      if (action) tell(action.dataset.tmkitTell);
+      if (row) { pick(model.frames.indexOf(row.dataset.tmkitFrame)); report(`pick ${row.dataset.tmkitFrame}`); }
+      if (action) report(action.dataset.tmkitTell);
     });
     window.addEventListener("keydown", (event) => {
       if (!line || /INPUT|TEXTAREA|SELECT/.test(document.activeElement?.tagName)) return;
@@ -459,7 +462,7 @@ window.tmkit = window.tmkit || (() => {
     requestAnimationFrame(draw);
   }
 
-  // --- the beginning -------------------------------------------------------------------------------------------------
+  // --- start
 
   function start(document) {
     model = document; api.ready = false;
@@ -468,29 +471,29 @@ window.tmkit = window.tmkit || (() => {
     restParents = Int32Array.from(model.parents);
     local = rest.slice(); parents = restParents.slice();
     P = new Float64Array(3 * n); Q = new Float64Array(4 * n);
-    playing = false; time = 0; eventsDone = 0; shown = {}; told = -1; picked = hovered = -1; names = 0; axes = collision = false;
+    playing = false; time = 0; eventsDone = 0; shown = {}; reportedSample = -1; picked = hovered = -1; names = 0; axes = collision = false;
     line = model.timeline ? readLine(model.timeline) : null;
-    build();
-    sort(); forward();
+    buildPanels();
+    sortFrames(); computeWorldPoses();
     whenReady(() => {
-      M().canvas.style.background = "linear-gradient(#dfe7ee, #fafbfc 80%)";
-      if (line) show(0); else place();
+      viser().canvas.style.background = "linear-gradient(#dfe7ee, #fafbfc 80%)";
+      if (line) show(0); else updateNodes();
       if (line && model.autoplay) play(true);
       closeNote(); setTimeout(closeNote, 3000);
       api.ready = true;
     });
   }
-  function whenReady(then) {  // the nodes are there, and all their messages are read
+  function whenReady(then) {  // if the nodes exist and all messages are processed
     const state = tree()?.getState();
-    if (state && state["/bodies"] && M().messageQueue.length === 0 && M().nodeRefFromName["/bodies"]) then();
+    if (state && state["/bodies"] && viser().messageQueue.length === 0 && viser().nodeRefFromName["/bodies"]) then();
     else setTimeout(whenReady, 20, then);
   }
-  function closeNote() {  // what viser says of software rendering covers the facts
+  function closeNote() {  // viser's note on software rendering covers the facts
     document.querySelectorAll(".mantine-Notification-root").forEach((e) => {
       if (e.textContent.includes("Software WebGL")) e.querySelector("button")?.click();
     });
   }
-  function follow() {  // a server: documents, and world poses of all frames, arrive as updates of the node /poses
+  function follow() {  // documents and world poses of a server, as updates of the node /poses
     const asFloats = (array) => array instanceof Float32Array ? array : new Float32Array(array.buffer, array.byteOffset, array.byteLength / 4);
     const check = () => {
       const props = tree().getState()["/poses"]?.message?.props;
@@ -515,15 +518,15 @@ window.tmkit = window.tmkit || (() => {
         byId("tmkit-caption").textContent = "Not a state of the time line; scrub to return to the plan.";
         byId("tmkit-facts")?.style.setProperty("opacity", 0.3);
       }
-      place();
+      updateNodes();
     };
     const begin = () => {
       if (!tree()?.getState()["/poses"]) return setTimeout(begin, 50);
       tree().subscribe(check);
-      setInterval(check, 200);  // a document may come while the nodes are not there yet
+      setInterval(check, 200);  // a document may arrive before its nodes
       check();
     };
-    if (!following) { following = true; begin(); }
+    if (!isFollowing) { isFollowing = true; begin(); }
   }
   async function unpack(text) {
     const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
