@@ -385,9 +385,7 @@ def test_observations_are_part_of_the_version() -> None:
     assert as_looks(observations(version)) == looks
     assert version != scene
     assert version == observe(scene, looks)
-    assert (
-        version.digest() == observe(scene, looks).digest() != observe(scene, looks[:1]).digest()
-    )
+    assert version.digest() == observe(scene, looks).digest() != observe(scene, looks[:1]).digest()
     assert version.pose("cup") == scene.pose("cup")
     assert scene.apply(diff(scene, version)) == version
     assert scene_from_dict(scene_to_dict(version)) == version
