@@ -130,7 +130,7 @@ def test_candidates_of_an_unknown_object(domain: PlanningDomain) -> None:
         (
             GroundAction("stack", ("a", "table__0__0")),
             TaskError,
-            "argument 2 of action 'stack' must be of type block, but 'table__0__0' is of type locat",
+            "argument 2 of action 'stack' must be of type block, but 'table__0__0' is of type loc",
         ),
         (GroundAction("pick", ("a", "table__0__0")), UnknownNameError, "did you mean 'pick-up'"),
         ("(pick-up a)", ArgumentError, r"must be a GroundAction, not a str .*GroundAction\(name"),
