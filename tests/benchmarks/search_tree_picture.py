@@ -1,4 +1,4 @@
-"""Picture of the search tree of one run: a box that needs a regrasp, found by a transfer.
+"""Picture of the search tree of one run: a box that needs a regrasp_problem, found by a transfer.
 
 Run by hand: ``python tests/benchmarks/search_tree_picture.py [--out docs/images]``.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from support.tamp_problems import regrasp
+from support.tamp_problems import regrasp_problem
 
 import tmkit as tk
 from tmkit.visualization import draw_search_tree
@@ -21,7 +21,7 @@ def main() -> None:
     """Write the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/images"))
-    problem = regrasp(seed=0)
+    problem = regrasp_problem(seed=0)
     result = tk.plan(
         problem.scene,
         goal=problem.goal,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tmkit as tk
-from tmkit.batch.generated_problems import clutter
+from tmkit.batch.generated_problems import clutter_problem
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import Grasp, GraspRequest, Samplers, sample_grasps
 from tmkit.tamp import PlanResult, PlanStatus, run
@@ -48,7 +48,7 @@ def remove_blocks(scene: SceneGraph, names: Iterable[str]) -> SceneGraph:
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_tight_clutter_is_proved_before_any_search(side: int, seed: int) -> None:
     """With gaps of 1 cm and fingers of 14.4 mm, each block is blocked by another."""
-    result = plan(clutter(side, gap=0.01, seed=seed).scene)
+    result = plan(clutter_problem(side, gap=0.01, seed=seed).scene)
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert result.statistics.skeletons == 0
     assert PROOF in result.explanation
@@ -56,7 +56,7 @@ def test_a_tight_clutter_is_proved_before_any_search(side: int, seed: int) -> No
 
 def test_removable_blocks_do_not_prevent_the_proof() -> None:
     """The proof removes blocks that can be picked, and the target is still blocked."""
-    scene = clutter(5, gap=0.01).scene
+    scene = clutter_problem(5, gap=0.01).scene
     scene = remove_blocks(scene, [f"c{i}4" for i in (0, 2, 4)])  # c14 and c34 can be picked then
     result = plan(scene)
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
@@ -65,7 +65,7 @@ def test_removable_blocks_do_not_prevent_the_proof() -> None:
 
 def test_no_proof_for_a_clutter_with_a_picking_order() -> None:
     """Without two sides of the square, the blocks can be picked one by one, and a plan exists."""
-    scene = remove_blocks(clutter(3, gap=0.01).scene, ["c00", "c10", "c20", "c02", "c22"])
+    scene = remove_blocks(clutter_problem(3, gap=0.01).scene, ["c00", "c10", "c20", "c02", "c22"])
     assert plan(scene, iterations=4).is_solved
 
 
@@ -75,7 +75,7 @@ def test_proved_problems_are_not_solved_without_the_proof(
 ) -> None:
     """Random clutters with gaps close to the finger thickness have no plan if they have a proof."""
     rng = np.random.default_rng(seed)
-    scene = clutter(3, gap=float(rng.uniform(0.01, 0.02)), seed=seed).scene
+    scene = clutter_problem(3, gap=float(rng.uniform(0.01, 0.02)), seed=seed).scene
     blocks = [name for name in scene.frames_of_class("movable") if name != "target"]
     scene = remove_blocks(scene, rng.choice(blocks, 3, replace=False).tolist())
     if plan(scene, seconds=20.0).status is not PlanStatus.PROVED_UNSOLVABLE:
@@ -90,7 +90,10 @@ def test_proved_problems_are_not_solved_without_the_proof(
 
 def test_no_proof_in_a_domain_with_pushes() -> None:
     """A push moves a block without a grasp."""
-    assert PROOF not in plan(clutter(3, gap=0.01).scene, domain="push", seconds=5.0).explanation
+    assert (
+        PROOF
+        not in plan(clutter_problem(3, gap=0.01).scene, domain="push", seconds=5.0).explanation
+    )
 
 
 def test_no_proof_with_another_grasp_sampler() -> None:
@@ -99,6 +102,8 @@ def test_no_proof_with_another_grasp_sampler() -> None:
     def sample(request: GraspRequest) -> Iterable[Grasp]:
         return sample_grasps(request)
 
-    result = plan(clutter(3, gap=0.01).scene, samplers=Samplers().with_grasps(sample), seconds=5.0)
+    result = plan(
+        clutter_problem(3, gap=0.01).scene, samplers=Samplers().with_grasps(sample), seconds=5.0
+    )
     assert result.status is not PlanStatus.PROVED_UNSOLVABLE
     assert PROOF not in result.explanation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.tamp_problems import TampProblem, blocked, clutter, regrasp
+from support.tamp_problems import TampProblem, blocked_problem, clutter_problem, regrasp_problem
 
 from tmkit.formats import load_scene
 from tmkit.graph import AttachedShape, Box
@@ -37,7 +37,9 @@ def find_poses(problem: TampProblem, names: tuple[str, ...]) -> dict[str, Pose]:
     return {name: problem.scene.pose(name, relative_to="world") for name in names}
 
 
-@pytest.mark.parametrize("make", [blocked, lambda: clutter(3, gap=0.02), regrasp])
+@pytest.mark.parametrize(
+    "make", [blocked_problem, lambda: clutter_problem(3, gap=0.02), regrasp_problem]
+)
 def test_options_are_free_exactly_if_the_hand_is_free_of_collisions(make: object) -> None:
     """Clearance and blockers of 40 random options equal a collision check of the whole scene."""
     problem: TampProblem = make()  # type: ignore[operator]
@@ -90,7 +92,7 @@ def test_options_are_free_exactly_if_the_hand_is_free_of_collisions(make: object
 
 def test_removing_the_blockers_frees_the_hand() -> None:
     """An option has no blockers in the scene without its blockers."""
-    problem = blocked()
+    problem = blocked_problem()
     tables = make_tables(problem)
     poses = find_poses(problem, tables.objects)
     all_blockers = tables.blockers("target", poses["target"], poses)
@@ -102,7 +104,7 @@ def test_removing_the_blockers_frees_the_hand() -> None:
 
 def test_overlaps_equal_those_of_the_collision_checker() -> None:
     """At 40 random poses, the overlapping objects equal the contacts of the collision checker."""
-    problem = clutter(3, gap=0.02)
+    problem = clutter_problem(3, gap=0.02)
     tables = make_tables(problem)
     poses = find_poses(problem, tables.objects)
     rng = np.random.default_rng(1)
@@ -126,7 +128,7 @@ def test_overlaps_equal_those_of_the_collision_checker() -> None:
 
 def test_a_roof_is_detected() -> None:
     """All free options under the roof have a roof, and those on the table have none."""
-    problem = regrasp()
+    problem = regrasp_problem()
     tables = make_tables(problem)
     goal = problem.goal[0].pose  # type: ignore[union-attr]
     roofed_clearance, table_clearance = (
@@ -139,7 +141,7 @@ def test_a_roof_is_detected() -> None:
 
 def test_a_hand_without_shapes_has_no_tables() -> None:
     """The tables of a hand without collision shapes are not usable."""
-    scene = regrasp().scene
+    scene = regrasp_problem().scene
     for frame in (PANDA.tip, *scene.subtree(PANDA.tip)):
         scene = scene.set_shapes(frame, ())
     q = scene.configuration(dict(PANDA.ready))
