@@ -263,7 +263,7 @@ class Improvement:
             cost, length = self.costs.objective(replace(step, cost=costs[index]))
             # action costs do not depend on motions, so the first step contributes all of them
             if context.options.cost == "actions":
-                cost = 0.0 if index else sum(costs)
+                cost = step.value_cost + (0.0 if index else sum(costs))
             return cost, length
 
         limit, applies_per_arm = self.best_objective, context.options.cost == "makespan"
