@@ -199,7 +199,8 @@ def main() -> None:
     learned_count, results = solve(LearnedTray, range(100, 112))
     assert all(result.is_solved for result in results)
     print(
-        f"attempts at placements in twelve new scenes: {uniform_count} uniform, {learned_count} learned"
+        f"attempts at placements in twelve new scenes: {uniform_count} uniform,"
+        f" {learned_count} learned"
     )
     plan = results[0].plan
     assert plan is not None

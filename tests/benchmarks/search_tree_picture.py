@@ -1,4 +1,4 @@
-"""Picture of the search tree of one run: a box that needs a regrasp_problem, found by a transfer.
+"""Picture of the search tree of one run: a box that needs a regrasp, found by a transfer.
 
 Run by hand: ``python tests/benchmarks/search_tree_picture.py [--out docs/images]``.
 """

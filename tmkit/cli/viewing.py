@@ -92,9 +92,9 @@ def view(
     """Show a scene, a plan or a problem in the browser; Ctrl-C ends it.
 
     A store shows the versions of a branch (main by default) with a slider, and the changes of each
-    version. With --domain, the page of a scene shows its facts, updates them when objects are moved,
-    and plans from the current state. With --domain, it also shows the facts of a plan whose domain
-    is not built in.
+    version. With --domain, the page of a scene shows its facts, updates them when objects are
+    moved, and plans from the current state. With --domain, it also shows the facts of a plan whose
+    domain is not built in.
     """
     from tmkit.plans import Plan
     from tmkit.tamp import PlanningProblem

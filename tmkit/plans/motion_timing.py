@@ -1,8 +1,8 @@
 """Timing of the motions of a plan, with rounded corners between contacts.
 
-An arm is at rest only before and after each grasp, release, push, pour, line, observation and motion
-of a handle. All other segments of a plan, also those of consecutive actions, form one path with rounded
-corners (:mod:`tmkit.motion.timing`).
+An arm is at rest only before and after each grasp, release, push, pour, line, observation and
+motion of a handle. All other segments of a plan, also those of consecutive actions, form one path
+with rounded corners (:mod:`tmkit.motion.timing`).
 
 The rounding leaves the checked path, so the motion is checked again. The checks of each segment
 cover collisions, path constraints, and the straight line within 2 cm of a contact. Where a check

@@ -2,8 +2,8 @@
 
 A *state* is a scene version with a configuration. viser's client draws it. tmkit's script in the
 client (``viewer.js``) computes plans, so that scrubbing needs no message from Python. Python sends
-a *document* (frames, boxes, time line) once for each content, then the poses of all frames in a single
-message. Actions of a user in the page return as lines of text through an invisible field:
+a *document* (frames, boxes, time line) once for each content, then the poses of all frames in a
+single message. Actions of a user in the page return as lines of text through an invisible field:
 ``pick FRAME``, ``sample N``, and others for panels.
 """
 
