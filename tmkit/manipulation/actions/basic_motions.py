@@ -688,7 +688,8 @@ class BasicMotions:
             row = path[-1]
         raise PrimitiveFailedError(
             label,
-            f"{_names(contact_frames)} does not meet '{frame}' within {length * _MILLIMETRES:.0f} mm",
+            f"{_names(contact_frames)} does not meet '{frame}'"
+            f" within {length * _MILLIMETRES:.0f} mm",
             kind=FailureKind.GRIP,
             q=row,
         )
@@ -824,8 +825,8 @@ def touch_faults(
             faults.append(f"{_names(contact_frames)} has no distance to '{frame}'")
         elif gap > PLANNING_MARGIN:
             faults.append(
-                f"{_names(contact_frames)} is {gap * _MILLIMETRES:.1f} mm from '{frame}', which the line"
-                " should touch at its start or end"
+                f"{_names(contact_frames)} is {gap * _MILLIMETRES:.1f} mm from '{frame}',"
+                " which the line should touch at its start or end"
             )
     return faults
 
