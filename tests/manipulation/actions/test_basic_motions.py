@@ -192,6 +192,8 @@ def test_touches_that_cannot_be_meant_are_errors() -> None:
     arm, q = closed(scene)
     with pytest.raises(ConfigurationError, match=r"depth of 0\.003 m: expected 0 to 0\.002 m"):
         list(arm.touch(scene, q, frame="pedestal", by=[0.0, 0.0, -0.1], depth=0.003))
+    with pytest.raises(ConfigurationError, match="its pose rotates the tool"):
+        list(arm.touch(scene, q, frame="pedestal", by=Pose.from_rpy([0, 0, 0.1], [0, 0, 0.1])))
     with pytest.raises(ConfigurationError, match="the motion has no length"):
         list(arm.touch(scene, q, frame="pedestal", by=[0.0, 0.0, 0.0]))
     with pytest.raises(UnknownNameError, match="did you mean 'pedestal'"):

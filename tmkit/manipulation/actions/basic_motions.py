@@ -67,6 +67,9 @@ SUPPORT_TOLERANCE = 0.002
 _MAX_ADVANCES = 100
 """Maximum number of steps towards a frame to touch."""
 
+_MAX_ROTATION = 1e-6
+"""Largest rotation of the pose of a translation [rad]."""
+
 _MILLIMETRES = 1000.0
 """Number of millimetres in a metre, for messages."""
 
@@ -337,13 +340,18 @@ class BasicMotions:
         Raises:
             UnknownNameError: if the frame is unknown.
             ConfigurationError: if the depth is negative or more than the contact rules allow, or
-                the motion has no length.
+                the motion has no length or rotates the tool.
         """
         held = self.primitives.rules.held_object(scene)
         limit = self.robot.contact_tolerance if held is None else ALLOWED_PENETRATION
         if not 0.0 <= depth <= limit:
             raise ConfigurationError(
                 f"touching '{frame}' with a depth of {depth:g} m: expected 0 to {limit:g} m",
+                frame=frame,
+            )
+        if isinstance(by, Pose) and by.distance(Pose())[1] > _MAX_ROTATION:
+            raise ConfigurationError(
+                f"touching '{frame}': 'by' is a translation, but its pose rotates the tool",
                 frame=frame,
             )
         start = self._tool_pose(scene, q)

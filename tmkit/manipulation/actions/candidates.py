@@ -483,7 +483,7 @@ class DeadEnd(BuiltInCandidate):
         )
 
 
-_STRAIGHT_PARTS = (MoveStraight, Touch, CloseHand, OpenHand)
+_STRAIGHT_PARTS = (MoveStraight, Touch, CloseHand, OpenHand, ApplyEffects)
 """Candidates that need no path search."""
 
 
