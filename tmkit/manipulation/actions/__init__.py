@@ -6,7 +6,7 @@ end, the building blocks of other actions, and their sequence. Other candidates 
 measurement by a camera, ``push`` along a support, and ``pour`` into a container.
 
 ``pick_place`` has the motions of one arm: approach, grasp, lift, carry, lower, release, retreat.
-``basic_motions`` has those of actions that are composed: free motions, lines, touches, hand motions.
+``basic_motions`` has the building blocks: free motions, lines, touches and motions of the hand.
 ``primitives`` has their parts: contact configurations, straight lines and searched paths, each in a
 phase of an action. ``timing_breakdown`` measures planning time by stage.
 
