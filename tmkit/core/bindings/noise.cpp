@@ -218,6 +218,16 @@ Raises:
     SceneError: non-finite numbers, a negative distance, or a negative deviation.)");
 }
 
+Measurement expected_measurement(const Measurement& measurement, const SceneGraph& scene,
+                                 const OptionalArray& q) {
+    const ConfigurationArgument configuration(q, scene);
+    const OptionalName relative_to =
+        measurement.reference ? OptionalName(*measurement.reference) : std::nullopt;
+    const std::string_view reference = reference_frame(scene, measurement.target, relative_to);
+    return measurement.expected_at(
+        in_range(scene.pose(measurement.target, reference, configuration.get())));
+}
+
 }  // namespace
 
 void bind_noise(nb::module_& m) {
@@ -284,6 +294,22 @@ Made by :meth:`of_pose`, :meth:`of_position`, :meth:`of_bearing` and :meth:`of_r
                      [](const Measurement& z) {
         return make_array(z.covariance, {z.size(), z.size()});
     }, "(m, m) of what was measured, read-only.")
+        .def(
+            "expected", &expected_measurement, "scene"_a, nb::kw_only(), "q"_a = nb::none(),
+            R"(Return this measurement with the value that a scene predicts at its means. O(depth log n).
+
+In planning it stands for an observation that is not made yet, the maximum-likelihood observation: conditioning on it
+shrinks covariances and moves no mean. Of a scene with true poses it is the measurement without noise.
+
+Args:
+    scene: the scene that predicts the value.
+    q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
+
+Returns:
+    A measurement of the same kind, frames, point and covariance.)" NO_POSE R"(
+    SceneError: a bearing or a range of a point at the origin of ``relative_to``.
+
+Source: Platt, Tedrake, Kaelbling and Lozano-Perez, "Belief space planning assuming maximum likelihood observations".)")
         .def("__repr__", [](const Measurement& z) {
         return std::string("Measurement(") + name_of(z.kind) + " of '" + z.target + "' in " +
                (z.reference ? "'" + *z.reference + "'" : "its root") + ")";

@@ -102,6 +102,33 @@ Args:)" POSE_ARGS Q_OR_PRESENT R"(
 Returns:
     relative_to_from_frame.)" NO_PATH BAD_Q
             "{|\n    ConcurrentWriteError: another thread is writing.}"));
+    cls.def(
+        "standard_deviation",
+        [](Scene& s, std::string_view frame, const OptionalName& relative_to,
+           const OptionalArray& q) {
+        const GaussianPose pose = in_range(
+            gaussian(s, frame, reference_of(s, frame, relative_to), At<Scene>(q, s).get()));
+        const Matrix6 covariance = pose.covariance.matrix();
+        Vector6 deviation;
+        for (std::size_t k = 0; k < 6; ++k)
+            deviation[k] = std::sqrt(std::max(0.0, covariance[7 * k]));
+        return make_array(deviation);
+    },
+        "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
+        text_for<Scene>(
+            R"(Return (6,) the standard deviations of the pose of one frame relative to another.{ O(depth log n).|
+
+O(depth). The same bits as ``SceneGraph.standard_deviation``. For the writer: it works in the arrays' own scratch.}
+
+These are the square roots of the diagonal of ``gaussian_pose(...).covariance``, to first order: along x, y and z
+(m), then about x, y and z (rad), in the axes of the frame. The norm of the first three numbers is the
+root-mean-square error of the position, which is the same in all axes.
+
+Args:)" POSE_ARGS Q_OR_PRESENT R"(
+
+Returns:
+    (6,) metres and radians, read-only; 0 where the pose is exact.)" NO_PATH BAD_Q
+            "{|\n    ConcurrentWriteError: another thread is writing.}"));
     cls.def("twist_from_stamps",
             [](const Scene& s, std::string_view frame, const OptionalName& relative_to,
                double first, double second, const OptionalArray& q, std::string_view policy) {

@@ -95,6 +95,15 @@ ReadOnlyArray pose_batch(const SceneGraph& scene, std::string_view frame,
     return make_rows(std::move(poses), 7);
 }
 
+ReadOnlyArray poses(const SceneGraph& scene, const std::vector<std::string>& frames,
+                    const OptionalName& relative_to, const OptionalArray& q) {
+    const ConfigurationArgument configuration(q, scene);
+    const std::vector<Pose> poses = scene.poses(frames, relative_to, configuration.get());
+    std::vector<double> rows(7 * poses.size());
+    for (std::size_t i = 0; i < poses.size(); ++i) write_pose(&rows[7 * i], poses[i]);
+    return make_rows(std::move(rows), 7);
+}
+
 ReadOnlyArray poses_batch(const SceneGraph& scene, const ArrayArgument& q) {
     const auto [rows, columns, count] = configurations(scene, q);
     const std::size_t frames = scene.size();
@@ -143,6 +152,21 @@ Returns:
               "Express points given in one frame in coordinates of another.");
     transform("transform_vectors", "vectors", false,
               "Express free vectors of one frame in the axes of another: rotated, not translated.");
+    cls.def(
+        "poses", &poses, "frames"_a, nb::kw_only(), "relative_to"_a = nb::none(),
+        "q"_a = nb::none(),
+        R"(Return the poses of several frames at one configuration. O(k log n), and O(depth log n) a parent.
+
+Row i has the bits of ``pose(frames[i], relative_to=relative_to, q=q)``. For the frames of a class:
+``scene.poses(scene.frames_of_class("movable"), q=q)``.
+
+Args:
+    frames: names of k frames, in the order of the rows; a frame may be repeated.
+    relative_to: the frame that all poses are relative to; the root of each frame's own tree if omitted.)" Q_ON_PATH
+        R"(
+
+Returns:
+    (k, 7) relative_to_from_frame: x, y, z (m), qx, qy, qz, qw; read-only.)" NO_POSE);
     cls.def("pose_batch", &pose_batch, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(),
             "q"_a,
             R"(Return the pose of one frame relative to another for many configurations. O(m depth).

@@ -139,10 +139,15 @@ struct Measurement {
     std::vector<double> covariance{};      // size() x size(), row-major
 
     std::size_t size() const { return std::array{6, 3, 2, 1}[static_cast<std::size_t>(kind)]; }
-    // residual (size()) and derivative (size() x 6, row-major). Throws Error(scene) where a
-    // direction or a range has none: at distance zero.
+    // The same measurement with the value h(X). Throws as linearise.
+    Measurement expected_at(const Pose& reference_from_target) const;
+    // residual (size()), exactly zero for an expected value, and derivative (size() x 6,
+    // row-major). Throws Error(scene) where a direction or a range has none: at distance zero.
     void linearise(const Pose& reference_from_target, std::vector<double>& residual,
                    std::vector<double>& derivative) const;
+
+private:
+    double require_distance(const Vector3& point_in_reference) const;
 };
 
 struct ConditionOptions {

@@ -179,6 +179,10 @@ public:
         const FrameRecord& to = record(target);  // of two that are not there, the first is named
         return pose(to, record(reference), q);
     }
+    // The poses of several targets, each with the bits of `pose`; relative to the root of each
+    // target's own tree without a reference. Consecutive siblings share the path of their parent.
+    std::vector<Pose> poses(const std::vector<std::string>& targets,
+                            std::optional<std::string_view> reference, const double* q) const;
     // The same at a moment: where edges on the path have stamped poses, by these. Throws
     // Error(stamp) outside of one's.
     Pose pose(std::string_view target, std::string_view reference, const double* q,

@@ -169,23 +169,61 @@ std::vector<FrameId> SceneGraph::path(FrameId from, FrameId to) const {
     return frames;
 }
 
+// The pose of the frame `last` of an ascent relative to the frame `first`, which is above it.
 // edge_of: parent_from_frame of a record, its joint's motion included.
+template <class EdgeOf>
+static Pose descend(const Ascent& path, std::size_t first, std::size_t last, EdgeOf&& edge_of) {
+    Pose result;
+    for (std::size_t i = first; i > last; --i) result = composed(result, edge_of(*path[i - 1]));
+    return result;
+}
+
 template <class EdgeOf>
 static Pose path_pose(const Ascent& to, const Ascent& from, EdgeOf&& edge_of) {
     const auto [to_steps, from_steps] = below_common(to, from);
-    const auto descend = [&](const Ascent& path, std::size_t steps) {
-        Pose result;
-        for (std::size_t i = steps; i > 0; --i) result = composed(result, edge_of(*path[i - 1]));
-        return result;
-    };
-    const Pose down = descend(to, to_steps);
-    return from_steps == 0 ? down : descend(from, from_steps).inverse() * down;
+    const Pose down = descend(to, to_steps, 0, edge_of);
+    return from_steps == 0 ? down : descend(from, from_steps, 0, edge_of).inverse() * down;
 }
 
 Pose SceneGraph::pose(const FrameRecord& target, const FrameRecord& reference,
                       const double* q) const {
     const Ascent to(*this, target), from(*this, reference);
     return path_pose(to, from, [&](const FrameRecord& edge) { return edge_pose(*this, edge, q); });
+}
+
+std::vector<Pose> SceneGraph::poses(const std::vector<std::string>& targets,
+                                    std::optional<std::string_view> reference,
+                                    const double* q) const {
+    const auto edge_of = [&](const FrameRecord& edge) { return edge_pose(*this, edge, q); };
+    // Of the parent of the last target, where that is below the nearest common ancestor.
+    struct Parent {
+        FrameId id = no_frame;
+        Pose common_from_parent;
+        std::optional<Pose> reference_from_common;  // none where they are one frame
+        const FrameRecord* to_reference = nullptr;  // the child of the ancestor above the reference
+    } parent;
+    std::vector<Pose> poses;
+    poses.reserve(targets.size());
+    for (const std::string& name : targets) {
+        const FrameRecord& target = record(name);
+        if (parent.id == no_frame || target.parent != parent.id || &target == parent.to_reference) {
+            const Ascent to(*this, target),
+                from(*this, reference ? record(*reference) : *to.back());
+            const auto [to_steps, from_steps] = below_common(to, from);
+            if (to_steps == 0) {
+                poses.push_back(path_pose(to, from, edge_of));
+                continue;
+            }
+            parent = {target.parent, descend(to, to_steps, 1, edge_of), std::nullopt, nullptr};
+            if (from_steps > 0) {
+                parent.reference_from_common = descend(from, from_steps, 0, edge_of).inverse();
+                parent.to_reference = from[from_steps - 1];
+            }
+        }
+        const Pose down = composed(parent.common_from_parent, edge_of(target));
+        poses.push_back(parent.reference_from_common ? *parent.reference_from_common * down : down);
+    }
+    return poses;
 }
 
 Pose SceneGraph::pose(std::string_view target, std::string_view reference, const double* q,

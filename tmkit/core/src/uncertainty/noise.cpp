@@ -85,7 +85,8 @@ void linearise_bearing(const Vector3& measured, const Vector3& direction, double
     const double perpendicular = length_of(a, b), angle = arctangent(perpendicular, parallel);
     const double scale =
         perpendicular < 1e-9 ? (parallel > 0.0 ? 1.0 : 0.0) : angle / perpendicular;
-    residual = {scale * a, scale * b};
+    residual = {0.0, 0.0};
+    if (measured != direction) residual = {scale * a, scale * b};
     for (std::size_t k = 0; k < 6; ++k) {
         const Vector3 turn =
             (1.0 / length) * (dp[k] - dot(direction, dp[k]) * direction);  // d direction
@@ -106,6 +107,26 @@ void linearise_bearing(const Vector3& measured, const Vector3& direction, double
 
 }  // namespace
 
+double Measurement::require_distance(const Vector3& point_in_reference) const {
+    const double length = norm(point_in_reference);
+    if (length < no_distance)
+        throw Error(ErrorKind::scene,
+                    "frame '{}' stands where {} does: there is no direction and no change "
+                    "of range to compare with a measurement",
+                    target, (reference ? "frame " + quoted(*reference) : "its root"));
+    return length;
+}
+
+Measurement Measurement::expected_at(const Pose& x) const {
+    Measurement expected = *this;
+    const Vector3 p = x.apply(point);
+    if (kind == Kind::pose) expected.pose = x;
+    if (kind == Kind::position) expected.vector = p;
+    if (kind == Kind::bearing) expected.vector = (1.0 / require_distance(p)) * p;
+    if (kind == Kind::range) expected.distance = require_distance(p);
+    return expected;
+}
+
 void Measurement::linearise(const Pose& x, std::vector<double>& residual,
                             std::vector<double>& derivative) const {
     residual.assign(size(), 0.0);
@@ -113,8 +134,8 @@ void Measurement::linearise(const Pose& x, std::vector<double>& residual,
     if (kind == Kind::pose) {
         Matrix6 noise{};
         std::copy(covariance.begin(), covariance.end(), noise.begin());
-        const auto [error, by_tangent] =
-            Retraction(Covariance::of_blocks(noise)).residual(pose.inverse() * x);
+        const auto [error, by_tangent] = Retraction(Covariance::of_blocks(noise))
+                                             .residual(pose == x ? Pose{} : pose.inverse() * x);
         residual.assign(error.begin(), error.end());
         derivative.assign(by_tangent.begin(), by_tangent.end());
         return;
@@ -136,12 +157,7 @@ void Measurement::linearise(const Pose& x, std::vector<double>& residual,
         }
         return;
     }
-    const double length = norm(p);
-    if (length < no_distance)
-        throw Error(ErrorKind::scene,
-                    "frame '{}' stands where {} does: there is no direction and no change "
-                    "of range to compare with a measurement",
-                    target, (reference ? "frame " + quoted(*reference) : "its root"));
+    const double length = require_distance(p);
     const Vector3 direction = (1.0 / length) * p;
     if (kind == Kind::range) {
         residual[0] = length - distance;

@@ -244,7 +244,8 @@ double linearise(const Path& path, const Measurement& measurement, const Sources
     double reach = 1.0 + norm(target.translation) + norm(reference.translation);
     for (const Edge& edge : edges) reach = std::max(reach, 1.0 + norm(edge.here.translation));
     std::vector<double> by_tangent;
-    measurement.linearise(reference.inverse() * target, residual, by_tangent);
+    measurement.linearise(path.count(true) == 0 ? target : reference.inverse() * target, residual,
+                          by_tangent);
     std::fill(derivative.values.begin(), derivative.values.end(), 0.0);
     for (const Edge& edge : edges) {
         const Pose child_from_target = edge.here.inverse() * target;
