@@ -40,7 +40,7 @@ _AS_INFERRED = "as inferred"
 """Answer that keeps the inferred ready configuration."""
 
 _NO_HAND = "none"
-"""Answer that mounts no hand."""
+"""Hand of an arm without a gripper."""
 
 _DOMAIN_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 """Valid names of a PDDL domain."""
@@ -60,8 +60,8 @@ class ArmHints:
     hand: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE|parallel_gripper|suction_cup",
-            help="A hand to mount at the end of the arm, z away from it.",
+            metavar="FILE|parallel_gripper|suction_cup|none",
+            help="A hand to mount at the end of the arm, z away from it; 'none': no gripper.",
         ),
     ] = None
     ready: Annotated[
@@ -98,7 +98,7 @@ def robot(
     """Infer a robot's arm and hand, try to pick a cube, and write the description of the arm.
 
     A terminal prompts for uncertain properties. An added tool frame or hand is written to a scene
-    beside the description.
+    beside the description. An arm without a gripper picks no cube; its joints are checked.
     """
     from tmkit.formats import write_json_scene
     from tmkit.robots import check_robot, write_manipulator
@@ -138,7 +138,7 @@ def robot(
             inferred.scene, arm, seed=seed, picture=display.picture
         )
         trial_result = trial.result
-        if missing:
+        if missing or not arm.has_gripper:
             with progress("checking the robot"):
                 report = check_robot(inferred.scene, arm, samples=_COLLISION_SAMPLES, seed=seed)
             missing = next(iter(report.problems), missing)
@@ -219,7 +219,7 @@ class _Assistant:
         from tmkit.robots.hands import mount_hand
 
         scene, hints = self.scene, self.hints
-        hand = None if hints.hand is None else self._load_hand(hints.hand)
+        hand = None if hints.hand in (None, _NO_HAND) else self._load_hand(str(hints.hand))
         with progress("looking for the arm"):
             if hand is not None:
                 bare_arm = infer_robot_arm(
@@ -234,6 +234,8 @@ class _Assistant:
                 name=self.name,
                 seed=self.seed,
             )
+        if hints.hand == _NO_HAND:
+            inferred = inferred.without_gripper()
         for line in inferred.inferred:
             say(f"inferred: {line}")
         return inferred
@@ -250,10 +252,12 @@ class _Assistant:
         if inferred.missing and self.hints.hand is None:
             say(f"missing: {inferred.missing}")
             hand = _ask(
-                "A hand to mount: a file, parallel_gripper, suction_cup", _NO_HAND, self._parse_hand
+                "A hand to mount: a file, parallel_gripper, suction_cup, or none for no gripper",
+                _NO_HAND,
+                self._parse_hand,
             )
             self.hints = replace(self.hints, hand=hand)
-            inferred = inferred if hand is None else self.infer()
+            inferred = self.infer()
         if inferred.confidence in ("low", "medium"):
             is_accepted = typer.confirm("Is this the hand?", default=True, err=True)
             if not is_accepted:
@@ -272,11 +276,10 @@ class _Assistant:
         """Load the scene of a hand."""
         return load([name], reading=self.files.reading_options())
 
-    def _parse_hand(self, name: str) -> str | None:
-        """Return the name of a hand whose scene can be loaded, or None for no hand."""
-        if name == _NO_HAND:
-            return None
-        self._load_hand(name)
+    def _parse_hand(self, name: str) -> str:
+        """Return the name of a hand whose scene can be loaded, or of none."""
+        if name != _NO_HAND:
+            self._load_hand(name)
         return name
 
 

@@ -99,7 +99,7 @@ def check(
     as_json: AsJson = False,
     files: SceneFileOptions,
 ) -> None:
-    """Check whether a robot can pick.
+    """Check whether a robot can move and, with a gripper, pick.
 
     The check covers joints, meshes, self-collisions, inverse kinematics, the hand and a trial pick.
     """
@@ -184,7 +184,8 @@ def pick_cube(
     """Plan to pick a cube of 4 cm, and draw the final or the initial scene.
 
     Returns:
-        Lines that report success, the reason of a failure or an empty text, and the trial.
+        Lines that report success or that the arm has no gripper, the reason of a failure or an
+        empty text, and the trial.
     """
     from tmkit.tamp.trial_pick import TrialPickStatus, trial_pick
 
@@ -194,6 +195,8 @@ def pick_cube(
         _draw_trial(trial, arm, picture)
     if trial.status is TrialPickStatus.PICKED:
         return (f"trial pick: '{arm.name}' picks a cube of 4 cm, looking down",), "", trial
+    if trial.status is TrialPickStatus.NO_GRIPPER:
+        return (f"trial pick: none, since {trial.reason}",), "", trial
     return (), f"the trial pick of a cube of 4 cm failed: {trial.reason}", trial
 
 
@@ -244,10 +247,8 @@ def _print_report(
     for chain in report.chains[:_MAX_CHAINS_PRINTED]:
         say(f"  chain of {len(chain.joints)} joints from '{chain.base}' to '{chain.tip}'")
     if arm is not None:
-        say(
-            f"  arm of {len(arm.joints)} joints from '{arm.base}' to '{arm.tip}',"
-            f" {arm.gripper_kind} gripper"
-        )
+        gripper = f"{arm.gripper_kind} gripper" if arm.has_gripper else "no gripper"
+        say(f"  arm of {len(arm.joints)} joints from '{arm.base}' to '{arm.tip}', {gripper}")
     for first, second in report.always:
         say(f"  always in collision: {first} and {second}")
     say(f"  {len(report.never)} checked pairs never collided")

@@ -293,7 +293,7 @@ class SeededSamplers:
     def grasps(
         self, scene: SceneGraph, object: str, *, robot: Robot | None = None
     ) -> tuple[Grasp, ...]:
-        """Return the grasps of an object, best first.
+        """Return the grasps of an object, best first; none for an arm without a gripper.
 
         Grasps are computed once for equal objects, or equal shapes with the built-in sampler.
 
@@ -312,6 +312,8 @@ class SeededSamplers:
         arm = self.robot
         if robot is not None:
             arm = resolve_robot(robot, scene, function="grasps")
+        if not arm.has_gripper:
+            return ()
         is_built_in = sampler is sample_grasps
         key: tuple[Any, ...] = (sampler, arm.name, scene.extract(object))
         if is_built_in:

@@ -63,7 +63,7 @@ class InferredArm(Result):
 
     Attributes:
         scene: scene, with an additional tool frame if the robot has none.
-        robot: description of the arm. Without a hand, it has a suction cup at its tip.
+        robot: description of the arm. Without a hand or a cup, its gripper kind is ``none``.
         inferred: inferred values with confidence and evidence, one line each.
         missing: reason why the arm cannot pick, in one sentence. Empty with a hand or a cup.
         added_tool: name of the added tool frame. Empty if the robot has one.
@@ -85,6 +85,15 @@ class InferredArm(Result):
     def status(self) -> InferredArmStatus:
         """Completeness: ``COMPLETE`` with a hand or a cup."""
         return InferredArmStatus.HAND_MISSING if self.missing else InferredArmStatus.COMPLETE
+
+    def without_gripper(self) -> InferredArm:
+        """Return the complete arm whose gripper kind is ``none``; its tool frame stays."""
+        arm = self.robot
+        robot = Manipulator(
+            arm.name, arm.base, arm.tip, arm.tool, arm.joints, arm.ready, gripper_kind="none"
+        )
+        inferred = (*self.inferred, "gripper: none, as given")
+        return replace(self, robot=robot, inferred=inferred, missing="", confidence="")
 
     def __repr__(self) -> str:
         arm = self.robot
@@ -330,9 +339,9 @@ def _arm_without_hand(
     name: str,
     seed: int,
 ) -> InferredArm:
-    """Return an arm with a suction cup at its tip.
+    """Return an arm with a suction cup if a link has the name of one, else without a gripper.
 
-    The arm is incomplete, unless a link has the name of a suction cup.
+    An arm without a gripper is incomplete.
 
     Args:
         scene: scene with the robot.
@@ -384,7 +393,8 @@ def _arm_without_hand(
         missing = (
             f"no gripper found: below '{chain.tip}' nothing opens and closes, and no link is named"
             " after a suction cup; mount one by 'tmkit new robot --hand' (parallel_gripper,"
-            " suction_cup, a file), or choose an arm by --tip"
+            " suction_cup, a file), describe an arm without a gripper by '--hand none', or choose"
+            " an arm by --tip"
         )
     if not missing:
         inferred.append(_tool_direction(scene, chain.tip, tool))
@@ -395,8 +405,8 @@ def _arm_without_hand(
         tool,
         chain.joints,
         _ready_values(scene, chain, {}, seed),
-        gripper_kind="suction",
-        contact_links=hands.cup_frames(scene, cup, tool),
+        gripper_kind="suction" if cup_links else "none",
+        contact_links=hands.cup_frames(scene, cup, tool) if cup_links else (),
     )
     confidence = "medium" if cup_links else ""
     return InferredArm(scene, arm, tuple(inferred), missing, confidence=confidence)

@@ -1,4 +1,4 @@
-"""Description of an arm and its hand.
+"""Description of an arm, and of its hand if it has one.
 
 A :class:`Manipulator` has the names of frames and joints, but no geometry, so one description
 serves every scene with the robot. Descriptions are small TOML files
@@ -6,7 +6,7 @@ serves every scene with the robot. Descriptions are small TOML files
 
 Conventions of the tool frame: its origin is the point between the fingertips, or the centre of the
 suction cup. Its z axis points away from the hand towards the grasped object, and a parallel hand
-closes along y.
+closes along y. Without a gripper it is any frame at the end of the arm, such as a probe.
 
 Invariants: a :class:`Manipulator` is immutable and internally consistent (every mapping has the
 arm's joints as keys). :meth:`Manipulator.check` checks that it fits a scene.
@@ -53,16 +53,18 @@ class Manipulator:
     Attributes:
         name: name of the description.
         base: frame at the base of the arm.
-        tip: frame of the hand, to which a grasped object is reparented.
-        tool: grasp frame, on the chain at or below ``tip``.
+        tip: frame of the hand, to which a grasped object is reparented; without a gripper the last
+            link.
+        tool: grasp frame, on the chain at or below ``tip``. Target frame of inverse kinematics.
         joints: the arm's joints from base to tip.
         ready: joint values of the ready configuration, for all of ``joints`` [rad or m].
         velocity: largest joint speeds [rad/s or m/s]. The scene's limits apply as well.
         acceleration: largest joint accelerations [rad/s^2 or m/s^2].
         effort: largest joint efforts [N m or N] that replace those of the scene, as for an arm with
             springs.
-        gripper_kind: ``parallel``, ``suction``, or ``none`` for a mobile base.
-        gripper_joints: joints that open and close the hand. Empty for suction.
+        gripper_kind: ``parallel``, ``suction``, or ``none`` for an arm without a hand, a mobile
+            base or a point robot, which can move but not pick.
+        gripper_joints: joints that open and close the hand. Empty for suction and ``none``.
         gripper_open: values of the gripper joints when open [rad or m].
         gripper_closed: values of the gripper joints when closed [rad or m].
         width_open: distance between the open fingers [m].
@@ -71,7 +73,7 @@ class Manipulator:
             in the hand [m].
         grip_force: force of each finger, or of the vacuum [N].
         payload: largest mass that the arm carries in its hand [kg]. Infinity if unknown.
-        contact_links: frames that may touch a grasped object.
+        contact_links: frames that may touch a grasped or pushed object.
         contact_tolerance: largest overlap or distance between a contact link and a grasped object
             [m].
 
@@ -117,10 +119,15 @@ class Manipulator:
         return Manipulator.from_dict, (self.to_dict(),)
 
     def __repr__(self) -> str:
+        gripper = f"{self.gripper_kind} gripper" if self.has_gripper else "no gripper"
         return (
-            f"Manipulator('{self.name}', {len(self.joints)} joints, {self.gripper_kind} gripper,"
-            f" tool '{self.tool}')"
+            f"Manipulator('{self.name}', {len(self.joints)} joints, {gripper}, tool '{self.tool}')"
         )
+
+    @property
+    def has_gripper(self) -> bool:
+        """False if ``gripper_kind`` is ``none``: the arm moves, and picks nothing."""
+        return self.gripper_kind != "none"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the description as plain values, for plan files.
@@ -214,7 +221,16 @@ class Manipulator:
         for key in ("gripper_open", "gripper_closed"):
             _same_keys(source, key, getattr(self, key), self.gripper_joints, complete=True)
         if self.gripper_kind == "parallel" and not self.gripper_joints:
-            raise RobotError.at(source, "a parallel gripper needs 'joints', 'open' and 'closed'")
+            raise RobotError.at(
+                source,
+                "a parallel gripper needs 'joints', 'open' and 'closed'; the gripper kind of an arm"
+                " without a hand is 'none'",
+            )
+        if not self.has_gripper and self.gripper_joints:
+            joint = self.gripper_joints[0]
+            raise RobotError.at(
+                source, f"gripper kind 'none' has no gripper joints, received '{joint}'"
+            )
         if self.gripper_kind == "parallel" and not self.width_open > self.width_closed >= 0.0:
             received = (
                 f"received width_open {self.width_open:g} and width_closed {self.width_closed:g}"

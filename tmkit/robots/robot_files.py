@@ -59,7 +59,7 @@ _COMMENTS = {
     "velocity": "largest speeds, rad/s or m/s",
     "acceleration": "largest, rad/s^2 or m/s^2",
     "effort": "largest, N m or N, where they are not the scene's",
-    "kind": '"parallel", "suction", or "none" for a mobile base',
+    "kind": '"parallel", "suction", or "none" without a gripper',
     "open": "values of its joints, radians or metres",
     "closed": "their values when it is closed",
     "width_open": "metres between the open fingers",
@@ -160,6 +160,11 @@ def write_manipulator(
         del values["gripper_joints"], values["gripper_open"], values["gripper_closed"]
     if robot.gripper_kind != "parallel" and not (robot.width_open or robot.width_closed):
         del values["width_open"], values["width_closed"]
+    if not manipulator.has_gripper:
+        defaults = {item.name: item.default for item in fields(Manipulator)}
+        for key in ("finger_depth", "grip_force", "contact_links", "contact_tolerance"):
+            if getattr(manipulator, key) == defaults[key]:
+                del values[key]
     lines = [f"# {printable(note, keep='')}" for note in notes]
     lines += [_line(key, values.pop(key)) for key in _KEYS[: _KEYS.index("ready")]]
     for key in _KEYS[_KEYS.index("ready") : _KEYS.index("gripper_kind")]:

@@ -72,6 +72,7 @@ class TrialPickStatus(StrEnum):
     NO_PLAN = "no plan"
     NO_PLACE = "no place"
     HAND_TOO_SMALL = "hand too small"
+    NO_GRIPPER = "no gripper"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,9 @@ def trial_pick(
         on_progress: function that receives planning progress.
     """
     arm = robot
+    if not arm.has_gripper:
+        reason = f"the arm '{arm.name}' has no gripper"
+        return TrialPick(TrialPickStatus.NO_GRIPPER, reason)
     min_opening = CUBE + _MIN_FINGER_CLEARANCE
     if arm.gripper_kind == "parallel" and arm.width_open < min_opening:
         reason = f"the hand opens to {1000 * arm.width_open:.0f} mm, too little for a cube of 40 mm"

@@ -27,7 +27,7 @@ from tmkit._support.argument_errors import check_argument
 from tmkit._support.elementary import cos, dot, norm, sin
 from tmkit.manipulation.actions.basic_motions import ActionMotion, refine_contacts
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
-from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner, gripper_failure
 from tmkit.manipulation.actions.primitives import FramePairs
 from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults
 from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedError
@@ -157,6 +157,9 @@ class _Exchange:
         if self.scene.parent(object) != giver.robot.tip:
             cause = f"'{object}' is not in the hand of '{self.candidate.giver}'"
             yield MotionFailure("handing over", cause, kind=FailureKind.NO_CHOICE)
+            return
+        if not self.taker.robot.has_gripper:
+            yield gripper_failure(self.taker.robot)
             return
         root_from_tool = self.candidate.exchange @ self.scene.pose(
             giver.robot.tool, relative_to=object, q=self.q

@@ -94,8 +94,16 @@ class PickPlaceOptions:
 _DEFAULT_MOTION = PickPlaceOptions()
 
 
+def gripper_failure(robot: Manipulator) -> MotionFailure:
+    """Return the failure of an action that needs a gripper, which the arm does not have."""
+    cause = f"the arm '{robot.name}' has no gripper"
+    return MotionFailure("grasp", cause, kind=FailureKind.NO_CHOICE)
+
+
 class ArmMotionPlanner(BasicMotions):
     """Planner of pick and place actions and of the basic motions of one arm.
+
+    An arm without a gripper moves; its picks are failures.
 
     Args:
         robot: name or description of the arm and gripper.
@@ -131,6 +139,9 @@ class ArmMotionPlanner(BasicMotions):
         check_argument(scene, SceneGraph, "scene", function="pick")
         check_argument(grasp, Grasp, "grasp", function="pick")
         check_argument(motion, PickPlaceOptions, "motion", function="pick")
+        if not self.robot.has_gripper:
+            yield gripper_failure(self.robot)
+            return
         primitives = self.primitives
         opening = grasp.opening if motion.gripper_opening is None else motion.gripper_opening
         q_open = scene.configuration(self.robot.open_finger_values(opening), base=q)

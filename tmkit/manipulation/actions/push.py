@@ -115,6 +115,10 @@ class _PushPlanner:
     def attempts(self) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions, and the failures of other attempts."""
         scene, primitives, arm = self.scene, self.primitives, self.arm.robot
+        if not arm.contact_links:
+            cause = f"the arm '{arm.name}' has no contact links to push with"
+            yield MotionFailure("push", cause, kind=FailureKind.NO_CHOICE)
+            return
         self.q_closed = scene.configuration(dict(arm.gripper_closed), base=self.q)
         self.near_pairs = primitives.near_pairs(scene, self.q)
         self.contact_phase = primitives.phase(

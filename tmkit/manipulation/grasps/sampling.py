@@ -98,11 +98,13 @@ def grasps_of(
         rng: random generator of sampled grasps. Defaults to one seeded by 0.
 
     Returns:
-        The grasps. Empty if no part of the object fits the hand.
+        The grasps. Empty if no part of the object fits the hand, or the arm has no gripper;
+        :func:`tmkit.tamp.domains.no_grasp` returns the reason.
 
     Raises:
         SceneError: if the object has no collision shape, or an infinite one.
         MissingFileError: if there is no robot of the name.
+        UnknownNameError: if the frame is unknown.
     """
     check_argument(scene, SceneGraph, "scene", function="grasps_of")
     robot = resolve_robot(robot, scene, function="grasps_of")
@@ -111,6 +113,8 @@ def grasps_of(
         raise SceneError(f"object '{object}' has no collision shape to grasp it by", frame=object)
     if any(attached.shape.kind == "plane" for attached in solids):
         raise SceneError(f"object '{object}' has a plane, which no hand can grasp", frame=object)
+    if not robot.has_gripper:
+        return ()
     hand = _Hand(scene, robot, rng if rng is not None else np.random.default_rng(0))
     if len(solids) == 1:
         inertia = scene.inertia(object)
@@ -142,15 +146,17 @@ def grasps_of(
 def are_grasps_complete(scene: SceneGraph, object: str, *, robot: Manipulator) -> bool:
     """Return whether an empty result of :func:`grasps_of` proves that the object cannot be grasped.
 
-    The result is a proof for one box, cylinder, ball or capsule without a face for a suction cup,
-    or wider in every direction than the open hand. For narrower shapes, meshes and several shapes,
-    some grasps are not tried.
+    The result is a proof for an arm without a gripper, and for one box, cylinder, ball or capsule
+    without a face for a suction cup, or wider in every direction than the open hand. For narrower
+    shapes, meshes and several shapes, some grasps are not tried.
 
     Args:
         scene: scene with the object.
         object: frame of the object.
         robot: arm with the hand.
     """
+    if not robot.has_gripper:
+        return True
     solids = [attached for attached in scene.shapes(object) if attached.collision]
     if len(solids) != 1 or solids[0].shape.kind not in ("box", "cylinder", "sphere", "capsule"):
         return False

@@ -338,6 +338,9 @@ def prove_ungraspable(
         SceneError: if the object has no shape.
     """
     robot = resolve_robot(robot, scene, function="prove_ungraspable")
+    if not robot.has_gripper:
+        cause = f"'{object}' has to be moved, and the arm '{robot.name}' has no gripper"
+        return Infeasibility(cause, (fact,), (object, robot.tip), object)
     unloaded = _remove_load(scene, object)
     load = Load.of(unloaded, object, robot=robot, tool_from_object=Pose(), rim=0.0)
     if load.payload_fault is not None:

@@ -189,7 +189,8 @@ def grasps_steepest_first(
 def no_grasp(scene: SceneGraph, object: str, *, robot: Robot) -> DeadEnd:
     """Return the candidate of an action that is infeasible because an object has no grasp.
 
-    Infeasibility is proven if :func:`~tmkit.manipulation.grasps.sampling.are_grasps_complete`.
+    Infeasibility is proven if the arm has no gripper, or by
+    :func:`~tmkit.manipulation.grasps.sampling.are_grasps_complete`.
 
     Args:
         scene: the scene.
@@ -197,6 +198,8 @@ def no_grasp(scene: SceneGraph, object: str, *, robot: Robot) -> DeadEnd:
         robot: name or description of the arm.
     """
     robot = resolve_robot(robot, scene, function="no_grasp")
+    if not robot.has_gripper:
+        return DeadEnd(f"the arm '{robot.name}' has no gripper", is_proved=True)
     if robot.gripper_kind == "suction":
         cause = f"no face of '{object}' is large enough for the cup '{robot.tip}'"
     else:

@@ -23,7 +23,7 @@ from tmkit.pddl import GroundAction
 from tmkit.robots import Manipulator
 from tmkit.robots.robot_files import Robot, resolve_robots
 from tmkit.tamp.domains.semantics import pddl_name
-from tmkit.tamp.parts.regions import Regions
+from tmkit.tamp.parts.regions import Regions, require_gripper
 
 _FORWARD_DISTANCES = (0.6, 0.7, 0.5)
 """Distances of handover points in front of the midpoint of the two bases [m]."""
@@ -48,6 +48,9 @@ class TwoArms(Regions):
 
     Args:
         robots: the arms, one or more.
+
+    Raises:
+        RobotError: if an arm has no gripper.
     """
 
     has_arms = True
@@ -66,6 +69,8 @@ class TwoArms(Regions):
 
     def __init__(self, *robots: Robot) -> None:
         arms = resolve_robots(robots, function="TwoArms", name="robots")
+        for arm in arms[1:]:
+            require_gripper(arm)
         super().__init__(arms[0])
         self.arms = {pddl_name(arm.name): arm for arm in arms}
 

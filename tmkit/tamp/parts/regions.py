@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.elementary import acos
-from tmkit.errors import SceneError
+from tmkit.errors import RobotError, SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
 from tmkit.manipulation.actions.pick_place import PickPlaceOptions
@@ -107,6 +107,20 @@ class Region:
         return float(max(np.max(self.lower[:2] - corners), np.max(corners - self.upper[:2])))
 
 
+def require_gripper(robot: Manipulator) -> None:
+    """Reject an arm without a gripper, which cannot carry out the action ``pick``.
+
+    Raises:
+        RobotError: if the arm has no gripper.
+    """
+    if not robot.has_gripper:
+        reason = (
+            "has no gripper (gripper kind 'none'), and the domain picks objects; describe the"
+            " gripper, or use a domain that only moves the arm"
+        )
+        raise RobotError.at(f"robot '{robot.name}'", reason)
+
+
 class Regions(DomainPart):
     """Objects on regions, picked and placed by arms.
 
@@ -121,6 +135,12 @@ class Regions(DomainPart):
     Attributes:
         region_classes: classes that mark a frame as a region.
         overhang: distance by which the footprint of an object may extend beyond its region [m].
+
+    Args:
+        robot: the arm.
+
+    Raises:
+        RobotError: if the arm has no gripper.
     """
 
     place_predicates = frozenset({"on", "holding"})
@@ -142,6 +162,10 @@ class Regions(DomainPart):
       :precondition (holding ?arm ?x)
       :effect (and (on ?x ?r) (handempty ?arm) (not (holding ?arm ?x))))
     """
+
+    def __init__(self, robot: Manipulator) -> None:
+        require_gripper(robot)
+        super().__init__(robot)
 
     def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
         """Yield objects and regions."""

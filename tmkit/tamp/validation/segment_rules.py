@@ -75,6 +75,9 @@ _PREVIOUS_AT_HANDLE = {
 }
 """Required kinds of the previous segment at a handle, by kind."""
 
+_GRIPPER_KINDS = (SegmentKind.GRASP, SegmentKind.OPERATE, SegmentKind.RELEASE)
+"""Kinds of segments that need a gripper."""
+
 _LINE_TOLERANCE = 0.001
 """Largest distance of the tool from a straight line [m]."""
 
@@ -106,6 +109,8 @@ def segment_faults(
         return
     if segment.touching:
         yield f"it touches '{segment.touching[0]}', which only a line does"
+    if segment.kind in _GRIPPER_KINDS and not rules.robot.has_gripper:
+        yield f"the arm '{rules.robot.name}' has no gripper"
     if is_at_handle(segment, scene):
         yield from _handle_faults(segment, scene, q, rules, before, after)
         if segment.kind in _NEXT_KINDS or segment.kind in _PREVIOUS_KINDS:
