@@ -623,6 +623,29 @@ class Measurement:
     def covariance(self) -> numpy.typing.NDArray[numpy.float64]:
         """(m, m) of what was measured, read-only."""
 
+    def expected(self, scene: SceneGraph, *, q: numpy.typing.ArrayLike | None = None) -> Measurement:
+        """
+        Return this measurement with the value that a scene predicts at its means. O(depth log n).
+
+        In planning it stands for an observation that is not made yet, the maximum-likelihood observation: conditioning on it
+        shrinks covariances and moves no mean. Of a scene with true poses it is the measurement without noise.
+
+        Args:
+            scene: the scene that predicts the value.
+            q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
+
+        Returns:
+            A measurement of the same kind, frames, point and covariance.
+
+        Raises:
+            UnknownNameError: no such frame.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+            SceneError: a bearing or a range of a point at the origin of ``relative_to``.
+
+        Source: Platt, Tedrake, Kaelbling and Lozano-Perez, "Belief space planning assuming maximum likelihood observations".
+        """
+
     def __repr__(self) -> str: ...
 
 class Innovation:
@@ -1533,6 +1556,28 @@ class SceneGraph:
             ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
+    def standard_deviation(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        Return (6,) the standard deviations of the pose of one frame relative to another. O(depth log n).
+
+        These are the square roots of the diagonal of ``gaussian_pose(...).covariance``, to first order: along x, y and z
+        (m), then about x, y and z (rad), in the axes of the frame. The norm of the first three numbers is the
+        root-mean-square error of the position, which is the same in all axes.
+
+        Args:
+            frame: the frame of which the pose is returned.
+            relative_to: the frame it is relative to; the root of its tree if omitted.
+            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+        Returns:
+            (6,) metres and radians, read-only; 0 where the pose is exact.
+
+        Raises:
+            UnknownNameError: no such frame.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+        """
+
     def twist_from_stamps(self, frame: str, *, relative_to: str | None = None, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
         """
         Return (6,) the constant twist of a frame relative to another between two stamps.
@@ -1897,6 +1942,27 @@ class SceneGraph:
 
         Returns:
             (n, 3), in coordinates of the target; read-only.
+
+        Raises:
+            UnknownNameError: no such frame.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+        """
+
+    def poses(self, frames: Sequence[str], *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        Return the poses of several frames at one configuration. O(k log n), and O(depth log n) a parent.
+
+        Row i has the bits of ``pose(frames[i], relative_to=relative_to, q=q)``. For the frames of a class:
+        ``scene.poses(scene.frames_of_class("movable"), q=q)``.
+
+        Args:
+            frames: names of k frames, in the order of the rows; a frame may be repeated.
+            relative_to: the frame that all poses are relative to; the root of each frame's own tree if omitted.
+            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+        Returns:
+            (k, 7) relative_to_from_frame: x, y, z (m), qx, qy, qz, qw; read-only.
 
         Raises:
             UnknownNameError: no such frame.
@@ -4075,6 +4141,31 @@ class SceneArrays:
 
         Returns:
             relative_to_from_frame.
+
+        Raises:
+            UnknownNameError: no such frame.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: q has the wrong length or non-finite numbers.
+            ConcurrentWriteError: another thread is writing.
+        """
+
+    def standard_deviation(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        Return (6,) the standard deviations of the pose of one frame relative to another.
+
+        O(depth). The same bits as ``SceneGraph.standard_deviation``. For the writer: it works in the arrays' own scratch.
+
+        These are the square roots of the diagonal of ``gaussian_pose(...).covariance``, to first order: along x, y and z
+        (m), then about x, y and z (rad), in the axes of the frame. The norm of the first three numbers is the
+        root-mean-square error of the position, which is the same in all axes.
+
+        Args:
+            frame: the frame of which the pose is returned.
+            relative_to: the frame it is relative to; the root of its tree if omitted.
+            q: (n_joints,) configuration, radians or metres; the present one if omitted.
+
+        Returns:
+            (6,) metres and radians, read-only; 0 where the pose is exact.
 
         Raises:
             UnknownNameError: no such frame.

@@ -160,10 +160,10 @@ def write_manipulator(
         del values["gripper_joints"], values["gripper_open"], values["gripper_closed"]
     if robot.gripper_kind != "parallel" and not (robot.width_open or robot.width_closed):
         del values["width_open"], values["width_closed"]
-    if not manipulator.has_gripper:
+    if not robot.has_gripper:
         defaults = {item.name: item.default for item in fields(Manipulator)}
         for key in ("finger_depth", "grip_force", "contact_links", "contact_tolerance"):
-            if getattr(manipulator, key) == defaults[key]:
+            if getattr(robot, key) == defaults[key]:
                 del values[key]
     lines = [f"# {printable(note, keep='')}" for note in notes]
     lines += [_line(key, values.pop(key)) for key in _KEYS[: _KEYS.index("ready")]]

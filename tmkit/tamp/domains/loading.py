@@ -296,7 +296,7 @@ def _construct_semantics(
     name = semantics_class.__name__
     try:
         semantics = semantics_class(*arms)
-    except MissingExtraError:
+    except (MissingExtraError, RobotError):
         raise
     except Exception as error:
         call = f"{name}({', '.join(['robot'] * len(arms))})"
