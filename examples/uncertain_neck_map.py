@@ -155,13 +155,11 @@ def main() -> None:
 
 def report(scene: tk.SceneGraph, true: tk.SceneGraph) -> str:
     """Return how far off the instrument is, and how far off it is claimed to be."""
-    estimate = scene.gaussian_pose("instrument", relative_to="map")
-    metres, radians = true.pose("instrument", relative_to="map").distance(estimate.mean)
-    deviations = [
-        np.sqrt(np.trace(part))
-        for part in (position_covariance(estimate), estimate.covariance[3:, 3:])
-    ]
-    claim = f"known to {1e3 * deviations[0]:.1f} mm and {1e3 * deviations[1]:.1f} mrad"
+    estimate = scene.pose("instrument", relative_to="map")
+    metres, radians = true.pose("instrument", relative_to="map").distance(estimate)
+    deviations = scene.standard_deviation("instrument", relative_to="map")
+    position, rotation = np.linalg.norm(deviations.reshape(2, 3), axis=1)
+    claim = f"known to {1e3 * position:.1f} mm and {1e3 * rotation:.1f} mrad"
     return f"the instrument is {1e3 * metres:.1f} mm and {1e3 * radians:.1f} mrad off, {claim}"
 
 

@@ -143,8 +143,37 @@ def test_a_terminal_prompts_for_a_hand(tmp_path: Path) -> None:
         "new", "robot", str(robot), folder=tmp_path, answers="./no.urdf\nparallel_gripper\n\n\n"
     )
     assert run.code == 0, run.text
-    assert "A hand to mount: a file, parallel_gripper, suction_cup [none]: " in run.text
+    question = "A hand to mount: a file, parallel_gripper, suction_cup, or none for no gripper"
+    assert f"{question} [none]: " in " ".join(run.text.split())
     assert load_manipulator(tmp_path / "r.toml").gripper_joints == ("gripper_opening",)
+
+
+def test_an_arm_without_a_gripper_is_described(tmp_path: Path) -> None:
+    """``--hand none``, or no hand at the prompt, writes the gripper kind ``none`` after a check."""
+    robot, toml = write_robot(arm(hand=False), tmp_path), tmp_path / "mine.toml"
+    run = new_robot(robot, "--hand", "none", "--out", toml)
+    assert run.exit_code == 0, run.output
+    assert "inferred: gripper: none, as given" in run.stdout
+    assert "trial pick: none, since the arm 'mine' has no gripper" in run.stdout
+    described = load_manipulator(toml)
+    assert (described.gripper_kind, described.tool) == ("none", "link5")
+    assert 'kind = "none"  # "parallel", "suction", or "none" without' in toml.read_text("utf-8")
+    check = CliRunner().invoke(app, ["robot", "check", str(robot), "--robot", str(toml)])
+    assert check.exit_code == 0, check.output
+    assert "  arm of 6 joints from 'base' to 'link5', no gripper\n" in check.stdout
+    assert "  trial pick: none, since the arm 'mine' has no gripper\n" in check.stdout
+    prompted = on_terminal("new", "robot", str(robot), folder=tmp_path, answers="\n\n")
+    assert prompted.code == 0, prompted.text
+    assert load_manipulator(tmp_path / "r.toml").gripper_kind == "none"
+
+
+def test_a_hand_is_not_ignored(tmp_path: Path) -> None:
+    """``--hand none`` on a robot with a gripper is rejected, and nothing is written."""
+    run = new_robot(write_robot(arm(), tmp_path), "--hand", "none", "--out", tmp_path / "a.toml")
+    assert run.exit_code == 2
+    text = " ".join(run.output.replace("│", " ").split())
+    assert "'link5' has a parallel gripper; leave the option out" in text, text
+    assert not (tmp_path / "a.toml").exists()
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def robot(
             inferred.scene, arm, seed=seed, picture=display.picture
         )
         trial_result = trial.result
-        if missing or not arm.has_gripper:
+        if missing or arm.gripper_kind == "none":
             with progress("checking the robot"):
                 report = check_robot(inferred.scene, arm, samples=_COLLISION_SAMPLES, seed=seed)
             missing = next(iter(report.problems), missing)
@@ -235,6 +235,12 @@ class _Assistant:
                 seed=self.seed,
             )
         if hints.hand == _NO_HAND:
+            if not inferred.missing:
+                raise typer.BadParameter(
+                    f"'{inferred.robot.tip}' has a {inferred.robot.gripper_kind} gripper; leave the"
+                    " option out",
+                    param_hint="--hand",
+                )
             inferred = inferred.without_gripper()
         for line in inferred.inferred:
             say(f"inferred: {line}")

@@ -247,7 +247,7 @@ def _print_report(
     for chain in report.chains[:_MAX_CHAINS_PRINTED]:
         say(f"  chain of {len(chain.joints)} joints from '{chain.base}' to '{chain.tip}'")
     if arm is not None:
-        gripper = f"{arm.gripper_kind} gripper" if arm.has_gripper else "no gripper"
+        gripper = f"{arm.gripper_kind} gripper" if arm.gripper_kind != "none" else "no gripper"
         say(f"  arm of {len(arm.joints)} joints from '{arm.base}' to '{arm.tip}', {gripper}")
     for first, second in report.always:
         say(f"  always in collision: {first} and {second}")

@@ -312,7 +312,7 @@ class SeededSamplers:
         arm = self.robot
         if robot is not None:
             arm = resolve_robot(robot, scene, function="grasps")
-        if not arm.has_gripper:
+        if arm.gripper_kind == "none":
             return ()
         is_built_in = sampler is sample_grasps
         key: tuple[Any, ...] = (sampler, arm.name, scene.extract(object))

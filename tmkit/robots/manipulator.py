@@ -119,15 +119,10 @@ class Manipulator:
         return Manipulator.from_dict, (self.to_dict(),)
 
     def __repr__(self) -> str:
-        gripper = f"{self.gripper_kind} gripper" if self.has_gripper else "no gripper"
+        gripper = f"{self.gripper_kind} gripper" if self.gripper_kind != "none" else "no gripper"
         return (
             f"Manipulator('{self.name}', {len(self.joints)} joints, {gripper}, tool '{self.tool}')"
         )
-
-    @property
-    def has_gripper(self) -> bool:
-        """False if ``gripper_kind`` is ``none``: the arm moves, and picks nothing."""
-        return self.gripper_kind != "none"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the description as plain values, for plan files.
@@ -226,7 +221,7 @@ class Manipulator:
                 "a parallel gripper needs 'joints', 'open' and 'closed'; the gripper kind of an arm"
                 " without a hand is 'none'",
             )
-        if not self.has_gripper and self.gripper_joints:
+        if self.gripper_kind == "none" and self.gripper_joints:
             joint = self.gripper_joints[0]
             raise RobotError.at(
                 source, f"gripper kind 'none' has no gripper joints, received '{joint}'"

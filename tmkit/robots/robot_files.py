@@ -160,7 +160,7 @@ def write_manipulator(
         del values["gripper_joints"], values["gripper_open"], values["gripper_closed"]
     if robot.gripper_kind != "parallel" and not (robot.width_open or robot.width_closed):
         del values["width_open"], values["width_closed"]
-    if not robot.has_gripper:
+    if robot.gripper_kind == "none":
         defaults = {item.name: item.default for item in fields(Manipulator)}
         for key in ("finger_depth", "grip_force", "contact_links", "contact_tolerance"):
             if getattr(robot, key) == defaults[key]:

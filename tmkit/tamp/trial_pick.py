@@ -112,7 +112,7 @@ def trial_pick(
         on_progress: function that receives planning progress.
     """
     arm = robot
-    if not arm.has_gripper:
+    if arm.gripper_kind == "none":
         reason = f"the arm '{arm.name}' has no gripper"
         return TrialPick(TrialPickStatus.NO_GRIPPER, reason)
     min_opening = CUBE + _MIN_FINGER_CLEARANCE

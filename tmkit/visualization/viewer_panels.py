@@ -229,7 +229,7 @@ def _properties_html(scene: SceneGraph, q: ArrayLike, frame: str) -> str:
         text = ", ".join(f"{key}={attributes[key]}" for key in sorted(attributes))
         rows.append(("attributes", text))
     if frame in scene.noisy_frames:
-        sigma = np.sqrt(np.diag(scene.gaussian_pose(frame, q=q).covariance)[:3])
+        sigma = scene.standard_deviation(frame, q=q)[:3]
         rows.append(("sigma", _format_numbers(1000.0 * sigma, "mm", 1)))
     return "".join(f"<div><b>{name}</b> {html.escape(text)}</div>" for name, text in rows)
 

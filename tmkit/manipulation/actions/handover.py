@@ -158,7 +158,7 @@ class _Exchange:
             cause = f"'{object}' is not in the hand of '{self.candidate.giver}'"
             yield MotionFailure("handing over", cause, kind=FailureKind.NO_CHOICE)
             return
-        if not self.taker.robot.has_gripper:
+        if self.taker.robot.gripper_kind == "none":
             yield gripper_failure(self.taker.robot)
             return
         root_from_tool = self.candidate.exchange @ self.scene.pose(

@@ -110,7 +110,7 @@ class _Operation:
 
     def attempts(self) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions, and the failures of other attempts."""
-        if not self.arm.robot.has_gripper:
+        if self.arm.robot.gripper_kind == "none":
             yield gripper_failure(self.arm.robot)
             return
         fault = self._fault()

@@ -139,7 +139,7 @@ class ArmMotionPlanner(BasicMotions):
         check_argument(scene, SceneGraph, "scene", function="pick")
         check_argument(grasp, Grasp, "grasp", function="pick")
         check_argument(motion, PickPlaceOptions, "motion", function="pick")
-        if not self.robot.has_gripper:
+        if self.robot.gripper_kind == "none":
             yield gripper_failure(self.robot)
             return
         primitives = self.primitives

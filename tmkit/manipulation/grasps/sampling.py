@@ -113,7 +113,7 @@ def grasps_of(
         raise SceneError(f"object '{object}' has no collision shape to grasp it by", frame=object)
     if any(attached.shape.kind == "plane" for attached in solids):
         raise SceneError(f"object '{object}' has a plane, which no hand can grasp", frame=object)
-    if not robot.has_gripper:
+    if robot.gripper_kind == "none":
         return ()
     hand = _Hand(scene, robot, rng if rng is not None else np.random.default_rng(0))
     if len(solids) == 1:
@@ -155,7 +155,7 @@ def are_grasps_complete(scene: SceneGraph, object: str, *, robot: Manipulator) -
         object: frame of the object.
         robot: arm with the hand.
     """
-    if not robot.has_gripper:
+    if robot.gripper_kind == "none":
         return True
     solids = [attached for attached in scene.shapes(object) if attached.collision]
     if len(solids) != 1 or solids[0].shape.kind not in ("box", "cylinder", "sphere", "capsule"):

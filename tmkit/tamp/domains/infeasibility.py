@@ -338,7 +338,7 @@ def prove_ungraspable(
         SceneError: if the object has no shape.
     """
     robot = resolve_robot(robot, scene, function="prove_ungraspable")
-    if not robot.has_gripper:
+    if robot.gripper_kind == "none":
         cause = f"'{object}' has to be moved, and the arm '{robot.name}' has no gripper"
         return Infeasibility(cause, (fact,), (object, robot.tip), object)
     unloaded = _remove_load(scene, object)

@@ -198,7 +198,7 @@ def no_grasp(scene: SceneGraph, object: str, *, robot: Robot) -> DeadEnd:
         robot: name or description of the arm.
     """
     robot = resolve_robot(robot, scene, function="no_grasp")
-    if not robot.has_gripper:
+    if robot.gripper_kind == "none":
         return DeadEnd(f"the arm '{robot.name}' has no gripper", is_proved=True)
     if robot.gripper_kind == "suction":
         cause = f"no face of '{object}' is large enough for the cup '{robot.tip}'"

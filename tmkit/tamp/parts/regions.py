@@ -113,7 +113,7 @@ def require_gripper(robot: Manipulator) -> None:
     Raises:
         RobotError: if the arm has no gripper.
     """
-    if not robot.has_gripper:
+    if robot.gripper_kind == "none":
         reason = (
             "has no gripper (gripper kind 'none'), and the domain picks objects; describe the"
             " gripper, or use a domain that only moves the arm"

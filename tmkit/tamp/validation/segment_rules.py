@@ -109,7 +109,7 @@ def segment_faults(
         return
     if segment.touching:
         yield f"it touches '{segment.touching[0]}', which only a line does"
-    if segment.kind in _GRIPPER_KINDS and not rules.robot.has_gripper:
+    if segment.kind in _GRIPPER_KINDS and rules.robot.gripper_kind == "none":
         yield f"the arm '{rules.robot.name}' has no gripper"
     if is_at_handle(segment, scene):
         yield from _handle_faults(segment, scene, q, rules, before, after)
