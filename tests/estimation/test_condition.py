@@ -411,3 +411,65 @@ def test_what_nobody_knows_does_not_hide_what_is_known(unknown: float) -> None:
         ).squared_mahalanobis
         < 1e-12
     )
+
+
+def template(kind: str, random: np.random.Generator) -> Measurement:
+    """Return a measurement of f5 relative to f0 with an arbitrary value."""
+    covariance = model.random_covariance(random) + 1e-8 * np.eye(6)
+    between, point = {"relative_to": "f0"}, random.normal(size=3)
+    if kind == "pose":
+        return Measurement.of_pose("f5", Pose(), covariance=covariance, **between)
+    if kind == "position":
+        noise = covariance[:3, :3]
+        return Measurement.of_position("f5", [0, 0, 0], covariance=noise, point=point, **between)
+    if kind == "bearing":
+        return Measurement.of_bearing("f5", [0, 0, 1], deviation=0.01, point=point, **between)
+    return Measurement.of_range("f5", 0.0, deviation=0.01, point=point, **between)
+
+
+@settings(max_examples=scaled_examples(0.4))
+@given(SEEDS, st.sampled_from(KINDS))
+def test_expected_measurements_move_no_mean(seed: int, kind: str) -> None:
+    """Not by a bit. Residuals are zero, and no variance of the measured pose grows."""
+    random = np.random.default_rng(seed)
+    scene = jumbled(random, 6)
+    expected = template(kind, random).expected(scene)
+    assert (expected.kind, expected.frame, expected.relative_to) == (kind, "f5", "f0")
+    assert np.array_equal(innovation(scene, expected).residual, np.zeros(len(expected.covariance)))
+    believed = scene.condition(expected)
+    for frame in scene.frame_names[1:]:
+        assert believed.local_pose(frame) == scene.local_pose(frame)
+    before = scene.standard_deviation("f5", relative_to="f0")
+    after = believed.standard_deviation("f5", relative_to="f0")
+    assert (after <= before * (1.0 + 1e-9) + 1e-12).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_expected_measurements_depend_on_the_noise_alone(kind: str) -> None:
+    """Covariances are those after a measurement near the mean, to first order."""
+    random = np.random.default_rng(7)
+    scene = jumbled(random, 6)
+    sensor = template(kind, np.random.default_rng(3))
+    nearby = scene.set_pose("f5", scene.local_pose("f5") @ Pose.exp(1e-6 * random.normal(size=6)))
+    believed, observed = (
+        scene.condition(sensor.expected(world)).gaussian_pose("f5", relative_to="f0").covariance
+        for world in (scene, nearby)
+    )
+    assert np.abs(believed - observed).max() < 1e-4 * np.abs(believed).max()
+
+
+def test_expected_measurements_of_a_scene_with_joints() -> None:
+    """The value is that at the configuration; points without a direction are rejected."""
+    scene = SceneGraph().add_frame("turn", "world", joint=Revolute([0, 0, 1]))
+    scene = scene.add_frame("tip", "turn", pose=Pose([2.0, 0.0, 0.0]))
+    sensor = Measurement.of_range("tip", 0.0, deviation=0.1, point=[1.0, 0.0, 0.0])
+    assert sensor.relative_to is sensor.expected(scene, q=[0.3]).relative_to is None
+    assert np.array_equal(innovation(scene, sensor, q=[0.3]).residual, [-3.0])
+    assert np.array_equal(innovation(scene, sensor.expected(scene, q=[0.3]), q=[1.0]).residual, [0])
+    with pytest.raises(ConfigurationError, match="joint 'turn' is on the path"):
+        sensor.expected(scene)
+    with pytest.raises(UnknownNameError, match="unknown frame 'tip'"):
+        sensor.expected(SceneGraph())
+    blind = Measurement.of_bearing("turn", [0, 0, 1], deviation=0.1)
+    with pytest.raises(SceneError, match="frame 'turn' stands where its root does"):
+        blind.expected(scene, q=[0.0])

@@ -104,6 +104,9 @@ QUERIES = {
     "gaussian_pose": lambda t, run: t.gaussian_pose(
         "cup", relative_to="table", q=Sly([0.1, 0.2], run)
     ),
+    "standard_deviation": lambda t, run: t.standard_deviation(
+        "cup", relative_to="table", q=Sly([0.1, 0.2], run)
+    ),
     "twist_from_stamps": lambda t, run: t.twist_from_stamps(
         "cup", relative_to="table", first=0, second=1, q=Sly([0.1, 0.2], run)
     ),

@@ -45,6 +45,10 @@ def test_arrays_and_scenes_know_the_same(seed: int) -> None:
         assert arrays.gaussian_pose(c, relative_to=d, q=[0.5]) == scene.gaussian_pose(
             c, relative_to=d, q=[0.5]
         )
+        deviation = scene.standard_deviation(c, relative_to=d, q=q)
+        assert np.array_equal(arrays.standard_deviation(c, relative_to=d), deviation)
+        variances = np.diag(scene.gaussian_pose(c, relative_to=d, q=q).covariance)
+        assert np.array_equal(deviation, np.sqrt(np.maximum(variances, 0.0)))
         assert np.array_equal(arrays.edge_covariance(a), scene.edge_covariance(a))
     assert arrays.freeze() == scene
 

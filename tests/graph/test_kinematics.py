@@ -216,3 +216,43 @@ def test_invalid_arguments_raise_errors() -> None:
         at.pose("spin", relative_to="elsewhere")
     assert (lost.value.frame, lost.value.relative_to) == ("spin", "elsewhere")
     assert at.pose("elsewhere") == Pose()
+
+
+@settings(max_examples=scaled_examples(0.5))
+@given(_seeds)
+def test_poses_of_frames_are_those_of_single_queries(seed: int) -> None:
+    """Rows have the bits of ``pose``: of siblings, repeated frames, roots and references."""
+    rng = np.random.default_rng(seed)
+    scene = SceneGraph("world").add_root("other")
+    for number in range(12):
+        parent = str(rng.choice(scene.frame_names)) if number < 6 else f"f{rng.integers(3)}"
+        joint = Revolute(rng.normal(size=3), name=f"j{number}") if rng.random() < 0.4 else Free()
+        pose = Pose.exp(rng.normal(size=6))
+        scene = scene.add_frame(f"f{number}", parent, pose=pose, joint=joint)
+    q = rng.normal(size=len(scene.joint_names))
+    reference = str(rng.choice(scene.frame_names))
+    tree = [name for name in scene.frame_names if scene.root(name) == scene.root(reference)]
+    for names, relative_to in ((tree, reference), ([*scene.frame_names], None)):
+        frames = [str(name) for name in rng.choice(names, size=rng.integers(25))]
+        rows = scene.poses(frames, relative_to=relative_to, q=q)
+        assert rows.shape == (len(frames), 7)
+        expected = [scene.pose(name, relative_to=relative_to, q=q).as_array() for name in frames]
+        assert rows.tobytes() == np.array(expected).tobytes()
+
+
+def test_poses_of_frames_reject_bad_arguments() -> None:
+    """Unknown frames, other trees, missing configurations, and a name in place of names."""
+    scene = SceneGraph().add_root("other").add_frame("arm", "world", joint=Revolute([0, 0, 1]))
+    scene = scene.add_frame("cup", "world")
+    assert not scene.poses(["cup"]).flags.writeable
+    assert scene.poses(scene.frames_of_class("movable")).shape == (0, 7)
+    with pytest.raises(UnknownNameError, match=r"unknown frame 'cap'.*did you mean 'cup'"):
+        scene.poses(["arm", "cap"], q=[0.0])
+    with pytest.raises(UnknownNameError, match="unknown frame 'wurld'"):
+        scene.poses(["cup"], relative_to="wurld")
+    with pytest.raises(DisconnectedError, match=r"'cup'.*'other'"):
+        scene.poses(["other", "cup"], relative_to="other")
+    with pytest.raises(ConfigurationError, match="joint 'arm' is on the path"):
+        scene.poses(["cup", "arm"])
+    with pytest.raises(TypeError, match=r"must be a sequence of strings, not a str .'cup'."):
+        scene.poses("cup")

@@ -581,3 +581,18 @@ def test_a_pose_graph_corrects_estimates_inside_a_body() -> None:
     )
     solved = write_back(scene, solve_pose_graph(pose_graph(scene)))
     assert solved.local_pose("mount").translation[1] == pytest.approx(0.01, rel=1e-2)
+
+
+def test_standard_deviations_of_a_known_scene() -> None:
+    """Six numbers in the frame's own axes: a turn by 90 degrees exchanges x and y."""
+    deviations = np.array([0.001, 0.002, 0.003, 0.01, 0.02, 0.03])
+    pose = GaussianPose(Pose.from_rpy([1, 0, 0], [0, 0, np.pi / 2]), np.diag(deviations**2))
+    scene = SceneGraph().add_frame("table", "world", pose=pose).add_frame("exact", "world")
+    assert scene.standard_deviation("table") == pytest.approx(deviations)
+    assert scene.standard_deviation("table", relative_to="exact") == pytest.approx(deviations)
+    in_axes_of_world = scene.standard_deviation("world", relative_to="table")[[3, 4, 5]]
+    assert in_axes_of_world == pytest.approx([0.02, 0.01, 0.03])
+    assert np.array_equal(scene.standard_deviation("exact"), np.zeros(6))
+    assert not scene.standard_deviation("table").flags.writeable
+    with pytest.raises(UnknownNameError, match=r"unknown frame 'tabel'.*did you mean 'table'"):
+        scene.standard_deviation("tabel")

@@ -56,6 +56,8 @@ OVERFLOWS: dict[str, Callable[[], Any]] = {
     "scene.at": lambda: far_scene().at([]).pose("c", relative_to="b"),
     "scene.poses": lambda: far_scene().at([]).poses,
     "scene.gaussian_pose": lambda: far_scene().gaussian_pose("c", relative_to="b"),
+    "scene.poses of frames": lambda: far_scene().poses(["a", "c"], relative_to="b"),
+    "scene.standard_deviation": lambda: far_scene().standard_deviation("c", relative_to="b"),
     "scene.reparent": lambda: far_scene().reparent("a", "b"),
     "edit.reparent": lambda: far_scene().edit().reparent("a", "b"),
     "arrays.pose": lambda: SceneArrays(far_scene()).pose("a", relative_to="b"),

@@ -89,6 +89,8 @@ def test_what_is_chosen(srdf: Path, scene: SceneGraph) -> None:
         "suction",
         (),
     )
+    bare = manipulator_from_srdf(srdf, scene, group="arm", hand=HandChoice(gripper="none"))
+    assert (bare.gripper_kind, bare.gripper_joints, bare.contact_links) == ("none", (), ())
 
 
 def test_without_a_state_ready_is_the_middle(tmp_path: Path, scene: SceneGraph) -> None:
@@ -180,7 +182,7 @@ def test_unknown_choices_list_the_valid_ones(srdf: Path, scene: SceneGraph) -> N
         RobotError, match=r"has no state 'redy'; did you mean 'ready'\? \(known: ready\)"
     ):
         manipulator_from_srdf(srdf, scene, group="arm", ready="redy")
-    with pytest.raises(RobotError, match="gripper 'claw' is none of parallel, suction"):
+    with pytest.raises(RobotError, match="gripper kind 'claw' is none of parallel, suction, none"):
         manipulator_from_srdf(srdf, scene, group="arm", hand=HandChoice(gripper="claw"))
 
 

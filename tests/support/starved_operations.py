@@ -173,6 +173,7 @@ def _edits(of_arrays: bool) -> dict[str, Callable[[Any], object]]:
         return edits | {
             "forward": lambda s: s.forward([0.3, 0.4]),
             "gaussian_pose": lambda s: s.gaussian_pose(CUP, relative_to=HAND, q=Q),
+            "standard_deviation": lambda s: s.standard_deviation(CUP, relative_to=HAND, q=Q),
             "freeze": lambda s: s.freeze(),
         }
     return edits | {
@@ -282,6 +283,8 @@ _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
         )
     },
     "gaussian_pose": lambda s: s.gaussian_pose(CUP, relative_to=HAND, q=Q),
+    "standard_deviation": lambda s: s.standard_deviation(CUP, relative_to=HAND, q=Q),
+    "expected": lambda s: MEASURED.expected(s, q=Q),
     "joint_gaussian": lambda s: joint_gaussian(s, [(CUP, HAND), (LID, TABLE)], q=Q),
     "contributions": lambda s: contributions(s, CUP, relative_to=HAND, q=Q),
     "path_noise": lambda s: path_noise(s, CUP, relative_to=HAND, q=Q),
@@ -298,6 +301,7 @@ _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
     "joints_between": lambda s: joints_between(s, CUP, LID),
     "transform_points": lambda s: s.transform_points([[1, 2, 3]], source=CUP, target=TABLE),
     "transform_vectors": lambda s: s.transform_vectors([[1, 2, 3]], source=CUP, target=TABLE),
+    "poses": lambda s: s.poses([CUP, LID, TABLE], relative_to=HAND, q=Q),
     "pose_batch": lambda s: s.pose_batch(CUP, relative_to=HAND, q=[Q, Q]),
     "poses_batch": lambda s: s.poses_batch([Q, Q]),
     "configuration": lambda s: s.configuration({JOINT: 0.2}),

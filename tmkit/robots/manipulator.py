@@ -31,7 +31,7 @@ from tmkit._support.source_location import did_you_mean
 from tmkit.errors import RobotError, UnknownNameError
 from tmkit.graph import SceneGraph
 
-_GRIPPER_KINDS = ("parallel", "suction", "none")
+GRIPPER_KINDS = ("parallel", "suction", "none")
 """Valid gripper kinds."""
 
 _LIMIT_KEYS = ("velocity", "acceleration", "effort")
@@ -198,8 +198,8 @@ class Manipulator:
         Raises:
             RobotError: if they do.
         """
-        if self.gripper_kind not in _GRIPPER_KINDS:
-            kinds, hint = ", ".join(_GRIPPER_KINDS), did_you_mean(self.gripper_kind, _GRIPPER_KINDS)
+        if self.gripper_kind not in GRIPPER_KINDS:
+            kinds, hint = ", ".join(GRIPPER_KINDS), did_you_mean(self.gripper_kind, GRIPPER_KINDS)
             raise RobotError.at(
                 source, f"gripper kind '{self.gripper_kind}' is none of {kinds}{hint}"
             )

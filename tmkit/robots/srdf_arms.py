@@ -43,7 +43,7 @@ from tmkit.formats.srdf.values import (
 )
 from tmkit.graph import SceneGraph
 from tmkit.robots.hands import TOOL_NAMES, Hand, cup_frames, finger_distance, finger_frames
-from tmkit.robots.manipulator import Manipulator
+from tmkit.robots.manipulator import GRIPPER_KINDS, Manipulator
 from tmkit.robots.mechanisms import rigid_frames
 
 logger = logging.getLogger(__name__)
@@ -70,8 +70,8 @@ class HandChoice:
             suction cup, or if exactly one such frame has ``tcp``, ``grasp`` or ``tool`` in its
             name.
         gripper: ``"parallel"`` for a hand without states, which opens and closes to its joints'
-            limits. ``"suction"`` for a suction cup at the tool, instead of any hand. Defaults to a
-            parallel hand with states.
+            limits. ``"suction"`` for a suction cup at the tool, instead of any hand. ``"none"`` for
+            an arm that moves without a gripper. Defaults to a parallel hand with states.
         opened: state of the open hand. Defaults to the first with ``open`` in its name.
         closed: state of the closed hand. Defaults to the first with ``clos`` in its name.
     """
@@ -116,8 +116,9 @@ def manipulator_from_srdf(
     semantics = srdf if isinstance(srdf, RobotSemantics) else read_srdf(srdf)
     choice = HandChoice() if hand is None else hand
     gripper, tool = choice.gripper, choice.tool
-    if gripper not in (None, "parallel", "suction"):
-        raise RobotError.at(semantics.source, f"gripper '{gripper}' is none of parallel, suction")
+    if gripper is not None and gripper not in GRIPPER_KINDS:
+        kinds = ", ".join(GRIPPER_KINDS)
+        raise RobotError.at(semantics.source, f"gripper kind '{gripper}' is none of {kinds}")
     group = group if group is not None else _only_arm(semantics, scene, choice.end_effector)
     members = _exclude_passive_joints(semantics, group_members(semantics, scene, group=group))
     joints = _path(semantics, scene, group, members)
@@ -135,11 +136,10 @@ def manipulator_from_srdf(
         from_limits = fingers_group is not None
     tip = _tip(semantics, scene, group, joints, effector)
     fingers = None
-    hand_attributes: dict[str, Any] = {
-        "gripper_kind": "suction",
-        "contact_links": cup_frames(scene, tip, tool),
-    }
-    if gripper != "suction":
+    hand_attributes: dict[str, Any] = {"gripper_kind": gripper}
+    if gripper == "suction":
+        hand_attributes["contact_links"] = cup_frames(scene, tip, tool)
+    elif gripper != "none":
         if fingers_group is None:
             raise _missing_hand_error(semantics, group, effector=effector)
         states = {"opened": choice.opened, "closed": choice.closed}
@@ -543,9 +543,10 @@ def _missing_hand_error(
         )
         location = effector.place
     suggestion = (
-        "HandChoice(gripper='suction') makes a suction cup of its tool, and HandChoice(group=...) "
+        "HandChoice(gripper='suction') makes a suction cup of its tool, HandChoice(gripper='none')"
+        " describes an arm without a gripper, and HandChoice(group=...) (FILE.srdf:GROUP:HAND)"
+        " names the group"
     )
-    suggestion += "(FILE.srdf:GROUP:HAND) names the group"
     return srdf_error(location, semantics.source, f"{reason}; {suggestion} that is a hand")
 
 

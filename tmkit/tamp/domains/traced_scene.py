@@ -9,7 +9,7 @@ transfers values from version to version.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
@@ -241,6 +241,14 @@ class TracedScene:
         except TmkitError:  # the message may list other names
             self._reads.add(WHOLE)
             raise
+
+    def poses(
+        self, frames: Sequence[str], *, relative_to: str | None = None, q: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Return the poses (k, 7) of frames relative to one, by default their roots, at q."""
+        for frame in frames:
+            self.pose(frame, relative_to=relative_to, q=q)
+        return self._scene.poses(frames, relative_to=relative_to, q=q)
 
     def pose(
         self, frame: str, *, relative_to: str | None = None, q: ArrayLike | None = None
