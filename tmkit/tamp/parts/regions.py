@@ -22,6 +22,7 @@ from tmkit.manipulation.racks import RACK, rests
 from tmkit.pddl import Fact
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots.robot_files import Robot
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.infeasibility import (
     Infeasibility,
@@ -163,9 +164,9 @@ class Regions(DomainPart):
       :effect (and (on ?x ?r) (handempty ?arm) (not (holding ?arm ?x))))
     """
 
-    def __init__(self, robot: Manipulator) -> None:
-        require_gripper(robot)
+    def __init__(self, robot: Robot) -> None:
         super().__init__(robot)
+        require_gripper(self.robot)
 
     def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
         """Yield objects and regions."""
