@@ -18,9 +18,11 @@ from tmkit.manipulation import (
     ActionContext,
     ArmMotionPlanner,
     Candidate,
+    CloseHand,
     Grasp,
     MotionSettings,
     MoveTo,
+    OpenHand,
     Pick,
     Samplers,
     SeededSamplers,
@@ -224,8 +226,9 @@ def test_grasps_and_picks_fail_with_the_reason() -> None:
     dead_end = no_grasp(BLOCK_SCENE, "a", robot=HANDLESS)
     assert (dead_end.cause, dead_end.is_proved) == ("the arm 'ur5' has no gripper", True)
     grasp = Grasp(tk.Pose([0.0, 0.0, 0.025]), 0.0, "top")
-    (failure,) = failures(Pick("a", grasp))
-    assert (failure.phase, failure.cause) == ("grasp", "the arm 'ur5' has no gripper")
+    for candidate in (Pick("a", grasp), CloseHand("a"), OpenHand()):
+        (failure,) = failures(candidate)
+        assert (failure.phase, failure.cause) == ("grasp", "the arm 'ur5' has no gripper")
     with pytest.raises(RobotError, match="'none' has no gripper joints, received 'wrist_3_joint'"):
         replace(
             HANDLESS,
@@ -270,7 +273,7 @@ def test_moves_of_a_point_robot_end_at_the_goal(x: float, y: float) -> None:
     scene = point_scene()
     q = scene.configuration({"x": 0.05, "y": 0.05})
     arm = ArmMotionPlanner(POINT, budget=MotionSettings())
-    (result,) = arm.move(scene, q, joints={"x": x, "y": y}, name="goal", seed=0)
+    (result,) = arm.move(scene, q, to={"x": x, "y": y}, name="goal", seed=0)
     if isinstance(result, MotionFailure):
         assert CollisionWorld(scene, margin=0.003).is_in_collision([x, y])
     else:

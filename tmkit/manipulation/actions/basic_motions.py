@@ -48,7 +48,7 @@ from tmkit.plans.class_changes import ClassEffect, FactEffect
 from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedError
 from tmkit.plans.observations import PlannedObservation
 from tmkit.plans.values import Attachment, Configuration, PlanStep, Segment, SegmentKind
-from tmkit.robots import movable_frames
+from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.hands import distance_world, pair_distance, reason_without_distance
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.robots.robot_files import Robot, resolve_robot
@@ -128,6 +128,12 @@ def refine_contacts(
             yield contact if isinstance(contact, MotionFailure) else refine(contact)
         except PrimitiveFailedError as error:
             yield error.failure
+
+
+def gripper_failure(robot: Manipulator) -> MotionFailure:
+    """Return the failure of an action that needs a gripper, which the arm does not have."""
+    cause = f"the arm '{robot.name}' has no gripper"
+    return MotionFailure("grasp", cause, kind=FailureKind.NO_CHOICE)
 
 
 class BasicMotions:
@@ -392,6 +398,9 @@ class BasicMotions:
             RobotError: if the width is outside the range of the hand.
         """
         arm = self.robot
+        if arm.gripper_kind == "none":
+            yield gripper_failure(arm)
+            return
         values = dict(arm.gripper_closed) if width is None else arm.finger_values(width)
         q_closed = scene.configuration(values, base=q)
         try:
@@ -424,6 +433,9 @@ class BasicMotions:
             RobotError: if the width is outside the range of the hand.
             UnknownNameError: if the parent is unknown.
         """
+        if self.robot.gripper_kind == "none":
+            yield gripper_failure(self.robot)
+            return
         try:
             if parent is None:
                 q_open = scene.configuration(self.robot.open_finger_values(width), base=q)

@@ -25,9 +25,9 @@ from numpy.typing import ArrayLike
 
 from tmkit._support.argument_errors import check_argument
 from tmkit._support.elementary import cos, dot, norm, sin
-from tmkit.manipulation.actions.basic_motions import ActionMotion, refine_contacts
+from tmkit.manipulation.actions.basic_motions import ActionMotion, gripper_failure, refine_contacts
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
-from tmkit.manipulation.actions.pick_place import ArmMotionPlanner, gripper_failure
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.manipulation.actions.primitives import FramePairs
 from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults
 from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedError

@@ -24,9 +24,9 @@ import numpy as np
 
 from tmkit._support.argument_errors import check_argument
 from tmkit.errors import ConfigurationError
-from tmkit.manipulation.actions.basic_motions import ActionMotion, refine_contacts
+from tmkit.manipulation.actions.basic_motions import ActionMotion, gripper_failure, refine_contacts
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
-from tmkit.manipulation.actions.pick_place import ArmMotionPlanner, gripper_failure
+from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.manipulation.actions.primitives import LARGEST_JOINT_STEP, CollisionContext, FramePairs
 from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults
 from tmkit.motion import IkSettings, InverseKinematicsStatus, inverse_kinematics

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from tmkit._support.argument_errors import check_argument
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.basic_motions import ActionMotion, BasicMotions
+from tmkit.manipulation.actions.basic_motions import ActionMotion, BasicMotions, gripper_failure
 from tmkit.manipulation.actions.primitives import CollisionContext, MotionSettings
 from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageClock
 from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults
@@ -92,12 +92,6 @@ class PickPlaceOptions:
 
 
 _DEFAULT_MOTION = PickPlaceOptions()
-
-
-def gripper_failure(robot: Manipulator) -> MotionFailure:
-    """Return the failure of an action that needs a gripper, which the arm does not have."""
-    cause = f"the arm '{robot.name}' has no gripper"
-    return MotionFailure("grasp", cause, kind=FailureKind.NO_CHOICE)
 
 
 class ArmMotionPlanner(BasicMotions):
