@@ -1556,6 +1556,27 @@ class SceneGraph:
             ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
+    def twist_from_stamps(self, frame: str, *, relative_to: str | None = None, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
+        """
+        Return (6,) the constant twist of a frame relative to another between two stamps.
+
+        It leads from the pose at the first stamp to that at the second. It is the twist of the frame's body, at the
+        frame's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
+        ``relative_to``.
+
+        Args:
+            frame: the frame that moves.
+            relative_to: the frame relative to which it moves; the root of its tree if omitted.
+            first: stamp of the first pose, seconds.
+            second: a later stamp, seconds.
+            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+            policy: for stamps between those of the histories; see ``pose``.
+
+        Raises:
+            StampError: the second stamp is not later, or one lies outside a history on the path.
+            UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.
+        """
+
     def standard_deviation(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
         Return (6,) the standard deviations of the pose of one frame relative to another. O(depth log n).
@@ -1576,27 +1597,6 @@ class SceneGraph:
             UnknownNameError: no such frame.
             DisconnectedError: the frames are in different trees.
             ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
-        """
-
-    def twist_from_stamps(self, frame: str, *, relative_to: str | None = None, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
-        """
-        Return (6,) the constant twist of a frame relative to another between two stamps.
-
-        It leads from the pose at the first stamp to that at the second. It is the twist of the frame's body, at the
-        frame's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
-        ``relative_to``.
-
-        Args:
-            frame: the frame that moves.
-            relative_to: the frame relative to which it moves; the root of its tree if omitted.
-            first: stamp of the first pose, seconds.
-            second: a later stamp, seconds.
-            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
-            policy: for stamps between those of the histories; see ``pose``.
-
-        Raises:
-            StampError: the second stamp is not later, or one lies outside a history on the path.
-            UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.
         """
 
     @property
@@ -4149,6 +4149,27 @@ class SceneArrays:
             ConcurrentWriteError: another thread is writing.
         """
 
+    def twist_from_stamps(self, frame: str, *, relative_to: str | None = None, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
+        """
+        Return (6,) the constant twist of a frame relative to another between two stamps.
+
+        It leads from the pose at the first stamp to that at the second. It is the twist of the frame's body, at the
+        frame's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
+        ``relative_to``.
+
+        Args:
+            frame: the frame that moves.
+            relative_to: the frame relative to which it moves; the root of its tree if omitted.
+            first: stamp of the first pose, seconds.
+            second: a later stamp, seconds.
+            q: (n_joints,) configuration, radians or metres; the present one if omitted.
+            policy: for stamps between those of the histories; see ``pose``.
+
+        Raises:
+            StampError: the second stamp is not later, or one lies outside a history on the path.
+            UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.
+        """
+
     def standard_deviation(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
         Return (6,) the standard deviations of the pose of one frame relative to another.
@@ -4172,27 +4193,6 @@ class SceneArrays:
             DisconnectedError: the frames are in different trees.
             ConfigurationError: q has the wrong length or non-finite numbers.
             ConcurrentWriteError: another thread is writing.
-        """
-
-    def twist_from_stamps(self, frame: str, *, relative_to: str | None = None, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
-        """
-        Return (6,) the constant twist of a frame relative to another between two stamps.
-
-        It leads from the pose at the first stamp to that at the second. It is the twist of the frame's body, at the
-        frame's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
-        ``relative_to``.
-
-        Args:
-            frame: the frame that moves.
-            relative_to: the frame relative to which it moves; the root of its tree if omitted.
-            first: stamp of the first pose, seconds.
-            second: a later stamp, seconds.
-            q: (n_joints,) configuration, radians or metres; the present one if omitted.
-            policy: for stamps between those of the histories; see ``pose``.
-
-        Raises:
-            StampError: the second stamp is not later, or one lies outside a history on the path.
-            UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.
         """
 
 def common_stamps(scene: SceneGraph, a: str, b: str) -> tuple[float, float] | None:

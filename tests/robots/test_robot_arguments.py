@@ -148,6 +148,7 @@ CALLS: dict[str, Callable[[Any, Path], object]] = {
     ),
     "DomainSemantics.__init__.robot": lambda r, _: semantics_class()(r).robot,
     "DomainPart.__init__.robot": lambda r, _: Regions(r).robot,
+    "Regions.__init__.robot": lambda r, _: Regions(r).robot,
     "Driving.__init__.robot": lambda r, _: Driving(r, "panda").robot,
     "Driving.__init__.base": lambda r, _: Driving("panda", r).base,
     "TwoArms.__init__.robots": lambda r, _: TwoArms("iiwa", r).arms["panda"],

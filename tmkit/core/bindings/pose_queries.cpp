@@ -80,28 +80,7 @@ GaussianPose gaussian(SceneArrays& arrays, std::string_view frame, const Optiona
     return arrays.gaussian_pose(frame, reference, q);
 }
 
-template <class Scene> void bind_uncertain_poses_and_twists(nb::class_<Scene>& cls) {
-    cls.def(
-        "gaussian_pose",
-        [](Scene& s, std::string_view frame, const OptionalName& relative_to,
-           const OptionalArray& q) {
-        return in_range(
-            gaussian(s, frame, reference_of(s, frame, relative_to), At<Scene>(q, s).get()));
-    },
-        "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
-        text_for<Scene>(
-            R"(Return the pose of one frame relative to another with its covariance.{ O(depth log n).|
-
-O(depth). The same bits as ``SceneGraph.gaussian_pose``. For the writer: it works in the arrays' own scratch.}
-
-The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
-the frame. See ``sample_poses`` for errors so large that first order is not enough.
-
-Args:)" POSE_ARGS Q_OR_PRESENT R"(
-
-Returns:
-    relative_to_from_frame.)" NO_PATH BAD_Q
-            "{|\n    ConcurrentWriteError: another thread is writing.}"));
+template <class Scene> void bind_standard_deviations(nb::class_<Scene>& cls) {
     cls.def(
         "standard_deviation",
         [](Scene& s, std::string_view frame, const OptionalName& relative_to,
@@ -128,6 +107,30 @@ Args:)" POSE_ARGS Q_OR_PRESENT R"(
 
 Returns:
     (6,) metres and radians, read-only; 0 where the pose is exact.)" NO_PATH BAD_Q
+            "{|\n    ConcurrentWriteError: another thread is writing.}"));
+}
+
+template <class Scene> void bind_uncertain_poses_and_twists(nb::class_<Scene>& cls) {
+    cls.def(
+        "gaussian_pose",
+        [](Scene& s, std::string_view frame, const OptionalName& relative_to,
+           const OptionalArray& q) {
+        return in_range(
+            gaussian(s, frame, reference_of(s, frame, relative_to), At<Scene>(q, s).get()));
+    },
+        "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
+        text_for<Scene>(
+            R"(Return the pose of one frame relative to another with its covariance.{ O(depth log n).|
+
+O(depth). The same bits as ``SceneGraph.gaussian_pose``. For the writer: it works in the arrays' own scratch.}
+
+The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
+the frame. See ``sample_poses`` for errors so large that first order is not enough.
+
+Args:)" POSE_ARGS Q_OR_PRESENT R"(
+
+Returns:
+    relative_to_from_frame.)" NO_PATH BAD_Q
             "{|\n    ConcurrentWriteError: another thread is writing.}"));
     cls.def("twist_from_stamps",
             [](const Scene& s, std::string_view frame, const OptionalName& relative_to,
@@ -161,6 +164,7 @@ Raises:
 template <class Scene> void bind_pose_queries(nb::class_<Scene>& cls) {
     bind_poses(cls);
     bind_uncertain_poses_and_twists(cls);
+    bind_standard_deviations(cls);
 }
 template void bind_pose_queries(nb::class_<SceneGraph>& cls);
 template void bind_pose_queries(nb::class_<SceneArrays>& cls);
