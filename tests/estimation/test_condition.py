@@ -432,7 +432,7 @@ def template(kind: str, random: np.random.Generator) -> Measurement:
 def test_expected_measurements_move_no_mean(seed: int, kind: str) -> None:
     """Not by a bit. Residuals are zero, and no variance of the measured pose grows."""
     random = np.random.default_rng(seed)
-    scene = jumbled(random, 6)
+    scene = jumble(random, 6)
     expected = template(kind, random).expected(scene)
     assert (expected.kind, expected.frame, expected.relative_to) == (kind, "f5", "f0")
     assert np.array_equal(innovation(scene, expected).residual, np.zeros(len(expected.covariance)))
@@ -448,7 +448,7 @@ def test_expected_measurements_move_no_mean(seed: int, kind: str) -> None:
 def test_expected_measurements_depend_on_the_noise_alone(kind: str) -> None:
     """Covariances are those after a measurement near the mean, to first order."""
     random = np.random.default_rng(7)
-    scene = jumbled(random, 6)
+    scene = jumble(random, 6)
     sensor = template(kind, np.random.default_rng(3))
     nearby = scene.set_pose("f5", scene.local_pose("f5") @ Pose.exp(1e-6 * random.normal(size=6)))
     believed, observed = (
