@@ -342,7 +342,13 @@ def plan_row(source: ProblemSource, seed: int, batch_options: BatchOptions) -> R
         if plan is not None and batch_options.check:
             from tmkit.tamp.validation.check import validate_plan
 
-            row["is_valid"] = validate_plan(plan).is_valid
+            # A plan names only built-in domains; a planner of the source may use another domain.
+            is_planned = isinstance(result, PlanResult)
+            row["is_valid"] = validate_plan(
+                plan,
+                domain=problem.domain if is_planned else None,
+                semantics=problem.semantics if is_planned else None,
+            ).is_valid
         if plan is not None and batch_options.simulate:
             from tmkit.simulation import SimulationOptions, simulate
 
@@ -381,6 +387,9 @@ def _result_row(result: PlanResult | Plan | None) -> Row:
             "constraints": result.statistics.constraints,
             "task_seconds": result.statistics.task_seconds,
         }
+        if result.trials:
+            trials = [trial.to_dict() for trial in result.trials]
+            row["trials"] = json.dumps(trials, sort_keys=True, allow_nan=False)
     if plan is not None:
         document = plan_to_dict(plan, with_scene=False, with_timing=False)
         row |= {

@@ -146,6 +146,7 @@ def _schema() -> pa.Schema:
             ("attempts", count),
             ("constraints", count),
             ("diagnosis", text),
+            ("trials", text),
             ("scene", text),
             ("plan", text),
             ("is_valid", pa.bool_()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,13 +11,15 @@ import numpy as np
 import pytest
 
 import tmkit as tk
+from tmkit.batch.attempts import plan_row
+from tmkit.batch.problems import BatchOptions
 from tmkit.errors import SamplerError
 from tmkit.manipulation import Candidate, Grasp, Pick, Place, Placement
 from tmkit.motion import lies_in_region
 from tmkit.pddl import State, make_domain, make_predicate
 from tmkit.plans.values import Configuration
 from tmkit.spatial import Pose
-from tmkit.tamp import PlanningOptions, PlanResult, PythonDomain
+from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, PythonDomain
 from tmkit.tamp.streams import SceneView, StreamSemantics, grasps, placements, stream, stream_action
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -307,3 +310,23 @@ def test_a_sampler_that_learns_from_trials_needs_half_of_the_attempts() -> None:
     assert all(result.is_solved for result in learned)
     assert learned_count * 2 <= uniform_count
     example.WEIGHTS[:] = np.zeros(6)
+
+
+class MatProblems:
+    """Problem source of a batch: one block onto the mat."""
+
+    def problem(self, seed: int) -> tuple[PlanningProblem, PlanningOptions]:
+        """Return the problem of a seed."""
+        domain = PythonDomain(Regions.domain, Regions)
+        problem = PlanningProblem(mat_scene(1), domain=domain, goal="(on Block0 mat)")
+        return problem, PlanningOptions(seed=seed, max_iterations=2, suggest=False)
+
+
+def test_a_batch_stores_the_trials() -> None:
+    """A row has the trials as JSON, with plain values and the digest of the scene."""
+    row = plan_row(MatProblems(), 0, BatchOptions(check=True))
+    assert row.get("is_valid"), row
+    trials = json.loads(row["trials"])
+    assert {trial["stream"] for trial in trials} == {"grasps", "placements"}
+    assert trials[0]["scene"] == mat_scene(1).digest()
+    assert trials[0]["value"]["width"] == pytest.approx(0.04)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from tmkit._support.results import Displayed
+from tmkit._support.results import Displayed, plain_values
 from tmkit.graph import SceneGraph
 
 
@@ -46,6 +46,17 @@ class Trial:
     def succeeded(self) -> bool:
         """True if the action with the value has a motion."""
         return self.outcome is TrialOutcome.SUCCEEDED
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the trial as plain values, with the digest of the scene."""
+        return {
+            "stream": self.stream,
+            "inputs": plain_values(self.inputs),
+            "value": plain_values(self.value),
+            "scene": self.scene.digest(),
+            "outcome": self.outcome.value,
+            "reason": self.reason,
+        }
 
 
 @dataclass(frozen=True)
