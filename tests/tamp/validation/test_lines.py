@@ -5,18 +5,34 @@ from __future__ import annotations
 import copy
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
+from support.effort import scaled_examples
+from support.gantry import GANTRY, gantry_scene
 
 import tmkit as tk
 from tmkit.errors import PlanFileError
 from tmkit.graph import SceneGraph
-from tmkit.plans import Plan
+from tmkit.manipulation import (
+    ActionContext,
+    ApplyEffects,
+    Candidate,
+    CloseHand,
+    MoveStraight,
+    MoveTo,
+    Sequence,
+    Touch,
+)
+from tmkit.pddl import GroundAction
+from tmkit.plans import ClassEffect, Plan
 from tmkit.plans.plan_file import plan_from_dict, plan_to_dict
+from tmkit.tamp import PythonDomain
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 STORED = Path(__file__).resolve().parents[2] / "data" / "plans" / "press.json"
@@ -188,6 +204,59 @@ def test_obstacles_are_causes(
     assert result.plan is None
     for cause in causes:
         assert cause in str(result.explanation)
+
+
+class _Strokes(PRESS.ButtonSemantics):  # type: ignore[name-defined, misc]
+    """A button is pressed by a touch of a random depth and strokes along its top."""
+
+    depth = 0.0
+    strokes: tuple[tuple[float, float], ...] = ()
+
+    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield the touch, the strokes and the retreat."""
+        (button,) = action.arguments
+        above = context.scene.pose(button, q=context.q) @ tk.Pose.from_rpy(
+            [0.0, 0.0, 0.1], [np.pi, 0.0, 0.0]
+        )
+        yield Sequence(
+            (
+                CloseHand(),
+                MoveTo(above),
+                Touch(button, by=[0.0, 0.0, -0.1], depth=self.depth),
+                *(MoveStraight([x, y, 0.0], touching=(button,)) for x, y in self.strokes),
+                MoveStraight([0.0, 0.0, 0.05], touching=(button,)),
+                ApplyEffects((ClassEffect(button, added=("pressed",)),)),
+            ),
+            object=button,
+        )
+
+
+@settings(max_examples=scaled_examples(0.1), deadline=None)
+@given(
+    place=st.tuples(st.floats(-0.25, 0.25), st.floats(-0.25, 0.25), st.floats(0.05, 0.3)),
+    depth=st.floats(0.0, 0.0019),
+    strokes=st.lists(st.tuples(st.floats(-0.05, 0.05), st.floats(-0.05, 0.05)), max_size=2),
+)
+def test_the_validator_accepts_what_is_planned(
+    place: tuple[float, float, float], depth: float, strokes: list[tuple[float, float]]
+) -> None:
+    """Any touch and strokes that the planner finds are valid, also when read from a file."""
+    plate = [tk.AttachedShape(tk.Box([0.3, 0.3, 0.02]))]
+    scene = gantry_scene().add_frame(
+        "plate", "world", pose=tk.Pose(place), shapes=plate, classes=["button"]
+    )
+    semantics = type("Semantics", (_Strokes,), {"depth": depth, "strokes": tuple(strokes)})
+    domain = PythonDomain(PRESS.DOMAIN.domain, semantics)
+    options = tk.PlanningOptions(max_iterations=1)
+    result = tk.plan(
+        scene, domain=domain, goal="(pressed plate)", robot=GANTRY, seed=0, options=options
+    )
+    if result.plan is None:  # a stroke leaves the workspace or the plate
+        assert strokes, result.explanation
+        return
+    assert tk.validate_plan(result.plan, domain=domain).problems == ()
+    document = plan_to_dict(result.plan)
+    assert tk.validate_plan(plan_from_dict(document), domain=domain).problems == ()
 
 
 def test_the_simulator_notes_contact_that_is_not_declared(pressing: Plan) -> None:
