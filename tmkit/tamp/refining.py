@@ -277,6 +277,7 @@ def _context(
         problem=problem,
         options=options,
         goal=str(problem.goal),
+        run_data=domain.run_data,
     )
 
 

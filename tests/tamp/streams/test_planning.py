@@ -16,11 +16,18 @@ from tmkit.batch.problems import BatchOptions
 from tmkit.errors import SamplerError
 from tmkit.manipulation import Candidate, Grasp, Pick, Place, Placement
 from tmkit.motion import lies_in_region
-from tmkit.pddl import State, make_domain, make_predicate
+from tmkit.pddl import GroundAction, State, make_domain, make_predicate
 from tmkit.plans.values import Configuration
 from tmkit.spatial import Pose
-from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, PythonDomain
+from tmkit.tamp import (
+    PlanningOptions,
+    PlanningProblem,
+    PlanResult,
+    PythonDomain,
+    load_planning_domain,
+)
 from tmkit.tamp.streams import SceneView, StreamSemantics, grasps, placements, stream, stream_action
+from tmkit.tamp.streams.semantics import sample_table
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 on = make_predicate("on", "?o - item ?r - region")
@@ -330,3 +337,22 @@ def test_a_batch_stores_the_trials() -> None:
     assert {trial["stream"] for trial in trials} == {"grasps", "placements"}
     assert trials[0]["scene"] == mat_scene(1).digest()
     assert trials[0]["value"]["width"] == pytest.approx(0.04)
+
+
+def test_successors_of_many_versions_share_samples() -> None:
+    """A test runs once for each grasp and pose, whatever else differs between the versions."""
+    domain = load_planning_domain(
+        PythonDomain(RejectingRegions.domain, RejectingRegions), robot="panda"
+    )
+    scene = mat_scene(2)
+    q = tk.load_manipulator("panda").ready_configuration(scene)
+    action = GroundAction("pick", ("Block0", "table"))
+    for step in range(4):
+        pose = scene.local_pose("Block1")
+        version = scene.set_pose("Block1", pose @ Pose([0.01 * step, 0.0, 0.0]))
+        (successor,) = tk.successors(version, q, domain, actions=[action], seed=0)
+        assert not successor.steps
+        assert "refused" in str(successor.failures[0])
+    table = sample_table(domain.context(scene, q))
+    (use,) = [use for use in table.uses() if use.stream == "never"]
+    assert use.calls == use.refused == 48

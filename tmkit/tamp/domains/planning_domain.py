@@ -12,7 +12,7 @@ import re
 import traceback
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import TypeVar, cast
 
@@ -62,6 +62,9 @@ class PlanningDomain:
         semantics_name: source of the semantics if it was given separately, without folders; else
             empty.
         stored_predicates: predicates whose facts are stored in the scene, not derived.
+        run_data: samples of the domain's streams, shared by the calls of :meth:`context`,
+            :func:`tmkit.refine` and :func:`tmkit.successors` with equal seeds. They live as long as
+            the domain. :func:`tmkit.plan` has its own.
     """
 
     name: str
@@ -72,6 +75,7 @@ class PlanningDomain:
     robots: tuple[Manipulator, ...]
     semantics_name: str = ""
     stored_predicates: frozenset[str] = frozenset()
+    run_data: dict[object, object] = field(default_factory=dict, repr=False)
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return the PDDL objects of a scene with their types, as ``{name: type}``.
@@ -324,7 +328,9 @@ class PlanningDomain:
             rules=rules,
             motion_planner=motion_planner,
         )
-        sampling = SeededSamplers(samplers or Samplers(), first, seed, start=scene)
+        sampling = SeededSamplers(
+            samplers or Samplers(), first, seed, start=scene, run_data=self.run_data
+        )
         return ActionContext(scene, q, np.random.default_rng(seed), sampling, arms)
 
     def plan(

@@ -350,6 +350,7 @@ def extend_domain(
         domain.robots,
         domain.semantics_name,
         domain.stored_predicates,
+        domain.run_data,
         tuple(object_goals),
     )
 
