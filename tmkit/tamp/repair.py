@@ -28,8 +28,8 @@ from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
 from tmkit.tamp.search.refinement import RefinementBudget, RefinementMonitor, refine_skeleton
 from tmkit.tamp.seed_run import planning_context
-from tmkit.tamp.validation.check import StepCheck
 from tmkit.tamp.validation.prune_observations import prune_observations
+from tmkit.tamp.validation.step_check import StepCheck
 from tmkit.tamp.version_tree import SceneVersion, VersionTree
 
 _CONFIGURATION_TOLERANCE = 1e-9
@@ -112,7 +112,7 @@ class _EarlierMotions:
         self._tree, self._seed = tree, context.options.seed
         self._steps = {step.action: step for step in reversed(steps)}
         segments = [segment for step in steps for segment in step.segments]
-        self._check = StepCheck(context.plan_of(()), context.domain, valid_segments=segments)
+        self._check = StepCheck(context.scene, context.q, context.robots, segments)
 
     def __call__(self, node: SceneVersion, action: GroundAction) -> ActionMotion | None:
         """Return the earlier motion of an action, if it is valid from a node, or None."""
@@ -127,7 +127,8 @@ class _EarlierMotions:
             scene, q = candidate.end(node.scene, node.q)
         except (TmkitError, PrimitiveFailedError):  # a frame is missing, or there is no path
             return None
-        if self._check.faults(replace(candidate, scene=scene, q=q), node.scene, node.q):
+        candidate = replace(candidate, scene=scene, q=q)
+        if self._check.first_fault(candidate, node.scene, node.q) is not None:
             return None
         return ActionMotion(segments, scene, q, step.choice, step.changes)
 

@@ -1,11 +1,10 @@
 """Validation of a plan, which recomputes all conditions at finer steps than the planner.
 
 The checker trusts only the first scene, the arms and the goal. It derives the states from the scene
-versions and validates the actions by the domain. It follows every segment from the end of the
-previous one and derives the allowed contacts again. Limits, grasps and collisions are checked
-without margin, at 0.003 rad and 1 mm of tool travel. :mod:`segment_rules` proves that contact is
-exempt only where it is part of handling an object. Timed motions are checked if the plan stores
-them (:mod:`timing_check`).
+versions and validates the actions by the domain. The motions of each step are checked by
+:mod:`step_check`, which the search also applies to the motions of candidates from outside the
+package. :mod:`segment_rules` proves that contact is exempt only where it is part of handling an
+object. Timed motions are checked if the plan stores them (:mod:`timing_check`).
 
 A plan is valid *in its scene*. That scene is compared with the caller's only if the caller passes
 one. Pairs that overlap because the scene allows it are listed as assumptions.
@@ -18,67 +17,38 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from tmkit._core import RecheckStatus
 from tmkit._support.argument_errors import check_argument, plan_hint
-from tmkit._support.results import Report
-from tmkit.errors import ConfigurationError, TmkitError
+from tmkit._support.results import Report, problem_count
+from tmkit.errors import TmkitError
 from tmkit.graph import SceneGraph, task_facts
-from tmkit.manipulation.actions.basic_motions import SUPPORT_TOLERANCE
-from tmkit.manipulation.actions.pour import pour_faults
-from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
-from tmkit.manipulation.actions.push import push_faults, scene_during_push
 from tmkit.manipulation.concave_objects import with_shapes_of
-from tmkit.manipulation.grasps.sampling import grasp_contact_faults, payload_fault
-from tmkit.motion import CollisionRules, CollisionWorld, path_fault, recheck_path
+from tmkit.motion import CollisionWorld
 from tmkit.motion.collision_rules import TOUCH_TOLERANCE
-from tmkit.motion.dynamics import torque_fault
-from tmkit.motion.path_constraints import carrying_constraints, interpolate_path
+from tmkit.motion.path_constraints import interpolate_path
 from tmkit.pddl import Fact, Problem, validate_task_plan
 from tmkit.pddl.model import Metric
-from tmkit.plans.class_changes import ClassEffect, apply_effects
-from tmkit.plans.observations import CameraModel, apply_observations
-from tmkit.plans.values import Attachment, Configuration, Plan, PlanStep, Segment, SegmentKind
-from tmkit.robots import Manipulator, movable_frames
-from tmkit.robots.hands import pair_distance, reason_without_distance
-from tmkit.robots.mechanisms import held_object
+from tmkit.plans.values import Configuration, Plan
+from tmkit.robots import movable_frames
 from tmkit.robots.robot_files import Robots, find_manipulators
 from tmkit.tamp.domains.loading import DomainSource, load_plan_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.progress import ValidationProgress
 from tmkit.tamp.validation.prune_observations import effect_faults
 from tmkit.tamp.validation.schedule_check import schedule_faults
-from tmkit.tamp.validation.segment_rules import (
-    LOADED,
-    handling_supports,
-    is_at_handle,
-    segment_allowed_contacts,
-    segment_faults,
-)
+from tmkit.tamp.validation.step_check import JOIN_TOLERANCE, LONGEST_PATH, StepCheck, path_length
 from tmkit.tamp.validation.timing_check import timing_faults
-
-_JOIN_TOLERANCE = 1e-9
-"""Largest difference between the ends of consecutive segments [rad or m]."""
-
-_LONGEST_PATH = 1000.0
-"""Largest length of a segment [rad or m]."""
-
-_GRASP_TOLERANCE = 1e-5
-"""Largest motion of an object at a grasp [m or rad]."""
 
 _OVERLAP_STEP = 0.05
 """Largest step between the configurations at which overlaps are computed [rad or m]."""
 
 _SHOWN_PAIRS = 3
 """Number of pairs of an arm's links in an assumption."""
-
-_RELEASE_TOLERANCE = 1e-4
-"""Largest motion of an object at a release, an error of inverse kinematics [m or rad]."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +73,7 @@ class ValidationReport(Report):
 
     def __repr__(self) -> str:
         return (
-            f"ValidationReport({self.summary}, {self.actions} actions, {self.configurations}"
+            f"ValidationReport({problem_count(self)}, {self.actions} actions, {self.configurations}"
             " configurations)"
         )
 
@@ -141,30 +111,10 @@ def validate_plan(
     return ValidationReport(
         tuple(check.problems),
         len(plan.steps),
-        check.segments,
-        check.configurations,
+        check.steps.segments,
+        check.steps.configurations + check.scheduled_configurations,
         tuple(_assumptions(plan, scene)),
     )
-
-
-class StepCheck:
-    """Check of the motions of single steps.
-
-    Args:
-        plan: plan with the arms and the start, from which the allowed contacts follow.
-        domain: domain.
-        valid_segments: segments of a valid plan with the same objects, whose joint torques and
-            payloads are not checked again.
-    """
-
-    def __init__(
-        self, plan: Plan, domain: PlanningDomain, valid_segments: Collection[Segment] = ()
-    ) -> None:
-        self._check = _PlanCheck(plan, domain, valid_segments=frozenset(valid_segments))
-
-    def faults(self, step: PlanStep, scene: SceneGraph, q: Configuration) -> tuple[str, ...]:
-        """Return the faults of a step that starts in a scene and configuration (n_joints,)."""
-        return self._check.step_faults(step, scene, q)
 
 
 def _assumptions(plan: Plan, scene: SceneGraph | None) -> Iterator[str]:
@@ -195,24 +145,18 @@ class _PlanCheck:
         domain: domain of the plan.
         on_progress: called before the check of each action, and at the end.
         problems: descriptions of all problems so far.
-        segments: number of checked segments.
-        configurations: number of configurations checked for collisions.
-        valid_segments: segments whose joint torques and payloads are not checked.
+        scheduled_configurations: number of configurations of arms that move at once, checked for
+            collisions.
     """
 
     plan: Plan
     domain: PlanningDomain
     on_progress: Callable[[ValidationProgress], None] | None = None
     problems: list[str] = field(default_factory=list)
-    segments: int = 0
-    configurations: int = 0
-    valid_segments: frozenset[Segment] = frozenset()
+    scheduled_configurations: int = 0
 
     def __post_init__(self) -> None:
-        first, *other_arms = self.plan.robots
-        self.rules = CollisionRules.from_start(
-            first, self.plan.scene, q=self.plan.q, other_arms=tuple(other_arms)
-        )
+        self.steps = StepCheck(self.plan.scene, self.plan.q, self.plan.robots)
         self.start_time = time.monotonic()
 
     def run(self) -> None:
@@ -230,12 +174,14 @@ class _PlanCheck:
         self._check_task(problem)
         scene, q = self.plan.scene, np.array(self.plan.q)
         self._check_start_limits(scene, q)
-        self._check_rest(scene, q, "at the start")
+        self.problems += self.steps.rest_faults(scene, q, where="at the start")
         for number, step in enumerate(self.plan.steps, start=1):
             self._report_progress(number - 1, str(step.action))
             where = f"step {number} {step.action}"
             try:
-                scene, q = self._check_step(step, scene, q, where)
+                for message in self.steps.faults(step, scene, q, where=where):
+                    self.problems.append(message)
+                scene, q = step.end(scene, q)
             except TmkitError as error:
                 # A frame or joint is missing, so further checks are impossible.
                 self.problems.append(f"{where}: {error}")
@@ -246,19 +192,10 @@ class _PlanCheck:
         if self.plan.starts and not self.problems:
             faults, checks = schedule_faults(self.plan, self.domain.domain)
             self.problems += [f"the schedule: {fault}" for fault in faults]
-            self.configurations += checks
+            self.scheduled_configurations += checks
         if not self.problems:
-            self.problems += timing_faults(self.plan, self.rules)
+            self.problems += timing_faults(self.plan, self.steps.rules)
         self._report_progress(len(self.plan.steps), "")
-
-    def step_faults(self, step: PlanStep, scene: SceneGraph, q: Configuration) -> tuple[str, ...]:
-        """Return the faults of a step alone, from a scene and configuration (n_joints,)."""
-        self.problems = []
-        try:
-            self._check_step(step, scene, q, str(step.action))
-        except TmkitError as error:  # a frame or joint is missing
-            return (str(error),)
-        return tuple(self.problems)
 
     def _report_progress(self, step: int, action: str) -> None:
         if self.on_progress is not None:
@@ -273,7 +210,7 @@ class _PlanCheck:
         joints = {joint for arm in arms for joint in (*arm.joints, *arm.gripper_joints)}
         rows = zip(scene.joint_names, q, scene.joint_limits, strict=True)
         for joint, value, (lower, upper) in rows:
-            if joint in joints and not lower - _JOIN_TOLERANCE <= value <= upper + _JOIN_TOLERANCE:
+            if joint in joints and not lower - JOIN_TOLERANCE <= value <= upper + JOIN_TOLERANCE:
                 self.problems.append(f"at the start: joint '{joint}' is outside its limits")
 
     def _check_task(self, problem: Problem) -> None:
@@ -316,248 +253,6 @@ class _PlanCheck:
             state = after
         if not problem.holds(state, problem.goal):
             self.problems.append("by the domain: the goal is not reached")
-
-    def _check_step(
-        self, step: PlanStep, scene: SceneGraph, q: Configuration, where: str
-    ) -> tuple[SceneGraph, Configuration]:
-        """Check a step, and return the scene and configuration (n_joints,) at its end."""
-        supports = handling_supports(step.segments, scene, [arm.tip for arm in self.plan.robots])
-        before: Segment | None = None
-        next_segments: list[Segment | None] = [*step.segments[1:], None] if step.segments else []
-        for segment, after, support in zip(step.segments, next_segments, supports, strict=True):
-            place = f"{where}, {segment.kind.value}"
-            rules = self.rules.for_arm(segment.arm)
-            _require_own_joints(segment, rules.robot)
-            for fault in segment_faults(segment, scene, q, rules=rules, before=before, after=after):
-                self.problems.append(f"{place}: {fault}")
-            self._check_segment(segment, scene, q, rules=rules, support=support, where=place)
-            scene, q = segment.end(scene, q)
-            before = segment
-        for observation in step.observations:
-            camera = CameraModel.of(scene, observation.camera)
-            if (visibility_fault := camera.fault(scene, observation.frame, q=q)) is not None:
-                self.problems.append(f"{where}: {visibility_fault}")
-        self._check_poured_frames(step, where)
-        scene = apply_effects(apply_observations(scene, step.observations, q=q), step.changes)
-        self._check_rest(scene, q, f"after {where}")
-        if step.scene != scene or np.max(np.abs(step.q - q), initial=0.0) > _JOIN_TOLERANCE:
-            self.problems.append(f"{where}: its scene differs from the result of its motion")
-        return scene, q
-
-    def _check_poured_frames(self, step: PlanStep, where: str) -> None:
-        """Check that a pour changes only the classes of the two containers."""
-        pours = [segment for segment in step.segments if segment.into is not None]
-        containers = {frame for segment in pours for frame in (segment.held, segment.into)}
-        for change in step.changes:
-            if pours and isinstance(change, ClassEffect) and change.frame not in containers:
-                self.problems.append(
-                    f"{where}: it pours nothing into '{change.frame}', whose classes change"
-                )
-
-    def _check_segment(
-        self,
-        segment: Segment,
-        scene: SceneGraph,
-        q: Configuration,
-        *,
-        rules: CollisionRules,
-        support: str | None,
-        where: str,
-    ) -> None:
-        """Check the motion of a segment and the change at its end.
-
-        Args:
-            segment: segment.
-            scene: scene before the segment.
-            q: (n_joints,) configuration before the segment.
-            rules: allowed contacts of the segment's arm.
-            support: frame that the object may touch, if any.
-            where: prefix of the descriptions of problems.
-        """
-        self.segments += 1
-        path = self._full_path(segment, scene, q, where)
-        if segment.kind is SegmentKind.PUSH and segment.held in movable_frames(scene):
-            faults = push_faults(scene, path, rules.robot, object=segment.held)
-            self.problems += [f"{where}: {fault}" for fault in faults]
-            scene = scene_during_push(scene, path[0], rules.robot, object=segment.held)
-        allowed_contacts = segment_allowed_contacts(segment, scene, rules=rules, support=support)
-        for contact in sorted(set(segment.allowed_contacts) ^ set(allowed_contacts)):
-            difference = "it lacks an allowed contact"
-            if contact in segment.allowed_contacts:
-                difference = "it allows a contact that the rules do not allow"
-            self.problems.append(f"{where}: {difference}: {contact}")
-        length = _length(path)
-        # A file may contain any number, and the computation time grows with the length.
-        if not length <= _LONGEST_PATH:
-            self.problems.append(
-                f"{where}: its path of {length:.3g} rad or m is too long to be checked"
-            )
-            return
-        result = recheck_path(
-            rules.check_world(scene, allowed_contacts),
-            path,
-            resolution=CHECK_RESOLUTION,
-            tool_frame=rules.robot.tool,
-            tool_travel=CHECK_TRAVEL,
-        )
-        self.configurations += result.checks
-        if result.status is RecheckStatus.COLLISION and result.pair is not None:
-            self.problems.append(f"{where}: '{result.pair[0]}' and '{result.pair[1]}' collide")
-        elif not result.is_ok:
-            self.problems.append(f"{where}: joint '{result.joint}' is outside its limits")
-        self._check_constraints(segment, scene, path, rules, where)
-        if segment not in self.valid_segments:
-            self._check_forces(segment, scene, path, rules, where)
-        if segment.kind is SegmentKind.GRASP and is_at_handle(segment, scene):
-            for fault in grasp_contact_faults(
-                scene, path[-1], rules.robot, object=str(segment.held)
-            ):
-                self.problems.append(f"{where}: {fault} after the grasp")
-        if segment.reparenting is not None:
-            self._check_reparenting(
-                segment, segment.reparenting, scene, path[-1], rules.robot, where
-            )
-
-    def _check_forces(
-        self,
-        segment: Segment,
-        scene: SceneGraph,
-        path: Configuration,
-        rules: CollisionRules,
-        where: str,
-    ) -> None:
-        """Check joint torques, and the forces of the hand on a held object, along a path."""
-        faults = [torque_fault(scene, path, rules.robot)]
-        object, is_loaded = segment.held, segment.kind in (*LOADED, SegmentKind.LINE)
-        if is_loaded and object is not None and object == rules.held_object(scene):
-            faults.append(payload_fault(scene, path, rules.robot, object=object))
-        self.problems += [f"{where}: {fault}" for fault in faults if fault is not None]
-
-    def _check_constraints(
-        self,
-        segment: Segment,
-        scene: SceneGraph,
-        path: Configuration,
-        rules: CollisionRules,
-        where: str,
-    ) -> None:
-        """Check that a path satisfies its constraints, and that no required one is missing."""
-        is_pour = segment.kind is SegmentKind.POUR
-        if is_pour and segment.held is not None and segment.into is not None:
-            faults = pour_faults(scene, path, object=segment.held, into=segment.into)
-            self.problems += [f"{where}: {fault}" for fault in faults]
-        for constraint in () if is_pour else carrying_constraints(scene, rules.held_object(scene)):
-            if constraint not in segment.constraints:
-                self.problems.append(
-                    f"{where}: it lacks the required path constraint: {constraint}"
-                )
-        fault = path_fault(scene, path, segment.constraints, resolution=CHECK_RESOLUTION)
-        if fault is not None:
-            self.problems.append(f"{where}: joint path leaves the constraint: {fault}")
-
-    def _full_path(
-        self, segment: Segment, scene: SceneGraph, q: Configuration, where: str
-    ) -> Configuration:
-        """Return the path (k, n_joints), in which arm and fingers move in turn."""
-        arm = np.array(
-            [scene.joint_names.index(joint) for joint in segment.joint_names], dtype=np.intp
-        )
-        if np.max(np.abs(segment.path[0] - q[arm])) > _JOIN_TOLERANCE:
-            self.problems.append(f"{where}: it does not start at the configuration of the arm")
-        moves_fingers = segment.kind in (SegmentKind.GRASP, SegmentKind.RELEASE)
-        if moves_fingers and len(segment.path) > 1:
-            self.problems.append(f"{where}: the arm moves while the hand does")
-        start = np.array(q)
-        start[arm] = segment.path[0]
-        rows = [start]
-        if not moves_fingers:
-            rows.append(np.array(scene.configuration(dict(segment.gripper), base=start)))
-            has_object = segment.kind in (*LOADED, SegmentKind.OPERATE, SegmentKind.PUSH)
-            is_finger_motion = np.max(np.abs(rows[1] - start), initial=0.0) > _JOIN_TOLERANCE
-            if is_finger_motion and has_object:
-                self.problems.append(
-                    f"{where}: the fingers move while the hand holds '{segment.held}'"
-                )
-            elif is_finger_motion and segment.kind is SegmentKind.LINE:
-                self.problems.append(f"{where}: the fingers move during a line")
-        for waypoint in segment.path[1:]:
-            row = rows[-1].copy()
-            row[arm] = waypoint
-            rows.append(row)
-        if moves_fingers:
-            rows.append(np.array(scene.configuration(dict(segment.gripper), base=rows[-1])))
-        return np.array(rows)
-
-    def _check_reparenting(
-        self,
-        segment: Segment,
-        change: Attachment,
-        scene: SceneGraph,
-        q: Configuration,
-        arm: Manipulator,
-        where: str,
-    ) -> None:
-        """Check that an object keeps its pose, a grasp has contact, and a release has support."""
-        root = scene.root(change.frame)
-        after = scene.reparent(change.frame, change.parent, pose=change.pose)
-        metres, radians = scene.pose(change.frame, relative_to=root, q=q).distance(
-            after.pose(change.frame, relative_to=root, q=q)
-        )
-        limit = _GRASP_TOLERANCE if segment.kind is SegmentKind.GRASP else _RELEASE_TOLERANCE
-        if metres > limit or radians > limit:
-            motion = f"{metres * 1000:.2f} mm and {math.degrees(radians):.3f} degrees"
-            self.problems.append(
-                f"{where}: '{change.frame}' moves by {motion} when its parent changes"
-            )
-        if segment.kind is SegmentKind.GRASP:
-            for fault in grasp_contact_faults(scene, q, arm, object=change.frame):
-                self.problems.append(f"{where}: {fault} after the grasp")
-            return
-        gap = pair_distance(after, q, frame_a=change.frame, frame_b=change.parent)
-        if gap > SUPPORT_TOLERANCE:
-            place = f"{gap * 1000:.1f} mm off '{change.parent}'"
-            if math.isinf(gap):
-                reason = reason_without_distance(after, change.frame, change.parent)
-                place = f"on '{change.parent}': {reason}"
-            self.problems.append(f"{where}: '{change.frame}' is released {place}")
-
-    def _check_rest(self, scene: SceneGraph, q: Configuration, where: str) -> None:
-        """Check the whole scene for collisions without margin, and the grasps of held objects."""
-        world = self.rules.check_world(
-            scene, self.rules.allowed_contacts(scene, contact_object=self.rules.held_object(scene))
-        )
-        for contact in world.contacts(q):
-            self.problems.append(f"{where}: '{contact.frame_a}' and '{contact.frame_b}' collide")
-        for arm in self.plan.robots:
-            object = held_object(scene, arm)
-            if object is not None:
-                for fault in grasp_contact_faults(scene, q, arm, object=object):
-                    self.problems.append(f"{where}: {fault} while the hand holds it")
-
-
-def _length(path: Configuration) -> float:
-    """Return the sum of the largest joint motions between consecutive rows of a path [rad or m]."""
-    return float(np.sum(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0)))
-
-
-def _require_own_joints(segment: Segment, arm: Manipulator) -> None:
-    """Raise an error if a segment moves other joints than those of its arm and hand.
-
-    An operation moves one more joint, which :mod:`segment_rules` checks.
-
-    Raises:
-        ConfigurationError: if a joint does not belong to the arm, or the path has another width.
-    """
-    names = segment.joint_names
-    count = len(arm.joints) + (segment.kind is SegmentKind.OPERATE)
-    is_own = names[: len(arm.joints)] == arm.joints and len(names) == count
-    if not is_own or segment.path.shape[1:] != (len(names),):
-        raise ConfigurationError(f"{segment.kind.value}: it moves other joints than the arm's")
-    for joint in segment.gripper:
-        if joint not in arm.gripper_joints:
-            raise ConfigurationError(
-                f"{segment.kind.value}: it moves '{joint}', which is no joint of the hand"
-            )
 
 
 # Assumptions
@@ -682,7 +377,8 @@ def _motions(plan: Plan) -> Iterator[tuple[str, SceneGraph, Configuration]]:
     for number, step in enumerate(plan.steps, start=1):
         for segment in step.segments:
             columns = [scene.joint_names.index(joint) for joint in segment.joint_names]
-            is_short = _length(segment.path) <= _LONGEST_PATH  # longer paths are a problem already
+            # Longer paths are a problem already.
+            is_short = path_length(segment.path) <= LONGEST_PATH
             path = interpolate_path(segment.path, _OVERLAP_STEP) if is_short else segment.path[:1]
             rows = np.repeat(np.array(q)[None], len(path), axis=0)
             rows[:, columns] = path
