@@ -255,3 +255,22 @@ def test_a_subclass_needs_a_status_only() -> None:
         match=r"Own has no truth value; write 'result\.status is ValidationStatus\.VALID'$",
     ):
         assert own
+
+
+@pytest.mark.parametrize(("count", "last"), [(10, "  problem 9"), (12, "  and 2 more")])
+def test_the_text_of_a_report_has_the_first_ten_problems(count: int, last: str) -> None:
+    """`repr` is one line; `print` and `summary` also list problems, and count the others."""
+    report = ValidationReport(tuple(f"problem {number}" for number in range(count)), 2, 8, 100)
+    assert "\n" not in repr(report)
+    first, *lines = str(report).splitlines()
+    assert first == repr(report)
+    assert lines[:10] == [f"  problem {number}" for number in range(10)]
+    assert lines[-1] == last
+    assert report.summary.splitlines() == [f"{count} problems", *lines]
+
+
+def test_the_text_of_a_valid_report_is_one_line() -> None:
+    """A report without problems shows its counts only."""
+    report = ValidationReport((), 2, 8, 100)
+    assert str(report) == repr(report)
+    assert report.summary == "valid"

@@ -8,7 +8,7 @@ values for :func:`json.dumps`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum, StrEnum
 from typing import Any
@@ -26,6 +26,9 @@ _SUCCESS_FLAGS = (
 
 _MAX_ROWS = 12
 """Number of rows that a table for notebooks has at most."""
+
+_MAX_PROBLEMS = 10
+"""Number of problems that the text of a report shows."""
 
 _MAX_TEXT_LENGTH = 200
 """Length of a text in a table at which it is cut [characters]."""
@@ -122,13 +125,28 @@ class Report(Result):
 
     @property
     def summary(self) -> str:
-        """The word ``valid``, or the number of problems."""
-        count = len(self.problems)
-        return f"{count} problem{'s' if count > 1 else ''}" if count else "valid"
+        """The word ``valid``, or the number of problems and the first ten, one a line."""
+        return "\n".join([problem_count(self), *self._problem_lines()])
+
+    def __str__(self) -> str:
+        """Return the counts in one line, and the first ten problems, one a line."""
+        return "\n".join([repr(self), *self._problem_lines()])
+
+    def _problem_lines(self) -> Iterator[str]:
+        yield from (f"  {problem}" for problem in self.problems[:_MAX_PROBLEMS])
+        further = len(self.problems) - _MAX_PROBLEMS
+        if further > 0:
+            yield f"  and {further} more"
 
     def to_dict(self) -> dict[str, Any]:
         """Return status, validity (``ok``) and all fields as values for :func:`json.dumps`."""
         return {"ok": self.is_valid, **super().to_dict()}
+
+
+def problem_count(report: Report) -> str:
+    """Return the word ``valid``, or the number of problems of a report."""
+    count = len(report.problems)
+    return f"{count} problem{'s' if count > 1 else ''}" if count else "valid"
 
 
 def _members(value: Any) -> dict[str, Any]:

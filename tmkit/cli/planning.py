@@ -623,4 +623,6 @@ def _simulate_in_view(
 
 def _outcome(report: ValidationReport) -> str:
     """Return the result of a validation as text."""
-    return "the plan is valid" if report.is_valid else report.summary
+    from tmkit._support.results import problem_count
+
+    return "the plan is valid" if report.is_valid else problem_count(report)

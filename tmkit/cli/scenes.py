@@ -109,6 +109,7 @@ def _check(
     Returns:
         Whether the scene is valid.
     """
+    from tmkit._support.results import problem_count
     from tmkit.formats import check_scene
 
     notes: list[ImportNote] = []
@@ -121,7 +122,7 @@ def _check(
             for text in texts:
                 say(f"{kind}: {text}")
         counts = f"{report.frames} frames, {report.joints} joints, {report.shapes} shapes"
-        say(f"{', '.join(scenes)}: {counts}: {'ok' if report.is_valid else report.summary}")
+        say(f"{', '.join(scenes)}: {counts}: {'ok' if report.is_valid else problem_count(report)}")
     return report.is_valid
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import CollisionWorld
-from tmkit._support.results import Report
+from tmkit._support.results import Report, problem_count
 from tmkit.graph import SceneGraph, joints_between
 
 _MOVABLE = frozenset({"movable", "moveable"})
@@ -48,7 +48,7 @@ class SceneReport(Report):
 
     def __repr__(self) -> str:
         return (
-            f"SceneReport({self.summary}, {self.frames} frames, {self.joints} joints, {self.shapes}"
+            f"SceneReport({problem_count(self)}, {self.frames} frames, {self.joints} joints, {self.shapes}"
             " shapes)"
         )
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import CollisionWorld, IkSettings, InverseKinematicsStatus, inverse_kinematics
-from tmkit._support.results import Report
+from tmkit._support.results import Report, problem_count
 from tmkit.errors import ConfigurationError
 from tmkit.formats.mesh.solids import thicken_flat_mesh
 from tmkit.formats.urdf.always_colliding import random_configurations
@@ -122,7 +122,7 @@ class RobotReport(Report):
     def __repr__(self) -> str:
         reached = f", {self.reach.solved} of {self.reach.poses} poses reached" if self.reach else ""
         return (
-            f"RobotReport({self.summary}, {self.colliding} of {self.samples} configurations"
+            f"RobotReport({problem_count(self)}, {self.colliding} of {self.samples} configurations"
             f" collide{reached})"
         )
 
