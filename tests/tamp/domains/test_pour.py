@@ -176,7 +176,7 @@ def test_an_arm_pours_only_what_it_holds() -> None:
     context = ActionContext(scene, q, np.random.default_rng(0), arms={"panda": arm})
     (failure,) = Pour("cup", "bowl", 0.0, 0.0).refine(arm, context, seed=0)
     assert isinstance(failure, MotionFailure)
-    assert failure.cause == "'cup' is not in the hand of 'panda'"
+    assert failure.cause == "'cup' is not in the hand of 'panda', which holds nothing"
     with pytest.raises(SceneError, match="'world' has no collision shape, so it has no rim"):
         Pour("cup", "world", 0.0, 0.0).poses(scene, q)
 

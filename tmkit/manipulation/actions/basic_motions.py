@@ -33,6 +33,7 @@ from tmkit._support.argument_errors import check_argument
 from tmkit._support.elementary import norm
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.hand_state import free_object_failure
 from tmkit.manipulation.actions.primitives import (
     CollisionContext,
     FramePairs,
@@ -41,6 +42,7 @@ from tmkit.manipulation.actions.primitives import (
 )
 from tmkit.manipulation.actions.timing_breakdown import StageClock
 from tmkit.manipulation.grasps.sampling import grasp_contact_faults, payload_fault
+from tmkit.manipulation.placements.support import support_fault
 from tmkit.motion import CollisionRules, MotionPlanner, PathConstraint
 from tmkit.motion.collision_rules import ALLOWED_PENETRATION, PLANNING_MARGIN
 from tmkit.pddl import GroundAction
@@ -49,7 +51,7 @@ from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedErro
 from tmkit.plans.observations import PlannedObservation
 from tmkit.plans.values import Attachment, Configuration, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator, movable_frames
-from tmkit.robots.hands import distance_world, pair_distance, reason_without_distance
+from tmkit.robots.hands import distance_world, reason_without_distance
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.robots.robot_files import Robot, resolve_robot
 from tmkit.spatial import Pose
@@ -60,9 +62,6 @@ CONFINED_RELEASE_TRAVEL = 0.005
 
 _CONTACT_GAP = 1e-4
 """Largest distance at the end of a touch without depth [m]."""
-
-SUPPORT_TOLERANCE = 0.002
-"""Largest distance between a released object and its support [m]."""
 
 _MAX_ADVANCES = 100
 """Maximum number of steps towards a frame to touch."""
@@ -725,7 +724,7 @@ class BasicMotions:
         held = self.primitives.rules.held_object(scene)
         if held is not None:
             cause = f"the hand holds '{held}': name the frame that it is released on"
-            raise PrimitiveFailedError(label, cause, kind=FailureKind.NO_CHOICE, q=q)
+            raise PrimitiveFailedError(label, cause, kind=FailureKind.HAND, q=q)
         if np.array_equal(q, q_end):
             return ActionMotion((), scene, q_end, "")
         phase = self._carrying_phase(scene, q)
@@ -742,13 +741,9 @@ class BasicMotions:
             PrimitiveFailedError: if the hand is not empty or does not hold the object firmly.
         """
         primitives, arm = self.primitives, self.robot
-        held = primitives.rules.held_object(scene)
-        if held is not None:
-            cause = f"the hand holds '{held}'"
-            raise PrimitiveFailedError("grasp", cause, kind=FailureKind.NO_CHOICE, q=q)
-        if object not in movable_frames(scene):
-            cause = f"'{object}' is no movable object"
-            raise PrimitiveFailedError("grasp", cause, kind=FailureKind.NO_CHOICE, q=q)
+        failure = free_object_failure(scene, primitives.rules.arms, object=object, phase="grasp")
+        if failure is not None:
+            raise PrimitiveFailedError(failure.phase, failure.cause, kind=failure.kind, q=q)
         phase = primitives.phase(
             scene,
             primitives.near_pairs(scene, q),
@@ -776,23 +771,16 @@ class BasicMotions:
         primitives = self.primitives
         held = primitives.rules.held_object(scene)
         if held is None:
-            raise PrimitiveFailedError(
-                "release", "the hand is empty", kind=FailureKind.NO_CHOICE, q=q
-            )
+            raise PrimitiveFailedError("release", "the hand is empty", kind=FailureKind.HAND, q=q)
         phase = primitives.phase(
             scene, primitives.near_pairs(scene, q), contact_object=held, support=parent
         )
         q_open = self.open_fingers(phase, q, held, width)
         change = Attachment(held, parent, scene.pose(held, relative_to=parent, q=q))
         after = change.apply(scene, q_open)
-        gap = pair_distance(after, q_open, frame_a=held, frame_b=parent)
-        if gap > SUPPORT_TOLERANCE:
-            cause = (
-                f"'{held}' is {gap * _MILLIMETRES:.1f} mm from '{parent}', which should support it"
-            )
-            if math.isinf(gap):
-                cause = reason_without_distance(after, held, parent)
-            raise PrimitiveFailedError("release", cause, kind=FailureKind.GRIP, q=q)
+        fault = support_fault(after, q_open, object=held)
+        if fault is not None:
+            raise PrimitiveFailedError("release", fault, kind=FailureKind.GRIP, q=q)
         segment = self.segment(
             SegmentKind.RELEASE, q[None], q=q_open, held=held, phase=phase, change=change
         )

@@ -27,6 +27,7 @@ from tmkit._support.argument_errors import check_argument
 from tmkit._support.elementary import cos, dot, norm, sin
 from tmkit.manipulation.actions.basic_motions import ActionMotion, gripper_failure, refine_contacts
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
+from tmkit.manipulation.actions.hand_state import empty_hand_failure, held_object_failure
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.manipulation.actions.primitives import FramePairs
 from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults
@@ -154,9 +155,12 @@ class _Exchange:
     def attempts(self) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions, and the failures of other attempts."""
         object, giver = self.candidate.object, self.giver
-        if self.scene.parent(object) != giver.robot.tip:
-            cause = f"'{object}' is not in the hand of '{self.candidate.giver}'"
-            yield MotionFailure("handing over", cause, kind=FailureKind.NO_CHOICE)
+        phase = "handing over"
+        failure = held_object_failure(
+            self.scene, giver.robot, object=object, phase=phase
+        ) or empty_hand_failure(self.scene, self.taker.robot, frame=object, phase=phase)
+        if failure is not None:
+            yield failure
             return
         if self.taker.robot.gripper_kind == "none":
             yield gripper_failure(self.taker.robot)

@@ -26,6 +26,7 @@ from tmkit._support.argument_errors import check_argument
 from tmkit.errors import ConfigurationError
 from tmkit.manipulation.actions.basic_motions import ActionMotion, gripper_failure, refine_contacts
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
+from tmkit.manipulation.actions.hand_state import empty_hand_failure
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.manipulation.actions.primitives import LARGEST_JOINT_STEP, CollisionContext, FramePairs
 from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults
@@ -133,7 +134,7 @@ class _Operation:
         yield from refine_contacts(contacts, partial(self._operate, phase, near_pairs, q_open))
 
     def _fault(self) -> MotionFailure | None:
-        """Return the failure if the joint cannot reach its goal value with any arm, or None."""
+        """Return the failure if the joint cannot reach its goal value or the hand is full, or None."""
         to, phase = self.candidate.to, f"moving '{self.joint}'"
         lower, upper = self.scene.joint_limits[self.entry]
         if not lower <= to <= upper:
@@ -149,7 +150,8 @@ class _Operation:
                 return MotionFailure(
                     phase, cause, (pair,), is_proved=True, kind=FailureKind.COLLISION
                 )
-        return None
+        arm, handle = self.arm.robot, self.candidate.handle
+        return empty_hand_failure(self.scene, arm, frame=handle, phase=phase)
 
     def _near_pairs_at_goal(self) -> FramePairs:
         """Return the pairs of the mechanism with a fixed frame within the margin at the goal value.

@@ -35,9 +35,11 @@ from numpy.typing import NDArray
 from tmkit._support.argument_errors import check_argument
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.basic_motions import ActionMotion, BasicMotions, gripper_failure
+from tmkit.manipulation.actions.hand_state import free_object_failure, held_object_failure
 from tmkit.manipulation.actions.primitives import CollisionContext, MotionSettings
 from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageClock
 from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults
+from tmkit.manipulation.placements.support import support_fault
 from tmkit.manipulation.racks import RACK, removal_translations
 from tmkit.motion import CollisionRules, MotionPlanner, PathConstraint
 from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedError
@@ -120,8 +122,10 @@ class ArmMotionPlanner(BasicMotions):
     ) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions that pick an object with one grasp, and the failures of other attempts.
 
+        If the hand is not empty or the object is in another hand, the only result is a failure.
+
         Args:
-            scene: scene before the pick.
+            scene: scene before the pick, in which the hand is empty.
             q: (n_joints,) configuration before the pick.
             object: frame of the object.
             grasp: pose of the tool relative to the object, and gripper widths.
@@ -137,6 +141,11 @@ class ArmMotionPlanner(BasicMotions):
             yield gripper_failure(self.robot)
             return
         primitives = self.primitives
+        arms = primitives.rules.arms
+        failure = free_object_failure(scene, arms, object=object, phase="picking")
+        if failure is not None:
+            yield failure
+            return
         opening = grasp.opening if motion.gripper_opening is None else motion.gripper_opening
         q_open = scene.configuration(self.robot.open_finger_values(opening), base=q)
         near_pairs = primitives.near_pairs(scene, q)
@@ -163,6 +172,8 @@ class ArmMotionPlanner(BasicMotions):
     ) -> Iterator[ActionMotion | MotionFailure]:
         """Yield motions that place the held object, and the failures of other attempts.
 
+        If the hand does not hold the object, the only result is a failure.
+
         Args:
             scene: scene before the place, in which the object is a child of the hand.
             q: (n_joints,) configuration before the place.
@@ -176,6 +187,10 @@ class ArmMotionPlanner(BasicMotions):
         check_argument(motion, PickPlaceOptions, "motion", function="place")
         primitives, constraints = self.primitives, motion.constraints
         object, support = change.frame, change.parent
+        failure = held_object_failure(scene, self.robot, object=object, phase="placing")
+        if failure is not None:
+            yield failure
+            return
         near_pairs = (
             *primitives.near_pairs(scene, q),
             *primitives.reduced_margin_pairs_at_rest(scene, q, change),
@@ -594,6 +609,9 @@ class _PlaceAttempt(_Attempt):
         travel = _RACK_RELEASE_TRAVEL if on_rack else None
         q_open = arm.open_fingers(phase, q_place, object, motion.gripper_opening, travel=travel)
         scene = attachment.apply(phase.scene, q_open)
+        fault = support_fault(scene, q_open, object=object)
+        if fault is not None:
+            raise PrimitiveFailedError("release", fault, kind=FailureKind.GRIP)
         retreat_phase = self._primitives.phase(
             scene, phase.near_pairs, contact_object=object, support=support
         )

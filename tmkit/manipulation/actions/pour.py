@@ -26,6 +26,7 @@ from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.basic_motions import ActionMotion, refine_contacts
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
+from tmkit.manipulation.actions.hand_state import held_object_failure
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.manipulation.actions.primitives import (
     CHECK_RESOLUTION,
@@ -90,9 +91,9 @@ class Pour(BuiltInCandidate):
         self, arm: ArmMotionPlanner, context: ActionContext, seed: int
     ) -> Iterator[ActionMotion | MotionFailure]:
         scene, q, primitives = context.scene, context.q, arm.primitives
-        if primitives.rules.held_object(scene) != self.object:
-            cause = f"'{self.object}' is not in the hand of '{arm.robot.name}'"
-            yield MotionFailure("pouring", cause, kind=FailureKind.NO_CHOICE)
+        failure = held_object_failure(scene, arm.robot, object=self.object, phase="pouring")
+        if failure is not None:
+            yield failure
             return
         carried = primitives.phase(
             scene, primitives.near_pairs(scene, q), contact_object=self.object

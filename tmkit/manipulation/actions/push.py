@@ -28,6 +28,7 @@ from tmkit._support.elementary import dot, norm
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.basic_motions import ActionMotion, refine_contacts
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
+from tmkit.manipulation.actions.hand_state import free_object_failure
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.manipulation.grasps.holding import OBJECT_FRICTION
 from tmkit.manipulation.placements.stable_faces import centre_of_mass
@@ -118,6 +119,12 @@ class _PushPlanner:
         if not arm.contact_links:
             cause = f"the arm '{arm.name}' has no contact links to push with"
             yield MotionFailure("push", cause, kind=FailureKind.NO_CHOICE)
+            return
+        failure = free_object_failure(
+            scene, primitives.rules.arms, object=self.object, phase="push"
+        )
+        if failure is not None:
+            yield failure
             return
         self.q_closed = scene.configuration(dict(arm.gripper_closed), base=self.q)
         self.near_pairs = primitives.near_pairs(scene, self.q)
