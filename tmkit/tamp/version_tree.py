@@ -30,6 +30,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.random import default_rng  # early: an interrupt during this import is lost
@@ -57,6 +58,7 @@ from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
 from tmkit.tamp.streams.semantics import StreamCandidate
+from tmkit.tamp.validation.candidate_check import CandidateCheck, outside_names
 
 _logger = logging.getLogger(__name__)
 
@@ -503,12 +505,22 @@ class VersionTree:
     def child(
         self, expansion: Expansion, candidate: Candidate | None, motion: ActionMotion
     ) -> SceneVersion | MotionFailure:
-        """Return the version after a motion, or the failure of a probabilistic prediction.
+        """Return the version after a motion, or the failure of a check or of a prediction.
+
+        A motion of a candidate from outside the package is validated; see
+        :mod:`~tmkit.tamp.validation.candidate_check`.
 
         Raises:
             SemanticsMismatchError: if the derived state differs from the predicted one.
+            TaskError: if a motion from outside the package has parts of other types.
         """
         parent, predicted_state = expansion.node, expansion.predicted_state
+        author_candidate = _author_candidate(candidate)
+        if author_candidate is not None and outside_names(author_candidate):
+            checked = self._validate(expansion, author_candidate, motion)
+            if isinstance(checked, MotionFailure):
+                return checked
+            motion = checked
         if facts := self.domain.fact_changes(motion.scene, predicted_state):
             scene = apply_effects(motion.scene, facts)
             changes = (*motion.changes, *facts)
@@ -519,7 +531,6 @@ class VersionTree:
             return derived
         text = f"{expansion.action} child {len(expansion.children)}{expansion.suffix}"
         key = scene_key = _hash_key(parent.key, text)
-        author_candidate = _author_candidate(candidate)
         if type(author_candidate) in _SCENE_CANDIDATES:
             scene_key = _hash_key(parent.scene_key, f"{expansion.action} {author_candidate!r}")
         changed_frames = frozenset(diff(parent.scene, motion.scene).changed)
@@ -544,6 +555,29 @@ class VersionTree:
             candidate=candidate,
             parent=parent,
         )
+
+    @cached_property
+    def _candidate_check(self) -> CandidateCheck:
+        """Check of the motions of candidates from outside the package."""
+        robots = [arm.robot for arm in self.arms.values()]
+        return CandidateCheck(self.root.scene, self.root.q, robots)
+
+    def _validate(
+        self, expansion: Expansion, candidate: Candidate, motion: ActionMotion
+    ) -> ActionMotion | MotionFailure:
+        """Return a motion from outside the package, or the failure if it is invalid.
+
+        Raises:
+            TaskError: if a part of the motion has another type.
+        """
+        node, action = expansion.node, self.domain.original_action(expansion.action)
+        with (
+            self.clock.phase(PlanningStage.COLLISION),
+            self.domain.attribute_errors(f"{callable_name(candidate)} of {action}"),
+        ):
+            return self._candidate_check.verify(
+                motion, action, candidate, scene=node.scene, q=node.q
+            )
 
     def _find_operated_frames(self, parent: SceneVersion, motion: ActionMotion) -> frozenset[str]:
         """Return the frames on moved joints of mechanisms and of bases that carry an arm."""
