@@ -48,8 +48,8 @@ class SceneReport(Report):
 
     def __repr__(self) -> str:
         return (
-            f"SceneReport({problem_count(self)}, {self.frames} frames, {self.joints} joints, {self.shapes}"
-            " shapes)"
+            f"SceneReport({problem_count(self)}, {self.frames} frames, {self.joints} joints,"
+            f" {self.shapes} shapes)"
         )
 
 

@@ -6,10 +6,10 @@
        the path starts at q,  free of collision,     objects keep their pose,      equals step.scene
        within joint limits    with allowed contacts  hands hold, supports touch    and step.q
 
-A step is valid if every segment starts where the last one ended, satisfies the conditions of its
-kind (:mod:`~tmkit.tamp.validation.segment_rules`), stays within limits and free of collisions, and
-changes the scene as its attachment states. The scene and the configuration after the step are
-recomputed. A plan is valid if all its steps are valid and its actions reach the goal in PDDL.
+In a valid step every segment starts where the last one ended, stays within limits and free of
+collisions, and satisfies the conditions of its kind (:mod:`segment_rules`). The scene and the
+configuration after the step are recomputed. A plan is valid if all its steps are valid and its
+actions reach the goal in PDDL.
 
 Invariants: faults depend only on the step, the scene and configuration before it, and the start of
 the plan. The check has no margin, and steps of 0.003 rad and 1 mm of tool travel.
@@ -85,8 +85,8 @@ class StepCheck:
         robots: Sequence[Manipulator],
         valid_segments: Collection[Segment] = (),
     ) -> None:
-        first, *others = robots
-        self.rules = CollisionRules.from_start(first, scene, q=q, other_arms=tuple(others))
+        first, *other_arms = robots
+        self.rules = CollisionRules.from_start(first, scene, q=q, other_arms=tuple(other_arms))
         self.segments = self.configurations = 0
         self._valid_segments = frozenset(valid_segments)
 
