@@ -134,7 +134,7 @@ class _Operation:
         yield from refine_contacts(contacts, partial(self._operate, phase, near_pairs, q_open))
 
     def _fault(self) -> MotionFailure | None:
-        """Return the failure if the goal value is infeasible or the hand holds an object, or None."""
+        """Return the failure if the goal value is infeasible or the hand is not empty, or None."""
         to, phase = self.candidate.to, f"moving '{self.joint}'"
         lower, upper = self.scene.joint_limits[self.entry]
         if not lower <= to <= upper:
