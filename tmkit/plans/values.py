@@ -242,6 +242,7 @@ class Plan(ContentEquality):
 
     Plans with equal contents are equal and have the same hash. Such plans have the same bytes in a
     file (:func:`~tmkit.plans.save_plan`), so a loaded plan equals the saved one.
+    ``PlanningDomain.plan`` makes a plan of steps that another planner computed.
 
     Attributes:
         scene: scene at the start.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -13,8 +16,10 @@ import tmkit as tk
 from tmkit.errors import ArgumentError, ConfigurationError, RobotError, TaskError, UnknownNameError
 from tmkit.manipulation import ActionMotion
 from tmkit.pddl import GroundAction
+from tmkit.plans import PlanStep
 from tmkit.tamp import PlanningDomain, load_planning_domain
 from tmkit.tamp.seed_run import planning_context
+from tmkit.task_planning import FastDownward
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +59,27 @@ def test_a_plan_of_steps_is_that_of_plan(domain: PlanningDomain) -> None:
     assert tk.validate_plan(plan, domain=domain).is_valid
     with pytest.raises(TaskError, match="unknown object 'z'"):
         domain.plan(scene, q, found.steps, "(on a z)")
+
+
+def test_steps_cost_what_the_metric_states(tmp_path: Path) -> None:
+    """The costs of steps are those of the domain, as validation requires."""
+    text = (tk.data_path("domains/blocks") / "domain.pddl").read_text(encoding="utf-8")
+    text = text.replace(":typing)", ":typing :action-costs)")
+    text = text.replace("(:action pick-up", "(:functions (total-cost) - number)\n(:action pick-up")
+    path = tmp_path / "priced.pddl"
+    path.write_text(text.replace(":effect (and ", ":effect (and (increase (total-cost) 4) "))
+    domain = load_planning_domain(path, semantics="blocks", robot=GANTRY)
+    scene = blocks_scene({"a": (1, 1), "b": (-1, 1)})
+    q = GANTRY.ready_configuration(scene)
+    steps: list[PlanStep] = []
+    for action in next(FastDownward().plans(domain.problem(scene, q, "(on a b)"))):
+        version = (steps[-1].scene, steps[-1].q) if steps else (scene, q)
+        (successor,) = tk.successors(*version, domain, actions=[action])
+        assert successor.steps[0].cost == 4.0
+        steps.append(replace(successor.steps[0], cost=1.0))
+    plan = domain.plan(scene, q, steps, "(on a b)")
+    assert [step.cost for step in plan.steps] == [4.0, 4.0]
+    assert tk.validate_plan(plan, domain=domain).is_valid
 
 
 def test_plan_accepts_a_loaded_domain(domain: PlanningDomain) -> None:

@@ -110,7 +110,8 @@ class ActionContext:
         """
         if self.sampling is None:
             raise ConfigurationError(
-                "this context was made without 'sampling', which computes grasps and placements"
+                "this context was made without 'sampling', which computes grasps and placements;"
+                " PlanningDomain.context makes one with it"
             )
         return self.sampling
 
