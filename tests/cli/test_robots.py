@@ -51,7 +51,7 @@ def test_the_report_of_a_robot_without_a_gripper(urdf: Path) -> None:
         "  slide  prismatic     0.000 to    0.005 m      0.500 m/s",
         "* spin   continuous     none to     none rad  no speed limit",
         "  chain of 3 joints from 'base' to 'c'",
-        "  arm of 3 joints from 'base' to 'c', suction gripper",
+        "  arm of 3 joints from 'base' to 'c', no gripper",
         "  1 checked pairs never collided",
         "  note: the continuous joint 'spin' has no speed limit; 1 is taken",
         "  inferred: arm: 3 joints from 'base' to 'c'",
@@ -75,7 +75,7 @@ def test_pairs_that_always_collide_are_printed(urdf: Path) -> None:
     run = check(urdf)
     assert run.exit_code == 1
     assert "  always in collision: base and c\n  0 checked pairs never collided\n" in run.stdout
-    assert "  arm of 3 joints from 'base' to 'c', suction gripper\n" in run.stdout
+    assert "  arm of 3 joints from 'base' to 'c', no gripper\n" in run.stdout
 
 
 def test_the_srdf_file_contains_the_arm(urdf: Path, tmp_path: Path) -> None:
