@@ -4,7 +4,7 @@
 The compiled core of tmkit. Import its names from tmkit or from the package that exports them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import enum
 from typing import Annotated, Any, overload
 
@@ -1826,6 +1826,14 @@ class SceneGraph:
     def frames_of_class(self, name: str) -> tuple[str, ...]:
         """
         Return the frames of a class in insertion order. Costs as ``children``.
+
+        A class may have no frames. If another class of the scene has a similar name, an
+        :class:`~tmkit.errors.UnknownClassWarning` names it.
+        """
+
+    def _frames_of_class(self, name: str) -> tuple[str, ...]:
+        """
+        Return the frames of a class, without a warning: for names from other programs.
         """
 
     def frames_of_body(self, body: str) -> tuple[str, ...]:
@@ -4816,7 +4824,7 @@ class InverseKinematicsStatus(enum.Enum):
     """proved: the target is farther than the links are long"""
 
 class InverseKinematicsResult:
-    """What ``inverse_kinematics`` found."""
+    """Solution of :func:`inverse_kinematics`, or its best try."""
 
     def __bool__(self) -> bool:
         """
@@ -4836,7 +4844,10 @@ class InverseKinematicsResult:
     @property
     def q(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        (n_joints,) full configuration, read-only: the solution, or the best try when there is none.
+        (n_joints,) solution, read-only; the best try if there is none.
+
+        It has all joints of the scene, in the order of ``scene.joint_names``. Joints outside ``joints`` keep
+        their values.
         """
 
     @property
@@ -4858,7 +4869,12 @@ class InverseKinematicsResult:
     def __repr__(self) -> str: ...
 
 class InverseKinematicsSolutions:
-    """What ``inverse_kinematics_solutions`` found."""
+    """
+    Solutions of :func:`inverse_kinematics_solutions`, best first.
+
+    ``len(solutions)`` is their number, and ``for q in solutions`` iterates over them. The best solution
+    is the nearest one to the start, in the maximum norm.
+    """
 
     def __bool__(self) -> bool:
         """
@@ -4873,12 +4889,23 @@ class InverseKinematicsSolutions:
 
     @property
     def status(self) -> InverseKinematicsStatus:
-        """SOLVED when there is at least one."""
+        """SOLVED if there is at least one solution."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[numpy.typing.NDArray[numpy.float64]]: ...
+
+    @property
+    def q(self) -> numpy.typing.NDArray[numpy.float64] | None:
+        """(n_joints,) best solution, read-only; None without a solution."""
 
     @property
     def configurations(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        (k, n_joints) full configurations, nearest to ``q`` first (maximum norm), read-only.
+        (k, n_joints) solutions, best first, read-only.
+
+        A row has all joints of the scene, in the order of ``scene.joint_names``. Joints outside ``joints``
+        keep their values.
         """
 
     @property

@@ -55,6 +55,7 @@ __all__ = [
     "TaskPlannerError",
     "TimeLimitError",
     "TmkitError",
+    "UnknownClassWarning",
     "UnknownNameError",
     "WorkerError",
     "install_command",
@@ -92,6 +93,13 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     }
     matches = difflib.get_close_matches(name.lower(), list(by_lower_case), n=1, cutoff=0.5)
     return by_lower_case[matches[0]] if matches else None
+
+
+class UnknownClassWarning(UserWarning):
+    """A query for the frames of a class that no frame has, while a similar class exists.
+
+    :meth:`tmkit.SceneGraph.frames_of_class` emits it. Python shows it once for each text and line.
+    """
 
 
 class TmkitError(Exception):

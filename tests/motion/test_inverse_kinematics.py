@@ -197,7 +197,12 @@ def test_solutions_differ_and_are_free() -> None:
         settings=IkSettings(max_solutions=6, restarts=300, separation=0.2),
     )
     assert free.status is InverseKinematicsStatus.SOLVED
-    assert 2 <= len(free.configurations) <= 6
+    assert 2 <= len(free) == len(free.configurations) <= 6
+    assert np.array_equal([*free], free.configurations)
+    assert free.q is not None
+    assert np.array_equal(free.q, free.configurations[0])
+    others = [k for k, name in enumerate(scene.joint_names) if name not in joints]
+    assert np.array_equal(free.configurations[:, others], np.tile(q[others], (len(free), 1)))
     assert free.in_collision == sum(count for _, _, count in free.blocking_pairs) > 0
     counts = [count for _, _, count in free.blocking_pairs]
     assert counts == sorted(counts, reverse=True)
@@ -223,6 +228,7 @@ def test_solutions_differ_and_are_free() -> None:
     )
     assert nothing.status is InverseKinematicsStatus.OUT_OF_REACH
     assert nothing.configurations.shape == (0, 8)
+    assert (len(nothing), [*nothing], nothing.q) == (0, [], None)
     assert nothing.blocking_pairs == ()
 
 

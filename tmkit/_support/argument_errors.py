@@ -8,13 +8,14 @@ from the binding, so a new function of the core needs no entry here.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import NoneType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from tmkit.errors import ArgumentError, nearest_name
 
@@ -63,6 +64,58 @@ def check_argument(
     words = words or " or ".join(names)
     hint = hint or next((_SOURCES[t.__name__] for t in types if t.__name__ in _SOURCES), "")
     raise _mismatch(function, name, words, value, hint)
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def with_keyword_hints(function: _F) -> _F:
+    """Decorate a function or class so that errors for unknown keywords have the nearest name.
+
+    An option of a parameter ``options`` or ``settings`` is named with the class that takes it. Only
+    calls that fail pay for the search.
+
+    Args:
+        function: function, or class with a constructor in Python.
+    """
+    if isinstance(function, type):
+        function.__init__ = with_keyword_hints(function.__init__)  # type: ignore[misc]
+        return function
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            return function(*arguments, **keywords)
+        except TypeError:
+            parameters = inspect.signature(function).parameters
+            unknown = next((key for key in keywords if key not in parameters), None)
+            if unknown is None:  # the error is one of the body
+                raise
+            name = function.__name__
+            if name == "__init__":
+                name = type(arguments[0]).__name__
+            raise _unknown_keyword(function, name, unknown) from None
+
+    return cast(_F, call)
+
+
+def _unknown_keyword(function: Callable[..., Any], name: str, keyword: str) -> ArgumentError:
+    """Return the error for a keyword that is no parameter of a function."""
+    signature = inspect.signature(function)
+    nearest = nearest_name(keyword, signature.parameters)
+    hint = f"; did you mean '{nearest}'?"
+    if nearest is None:
+        hint = f"; the signature is {_format_call(name, signature)}"
+    for parameter in ("options", "settings"):
+        if parameter not in signature.parameters:
+            continue
+        kind = str(signature.parameters[parameter].annotation).split(" | ")[0]
+        fields = getattr(function.__globals__.get(kind), "__annotations__", {})
+        option = keyword if keyword in fields else nearest_name(keyword, fields)
+        if option == keyword or (nearest is None and option is not None):
+            hint = f"; write {parameter}={kind}({option}=...)"
+    message = f"{name}(): got an unexpected keyword argument '{keyword}'{hint}"
+    return ArgumentError(message, function=name)
 
 
 def callable_name(function: object) -> str:

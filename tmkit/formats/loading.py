@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tmkit._core import SceneGraph
-from tmkit._support.argument_errors import check_argument
+from tmkit._support.argument_errors import check_argument, with_keyword_hints
 from tmkit._support.limits import Signature, files_seen
 from tmkit._support.source_location import ImportLog, ImportNote, SourceLocation
 from tmkit.errors import FileFormatError, SceneError
@@ -23,6 +23,7 @@ from tmkit.formats.scene_cache import SceneCache, entry_key
 from tmkit.formats.urdf.format import XACRO
 
 
+@with_keyword_hints
 def load_scene(
     *files: str | os.PathLike[str],
     reading: ReadingOptions | None = None,

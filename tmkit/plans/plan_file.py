@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tmkit._support.argument_errors import check_argument, plan_hint
+from tmkit._support.argument_errors import check_argument, plan_hint, with_keyword_hints
 from tmkit._support.json_files import read_json
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.output import write_text
@@ -90,6 +90,7 @@ _SEGMENT_KEYS = (
 """Keys of a segment."""
 
 
+@with_keyword_hints
 def save_plan(plan: Plan, path: str | Path) -> None:
     """Write a plan to a file, atomically.
 
@@ -231,6 +232,7 @@ def _attachment_to_dict(change: Attachment) -> dict[str, Any]:
     return document
 
 
+@with_keyword_hints
 def load_plan(path: str | Path) -> Plan:
     """Read a plan from a JSON file.
 

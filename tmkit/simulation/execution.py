@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.argument_errors import check_argument, plan_hint
+from tmkit._support.argument_errors import check_argument, plan_hint, with_keyword_hints
 from tmkit.errors import SimulationError, UnknownNameError
 from tmkit.manipulation.concave_objects import with_shapes_of
 from tmkit.plans.execution import execute
@@ -57,6 +57,7 @@ _PROGRESS_PERIOD = 0.25
 """Simulated time between two reports of progress [s]."""
 
 
+@with_keyword_hints
 def simulate(
     plan: Plan,
     *,

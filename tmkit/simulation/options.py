@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from tmkit._support.argument_errors import with_keyword_hints
 from tmkit.errors import SimulationError
 from tmkit.simulation.camera import Camera
 from tmkit.simulation.engines.pybullet.registration import PYBULLET
@@ -19,6 +20,7 @@ _GRASPS = ("contact", "constraint")
 """Names of the grasp models."""
 
 
+@with_keyword_hints
 @dataclass(frozen=True, kw_only=True)
 class SimulationOptions:
     """Options of the execution of a plan in a simulation, and tolerances of its success.
@@ -55,6 +57,7 @@ class SimulationOptions:
                 raise SimulationError(f"{name} must not be negative, got {getattr(self, name)}")
 
 
+@with_keyword_hints
 @dataclass(frozen=True, kw_only=True)
 class Recording:
     """Options of the film and the picture of a simulation.

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
-from tmkit._support.argument_errors import check_argument
+from tmkit._support.argument_errors import check_argument, with_keyword_hints
 from tmkit.errors import ArgumentError
 from tmkit.graph import SceneGraph
 from tmkit.robots.robot_files import Robots
@@ -20,6 +20,7 @@ from tmkit.tamp.result import PlanResult
 from tmkit.tamp.seed_run import run_seed
 
 
+@with_keyword_hints
 def plan(
     scene: SceneGraph,
     q: ArrayLike | None = None,
@@ -55,6 +56,7 @@ def plan(
     return solve(problem, options if seed is None else replace(options, seed=seed))
 
 
+@with_keyword_hints
 def solve(
     problem: PlanningProblem,
     options: PlanningOptions | None = None,

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from tmkit._support.argument_errors import with_keyword_hints
 from tmkit._support.job_pool import first_in_order
 from tmkit._support.results import Result
 from tmkit.errors import ConfigurationError
@@ -114,6 +115,7 @@ def _is_conclusive(result: PlanResult) -> bool:
     return result.status is not PlanStatus.NO_PLAN_WITHIN_LIMITS
 
 
+@with_keyword_hints
 def plan_portfolio(
     problem: PlanningProblem,
     options: Sequence[PlanningOptions | int],

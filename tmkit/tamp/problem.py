@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tmkit._support.argument_errors import check_argument
+from tmkit._support.argument_errors import check_argument, with_keyword_hints
 from tmkit._support.content_equality import ContentEquality
 from tmkit._support.initialization import initialize
 from tmkit.errors import TaskError
@@ -41,6 +41,7 @@ _PROBLEM_FILE_SUFFIX = ".pddl"
 """Suffix of PDDL problem files."""
 
 
+@with_keyword_hints
 @dataclass(frozen=True, eq=False)
 class PlanningProblem(ContentEquality):
     """Planning problem.

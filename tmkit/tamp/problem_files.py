@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tmkit._support.argument_errors import check_argument
+from tmkit._support.argument_errors import check_argument, with_keyword_hints
 from tmkit._support.data import is_bare, is_built_in, resolve_name
 from tmkit._support.options import option_kinds
 from tmkit._support.source_location import did_you_mean
@@ -46,6 +46,7 @@ _JOINT_TOLERANCE = 1e-6
 """Default tolerance of goal joint values [rad or m]."""
 
 
+@with_keyword_hints
 def load_planning_problem(
     path: str | Path,
     *,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tmkit._support.argument_errors import check_argument
+from tmkit._support.argument_errors import check_argument, with_keyword_hints
 from tmkit._support.results import Result
 from tmkit.errors import ConfigurationError, TaskError
 from tmkit.graph import SceneGraph
@@ -118,6 +118,7 @@ class Successor:
         return f"Successor({self.action}, {len(self.steps)} steps, {len(self.failures)} failures)"
 
 
+@with_keyword_hints
 def refine(
     scene: SceneGraph,
     q: ArrayLike,
@@ -175,6 +176,7 @@ def refine(
     return RefinementResult(status, (), cause, outcome.attempts)
 
 
+@with_keyword_hints
 def successors(
     scene: SceneGraph,
     q: ArrayLike,

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tmkit._support.argument_errors import with_keyword_hints
 from tmkit._support.time_limits import time_limit
 from tmkit.errors import SemanticsMismatchError, TimeLimitError, TmkitError
 from tmkit.graph import SceneGraph
@@ -39,6 +40,7 @@ _POSE_TOLERANCE = 1e-4
 """Largest change of an object's pose at the grasp or release of a reused motion [m and rad]."""
 
 
+@with_keyword_hints
 def repair_plan(
     problem: PlanningProblem, steps: Sequence[PlanStep], *, options: PlanningOptions | None = None
 ) -> Plan | None:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._support.argument_errors import check_argument, plan_hint
+from tmkit._support.argument_errors import check_argument, plan_hint, with_keyword_hints
 from tmkit._support.extras import importing
 from tmkit._support.limits import GREATEST_PORT
 from tmkit._support.output import check_writable, write_text
@@ -305,6 +305,7 @@ def _tracks(timeline: PlanTimeline) -> Iterator[tuple[str, list[int]]]:
             yield frame, differences.T.reshape(-1).tolist()
 
 
+@with_keyword_hints
 def save_html(
     content: Plan | SceneGraph,
     path: str | Path,

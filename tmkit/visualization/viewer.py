@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit._support.argument_errors import with_keyword_hints
 from tmkit._support.closing import Closing
 from tmkit._support.data import is_built_in
 from tmkit.errors import ArgumentError, ConfigurationError
@@ -360,6 +361,7 @@ class Viewer(Stage, Closing):
             self.send_poses(scene.at(q).poses)
 
 
+@with_keyword_hints
 def show(
     content: Content,
     *,

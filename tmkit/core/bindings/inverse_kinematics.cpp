@@ -48,12 +48,14 @@ void bind_results(nb::module_& m) {
                "no try succeeded; a solution may exist")
         .value("OUT_OF_REACH", InverseKinematicsStatus::out_of_reach,
                "proved: the target is farther than the links are long");
-    result_class<InverseKinematicsResult>(m, "InverseKinematicsResult",
-                                          "What ``inverse_kinematics`` found.")
+    result_class<InverseKinematicsResult>(
+        m, "InverseKinematicsResult", "Solution of :func:`inverse_kinematics`, or its best try.")
         .def_ro("status", &InverseKinematicsResult::status, "How the search ended.")
         .def_prop_ro("q", [](const InverseKinematicsResult& r) { return make_array(r.q); },
-                     "(n_joints,) full configuration, read-only: the solution, or the best try "
-                     "when there is none.")
+                     R"((n_joints,) solution, read-only; the best try if there is none.
+
+It has all joints of the scene, in the order of ``scene.joint_names``. Joints outside ``joints`` keep
+their values.)")
         .def_ro("position_error", &InverseKinematicsResult::position_error,
                 "Metres between the frame at ``q`` and the target.")
         .def_ro("rotation_error", &InverseKinematicsResult::rotation_error,
@@ -66,12 +68,29 @@ void bind_results(nb::module_& m) {
             status_name(r.status), r.position_error, r.rotation_error, r.restarts);
     });
     result_class<NamedSolutions>(m, "InverseKinematicsSolutions",
-                                 "What ``inverse_kinematics_solutions`` found.")
-        .def_ro("status", &NamedSolutions::status, "SOLVED when there is at least one.")
+                                 R"(Solutions of :func:`inverse_kinematics_solutions`, best first.
+
+``len(solutions)`` is their number, and ``for q in solutions`` iterates over them. The best solution
+is the nearest one to the start, in the maximum norm.)")
+        .def_ro("status", &NamedSolutions::status, "SOLVED if there is at least one solution.")
+        .def("__len__", [](const NamedSolutions& s) { return s.configurations.size(); })
+        .def("__iter__",
+             [](const NamedSolutions& s) {
+        const nb::object rows = nb::cast(array_of(s.configurations, s.joint_count));
+        return nb::cast<nb::typed<nb::iterator, ReadOnlyArray>>(nb::iter(rows));
+    })
+        .def_prop_ro("q",
+                     [](const NamedSolutions& s) -> std::optional<ReadOnlyArray> {
+        if (s.configurations.empty()) return std::nullopt;
+        return make_array(s.configurations.front());
+    }, "(n_joints,) best solution, read-only; None without a solution.")
         .def_prop_ro("configurations",
                      [](const NamedSolutions& s) {
         return array_of(s.configurations, s.joint_count);
-    }, "(k, n_joints) full configurations, nearest to ``q`` first (maximum norm), read-only.")
+    }, R"((k, n_joints) solutions, best first, read-only.
+
+A row has all joints of the scene, in the order of ``scene.joint_names``. Joints outside ``joints``
+keep their values.)")
         .def_ro("tries", &NamedSolutions::tries, "Starting configurations used.")
         .def_ro("in_collision", &NamedSolutions::in_collision,
                 "Solutions thrown away because the world found them in collision.")

@@ -38,6 +38,23 @@ struct ByName {
 ByName by_name(const SceneGraph& scene) { return {scene}; }
 const SceneArrays& by_name(const SceneArrays& arrays) { return arrays; }
 Names tuple_of(Names names) { return names; }
+
+constexpr std::size_t max_compared_length = 200;  // the cost grows with the product of lengths
+
+// Warn, at the line of the caller, of a class that no frame has if a similar class exists. Python
+// shows a warning once for each text and line; a filter may turn it into an exception.
+void warn_of_similar_class(const SceneGraph& scene, std::string_view name) {
+    if (name.size() > max_compared_length) return;
+    const std::string nearest = scene.class_like(name);
+    const auto is_object_class = [](std::string_view text) {
+        return text == "movable" || text == "moveable";  // spellings of one class
+    };
+    if (nearest.empty() || (is_object_class(name) && is_object_class(nearest))) return;
+    const std::string text =
+        formatted("no frame has the class '{}'; did you mean '{}'?", name, nearest);
+    const nb::object category = nb::module_::import_("tmkit.errors").attr("UnknownClassWarning");
+    if (PyErr_WarnEx(category.ptr(), text.c_str(), 1) < 0) throw nb::python_error();
+}
 using bindings::tuple_of;
 
 template <class Scene> void bind_shared_names_and_tree(nb::class_<Scene>& cls) {
@@ -195,9 +212,18 @@ Costs as ``children``, and O(log n) for each of them.)" NO_FRAME)
         return tuple_of(details_on(s.record(frame)).classes);
     }, "frame"_a, "Return the classes of a frame, e.g. ``('movable',)``. O(log n)." NO_FRAME)
         .def("frames_of_class",
-             [](const SceneGraph& s, const std::string& name) {
+             [](const SceneGraph& s, std::string_view name) {
+        const std::vector<FrameId> frames = s.frames_of_class(name);
+        if (frames.empty()) warn_of_similar_class(s, name);
+        return names_of(s, frames);
+    }, "name"_a, R"(Return the frames of a class in insertion order. Costs as ``children``.
+
+A class may have no frames. If another class of the scene has a similar name, an
+:class:`~tmkit.errors.UnknownClassWarning` names it.)")
+        .def("_frames_of_class",
+             [](const SceneGraph& s, std::string_view name) {
         return names_of(s, s.frames_of_class(name));
-    }, "name"_a, "Return the frames of a class in insertion order. Costs as ``children``.")
+    }, "name"_a, "Return the frames of a class, without a warning: for names from other programs.")
         .def("frames_of_body", [](const SceneGraph& s, std::string_view body) {
         return names_of(s, s.frames_of_body(body));
     }, "body"_a, R"(Return the frames of a body in insertion order. Costs as ``children`` of each.

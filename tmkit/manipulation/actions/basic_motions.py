@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._support.argument_errors import check_argument
+from tmkit._support.argument_errors import check_argument, with_keyword_hints
 from tmkit._support.elementary import norm
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import SceneGraph
@@ -135,6 +135,7 @@ def gripper_failure(robot: Manipulator) -> MotionFailure:
     return MotionFailure("grasp", cause, kind=FailureKind.NO_CHOICE)
 
 
+@with_keyword_hints
 class BasicMotions:
     """Planner of the basic motions of one arm.
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.argument_errors import check_argument
+from tmkit._support.argument_errors import check_argument, with_keyword_hints
 from tmkit._support.elementary import circle, dot, norms
 from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, Mesh, SceneGraph, Shape
@@ -86,6 +86,7 @@ _MAX_NARROW_PAIRS = 24
 """Maximum number of contact pairs at which only a partly opened hand has room."""
 
 
+@with_keyword_hints
 def grasps_of(
     scene: SceneGraph, object: str, *, robot: Robot, rng: np.random.Generator | None = None
 ) -> tuple[Grasp, ...]:

@@ -29,7 +29,7 @@ from types import NoneType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._support.argument_errors import check_argument
+from tmkit._support.argument_errors import check_argument, with_keyword_hints
 from tmkit._support.elementary import atan2, cos, norm, norms, sin
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph import AttachedShape, SceneGraph
@@ -172,6 +172,7 @@ class Placement:
         check_argument(self.support_from_object, Pose, "support_from_object", function="Placement")
 
 
+@with_keyword_hints
 def placements_in_region(
     scene: SceneGraph,
     object: str,
@@ -207,6 +208,7 @@ def placements_in_region(
     )
 
 
+@with_keyword_hints
 def placements_on_surface(
     scene: SceneGraph,
     object: str,

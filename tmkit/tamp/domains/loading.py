@@ -23,6 +23,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import TypeAlias, cast
 
+from tmkit._support.argument_errors import with_keyword_hints
 from tmkit._support.data import is_built_in, resolve_name
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import (
@@ -95,6 +96,7 @@ DomainSource: TypeAlias = str | Path | PythonDomain | PlanningDomain
 """Built-in name, folder or PDDL file of a domain, a domain built in Python, or a loaded one."""
 
 
+@with_keyword_hints
 def load_planning_domain(
     domain: DomainSource,
     *,

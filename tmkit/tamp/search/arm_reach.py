@@ -18,12 +18,7 @@ import numpy as np
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import Place
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
-from tmkit.motion import (
-    CollisionWorld,
-    IkSettings,
-    InverseKinematicsStatus,
-    inverse_kinematics_solutions,
-)
+from tmkit.motion import CollisionWorld, IkSettings, inverse_kinematics_solutions
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.values import Configuration
@@ -367,7 +362,7 @@ class ArmReach:
             q=scene.configuration(dict(fingers), base=q),
             settings=IkSettings(max_solutions=1, seed=self.seed),
         )
-        return result.configurations[0] if result.status is InverseKinematicsStatus.SOLVED else None
+        return result.q
 
     def _arm(self, transfer: Transfer) -> ArmMotionPlanner:
         return self.tree.arms[next(iter(self.tree.arms)) if transfer.arm is None else transfer.arm]

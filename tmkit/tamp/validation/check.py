@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tmkit._support.argument_errors import check_argument, plan_hint
+from tmkit._support.argument_errors import check_argument, plan_hint, with_keyword_hints
 from tmkit._support.results import Report, problem_count
 from tmkit.errors import TmkitError
 from tmkit.graph import SceneGraph, task_facts
@@ -78,6 +78,7 @@ class ValidationReport(Report):
         )
 
 
+@with_keyword_hints
 def validate_plan(
     plan: Plan,
     *,

@@ -254,7 +254,7 @@ def find_followed_frames(scene: SceneGraph, condition: m.Filter) -> set[str]:
     if condition.subtree is not None:
         names = set(scene.subtree(condition.subtree)) if condition.subtree in scene else set()
     if condition.classes:
-        names &= {frame for name in condition.classes for frame in scene.frames_of_class(name)}
+        names &= {frame for name in condition.classes for frame in scene._frames_of_class(name)}
     if condition.near is not None and names:
         center, distance = condition.near
         if center not in scene:

@@ -87,7 +87,7 @@ LOOKS: Mapping[str, Callable[[SceneGraph, str], Any]] = {
     "subtree": SceneGraph.subtree,
     "body": SceneGraph.body,
     "classes": SceneGraph.classes,
-    "class": SceneGraph.frames_of_class,
+    "class": SceneGraph._frames_of_class,
     "groups": SceneGraph.groups_of,
     "attributes": lambda scene, name: m.encode_attribute(plain_attributes(scene.attributes(name))),
 }

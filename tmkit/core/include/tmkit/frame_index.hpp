@@ -34,6 +34,9 @@ public:
     std::vector<FrameId> subtree(const FrameMap& frames, FrameId top);
     // Ids of the frames of a class, ascending.
     std::vector<FrameId> of_class(const FrameMap& frames, std::string_view name);
+    // The class most similar to `name` of those that frames have, or an empty string if none
+    // differs by at most a quarter of the letters. O(sum of the lengths of the classes).
+    std::string class_like(const FrameMap& frames, std::string_view name);
 
 private:
     void stand_for(const FrameMap& frames);

@@ -112,6 +112,9 @@ public:
     std::vector<FrameId> frames_of_class(std::string_view name) const {
         return index_ ? index_->of_class(frames_, name) : std::vector<FrameId>{};
     }
+    std::string class_like(std::string_view name) const {  // see frame_index.hpp
+        return index_ ? index_->class_like(frames_, name) : std::string();
+    }
     template <class Visit>
     void for_each_frame(Visit&& visit) const {  // visit(record), in insertion order
         frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { visit(*frame); });

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tmkit/error.hpp"
+
 namespace tmkit {
 
 std::vector<FrameId> FrameIndex::children(const FrameMap& frames, FrameId parent) {
@@ -26,6 +28,23 @@ std::vector<FrameId> FrameIndex::of_class(const FrameMap& frames, std::string_vi
     const auto members = classes_.find(name);
     if (members == classes_.end()) return {};
     return {members->second.begin(), members->second.end()};
+}
+
+std::string FrameIndex::class_like(const FrameMap& frames, std::string_view name) {
+    const std::lock_guard guard(mutex_);
+    stand_for(frames);
+    std::string nearest;
+    std::size_t least = name.size() / 4 + 1;
+    for (const auto& [candidate, members] : classes_) {
+        const std::size_t longer = std::max(candidate.size(), name.size());
+        if (longer - std::min(candidate.size(), name.size()) >= least) continue;
+        const std::size_t distance = edit_distance(name, candidate);
+        if (distance < least) {
+            least = distance;
+            nearest = candidate;
+        }
+    }
+    return nearest;
 }
 
 void FrameIndex::stand_for(const FrameMap& frames) {
