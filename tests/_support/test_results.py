@@ -42,7 +42,14 @@ from tmkit.robots import check_robot, infer_arm
 from tmkit.simulation import SimulationReport
 from tmkit.spatial import GaussianPose, PositionMeasurement, condition, fuse
 from tmkit.spatial.consistency import gate, nees
-from tmkit.tamp import Diagnosis, PlanningOptions, PlanResult, PlanStatus, ValidationReport
+from tmkit.tamp import (
+    Diagnosis,
+    PlanningOptions,
+    PlanResult,
+    PlanStatus,
+    RefinementResult,
+    ValidationReport,
+)
 from tmkit.tamp.portfolio import PortfolioResult
 from tmkit.tamp.result import PlanStatistics
 from tmkit.tamp.trial_pick import TrialPick, TrialPickStatus
@@ -119,6 +126,7 @@ RESULTS: list[Any] = [
     *resolve_observations(SEEN, "b", policy=Latest(), q=[0.0]).gate_results,
     solve_pose_graph(pose_graph(SEEN.set_covariance("b", np.eye(6) * 1e-4), q=[0.0])),
     TrialPick(TrialPickStatus.NO_PLACE, EVIL),
+    RefinementResult(PlanStatus.NO_PLAN_WITHIN_LIMITS, (), None, 3),
     ValidationReport((EVIL,), 2, 8, 100),
     validate_task_plan(empty_task(), []),
 ]
