@@ -147,9 +147,9 @@ def grasps_of(
 def are_grasps_complete(scene: SceneGraph, object: str, *, robot: Manipulator) -> bool:
     """Return whether an empty result of :func:`grasps_of` proves that the object cannot be grasped.
 
-    The result is a proof for an arm without a gripper, and for one box, cylinder, ball or capsule
-    without a face for a suction cup, or wider in every direction than the open hand. For narrower
-    shapes, meshes and several shapes, some grasps are not tried.
+    The result is a proof for an arm without a gripper. It is one for a single box, cylinder, ball
+    or capsule without a face for a suction cup, or wider in every direction than the open hand.
+    For narrower shapes, meshes and several shapes, some grasps are not tried.
 
     Args:
         scene: scene with the object.
