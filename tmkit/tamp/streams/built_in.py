@@ -16,7 +16,7 @@ from tmkit.plans.values import Configuration
 from tmkit.tamp.streams.declaration import stream
 from tmkit.tamp.streams.scene_view import SceneView
 
-_SEEDS = 2**31
+_SEED_COUNT = 2**31
 """Number of seeds of the path search."""
 
 
@@ -44,6 +44,6 @@ def paths(view: SceneView, q: Configuration) -> Iterator[ActionMotion]:
     """Yield collision-free motions of the first arm to a configuration, with any held object."""
     context = view.context
     arm = next(iter(context.arms.values()))
-    seed = int(view.rng.integers(_SEEDS))
+    seed = int(view.rng.integers(_SEED_COUNT))
     attempts = arm.move(context.scene, context.q, to=q, seed=seed, name="a configuration")
     yield from (attempt for attempt in attempts if isinstance(attempt, ActionMotion))
