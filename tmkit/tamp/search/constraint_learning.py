@@ -87,14 +87,16 @@ class ConstraintLearner:
         if cause is None:
             return None
         kinds = Counter(record.failure.kind for record in outcome.records)
-        is_full = bool(kinds) and kinds.most_common(1)[0][0] is FailureKind.NO_ROOM
+        kind = kinds.most_common(1)[0][0] if kinds else None
+        is_full = kind is FailureKind.NO_ROOM
         facts, ambiguous_facts = self._find_context(cause)
         if is_full or ambiguous_facts:
             capacity = self.capacity(cause, self.region(cause))
             if capacity is not None:
                 return capacity
-        if is_full:
-            # The object that fills the region has to leave it, even if it is ambiguous.
+        if is_full or kind is FailureKind.NO_CHOICE:
+            # The object that fills the region, or that a test of values has read, has to move
+            # even if its fact is ambiguous.
             facts = tuple(sorted({*facts, *ambiguous_facts}))
         preconditions = {
             pair
