@@ -85,12 +85,25 @@ def test_improvement_makes_the_path_on_the_roadmap_cheaper(load: Any, seed: int)
     assert better.plan.cost <= first.plan.cost
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_each_action_of_the_kitchen_has_its_sampler(load: Any, seed: int) -> None:
+    """The plan pushes, pours, scoops, dumps and stirs, with values of each stream."""
+    example: ModuleType = load("kitchen")
+    result = example.solve(seed)
+    require_valid(result, example.Kitchen)
+    names = {step.action.name for step in result.plan.steps}
+    assert names >= {"push", "pour", "scoop", "dump", "stir"}
+    uses = {use.stream: use for use in result.diagnosis.streams}
+    assert all(uses[f"sample_{name}"].used for name in ("push", "pour", "scoop", "dump", "stir"))
+
+
 @pytest.mark.parametrize(
     ("module", "semantics", "certifies", "inputs"),
     [
         ("discrete_tamp", "DiscreteTamp", "(free ?b ?p)", "?b - block ?p - placement"),
         ("continuous_tamp", "ContinuousTamp", "(free ?b ?p)", "?b - block ?p - placement"),
         ("motion", "Roadmap", "(connected ?q)", "?q - configuration"),
+        ("kitchen", "Kitchen", "(holdable ?o ?g)", "?o - portable ?g - grasp"),
     ],
 )
 def test_the_explanation_names_the_test_that_rejects_everything(
