@@ -340,7 +340,7 @@ def solve(seed: int, semantics: type[Kitchen] = Kitchen) -> PlanResult:
         domain=PythonDomain(semantics.domain, semantics),
         goal="(and (mixed bowl) (handempty))",
         robot="panda",
-        options=PlanningOptions(seed=seed, max_iterations=8, suggest=False),
+        options=PlanningOptions(seed=seed, max_iterations=3, suggest=False),
     )
 
 

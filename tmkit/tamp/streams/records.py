@@ -17,7 +17,7 @@ class TrialOutcome(StrEnum):
     SUCCEEDED = "succeeded"
     """The action with the value has a motion."""
     FAILED = "failed"
-    """The action with the value has no motion."""
+    """The first attempt at a motion with the value fails; a later one may succeed."""
     REFUSED = "refused"
     """A test rejects the value."""
 

@@ -176,20 +176,21 @@ class StreamCandidate:
         table, join = self.join.table, self.join
         variables = [name for name in self.binding if name in join.plan.types]
         samples = list(dict.fromkeys(self.binding[name].sample for name in variables))
-        is_path_dependent, is_first = join.reads_configuration(), True
+        is_path_dependent = join.reads_configuration()
+        has_motion = has_failure = False
         for attempt in self.candidate.refine(arm, context, seed=seed):
             if isinstance(attempt, ActionMotion):
                 cost = join.cost(self.binding)
-                if is_first:
+                if not has_motion:
                     for sample in samples:
                         table.use(sample, context)
+                has_motion = True
                 yield replace(attempt, value_cost=cost) if join.plan.costs else attempt
-                is_first = False
             elif isinstance(attempt, MotionFailure):
-                if is_first:
+                if not (has_motion or has_failure):
                     for sample in samples:
                         table.record(sample, context, TrialOutcome.FAILED, str(attempt))
-                    is_first = False
+                has_failure = True
                 yield replace(attempt, is_path_dependent=True) if is_path_dependent else attempt
             else:
                 yield attempt  # the search rejects it and names the candidate
