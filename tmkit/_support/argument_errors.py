@@ -247,7 +247,7 @@ def _parameter(
 
 
 def _is_match(value: Any, annotation: ast.expr | None) -> bool:
-    """Return whether a value matches an annotation; True if its type does not decide that."""
+    """Return whether a value matches an annotation; True if its type is not sufficient for that."""
     match annotation:
         case ast.BinOp(left=left, right=right):
             return _is_match(value, left) or _is_match(value, right)

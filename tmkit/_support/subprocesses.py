@@ -299,9 +299,9 @@ def _limit(identifier: int, time_limit: float, memory_limit: int | None) -> None
     try:
         for kind, limit in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, memory_limit)):
             if limit is not None:
-                hard = resource.prlimit(identifier, kind)[1]
-                soft = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-                resource.prlimit(identifier, kind, (soft, hard))
+                hard_limit = resource.prlimit(identifier, kind)[1]
+                soft = limit if hard_limit == resource.RLIM_INFINITY else min(limit, hard_limit)
+                resource.prlimit(identifier, kind, (soft, hard_limit))
     except (ProcessLookupError, PermissionError):
         # The program has ended already, or a sandbox forbids limits.
         return

@@ -309,11 +309,11 @@ def _limit_memory(additional_bytes: int) -> None:
     """Limit the memory of this process to its present size and some additional bytes."""
     with open("/proc/self/statm", encoding="ascii") as file:
         size = int(file.read().split()[0]) * resource.getpagesize()
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    hard_limit = resource.getrlimit(resource.RLIMIT_AS)[1]
     soft = size + additional_bytes
-    if hard != resource.RLIM_INFINITY:
-        soft = min(soft, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    if hard_limit != resource.RLIM_INFINITY:
+        soft = min(soft, hard_limit)
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard_limit))
 
 
 def plan_row(source: ProblemSource, seed: int, batch_options: BatchOptions) -> Row:

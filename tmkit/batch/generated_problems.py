@@ -470,7 +470,7 @@ def scattered_problem(
 
     Args:
         objects: number of objects, at least 1. The first and every third after it have a goal.
-        size: largest width of an object [m]. The smallest is half of it.
+        size: largest width of an object [m]. The smallest width is half of that.
         gap: smallest distance between objects [m].
         seed: seed of the poses and sizes.
 

@@ -77,8 +77,8 @@ def make_source(
 
     Raises:
         UnknownNameError: if an argument has no parameter; the message has the nearest name.
-        ConfigurationError: if the call or the problem raises an error, or the result is no problem
-            source.
+        ConfigurationError: if the call or the problem raises an error, or its result is not a
+            problem source.
     """
     _check_names(factory, arguments)
     try:

@@ -104,7 +104,7 @@ def add(
     shapes, file_mass = _read_shapes(file, body.scale, body.friction)
     object = _Object(name, robot, file_mass if body.mass is None else body.mass)
     object.require_graspable(shapes)
-    cut = partial(
+    cut_pieces = partial(
         in_pieces,
         max_error=1e-3 * decomposition.max_error,
         max_pieces=decomposition.max_pieces,
@@ -114,7 +114,7 @@ def add(
         pieces: list[AttachedShape] = []
         for part in shapes:
             is_mesh = part.collision and part.shape.kind == "mesh"
-            pieces.extend(cut(part) if is_mesh else (part,))
+            pieces.extend(cut_pieces(part) if is_mesh else (part,))
     scene, report = object.find_stable_pose(
         [piece for piece in pieces if piece.visual or piece.collision]
     )

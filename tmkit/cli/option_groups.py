@@ -85,7 +85,7 @@ def _group_options(group: Any) -> Iterator[inspect.Parameter]:
     """Yield one option for each field of a dataclass.
 
     Raises:
-        TypeError: if the class is not frozen or a field is no option.
+        TypeError: if the class is not frozen or a field is not an option.
     """
     if not group.__dataclass_params__.frozen:
         raise TypeError(f"{group.__qualname__}: a group of options must be a frozen dataclass")

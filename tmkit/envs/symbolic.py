@@ -76,7 +76,7 @@ class FactTable:
         self.objects = tuple(sorted(problem.all_objects))
         self.facts = tuple(
             Fact(predicate.name, arguments)
-            for predicate in sorted(problem.domain.predicates, key=lambda each: each.name)
+            for predicate in sorted(problem.domain.predicates, key=lambda predicate: predicate.name)
             for arguments in itertools.product(
                 *(sorted(problem.objects_of(p.types)) for p in predicate.parameters)
             )
@@ -108,7 +108,7 @@ class FactTable:
         node = {name: number for number, name in enumerate(self.objects)}
         nodes = np.zeros((len(node), len(self._types) + 2 * len(self._names)), dtype=np.float32)
         for name, types in self._kinds.items():
-            nodes[node[name], [self._types.index(each) for each in types]] = 1.0
+            nodes[node[name], [self._types.index(type_name) for type_name in types]] = 1.0
         edges: list[int] = []
         links: list[tuple[int, int]] = []
         for offset, facts in ((0, state), (len(self._names), goal)):
@@ -192,7 +192,7 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
         self.facts = self._table.facts
         self.actions = tuple(
             GroundAction(schema.name, arguments)
-            for schema in sorted(self._problem.domain.actions, key=lambda each: each.name)
+            for schema in sorted(self._problem.domain.actions, key=lambda schema: schema.name)
             for arguments in itertools.product(
                 *(sorted(self._problem.objects_of(p.types)) for p in schema.parameters)
             )

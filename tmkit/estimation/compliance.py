@@ -137,7 +137,7 @@ class LinearCompliance:
         floor: (6, 6) covariance without a load, of all frames or by frame. Defaults to zero.
 
     Raises:
-        SceneError: if a matrix is no covariance, ``fraction`` is negative or not finite, or
+        SceneError: if a matrix is not a covariance, ``fraction`` is negative or not finite, or
             ``gravity`` is not three finite numbers.
         UnknownNameError: if ``floor`` has a frame that is not in ``compliances``.
     """

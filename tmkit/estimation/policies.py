@@ -99,9 +99,9 @@ class ByTag:
         """Return the newest estimate of the first tag that has any, or no estimate."""
         for tag in self.tags:
             candidates = [
-                each
-                for each in estimates
-                if each.observations and all(tag in o.tags for o in each.observations)
+                estimate
+                for estimate in estimates
+                if estimate.observations and all(tag in o.tags for o in estimate.observations)
             ]
             if candidates:
                 return [max(candidates, key=_oldest_time)]
@@ -170,7 +170,7 @@ def associate(costs: ArrayLike, *, gate: float = _INFINITE_COST) -> list[tuple[i
         gate: largest cost of a pair.
 
     Raises:
-        SceneError: if ``costs`` is no matrix of numbers of at least 0.
+        SceneError: if ``costs`` is not a matrix of numbers of at least 0.
     """
     from scipy.optimize import linear_sum_assignment
 

@@ -57,7 +57,7 @@ ROOT = -1
 """Index of the root in place of a variable."""
 
 _ROUNDING_ERROR = 1e-14
-"""Step by rounding alone, relative to the distances from the root."""
+"""Largest step due to rounding alone, relative to the distances from the root."""
 
 _MIN_STEP_SCALE = 2.0**-20
 """Smallest fraction of a Gauss-Newton step."""
@@ -128,7 +128,7 @@ class PoseGraphSolution(IteratedEstimate):
         """Return root_from_frame of a variable with its marginal covariance.
 
         Raises:
-            ValueError: if the frame is no variable.
+            ValueError: if the frame is not a variable.
         """
         k = self.graph.frames.index(frame)
         return GaussianPose(self.poses[k], self.covariance[6 * k : 6 * k + 6, 6 * k : 6 * k + 6])
@@ -158,8 +158,8 @@ def pose_graph(scene: SceneGraph, *, q: ArrayLike | None = None) -> PoseGraph:
         scene.root(pose_observations[0].frame),
         {observation.name for observation in pose_observations},
     )
-    uncertain = (frame for frame in scene.subtree(root) if scene.noise(frame) is not None)
-    frames = tuple(frame for frame in uncertain if frame not in observation_frames)
+    uncertain_frames = (frame for frame in scene.subtree(root) if scene.noise(frame) is not None)
+    frames = tuple(frame for frame in uncertain_frames if frame not in observation_frames)
     sources = _check_independent(scene, frames)
     # without observations that are the estimate of an edge already
     pose_observations = [
@@ -178,7 +178,9 @@ def pose_graph(scene: SceneGraph, *, q: ArrayLike | None = None) -> PoseGraph:
             scene.pose(frame, relative_to=reference, q=q), scene.edge_covariance(frame)
         )
         factors.append(_factor(parents[k], k, relative_pose, f"edge of '{frame}'"))
-    factors += [_observation_factor(scene, each, index, root, q) for each in pose_observations]
+    factors += [
+        _observation_factor(scene, observation, index, root, q) for observation in pose_observations
+    ]
     poses = tuple(scene.pose(frame, relative_to=root, q=q) for frame in frames)
     return PoseGraph(root, frames, parents, poses, tuple(factors))
 

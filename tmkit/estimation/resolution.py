@@ -155,8 +155,10 @@ def resolve_observations(
         DisconnectedError: if an observer is in another tree.
         ConfigurationError: if a joint is on a path and q is missing.
     """
-    words = "a policy with choose(estimates), such as Latest()"
-    check_argument(policy, ResolutionPolicy, "policy", function="resolve_observations", words=words)
+    expected = "a policy with choose(estimates), such as Latest()"
+    check_argument(
+        policy, ResolutionPolicy, "policy", function="resolve_observations", words=expected
+    )
     base = _parent_of_body(scene, frame) if base is None else base
     if base is None:
         raise SceneError(f"frame '{frame}' is a root, of which there are no estimates")

@@ -169,7 +169,7 @@ def require_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def free_name(scene: SceneGraph, base: str) -> str:
-    """Return a name that no frame and no group has, made from a base name."""
+    """Return an unused name of a frame or group, made from a base name."""
     core: Any = scene
     number, name = 1, base
     while name in scene or core._has_group(name):

@@ -111,7 +111,7 @@ def all_findings(
             )
     except TmkitError as error:
         errors = error.data.get("errors", (error,))
-        findings += [_finding(each, index.path) for each in errors]
+        findings += [_finding(error, index.path) for error in errors]
     return findings, None
 
 
@@ -239,8 +239,12 @@ class Project:
         """Return the definitions of a word, only those of a fitting kind if there are any."""
         name = token.text.strip('"').lstrip("^")
         name = name.lower() if index.path.suffix.lower() == ".pddl" else name
-        definitions = [each for each in self.definitions(index) if each.name == name]
-        return [each for each in definitions if each.kind in token.kinds] or definitions
+        definitions = [
+            definition for definition in self.definitions(index) if definition.name == name
+        ]
+        return [
+            definition for definition in definitions if definition.kind in token.kinds
+        ] or definitions
 
     def completions(self, index: TextIndex, offset: int) -> dict[str, tuple[str, str]]:
         """Return the words that may stand at an offset, each with its kind and explanation."""
@@ -269,14 +273,16 @@ class Project:
                 index.text.rfind("(:action", 0, offset), index.text.rfind("(:derived", 0, offset), 0
             )
             variables = {
-                each.text
-                for each in index.scan.tokens
-                if begin < each.offset < offset and each.text[0] == "?"
+                token.text
+                for token in index.scan.tokens
+                if begin < token.offset < offset and token.text[0] == "?"
             }
             completions |= dict.fromkeys(sorted(variables - {"?"}), ("variable", ""))
         definitions = self.definitions(index) if kinds else iter(())
         return completions | {
-            each.name: (each.kind, "") for each in definitions if each.kind in kinds
+            definition.name: (definition.kind, "")
+            for definition in definitions
+            if definition.kind in kinds
         }
 
 

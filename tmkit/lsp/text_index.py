@@ -409,8 +409,8 @@ def _scan_braces(language: Language, text: str) -> Scan:
                 keyword, count = "", 0
         end = match.end()
         scan.add_token(Token(offset, word, kinds, stack[-1], keyword, count))
-    for each in scan.symbols:
-        each.set_parent(each.parent or parents.get(each.name, ""))
+    for symbol in scan.symbols:
+        symbol.set_parent(symbol.parent or parents.get(symbol.name, ""))
     return scan
 
 

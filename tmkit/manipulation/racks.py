@@ -146,7 +146,7 @@ def removal_translations(
         support: frame of the rack.
         pose: support_from_object.
         q: (n_joints,) configuration. May be None if no joint is between the root and these frames.
-        ignored: frames that are no obstacles, such as those of the arm.
+        ignored: frames that are not obstacles, such as those of the arm.
 
     Returns:
         (3,) lift, and the (3,) translation along a level bar or None, in root axes [m].

@@ -262,7 +262,7 @@ class SeededSamplers:
         arranged: placements by object and support, which replace those of the sampler.
         start: scene at the start of the run. An object's start pose is a placement that the arm
             can often reach. None if there is no such scene.
-        run_data: data of other packages that live as long as the run.
+        run_data: data of other packages, kept until the end of the run.
     """
 
     samplers: Samplers
@@ -280,7 +280,7 @@ class SeededSamplers:
         initialize(self, robot=resolve_robot(self.robot, function="SeededSamplers"))
 
     def shared_value(self, key: object, create: Callable[[], object]) -> object:
-        """Return a value that lives as long as the run; it is created at the first call.
+        """Return a value that is created at the first call and kept until the end of the run.
 
         Args:
             key: key of the value.

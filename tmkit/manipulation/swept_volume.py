@@ -145,7 +145,7 @@ class SweptVolume(Displayed):
             scene: scene with the same root.
             frame: frame with collision shapes.
             q: (n_joints,) configuration. Defaults to zeros.
-            clearance: smallest distance that is no contact [m].
+            clearance: smallest distance that is not a contact [m].
         """
         return self.distance(scene, frame, q=q) < clearance
 

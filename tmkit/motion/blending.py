@@ -401,14 +401,14 @@ def _torque_excess(
     times = np.linspace(0.0, motion.duration, max(3, int(motion.duration / period)))
     q, v, a, _ = motion.sample(times)
     gravity = torques.torques(q, np.zeros_like(v), np.zeros_like(a))
-    dynamic = torques.torques(q, v, a) - gravity
+    dynamic_torques = torques.torques(q, v, a) - gravity
     remaining = np.maximum(
-        torques.limits - np.sign(dynamic) * gravity, _MIN_TORQUE_FRACTION * torques.limits
+        torques.limits - np.sign(dynamic_torques) * gravity, _MIN_TORQUE_FRACTION * torques.limits
     )
     reserved = np.maximum(remaining - _TORQUE_RESERVE * torques.limits, 0.5 * remaining)
     available = np.where(remaining < np.inf, reserved, np.inf)
-    ratios = np.max(np.abs(gravity + dynamic), axis=0) / torques.limits
-    return times, np.maximum(np.max(np.abs(dynamic) / available, axis=1), 1.0), ratios
+    ratios = np.max(np.abs(gravity + dynamic_torques), axis=0) / torques.limits
+    return times, np.maximum(np.max(np.abs(dynamic_torques) / available, axis=1), 1.0), ratios
 
 
 def round_corners(polyline: _Array, widths: _Array) -> RoundedPath:
@@ -564,9 +564,9 @@ def _max_squared_speeds(
         top[:-1] = np.minimum(top[:-1], np.minimum(np.minimum(pairs, stopping), static))
 
         # Bound the speed at one end of an interval by that at its other end.
-        back = alpha - step * beta
-        gain_b = np.where(back > 0.0, alpha / back, 0.0)
-        base_b = np.where(back > 0.0, step * low / back, np.inf)
+        backward_divisor = alpha - step * beta
+        gain_b = np.where(backward_divisor > 0.0, alpha / backward_divisor, 0.0)
+        base_b = np.where(backward_divisor > 0.0, step * low / backward_divisor, np.inf)
         gain_f = np.where(alpha > 0.0, 1.0 - step * beta / alpha, 0.0)
         base_f = np.where(alpha > 0.0, step * high / alpha, np.inf)
     # Propagate the bounds backward, then forward.

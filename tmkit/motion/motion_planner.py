@@ -84,7 +84,7 @@ class PathQuery:
         max_iterations: search effort, in the planner's own unit.
         resolution: largest step of any joint between two configurations that the search checks [rad
             or m].
-        check: final check of the path, in a world that is no stricter. :class:`RrtConnect` proves
+        check: final check of the path, in a world that is not stricter. :class:`RrtConnect` proves
             its paths free in ``world``, which implies this check.
         constraints: path constraints. A planner without support for them raises a
             ConfigurationError.

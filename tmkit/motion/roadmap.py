@@ -223,8 +223,8 @@ class Roadmap:
         blocking_pair, rows = result.straight_pair, result.path
         if blocking_pair is None:
             return None
-        changed = world.changed_frames(proof_world)
-        if changed is None or not changed.isdisjoint(blocking_pair):
+        changed_frames = world.changed_frames(proof_world)
+        if changed_frames is None or not changed_frames.isdisjoint(blocking_pair):
             return None
         if not np.array_equal(rows[0], q) or not world.is_still_free(rows, proved_in=proof_world):
             return None
@@ -242,7 +242,7 @@ class Roadmap:
         return sorted(paths, key=lambda path: path.length)[:_MAX_CANDIDATES]
 
     def _paths_near(self, scene: SceneGraph, q: _Array, targets: _Array) -> list[_StoredPath]:
-        """Return paths from near the start to near a goal, the shortest with detours first."""
+        """Return paths from near the start to near a goal, by total length with the detours."""
         start, goals = q[self._joint_indices], targets[:, self._joint_indices]
         if self._index is None:
             paths = list(chain.from_iterable(self._paths.values()))

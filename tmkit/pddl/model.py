@@ -410,7 +410,9 @@ class Problem:
         for schema in self.domain.actions:
             names = [parameter.name for parameter in schema.parameters]
             solutions = interpretation.solutions(schema.precondition, schema.parameters)
-            for arguments in sorted({tuple(each[name] for name in names) for each in solutions}):
+            for arguments in sorted(
+                {tuple(solution[name] for name in names) for solution in solutions}
+            ):
                 yield GroundAction(schema.name, arguments)
 
     def apply(self, state: State, action: GroundAction) -> State:

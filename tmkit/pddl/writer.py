@@ -18,7 +18,7 @@ from tmkit.pddl.formulas import Action, Axiom, Number, Parameter, format_typed_l
 from tmkit.pddl.model import Domain, Metric, Problem
 
 _WRITABLE_NAME = re.compile(r"(?!(?:[=*/+-]|[<>]=?)\Z)(?!-[^\W\d_])[^\s();?:][^\s();?]*\Z")
-"""A name that is no operator, ``?variable``, ``:keyword`` or ``-type``."""
+"""A name that is not an operator, ``?variable``, ``:keyword`` or ``-type``."""
 
 
 def is_writable(name: str) -> bool:

@@ -136,7 +136,7 @@ class ObjectIn:
 
         Raises:
             UnknownNameError: if a frame is unknown.
-            SceneError: if the frame is no region.
+            SceneError: if the frame is not a region.
             ConfigurationError: if the object is not movable.
         """
         _require_movable(scene, self.frame)

@@ -292,7 +292,7 @@ def export_plan(
     Raises:
         UnknownNameError: if the format is unknown.
         ConfigurationError: if the rate or the time is not positive and finite, or the rate of a
-            dataset is no whole number.
+            dataset is not a whole number.
         OutputError: if the folder exists or the output cannot be written.
         MissingExtraError: if ``rosbags`` or ``pyarrow`` is missing.
     """

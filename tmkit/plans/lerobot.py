@@ -38,7 +38,7 @@ class LeRobotWriter:
         rate: number of frames per second [Hz].
 
     Raises:
-        ConfigurationError: if the rate is no whole number.
+        ConfigurationError: if the rate is not a whole number.
         MissingExtraError: if ``pyarrow`` is missing.
     """
 

@@ -84,7 +84,7 @@ class CameraModel:
             frame: frame of class ``camera``.
 
         Raises:
-            SceneError: if the frame is no camera, or an attribute is missing, negative or no
+            SceneError: if the frame is not a camera, or an attribute is missing, negative or not a
                 number.
         """
         if "camera" not in scene.classes(frame):

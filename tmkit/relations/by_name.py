@@ -175,8 +175,8 @@ def to_dict(
         representations: custom classes of representations, by their names in JSON.
 
     Raises:
-        SemanticError: if a representation is no dataclass and has no ``to_json``, or a custom name
-            is that of a built-in class.
+        SemanticError: if a representation is not a dataclass and has no ``to_json``, or a custom
+            name is that of a built-in class.
     """
     if not isinstance(relation, SemanticRelation):
         return {

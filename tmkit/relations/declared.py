@@ -104,7 +104,7 @@ def declares(*, returns: Semantics | None = None, **arguments: Semantics) -> _De
         arguments: semantics of the arguments, by name; other arguments are not checked.
 
     Raises:
-        TypeError: if a declaration is no semantics or coordinates, or an argument is unknown;
+        TypeError: if a declaration is neither semantics nor coordinates, or an argument is unknown;
             raised at decoration.
     """
     for name, declared in {**arguments, "returns": returns}.items():
@@ -168,7 +168,7 @@ class FramedPose(Generic[_Target, _Reference]):
         values: pose, homogeneous matrix (4, 4), or relation between these two frames.
 
     Raises:
-        SemanticError: if the numbers are no pose, or the relation is between other frames.
+        SemanticError: if the numbers are not a pose, or the relation is between other frames.
     """
 
     __slots__ = ("reference", "relation", "target")

@@ -9,8 +9,8 @@ which are arrays in SI units:
 * orientation ``(Q,)``: the rotation from the reference axes to the axes, as a matrix in the
   coordinate frame. Expressed in the reference orientation frame it is the rotation matrix.
 
-Invariants: a representation has read-only arrays of finite numbers; a matrix that is no rotation is
-    rejected.
+Invariants: a representation has read-only arrays of finite numbers; a matrix that is not a rotation
+is rejected.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def array_of(
         is_batch: True to accept an additional first dimension.
 
     Raises:
-        SemanticError: if the values are no finite numbers of this shape or unit.
+        SemanticError: if the values are not finite numbers of this shape or unit.
     """
     try:
         values = _convert_units(values, unit, what)
@@ -145,7 +145,7 @@ def rotation_of(values: ArrayLike, what: str) -> Vector:
     """Return a read-only rotation matrix (3, 3), or a batch (N, 3, 3).
 
     Raises:
-        SemanticError: if a matrix is no rotation; the message has the defect.
+        SemanticError: if a matrix is not a rotation; the message has the defect.
     """
     matrix = array_of(values, (3, 3), what, is_batch=True)
     defect = float(np.abs(matrix @ matrix.swapaxes(-1, -2) - np.eye(3)).max(initial=0.0))

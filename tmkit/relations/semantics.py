@@ -92,7 +92,7 @@ def read_name(text: str, what: str) -> str:
         what: name of the field, for the message.
 
     Raises:
-        SemanticError: if the text is no name.
+        SemanticError: if the text is not a name.
     """
     if isinstance(text, str) and re.fullmatch(_NAME, text):
         return _unquote(text)

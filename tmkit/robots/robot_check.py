@@ -180,7 +180,7 @@ def check_robot(
             f"{samples - len(free)} of {samples} configurations collide, most often {most_common};"
             " allow the pairs whose shapes overlap by design (disable_collisions in an SRDF file)"
         )
-    often = [pair for pair in pairs if OFTEN * samples <= counts[pair] < samples]
+    frequent_pairs = [pair for pair in pairs if OFTEN * samples <= counts[pair] < samples]
     if robot is not None:
         arm_frames = moved_frames(scene, robot)
         for contact in world.contacts(robot.ready_configuration(scene)):
@@ -203,7 +203,7 @@ def check_robot(
     notes += [
         f"'{a}' and '{b}' collide in {counts[a, b]} of {samples} configurations: if their shapes"
         " overlap by design, allow the pair (disable_collisions in an SRDF file)"
-        for a, b in often
+        for a, b in frequent_pairs
     ]
     always, never = (*allowed, *stuck), tuple(pair for pair in pairs if counts[pair] == 0)
     colliding = samples - len(free)

@@ -207,13 +207,13 @@ def _only_arm(semantics: RobotSemantics, scene: SceneGraph, end_effector: str | 
         return semantics.groups[0].name
     if len(arm_names) == 1:
         return arm_names[0]
-    armed = {
+    effector_groups = {
         name
         for effector in semantics.end_effectors
         for name in (effector.parent_group, effector.group)
     } & {*arm_names}
-    if len(armed) == 1:
-        return armed.pop()
+    if len(effector_groups) == 1:
+        return effector_groups.pop()
     if not semantics.groups:
         raise RobotError.at(
             semantics.source, "there is no group, so the joints of the arm are not defined"

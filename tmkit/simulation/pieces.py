@@ -61,16 +61,20 @@ def partition(scene: SceneGraph) -> Pieces:
     order = [frame for root in scene.root_names for frame in scene.subtree(root)]
     for frame in order:
         parent = scene.parent(frame)
-        above = owner[parent] if parent is not None else None
+        parent_owner = owner[parent] if parent is not None else None
         if scene.joint(frame).type not in _MOVING_JOINTS and is_movable(scene, frame):
             objects.append(frame)
             owner[frame] = frame
-        elif parent is not None and above is None and scene.joint(frame).type in _MOVING_JOINTS:
+        elif (
+            parent is not None
+            and parent_owner is None
+            and scene.joint(frame).type in _MOVING_JOINTS
+        ):
             if parent not in mechanisms:
                 mechanisms.append(parent)
             owner[frame] = parent
         else:
-            owner[frame] = above
+            owner[frame] = parent_owner
     fixed = tuple(frame for frame in order if owner[frame] is None and frame not in mechanisms)
     return Pieces(
         fixed,

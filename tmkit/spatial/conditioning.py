@@ -343,8 +343,8 @@ def condition(
             the ``links`` of an earlier result.
         measurement: measurement of the product of the links.
         max_iterations: largest number of iterations. 1 gives the extended Kalman filter.
-        tolerance: length of the last step [sigma]. The iteration also ends at a step that rounding
-            of the poses explains.
+        tolerance: length of the last step [sigma]. The iteration also ends at a step within the
+            rounding error of the poses.
 
     Raises:
         SceneError: if there are no links or iterations, the measurement contradicts an exact prior,
@@ -386,19 +386,19 @@ def condition(
             and step <= _rounding_step(sensitivity, noise, [*means, product])
         )
         w, iterations = w_new, iterations + 1
-    _, spread, contradictions = _update(sensitivity, values, noise)
+    _, posterior_root, contradictions = _update(sensitivity, values, noise)
     if contradictions.size and is_converged:
         _check_contradictions(contradictions, prior)
-    xi, spread = root @ w, root @ spread
+    xi, posterior_root = root @ w, root @ posterior_root
     jacobians = _retraction_jacobians(retractions, xi)
     local_spread = np.vstack(
-        [jacobian @ spread[6 * i : 6 * i + 6] for i, jacobian in enumerate(jacobians)]
+        [jacobian @ posterior_root[6 * i : 6 * i + 6] for i, jacobian in enumerate(jacobians)]
     )
     links = joint_of_root(_retract(prior.means, retractions, xi), local_spread)
 
     error, _ = measurement.compare(chain_maps(links.means)[0])
     inverse = np.linalg.pinv(measurement.noise, hermitian=True)
-    covariance = spread @ spread.T
+    covariance = posterior_root @ posterior_root.T
     return ConditionedChain(
         links=links,
         correction=read_only(xi),

@@ -84,7 +84,7 @@ def mahalanobis_distance(error: ArrayLike, covariance: ArrayLike) -> tuple[float
         covariance: (n, n), symmetric positive semi-definite.
 
     Raises:
-        SceneError: if the shapes do not match, or the matrix is no covariance.
+        SceneError: if the shapes do not match, or the matrix is not a covariance.
     """
     matrix = check_covariance(covariance)
     e = plain_numbers(error, "error")
@@ -154,8 +154,8 @@ def gate(pose: GaussianPose, measurement: MeasurementModel, *, probability: floa
         SceneError: if the probability is not in (0, 1).
     """
     error, derivative = measurement.compare(pose.mean)
-    spread = derivative @ pose.covariance @ derivative.T + measurement.noise
-    squared, degrees = mahalanobis_distance(error, symmetric_part(spread))
+    innovation_covariance = derivative @ pose.covariance @ derivative.T + measurement.noise
+    squared, degrees = mahalanobis_distance(error, symmetric_part(innovation_covariance))
     threshold = chi_square_quantile(probability, degrees) if degrees else 0.0
     return Gate(squared <= threshold, squared, threshold, degrees)
 
@@ -364,7 +364,7 @@ def fuse(
             rank-deficient.
         max_iterations: largest number of steps.
         tolerance: length of the last step [rho, theta], in [m] and [rad]. The iteration also ends
-            at a step that rounding of the poses explains.
+            at a step within the rounding error of the poses.
 
     Raises:
         SceneError: if there are no estimates or no steps, or exact parts of the estimates
@@ -403,7 +403,7 @@ def fuse(
 
 
 def _is_rounding(step: Array, information: Array, estimates: Sequence[GaussianPose]) -> bool:
-    """Return whether rounding of the poses explains a step, in standard deviations."""
+    """Return whether a step is within the rounding error of the poses, in standard deviations."""
     reach = 1.0 + max(float(np.abs(estimate.mean.translation).max()) for estimate in estimates)
     rounding = max(rounding_distance(estimate.covariance, reach) for estimate in estimates)
     return float(np.sqrt(step @ information @ step)) <= rounding

@@ -84,7 +84,7 @@ def from_ros_twist(message: object) -> GaussianTwist:
     axes of the child frame: a body twist.
 
     Raises:
-        SceneError: if a field is missing, or the 36 numbers are no covariance.
+        SceneError: if a field is missing, or the 36 numbers are not a covariance.
     """
     message_type = "TwistWithCovariance"
     inner = _get_field(message, "twist", message_type)
@@ -138,7 +138,7 @@ def from_gtsam(pose: object, covariance: ArrayLike) -> GaussianPose:
             model.
 
     Raises:
-        SceneError: if the matrix is no rigid transform or the covariance is invalid.
+        SceneError: if the matrix is not a rigid transform or the covariance is invalid.
     """
     matrix = pose.matrix() if hasattr(pose, "matrix") else pose
     return GaussianPose(Pose.from_matrix(np.asarray(matrix, dtype=float)), _swap_parts(covariance))
@@ -176,7 +176,7 @@ def from_pytransform3d(matrix: ArrayLike, covariance: ArrayLike) -> GaussianPose
             ``concat_globally_uncertain_transforms`` and ``pose_fusion``.
 
     Raises:
-        SceneError: if the matrix is no rigid transform or the covariance is invalid.
+        SceneError: if the matrix is not a rigid transform or the covariance is invalid.
     """
     return GaussianPose.from_left(Pose.from_matrix(matrix), _swap_parts(covariance))
 

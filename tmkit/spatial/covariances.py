@@ -138,8 +138,8 @@ def _comparable_scales(covariance: Array) -> Array:
 def swap_linear_angular(covariance: ArrayLike) -> Array:
     """Return a covariance (6, 6) with its linear and angular parts swapped."""
     order = [3, 4, 5, 0, 1, 2]
-    swapped: Array = plain_numbers(covariance, "covariance")[np.ix_(order, order)]
-    return swapped
+    permuted_covariance: Array = plain_numbers(covariance, "covariance")[np.ix_(order, order)]
+    return permuted_covariance
 
 
 def is_singular(covariance: Array) -> bool:

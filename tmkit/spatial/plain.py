@@ -29,7 +29,7 @@ def plain_numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
         what: name of the values in error messages.
 
     Raises:
-        SceneError: if a value is no number, or is a quantity with a dimension.
+        SceneError: if a value is not a number, or is a quantity with a dimension.
     """
     try:
         return np.asarray(_strip_units(values, what), dtype=float)
@@ -50,7 +50,7 @@ def plain_number(value: float, what: str) -> float:
         what: name of the value in error messages.
 
     Raises:
-        SceneError: if the value is no single number, or is a quantity with a dimension.
+        SceneError: if the value is not a single number, or is a quantity with a dimension.
     """
     number = plain_numbers(value, what)
     if number.ndim:

@@ -7,7 +7,7 @@ file name. Digests of shapes have 128 bits and are not cryptographic. For this r
 file is compared byte by byte before a version refers to it.
 
 Invariants: a blob is complete or absent; nothing outside of the folder is read or written, even if
-the folder of a stranger contains links.
+an untrusted folder contains links.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def shape_of_blob(data: bytes | mmap.mmap, source: str) -> Shape:
     """Return the shape of the bytes of a blob, with a source label.
 
     Raises:
-        ValueError: if the bytes are no blob.
+        ValueError: if the bytes are not a blob.
     """
     if len(data) < _HEADER.size:
         raise ValueError(f"expected {_HEADER.size} bytes or more")

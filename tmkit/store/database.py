@@ -5,8 +5,8 @@ leaves the state before or after a transaction. A power failure may undo the las
 since the last checkpoint, each as a whole and in order, and damages no older commit. One process
 writes at a time while others wait, and any number of processes read.
 
-A file may come from a stranger. Its schema must equal ours literally, so it has neither triggers
-nor views, and rows have a limit. A file that SQLite finds malformed raises
+Files may be untrusted. The schema must equal that of this module literally, so a file has neither
+triggers nor views, and the size of rows is limited. A file that SQLite finds malformed raises
 :class:`StoreDamageError`.
 """
 
@@ -50,7 +50,7 @@ class Database:
         patience: time to wait for another process that writes [s].
 
     Raises:
-        StoreError: if the file is no database of a store of this format.
+        StoreError: if the file is not a database of a store of this format.
     """
 
     def __init__(self, folder: Path, *, max_bytes: int, patience: float) -> None:

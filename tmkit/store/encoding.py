@@ -264,7 +264,7 @@ def decode_difference(
         source: returns the noise source of a key, with its dimension and label.
 
     Raises:
-        ValueError: if the bytes are no record, or one that does not fit the version.
+        ValueError: if the bytes are not a record, or one that does not fit the version.
     """
     return _difference(_decoder.decode(data), base, shape, source)
 
@@ -298,7 +298,7 @@ class Replay:
         """Apply a record, at the latest at :meth:`finish`.
 
         Raises:
-            ValueError: if the bytes are no record, or one that does not fit the version.
+            ValueError: if the bytes are not a record, or one that does not fit the version.
         """
         record = _decoder.decode(data)
         has_frames_only = not (

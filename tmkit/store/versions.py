@@ -232,7 +232,7 @@ class VersionTable:
             message: message of the user.
 
         Raises:
-            ArgumentError: if the scene is no SceneGraph.
+            ArgumentError: if the scene is not a SceneGraph.
             StoreError: if the scene or the message exceeds the limits.
         """
         if not isinstance(scene, SceneGraph):
@@ -356,7 +356,7 @@ def id_bytes(value: object) -> bytes:
     """Return an id from the database.
 
     Raises:
-        StoreDamageError: if the value is no id.
+        StoreDamageError: if the value is not an id.
     """
     if not isinstance(value, bytes) or len(value) != 32:
         raise StoreDamageError.of("table of branches", "an id is not 32 bytes")

@@ -2,7 +2,7 @@
 
 A cost is a sum of non-negative costs of steps. The first steps of a plan therefore never cost more
 than the whole plan, and branch and bound prunes a branch once they reach the cost of the best plan.
-The makespan is no sum. A branch is pruned if the busy time of one arm alone exceeds the bound.
+The makespan is not a sum. A branch is pruned if the busy time of one arm alone exceeds the bound.
 
 Plans are compared by an *objective*, the pair of cost and path length, in lexicographic order: of
 two plans of equal cost, the one with shorter paths is better.

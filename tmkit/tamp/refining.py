@@ -233,10 +233,14 @@ def _expand(
                 and not expansion.is_exhausted
             ):
                 expansion.advance()
-        steps = [child.step for child in expansion.children if child.step is not None]
+        child_steps = [child.step for child in expansion.children if child.step is not None]
         yield Successor(
             action,
-            tuple(step for each in steps for step in with_costs(context.problem, [each])),
+            tuple(
+                step
+                for child_step in child_steps
+                for step in with_costs(context.problem, [child_step])
+            ),
             tuple(record.failure for record in expansion.failures),
             expansion.is_impossible,
         )

@@ -249,13 +249,13 @@ def removable_bodies(
         return arm_frames.isdisjoint(subtree) and movable.isdisjoint(subtree - {frame})
 
     by_pddl_name = {pddl_name(frame): frame for frame in movable_frames(scene)}
-    unmoved = [
+    action_objects = [
         by_pddl_name[name]
         for action in diagnosis.actions
         for name in _pddl_names(action.action)
         if name in by_pddl_name
     ]
-    candidates = dict.fromkeys([*(body.frame for body in diagnosis.in_the_way), *unmoved])
+    candidates = dict.fromkeys([*(body.frame for body in diagnosis.in_the_way), *action_objects])
     return tuple(frame for frame in candidates if is_removable(frame))
 
 

@@ -67,9 +67,9 @@ def is_goal_impossible(task: SasTask) -> bool:
     goal = facts.numbers(task.goal)
     if not goal:
         return False
-    is_wanted = np.ix_(goal, goal)
+    goal_pairs = np.ix_(goal, goal)
     possible, rules = facts.start(), facts.all_rules()
-    while not possible[is_wanted].all():
+    while not possible[goal_pairs].all():
         check_time()
         next_possible = rules.apply(possible)
         if (next_possible == possible).all():
@@ -186,25 +186,26 @@ class _Rules:
 
     def __init__(self, rules: list[_Rule], count: int) -> None:
         self._count = count
-        most = max((len(rule.preconditions) for rule in rules), default=0) or 1
+        max_preconditions = max((len(rule.preconditions) for rule in rules), default=0) or 1
         padded = [
             rule.preconditions
-            + (rule.preconditions[:1] or [_TRUE_FACT]) * (most - len(rule.preconditions))
+            + (rule.preconditions[:1] or [_TRUE_FACT])
+            * (max_preconditions - len(rule.preconditions))
             for rule in rules
         ]
-        self._needs = np.array(padded, dtype=np.intp).reshape(len(rules), most)
-        untouched = np.ones((len(rules), count), dtype=np.bool_)
+        self._needs = np.array(padded, dtype=np.intp).reshape(len(rules), max_preconditions)
+        is_unchanged = np.ones((len(rules), count), dtype=np.bool_)
         added = np.zeros((len(rules), count), dtype=np.bool_)
-        touching: dict[Pair, list[int]] = {}
+        rules_by_facts: dict[Pair, list[int]] = {}
         for number, rule in enumerate(rules):
             for facts in rule.changed:
-                touching.setdefault(facts, []).append(number)
-        for (first, end), numbers in touching.items():
-            untouched[numbers, first:end] = False
+                rules_by_facts.setdefault(facts, []).append(number)
+        for (first, end), numbers in rules_by_facts.items():
+            is_unchanged[numbers, first:end] = False
         adders = np.repeat(np.arange(len(rules)), [len(rule.adds) for rule in rules])
         facts_added = np.array([fact for rule in rules for fact in rule.adds], dtype=np.intp)
         added[adders, facts_added] = True
-        self._untouched, self._added = _pack_bits(untouched), _pack_bits(added)
+        self._untouched, self._added = _pack_bits(is_unchanged), _pack_bits(added)
         order = np.lexsort((adders, facts_added))
         self._adder = adders[order]
         self._fact, self._begin = np.unique(facts_added[order], return_index=True)

@@ -69,8 +69,8 @@ def _translate_first(translate: Any, set_options: Any) -> None:
             file.flush()
             paths.append(f"/proc/self/fd/{file.fileno()}")
         set_options(["--keep-unimportant-variables", "--sas-file", os.devnull, *paths])
-        nowhere = open_files.enter_context(open(os.devnull, "w", encoding="utf-8"))
-        with contextlib.redirect_stdout(nowhere):
+        null_device = open_files.enter_context(open(os.devnull, "w", encoding="utf-8"))
+        with contextlib.redirect_stdout(null_device):
             translate()
 
 
@@ -84,13 +84,19 @@ def _translate(translate: Any, task: dict[str, Any], server: int) -> None:
         log = os.open("output.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         for number in (1, 2):
             os.dup2(log, number)
-        for kind, wanted in (
+        for kind, requested_limit in (
             (resource.RLIMIT_CPU, task["seconds"]),
             (resource.RLIMIT_AS, task["memory"]),
         ):
-            hard = resource.getrlimit(kind)[1]
+            hard_limit = resource.getrlimit(kind)[1]
             resource.setrlimit(
-                kind, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
+                kind,
+                (
+                    requested_limit
+                    if hard_limit == resource.RLIM_INFINITY
+                    else min(requested_limit, hard_limit),
+                    hard_limit,
+                ),
             )
         translate()
         code = 0

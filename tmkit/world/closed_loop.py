@@ -389,7 +389,7 @@ class _Loop:
             if is_expected:
                 pose = kinematics.pose(name)
                 unmoved = sum(is_consistent(pose, detection) for detection in candidates)
-            # Looks that contradict each other, or a single one, are no evidence.
+            # Looks that contradict each other, or a single one, are not evidence.
             if len(majority) <= max(1, unmoved):
                 continue
             pose = fuse_detections(majority)

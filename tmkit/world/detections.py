@@ -88,7 +88,13 @@ def largest_agreement(detections: Sequence[Detection]) -> list[Detection]:
     groups: list[list[Detection]] = []
     for center in detections:
         covariance = center.covariance + _EXECUTION_COVARIANCE
-        groups.append([each for each in detections if is_consistent(center.pose, each, covariance)])
+        groups.append(
+            [
+                detection
+                for detection in detections
+                if is_consistent(center.pose, detection, covariance)
+            ]
+        )
     return max(groups, key=len)
 
 

@@ -142,11 +142,11 @@ class LiveScene:
 
     def _remove_recorder(self, recorder: VersionRecorder) -> None:
         with self._lock:
-            self._recorders = tuple(each for each in self._recorders if each is not recorder)
+            self._recorders = tuple(other for other in self._recorders if other is not recorder)
 
     def _remove_listener(self, listener: Callable[[SceneGraph], None]) -> None:
         with self._lock:
-            self._listeners = tuple(each for each in self._listeners if each is not listener)
+            self._listeners = tuple(other for other in self._listeners if other is not listener)
 
     def _record(self, scene: SceneGraph) -> None:
         """Record a new version with all recorders. The caller holds the lock."""

@@ -342,7 +342,9 @@ class OutdatedRemover(FunctionBlock):
         scene: SceneGraph, oldest: float, outdated: list[str], current: set[str]
     ) -> SceneGraph:
         """Remove outdated frames, and the outdated data of the current ones."""
-        removed = [each for each in observations(scene) if each.name in outdated]
+        removed = [
+            observation for observation in observations(scene) if observation.name in outdated
+        ]
         scene = remove_observations(scene, removed)
         for frame in outdated:
             if frame in scene:

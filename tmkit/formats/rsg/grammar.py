@@ -125,7 +125,7 @@ _STATEMENTS = {
     "Body": "text",
     "NoiseSources": "json",
 }
-"""Statements that are no declarations."""
+"""Statements that are not declarations."""
 
 KEYWORDS = (*BLOCKS, *LINES, *_STATEMENTS)
 """Keywords that begin a declaration or statement."""

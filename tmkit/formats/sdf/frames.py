@@ -6,9 +6,9 @@ and for a frame that to which it is attached.
 
 Joints of SDF are undirected edges between links. They become edges of a forest, in the order of the
 file. A joint that closes a loop is omitted with a note. The root of a tree is the world, a link of
-a static model, or the first link that is no child of a joint. A joint whose child is nearer to the
-root is reversed, and its value keeps its meaning. A joint away from the origin of the link below it
-has a frame ``LINK/JOINT``.
+a static model, or the first link that is not a child of a joint. A joint whose child is nearer to
+the root is reversed, and its value keeps its meaning. A joint away from the origin of the link
+below it has a frame ``LINK/JOINT``.
 
 * A ball joint becomes three revolute joints, as in URDF and MJCF.
 * A universal joint (or revolute2) becomes revolute joints about ``axis`` and ``axis2``.

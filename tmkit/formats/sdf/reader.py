@@ -331,7 +331,7 @@ class _Reader:
         """Return the root of a file and its version. A file is parsed once.
 
         Raises:
-            FileFormatError: if the file is no SDF of a supported version.
+            FileFormatError: if the file is not an SDF file of a supported version.
         """
         if path not in self.files:
             root = read_xml(
@@ -621,5 +621,5 @@ def _name(element: XmlElement) -> str:
 
 
 def _version(text: str) -> tuple[int, ...]:
-    """Return a version as numbers, with 0 for parts that are no numbers."""
+    """Return a version as numbers, with 0 for parts that are not numbers."""
     return tuple(int(part) if part.isdigit() and len(part) < 9 else 0 for part in text.split("."))

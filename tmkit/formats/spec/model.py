@@ -90,7 +90,7 @@ class AllowedPairSpec:
 class GroupSpec:
     """A group of frames and groups.
 
-    Groups of one name in several files are merged. Of two values of an attribute, the first counts.
+    Groups of one name in several files are merged. The first value of an attribute has precedence.
 
     Attributes:
         name: name of the group.

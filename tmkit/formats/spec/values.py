@@ -234,7 +234,7 @@ def build_forest(
     """Set the parent in the tree of each joint, and return the roots of the trees.
 
     The joints are added in order, except those that close a loop. The root of a tree is the world,
-    a static link, or the first link that is no child of a joint.
+    a static link, or the first link that is not a child of a joint.
 
     Args:
         world: the world.

@@ -75,7 +75,7 @@ def read_srdf(path: str | os.PathLike[str], *, note: Note | None = None) -> Robo
 
     Raises:
         MissingFileError: if there is no such file. The message has the nearest name.
-        FileFormatError: if the file is no XML or no SRDF, or has two declarations of one name.
+        FileFormatError: if the file is neither XML nor SRDF, or has two declarations of one name.
     """
     file = resolve_name(Path(path), "scenes")
     notes: list[ImportNote] = []

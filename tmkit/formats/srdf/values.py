@@ -189,11 +189,17 @@ class RobotSemantics:
         These are the states of the group, followed by states without a group and states of groups
         that contain it.
         """
-        containing = {item.name for item in self.groups if group in self._subgroup_names(item.name)}
-        containing.add("")
+        containing_groups = {
+            item.name for item in self.groups if group in self._subgroup_names(item.name)
+        }
+        containing_groups.add("")
         return (
             *(state for state in self.states if state.group == group),
-            *(state for state in self.states if state.group != group and state.group in containing),
+            *(
+                state
+                for state in self.states
+                if state.group != group and state.group in containing_groups
+            ),
         )
 
     def _subgroup_names(self, name: str) -> set[str]:

@@ -88,7 +88,7 @@ def read_urdf(
 
     Args:
         path: the file.
-        packages: finds meshes by URI, and has the limits of the load.
+        packages: resolver of mesh URIs, with the limits of the load.
         note: takes import notes.
         data: content of the file. Defaults to the content on disk.
 
@@ -176,7 +176,7 @@ def _end_link(joint: XmlElement, tag: str, links: Mapping[str, XmlElement]) -> s
 
 
 def _root(links: Mapping[str, XmlElement], edges: list[_Edge]) -> str:
-    """Return the root link, the only link that is no child of a joint.
+    """Return the root link, the only link that is not a child of a joint.
 
     Raises:
         FileFormatError: if the links form a cycle or have several roots.

@@ -128,7 +128,7 @@ def wrench(
         frame: the frame of the sensor.
         reading: (6,) force [N] and moment [N m] about the origin of the frame, in its axes; or
             (N, 6) readings. A wrench has its own point and axes.
-        at: frame of the sensor's rigid group about whose origin the moment is; ``frame`` if
+        at: frame of the sensor's rigid group whose origin is the point of the moment; ``frame`` if
             omitted.
         axes: the frame of expression; ``frame`` if omitted.
         gravity: (3,) gravity in the axes of the root [m/s^2], for :func:`payload_wrench`. If

@@ -65,7 +65,7 @@ _BOX_TOLERANCE = 0.002
 """Largest difference between the bounding boxes of a mesh and of its pieces [m]."""
 
 _MAX_DISPLACEMENT = 1e-4
-"""Largest motion of an object by closing fingers that keeps the grasp as it is [m]."""
+"""Largest motion of an object by the closing fingers for which the sampled grasp is kept [m]."""
 
 _DISPLACEMENT_ARM = 0.05
 """Distance from the tool at which rotations are compared with this motion [m]."""

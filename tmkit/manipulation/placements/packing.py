@@ -77,7 +77,7 @@ class RegionPacker:
         objects: frames of the objects to pack.
         region: frame of the region.
         q: (n_joints,) configuration. May be None if no joint is between the frames.
-        robot: arm whose links are no obstacles. The region is filled from the side that is
+        robot: arm whose links are not obstacles. The region is filled from the side that is
             farthest from its base.
 
     Raises:
@@ -173,7 +173,7 @@ class RegionPacker:
                 priority[index] -= len(order) / 4.0
                 if not is_too_large:
                     rejected_sizes.append((width, depth))
-            yield {name: self._placement(each) for name, each in inserted.items()}
+            yield {name: self._placement(insertion) for name, insertion in inserted.items()}
             priority += rng.normal(0.0, 1.0 + len(order) / 16.0, len(order))
             if number % 2:
                 direction = circle([rng.uniform(-np.pi, np.pi)])[0]
@@ -254,7 +254,7 @@ class RegionPacker:
         pose = self._surface.support_from_surface.inverse() @ placement.support_from_object
         shape = min(
             self._shapes[name],
-            key=lambda each: pose.distance(each.posture.at(pose.translation[:2])),
+            key=lambda candidate: pose.distance(candidate.posture.at(pose.translation[:2])),
         )
         return _PositionedShape(shape, np.asarray(pose.translation[:2]))
 

@@ -56,7 +56,7 @@ from tmkit.robots.robot_files import Robot, resolve_robot
 from tmkit.spatial import Pose
 
 _SURFACE_HEIGHT = 0.001
-"""Height above a surface up to which a shape is no obstacle, as part of the surface [m]."""
+"""Height above a surface up to which a shape is not an obstacle, as part of the surface [m]."""
 
 _RIM_TOLERANCE = 1e-4
 """Largest difference between the tops of a rim, in height [m] and slope."""
@@ -191,7 +191,7 @@ def placements_in_region(
         region: frame with a flat box, or part of a surface; see :func:`region_surface`.
         q: (n_joints,) configuration. May be None if no joint is between these frames.
         rng: random generator of the placements at the end.
-        robot: name or description of the arm whose links are no obstacles. The region is filled
+        robot: name or description of the arm whose links are not obstacles. The region is filled
             from the side that is farthest from its base.
         settings: spacing and order. Defaults to :class:`PlacementSettings`.
 
@@ -227,7 +227,7 @@ def placements_on_surface(
         support: frame with a level surface.
         q: (n_joints,) configuration. May be None if no joint is between these frames.
         rng: random generator of the placements at the end.
-        robot: name or description of the arm whose links are no obstacles.
+        robot: name or description of the arm whose links are not obstacles.
         settings: spacing and order. Defaults to near order.
 
     Raises:
@@ -270,7 +270,7 @@ def _placements(
         surfaces: surfaces of one support.
         q: (n_joints,) configuration. May be None if no joint is between these frames.
         rng: random generator.
-        robot: arm whose links are no obstacles.
+        robot: arm whose links are not obstacles.
         settings: spacing and order.
     """
     for may_overhang in (False, True):
@@ -465,7 +465,7 @@ def postures_on(
         object: frame of the object.
         surface: surface of the support.
         q: (n_joints,) configuration. May be None if no joint is between these frames.
-        robot: arm whose links are no obstacles.
+        robot: arm whose links are not obstacles.
         settings: spacing and faces.
         parts: parts of the surface that support the object at its centre. If empty, the object's
             outline lies in the surface.
@@ -627,11 +627,11 @@ def _obstacles(
 
     Args:
         scene: scene with object and surface.
-        object: frame of the object, which is no obstacle.
+        object: frame of the object, which is not an obstacle.
         surface: surface of the support.
         height: height of the object above the surface; obstacles above are omitted [m].
         q: (n_joints,) configuration. May be None if no joint is between these frames.
-        robot: arm whose links are no obstacles.
+        robot: arm whose links are not obstacles.
         spacing: distance to obstacles [m].
     """
     ignored = set(scene.subtree(object))

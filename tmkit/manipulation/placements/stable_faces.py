@@ -59,7 +59,7 @@ _ROLL_COUNT = 8
 """Number of rotations about the axis at which a round object may lie."""
 
 _ROUND_KINDS = ("sphere", "capsule", "cone")
-"""Shapes whose hull has triangles that are no facets, apart from the cap of a cone."""
+"""Shapes whose hull has triangles that are not facets, apart from the cap of a cone."""
 
 Vector = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ SUPPORT_TOLERANCE = 0.002
 def support_fault(scene: SceneGraph, q: Configuration, *, object: str) -> str | None:
     """Return the reason why an object does not touch its support, or None if it does.
 
-    Overlaps are no fault here: the collision check finds them.
+    Overlaps are not faults here: the collision check finds them.
 
     Args:
         scene: scene after the release, in which the support is the parent of the object.

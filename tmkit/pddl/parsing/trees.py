@@ -482,7 +482,7 @@ class PreferenceReader:
         # preferences may share a name
         alternatives = (f"{name}--{number}" for number in itertools.count(2))
         candidates = itertools.chain((name,), alternatives)
-        unique_name = next(each for each in candidates if each not in self._violable)
+        unique_name = next(candidate for candidate in candidates if candidate not in self._violable)
         self._violable[unique_name] = variables, self._prices[name]
         violation = _make_list(
             group, f"forgone--{unique_name}", *(variable.name for variable in variables)

@@ -47,7 +47,7 @@ def relation_class(coord: Coord, what: str) -> type[SemanticRelation]:
         what: name of the conversion in messages.
 
     Raises:
-        SemanticError: if the argument is no coordinates.
+        SemanticError: if the argument is not coordinates.
     """
     if not isinstance(coord, Coord):
         rule = (

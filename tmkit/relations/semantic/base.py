@@ -244,7 +244,7 @@ class SemanticRelation:
         """Return the same relation with another covariance; None makes it exact.
 
         Raises:
-            SemanticError: if the matrix is no covariance, or a covariance is undefined here.
+            SemanticError: if the matrix is not a covariance, or a covariance is undefined here.
         """
         return type(self)(self.coord, self.representation, covariance=covariance)
 

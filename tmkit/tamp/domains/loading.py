@@ -308,7 +308,7 @@ def _construct_semantics(
 
 
 def _require_methods(path: Path, semantics_class: type) -> None:
-    """Reject a class that is no semantics, or that lacks or misdefines a method."""
+    """Reject a class that is not a semantics class, or lacks or misdefines a method."""
     name = semantics_class.__name__
     if not issubclass(semantics_class, DomainSemantics):
         raise FileFormatError.at(

@@ -242,7 +242,7 @@ class PlanningDomain:
             raise
 
     def object_fault(self, name: str, scene: SceneGraph) -> str | None:
-        """Return the reason why a frame is no object of the domain; None if there is no such frame.
+        """Return the reason why a frame is not an object of the domain; None without such a frame.
 
         Args:
             name: PDDL name of the frame.

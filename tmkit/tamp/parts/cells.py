@@ -98,7 +98,7 @@ class Cells(Slots):
         return cell
 
     def places_for(self, fact: Fact, scene: SceneGraph) -> tuple[str, ...]:
-        """Return nothing: a cell is no frame."""
+        """Return nothing: a cell is not a frame."""
         del fact, scene
         return ()
 

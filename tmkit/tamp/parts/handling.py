@@ -145,8 +145,8 @@ class Pushing(Regions):
             overhanging = [Place(object, region, pose) for pose in poses]
         for pair in itertools.zip_longest(inside, overhanging):
             for place in filter(None, pair):
-                resting = scene.reparent(object, place.support, pose=place.pose)
-                if self._is_on(resting, object, region):
+                placed_scene = scene.reparent(object, place.support, pose=place.pose)
+                if self._is_on(placed_scene, object, region):
                     yield place
 
     def _is_on(self, scene: SceneGraph, object: str, region: str) -> bool:

@@ -261,8 +261,8 @@ class Regions(DomainPart):
                 frame=object,
             )
         overhangs = {region.frame: region.overhang(scene, object) for region in on_parent}
-        containing = [r for r in on_parent if overhangs[r.frame] <= self.overhang]
-        if not containing:
+        containing_regions = [r for r in on_parent if overhangs[r.frame] <= self.overhang]
+        if not containing_regions:
             nearest = min(overhangs, key=lambda frame: overhangs[frame])
             excess = f"{overhangs[nearest] * 1000:.0f} mm"
             raise SceneError(
@@ -270,7 +270,7 @@ class Regions(DomainPart):
                 " is on a region with all of its footprint",
                 frame=object,
             )
-        smallest = min(containing, key=lambda region: region.area)
+        smallest = min(containing_regions, key=lambda region: region.area)
         _require_standing(scene, object, smallest)
         return smallest.frame
 
@@ -357,14 +357,16 @@ class Regions(DomainPart):
         """
         scene = context.scene
         for placement in placements:
-            resting = scene.reparent(object, placement.support, pose=placement.support_from_object)
+            placed_scene = scene.reparent(
+                object, placement.support, pose=placement.support_from_object
+            )
             try:
-                actual_region = self.region_of(resting, object)
+                actual_region = self.region_of(placed_scene, object)
             except SceneError:
-                # The place is no region of the domain, for example the lower board of a shelf.
+                # The place is not a region of the domain, for example the lower board of a shelf.
                 continue
             if actual_region == region:
-                motion = PickPlaceOptions(lift_distance=_lift_height(resting, object))
+                motion = PickPlaceOptions(lift_distance=_lift_height(placed_scene, object))
                 place = Place.at(object, placement, arm=self.arm_name(arm))
                 yield replace(place, motion=motion)
 

@@ -46,7 +46,7 @@ class Slots(Regions):
         """Return the region that is the parent of an object.
 
         Raises:
-            SceneError: if the parent is no region, or the object leans, floats, or stands beside
+            SceneError: if the parent is not a region, or the object leans, floats, or stands beside
                 it.
         """
         parent = str(scene.parent(object))

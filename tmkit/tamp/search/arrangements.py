@@ -397,7 +397,7 @@ class Arrangements:
             action = guide.actions[operator]
             arguments = tuple(roles.get(name, name) for name in action.arguments)
             numbers = guide.operators_by_action.get(GroundAction(action.name, arguments), ())
-            number = next((each for each in numbers if guide.is_applicable(each, values)), None)
+            number = next((n for n in numbers if guide.is_applicable(n, values)), None)
             if number is None:
                 return plan
             operators.append(number)

@@ -203,7 +203,9 @@ class ConstraintLearner:
                 )
                 actions.add(GroundAction(action.name, arguments))
         return tuple(
-            sorted(number for each in actions for number in guide.operators_by_action.get(each, ()))
+            sorted(
+                number for action in actions for number in guide.operators_by_action.get(action, ())
+            )
         )
 
 

@@ -39,7 +39,7 @@ _FAR_BACK_OFFSETS = (0.06, 0.12, 0.2)
 """Distances behind the grasp at which the open hand should be free [m]."""
 
 _ROOF_HEIGHT = 0.15
-"""Height above the grasp at which the closed hand must be free, else there is a roof [m]."""
+"""Height above the grasp up to which a collision of the closed hand indicates a roof [m]."""
 
 _FINGERTIP_DEPTH = 0.004
 """Distance of the tool point from the edge of an object held by the fingertips [m]."""
@@ -163,7 +163,7 @@ class HandTables:
         joints = {name: float(value) for name, value in zip(scene.joint_names, q, strict=True)}
         arm_frames = moved_frames(scene, robot)
         for name in self.objects:
-            # An object in the hand is no fixed body.
+            # An object in the hand is not a fixed body.
             if name in fixed_bodies and scene.parent(name) in arm_frames:
                 fixed_bodies = fixed_bodies.remove_frame(name, subtree=True)
         root = fixed_bodies.root(fixed_bodies.frame_names[0])

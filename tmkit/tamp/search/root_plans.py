@@ -175,7 +175,7 @@ class RootPlanner:
             arm: PDDL name of the arm.
         """
         scene, q = self._context.scene, self._context.q
-        bases = {pddl_name(each.name): each.base for each in self._context.robots}
+        bases = {pddl_name(robot.name): robot.base for robot in self._context.robots}
         names = {name for action in actions for name in action.arguments if name not in bases}
         frames = [frame for frame in scene.frame_names if pddl_name(frame) in names]
         return sum(

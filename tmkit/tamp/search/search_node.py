@@ -106,7 +106,7 @@ class SearchNode:
         tries: number of attempted transfers.
         transfers: possible first transfers of the plan, with their analyses; None until they are
             compared.
-        other_operators: possible first operators of the plan that are no transfers.
+        other_operators: possible first operators of the plan that are not transfers.
         attempts: iterator that makes one attempt at each step.
         pick_results: results of picks, by operator, grasp option and length of the lines.
         blocker_counts: number of failures by blocking movable object.

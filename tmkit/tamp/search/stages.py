@@ -81,7 +81,7 @@ def find_plan(
         stages = {_Stage(context, log, reduced_problem): 0, full_stage: delay}
     has_tried_proofs = False
     while stages and not context.is_at_limit(log):
-        stage = min(stages, key=lambda each: stages[each] + each.turns)
+        stage = min(stages, key=lambda candidate: stages[candidate] + candidate.turns)
         plan = stage.advance()
         if plan is not None:
             return PlanStatus.SOLVED, plan
@@ -108,7 +108,7 @@ def _prove_separations(context: PlanningContext) -> tuple[Infeasibility, ...]:
     arm, semantics = context.robots[0], context.domain.semantics
     required_picks = semantics.objects_to_move(necessary_facts(context.problem), context.scene)
     proofs = (
-        prove_separated(context.scene, each, q=context.q, robot=arm) for each in required_picks
+        prove_separated(context.scene, target, q=context.q, robot=arm) for target in required_picks
     )
     return tuple(proof for proof in proofs if proof is not None)
 

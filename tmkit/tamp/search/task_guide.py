@@ -71,7 +71,7 @@ class TaskGuide(TaskPlanSource):
 
     def remove(self, constraint: OperatorConstraint) -> None:
         """Remove a constraint."""
-        self._constrain([each for each in self.constraints if each != constraint])
+        self._constrain([other for other in self.constraints if other != constraint])
 
     def implies(self, constraint: OperatorConstraint) -> bool:
         """Return whether an existing constraint is at least as strict."""

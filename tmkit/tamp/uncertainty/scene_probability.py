@@ -172,8 +172,10 @@ def footprint_inside(
 def _transform_point(poses: NDArray[np.float64], point: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the (count, 3) images of a (3,) point under (count, 7) poses."""
     vector, scalar = poses[:, 3:6], poses[:, 6:7]
-    twice = 2.0 * np.cross(vector, point)
-    return np.asarray(poses[:, :3] + point + scalar * twice + np.cross(vector, twice))
+    doubled_product = 2.0 * np.cross(vector, point)
+    return np.asarray(
+        poses[:, :3] + point + scalar * doubled_product + np.cross(vector, doubled_product)
+    )
 
 
 def pose_probability(

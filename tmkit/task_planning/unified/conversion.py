@@ -199,7 +199,7 @@ class _Import:
         result = Action(self.name(action), self.parameters(action.parameters))
         costs: list[Effect] = [] if cost is None else [IncreaseCost(self.expression(cost))]
         if hasattr(action, "duration"):
-            return self.durative(result, action, costs)
+            return self.convert_durative(result, action, costs)
         needs = _join_formulas(
             [self.formula(part, is_action=True) for part in action.preconditions]
         )
@@ -209,8 +209,8 @@ class _Import:
             effect=_join_effects([*map(self.effect, action.effects), *costs]),
         )
 
-    def durative(self, result: Action, action: Any, costs: list[Effect]) -> Action:
-        """Return a durative action; a closed interval end is also a condition at that time."""
+    def convert_durative(self, result: Action, action: Any, costs: list[Effect]) -> Action:
+        """Convert a durative action. A closed end of an interval is a condition at that time."""
         if action.duration.lower != action.duration.upper:
             raise TaskError.at(
                 self.where,
@@ -420,7 +420,7 @@ class _Export:
             unified_action, cost = (
                 self.action(action)
                 if action.timing is None
-                else self.durative(action, action.timing)
+                else self.convert_durative(action, action.timing)
             )
             result.add_action(unified_action)
             if cost is not None:
@@ -464,7 +464,7 @@ class _Export:
         self.effects(result, action.effect, scope, costs)
         return result, reduce(self.make.Plus, costs) if costs else None
 
-    def durative(self, action: Action, timing: Timing) -> tuple[Any, Any]:
+    def convert_durative(self, action: Action, timing: Timing) -> tuple[Any, Any]:
         result = self.up.DurativeAction(action.name, self.signature(action.parameters), self.env)
         scope = {f"?{item.name}": self.make.ParameterExp(item) for item in result.parameters}
         result.set_fixed_duration(self.expression(timing.duration, scope))

@@ -197,7 +197,7 @@ class Followers:
             ServiceError: if too many requests wait, in total or of its token.
         """
         with self._news:
-            count = sum(each.principal == waiter.principal for each in self._waiters)
+            count = sum(other.principal == waiter.principal for other in self._waiters)
             if count >= self._limits.followers_per_token:
                 reason = f"{count} requests of this token or session wait for changes, the limit"
                 raise ServiceError(reason, kind="busy")

@@ -215,13 +215,13 @@ class ConnectionGate:
         """Close the oldest waiting connections, if there are too many."""
         if len(address.waiting) > WAITING_PER_ADDRESS:
             address.abort_oldest()
-        if sum(len(each.waiting) for each in self._addresses.values()) > WAITING:
-            max(self._addresses.values(), key=lambda each: len(each.waiting)).abort_oldest()
+        if sum(len(address.waiting) for address in self._addresses.values()) > WAITING:
+            max(self._addresses.values(), key=lambda address: len(address.waiting)).abort_oldest()
 
     async def _await_turn(
         self, address: _Address, number: int, reader: asyncio.StreamReader
     ) -> None:
-        """Wait until a connection may be opened. One that closes before costs nothing.
+        """Wait until a connection may be opened. A connection that closes before has no cost.
 
         Raises:
             ConnectionResetError: if the client closes the connection.
