@@ -70,10 +70,10 @@ def first_in_order(
     Args:
         work: function of a module that does a job and passes messages to its second argument.
         jobs: jobs, which are pickled, like their results.
-        decides: returns whether a result ends the search.
+        decides: function that returns whether a result ends the search.
         processes: number of jobs at a time.
         on_message: called in this thread with the number of a job and its message.
-        name: returns the name of a job by its number, for errors.
+        name: function that returns the name of a job by its number, for errors.
 
     Raises:
         ConfigurationError: if a job cannot be pickled, or ``processes`` is below 1.

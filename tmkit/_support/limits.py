@@ -183,7 +183,7 @@ def read_bytes(
     Args:
         path: file.
         limit: largest size [B].
-        error: returns the error for a reason. Defaults to :meth:`FileFormatError.at`.
+        error: function that returns the error for a reason. Defaults to :meth:`FileFormatError.at`.
 
     Raises:
         FileFormatError: if the file cannot be read, is not regular, or is too large.
@@ -237,7 +237,7 @@ def as_utf8(data: bytes, error: Callable[[str], Exception]) -> bytes:
 
     Args:
         data: text in UTF-8, or in UTF-16 or UTF-32 with a mark. Without a mark, it is unchanged.
-        error: returns the error for a reason.
+        error: function that returns the error for a reason.
 
     Raises:
         Exception: if the text is not in the encoding of its mark.

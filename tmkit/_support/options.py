@@ -34,8 +34,8 @@ class OptionKind:
         unlimited: word for None in a file and on the command line; empty if None stands for the
             default only.
         choices: valid names; in Python, a function is valid too.
-        find: returns the object of a name, which may be that of a plug-in; None if the option
-            takes no names of objects.
+        find: function that returns the object of a name, which may be that of a plug-in; None if
+            the option takes no names of objects.
     """
 
     type: OptionType

@@ -25,16 +25,16 @@ _SUCCESS_FLAGS = (
 """Attributes of results that are true after a success."""
 
 _MAX_ROWS = 12
-"""Number of rows that a table for notebooks has at most."""
+"""Largest number of rows of a table for notebooks."""
 
 _MAX_PROBLEMS = 10
-"""Number of problems that the text of a report shows."""
+"""Largest number of problems in the text of a report."""
 
 _MAX_TEXT_LENGTH = 200
 """Length of a text in a table at which it is cut [characters]."""
 
 _MAX_ITEMS = 5
-"""Number of list elements that a row shows at most."""
+"""Largest number of list elements in a row."""
 
 
 class ValidationStatus(StrEnum):

@@ -28,8 +28,8 @@ def time_limit(seconds: float, *, clock: Callable[[], float] | None = None) -> I
 
     Args:
         seconds: time limit [s].
-        clock: returns the time [s]. Defaults to that of the enclosing block, or the monotonic
-            clock.
+        clock: function that returns the time [s]. Defaults to that of the enclosing block, or the
+            monotonic clock.
     """
     outer_end, outer_clock = _limit.get() or (math.inf, time.monotonic)
     clock = clock or outer_clock

@@ -13,7 +13,7 @@ from tmkit._support.limits import ReadingLimits, as_utf8, read_bytes
 from tmkit.errors import FileFormatError
 
 _MAX_CANDIDATES = 64
-"""Number of lines with the name of a key that are tried at most."""
+"""Largest number of lines with the name of a key that are tried."""
 
 
 def read_toml(

@@ -54,8 +54,8 @@ class Work:
     """Display of the progress of some work; pass it as ``on_progress``.
 
     Args:
-        show_text: shows a line of text.
-        show_progress: shows the state of the work.
+        show_text: function that shows a line of text.
+        show_progress: function that shows the state of the work.
     """
 
     def __init__(

@@ -221,7 +221,7 @@ def check_on_change(
     Args:
         check: check to run, which calls its argument with each file before it reads the file.
         as_json: whether errors are printed as JSON.
-        pause: waits for some seconds.
+        pause: function that waits for a number of seconds.
 
     Raises:
         TmkitError: if the check fails before it reads any file.

@@ -31,9 +31,10 @@ class Reading:
     """Context of a load, for the reader of one file.
 
     Attributes:
-        loader: loads meshes; ``loader.packages`` finds files by URI and has the limits of the load.
+        loader: loader of meshes; ``loader.packages`` is the resolver of file URIs, with the limits
+            of the load.
         note: receives the location and the text of an import note.
-        read_other: reads another scene file, such as an included one.
+        read_other: function that reads another scene file, such as an included one.
     """
 
     loader: MeshLoader
@@ -74,8 +75,9 @@ class Format:
         name: name of the format, for lists and messages.
         suffixes: suffixes in lower case with the dot. The entry point of a plug-in has the name of
             a suffix without its dot; a format with several suffixes has an entry point for each.
-        read: reads a file, and raises a TmkitError with the path and, if possible, the line.
-        write: writes a scene; None if the format is read only.
+        read: function that reads a file, and raises a TmkitError with the path and, if possible,
+            the line.
+        write: function that writes a scene; None if the format is read only.
         written: suffixes for which the format is written; by default all.
         comparison: comparison by :func:`~tmkit.formats.convert_scene` of a scene with the written
             file: ``"exact"`` for equality, ``"rounded"`` for equality up to rounding, ``"none"``

@@ -180,7 +180,7 @@ class FileContents:
     Attributes:
         specifications: frames and allowed pairs of each file, in order; empty for SRDF files.
         semantics: contents of SRDF files, including included ones.
-        loader: loads meshes.
+        loader: loader of meshes.
         note: receives import notes.
     """
 

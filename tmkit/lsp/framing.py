@@ -22,9 +22,9 @@ import io
 import logging
 import re
 
-_MOST_BYTES = 64_000_000
+_MAX_BYTES = 64_000_000
 """Size of the largest message, twice that of the largest text that is read [bytes]."""
-_MOST_HEADER_BYTES = 4096
+_MAX_HEADER_BYTES = 4096
 """Size of the largest header [bytes]."""
 _BLOCK_BYTES = 65_536
 """Size of one read of the input [bytes]."""
@@ -68,9 +68,9 @@ class MessageInput(io.RawIOBase):
         while (length := self._take_length()) is not None:
             if not self._take_rest_of_header():
                 _logger.error("a message is skipped: no empty line ends its header")
-            elif length > _MOST_BYTES:
+            elif length > _MAX_BYTES:
                 _logger.error(
-                    "a message of %d bytes is skipped, expected at most %d", length, _MOST_BYTES
+                    "a message of %d bytes is skipped, expected at most %d", length, _MAX_BYTES
                 )
             elif (body := self._take_body(length)) is None:
                 _logger.error(
@@ -88,9 +88,9 @@ class MessageInput(io.RawIOBase):
         """
         dropped = bytearray()  # the first of the dropped bytes
         while (line := _LENGTH.search(self._buffer)) is None:
-            excess = max(len(self._buffer) - _MOST_HEADER_BYTES, 0)
-            dropped += self._buffer[: min(excess, _MOST_HEADER_BYTES)]
-            del self._buffer[:excess], dropped[_MOST_HEADER_BYTES:]
+            excess = max(len(self._buffer) - _MAX_HEADER_BYTES, 0)
+            dropped += self._buffer[: min(excess, _MAX_HEADER_BYTES)]
+            del self._buffer[:excess], dropped[_MAX_HEADER_BYTES:]
             if not self._read_block():
                 break
         dropped += self._buffer[: line.start() if line is not None else None]
@@ -107,12 +107,12 @@ class MessageInput(io.RawIOBase):
         while True:
             fields = _OTHER_FIELDS.match(self._buffer)
             end = fields.end() if fields is not None else 0
-            if end > _MOST_HEADER_BYTES:
+            if end > _MAX_HEADER_BYTES:
                 return False
             if (empty := _EMPTY_LINE.match(self._buffer, end)) is not None:
                 del self._buffer[: empty.end()]
                 return True
-            may_go_on = len(self._buffer) <= _MOST_HEADER_BYTES and _UNFINISHED_FIELD.fullmatch(
+            may_go_on = len(self._buffer) <= _MAX_HEADER_BYTES and _UNFINISHED_FIELD.fullmatch(
                 self._buffer, end
             )
             if not may_go_on or not self._read_block():
@@ -133,7 +133,7 @@ class MessageInput(io.RawIOBase):
                 body = bytes(self._buffer[:length])
                 del self._buffer[:length]
                 return body
-            searched = max(len(self._buffer) - _MOST_HEADER_BYTES, 0)
+            searched = max(len(self._buffer) - _MAX_HEADER_BYTES, 0)
             if not self._read_block():
                 self._buffer.clear()
                 return None

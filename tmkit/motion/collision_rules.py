@@ -78,7 +78,7 @@ class AllowedContact:
 
 @dataclass(frozen=True)
 class CollisionRules:
-    """Contact rules of one acting arm, while the other arms stand still.
+    """Contact rules of one acting arm, while the other arms are at rest.
 
     Attributes:
         robot: acting arm. The constructor also accepts its name.

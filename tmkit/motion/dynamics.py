@@ -77,7 +77,7 @@ def gravity_torques(
 def inverse_dynamics(
     scene: SceneGraph, path: _Array, velocities: _Array, accelerations: _Array, robot: Manipulator
 ) -> _Array:
-    """Return the joint torques of an arm along a motion under gravity; other joints stand still.
+    """Return the joint torques of an arm along a motion under gravity; other joints are at rest.
 
     Masses are those of :func:`gravity_torques`, with the inertias of links and of the object in the
     hand. O(frames x configurations).

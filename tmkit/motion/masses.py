@@ -28,7 +28,7 @@ _DEFAULT_LINK_MASS = 0.1
 """Mass of a moving link without inertia and without a shape [kg]."""
 
 _DEFAULT_LINK_RADIUS = 0.05
-"""Radius of the ball that stands for such a link [m]."""
+"""Radius of the ball that replaces such a link [m]."""
 
 _POINT_MASS_RADIUS = 0.02
 """Radius of the ball whose moments are used for a mass without moments of inertia [m]."""

@@ -25,7 +25,7 @@ from tmkit.robots.robot_files import Robot, resolve_robot
 from tmkit.spatial.plain import plain_numbers
 
 _CIRCLE_CORNERS = 24
-"""Number of corners of polygons that stand for circles."""
+"""Number of corners of the polygons that approximate circles."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -290,7 +290,7 @@ def interleave_agents(
         problem: task that the plan solves.
         actions: the plan.
         agents: objects that act.
-        is_allowed: returns whether an action is allowed in a state.
+        is_allowed: function that returns whether an action is allowed in a state.
         ranks: priorities of the actions. Defaults to their order.
     """
     ranks = ranks or range(len(actions))
@@ -355,8 +355,8 @@ def balance_loads(
         problem: task that the plan solves.
         actions: the plan.
         agents: objects that act.
-        is_allowed: returns whether an action is allowed in a state.
-        effort: returns the effort of actions by an agent.
+        is_allowed: function that returns whether an action is allowed in a state.
+        effort: function that returns the effort of actions by an agent.
     """
     plan = list(actions)
     while True:

@@ -42,7 +42,7 @@ FINGER_WORDS = ("gripper", "finger", "jaw", "claw", "clamp", "knuckle", "pincher
 TOOL_NAMES = ("tcp", "grasp", "tool")
 """Words in the names of tool frames."""
 
-MOST_JOINTS = 4
+MAX_JOINTS = 4
 """Largest number of joints of an inferred hand. Hands with more joints have many fingers."""
 
 LEAST_STROKE = 0.01
@@ -140,12 +140,12 @@ def distance_world(scene: SceneGraph, pairs: Sequence[Pair]) -> CollisionWorld:
         scene: scene with the frames.
         pairs: pairs of frames, also those that the scene allows to touch.
     """
-    edit, checked = scene.edit(), {frozenset(pair) for pair in pairs}
+    edit, pair_sets = scene.edit(), {frozenset(pair) for pair in pairs}
     for pair in pairs:
         edit.forbid_collision(*pair)
     scene, movable = edit.finish(), movable_frames(scene)
     all_pairs = CollisionWorld(scene, movable=movable).pairs
-    ignored = {(i, j): -math.inf for i, j, _ in all_pairs if frozenset((i, j)) not in checked}
+    ignored = {(i, j): -math.inf for i, j, _ in all_pairs if frozenset((i, j)) not in pair_sets}
     return CollisionWorld(scene, movable=movable, pair_margins=ignored)
 
 
@@ -251,7 +251,7 @@ def infer_hand(scene: SceneGraph, tip: str, arm: Sequence[str]) -> InferredHand 
         The hand, or None if no two shapes close on each other, or the hand has too many joints.
     """
     joints = hand_joints(scene, tip, arm)
-    if not 0 < len(joints) <= MOST_JOINTS:
+    if not 0 < len(joints) <= MAX_JOINTS:
         return None
     palm = rigid_frames(scene, tip)
     branch_roots = [

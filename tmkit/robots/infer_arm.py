@@ -366,10 +366,10 @@ def _arm_without_hand(
     missing = ""
     if cup_links:
         inferred.append(f"hand: suction cup, confidence medium (the name of '{cup_links[-1]}')")
-    elif len(joints) > hands.MOST_JOINTS:
+    elif len(joints) > hands.MAX_JOINTS:
         missing = (
             f"the hand at '{chain.tip}' has {len(joints)} joints; only hands that close"
-            f" two fingers by at most {hands.MOST_JOINTS} are inferred: describe two of its fingers"
+            f" two fingers by at most {hands.MAX_JOINTS} are inferred: describe two of its fingers"
             " in a file for --robot"
         )
     elif len(joints) == 1:

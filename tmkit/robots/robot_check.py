@@ -38,7 +38,7 @@ OFTEN = 0.9
 """Fraction of colliding configurations above which a pair is assumed to overlap by design."""
 
 CROWDED = 0.9
-"""Fraction of colliding configurations above which planning is hopeless."""
+"""Fraction of colliding configurations above which the report has a problem."""
 
 FAR = 5.0
 """Size of a mesh or distance from its frame above which it is assumed to have another unit [m]."""

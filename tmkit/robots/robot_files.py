@@ -364,7 +364,7 @@ def carrying_joints(scene: SceneGraph, robots: Sequence[Manipulator]) -> frozens
     return frozenset(
         frame
         for name, frame in frames
-        if any(frame in above for other, above in bases.items() if other != name)
+        if any(frame in frames_above for other, frames_above in bases.items() if other != name)
     )
 
 

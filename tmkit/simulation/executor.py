@@ -1,6 +1,6 @@
 """Executor of plans in a simulation, one motion after the other, for closed loops without a robot.
 
-Before each grasp and release, the arm stands still until the fingers do. Fingers that hold an
+Before each grasp and release, the arm waits until the fingers are at rest. Fingers that hold an
 object are commanded to close fully, with the robot's grip force. The plan's finger positions are
 those of the first contact, which exerts no force. One of several arms moves at a time, and the
 others keep their objects.
@@ -190,7 +190,7 @@ class SimulatedExecutor(Executor):
         self._monitor.leave_step()
 
     def finish(self) -> None:
-        """Let all bodies settle, for ``settle_time`` at least and ``settle_limit`` at most."""
+        """Simulate until all bodies rest, for ``settle_time`` to ``settle_limit``."""
         self._monitor.leave_plan()
         self._report_phase("settle", len(self._plan.steps))
         settings = self.simulation.settings

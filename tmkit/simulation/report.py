@@ -162,7 +162,7 @@ class SimulationReport(Result):
         return (*objects, *joints)
 
     def _is_within(self, error: JointError) -> bool:
-        """Return whether a joint ended within the tolerance of its unit."""
+        """Return whether the error of a joint is within the tolerance of its unit."""
         tolerance = self.position_tolerance if error.is_prismatic else self.rotation_tolerance
         return error.error <= tolerance
 

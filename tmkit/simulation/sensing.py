@@ -92,7 +92,7 @@ class SimulatedCamera:
         noise: errors of detections.
         visible: smallest fraction of a detected object that is in view and not hidden, in [0, 1).
         is_naming: whether detections have the frame of their object.
-        period: simulated duration of a measurement, in which the arms stand still [s].
+        period: simulated duration of a measurement, in which the arms are at rest [s].
         seed: seed of all random numbers.
 
     Raises:

@@ -50,8 +50,7 @@ def from_ros_pose(message: object) -> GaussianPose:
     a stamped message. Fields are attributes or nested dictionaries.
 
     Raises:
-        SceneError: if a field is missing, the quaternion is zero, or the 36 numbers are no
-            covariance.
+        SceneError: if a field is missing, the quaternion is zero, or the 36 numbers are not a
             covariance.
     """
     message_type = "PoseWithCovariance"

@@ -260,7 +260,7 @@ def decode_difference(
     Args:
         data: bytes of the record.
         base: the first version.
-        shape: returns the shape of a blob, by digest and source label.
+        shape: function that returns the shape of a blob, by digest and source label.
         source: returns the noise source of a key, with its dimension and label.
 
     Raises:
@@ -277,8 +277,8 @@ class Replay:
 
     Args:
         scene: the first version.
-        shape: returns the shape of a blob, by the version before its record, digest and source
-            label.
+        shape: function that returns the shape of a blob, by the version before its record, digest
+            and source label.
         source: as for :func:`decode_difference`.
     """
 

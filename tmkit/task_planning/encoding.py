@@ -203,8 +203,10 @@ def _uses_either(problem: Problem) -> bool:
 
 def _type_guards(parameters: tuple[Parameter, ...]) -> tuple[Formula, ...]:
     """Return conditions on static predicates equivalent to the types of ``parameters``."""
-    typed = [item for item in parameters if "object" not in item.types]
-    choices = [[Atom(f"type--{kind}", (item.name,)) for kind in item.types] for item in typed]
+    typed_parameters = [item for item in parameters if "object" not in item.types]
+    choices = [
+        [Atom(f"type--{kind}", (item.name,)) for kind in item.types] for item in typed_parameters
+    ]
     return tuple(atoms[0] if len(atoms) == 1 else Or(tuple(atoms)) for atoms in choices)
 
 

@@ -339,7 +339,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         )
 
     def _improve_plan(self, searches: Searches, outcome: Outcome) -> TaskPlanResult:
-        """Return the best plan of the first search and of the follow-up searches that count.
+        """Return the best plan of the first search and of the follow-up searches.
 
         A chain of searches ends with a search without a plan. The remaining searches of the chain
         are then run separately.
@@ -399,7 +399,7 @@ class TaskExecution(Result):
         actions: the executed actions, by their names in the domain.
         states: the initial state, and the state after each action.
         plans: number of plans that were computed.
-        message: the reason of the end.
+        message: reason for the end.
     """
 
     status: TaskPlanStatus

@@ -166,9 +166,9 @@ class _Facts:
 
     def rules(self, operator: SasOperator) -> Iterator[_Rule]:
         """Yield the rule of an operator, then the rule of each conditional effect."""
-        always = [effect for effect in operator.effects if not effect.conditions]
-        changed = [self._values(effect.variable) for effect in always]
-        adds = [(effect.variable, effect.after) for effect in always]
+        unconditional_effects = [effect for effect in operator.effects if not effect.conditions]
+        changed = [self._values(effect.variable) for effect in unconditional_effects]
+        adds = [(effect.variable, effect.after) for effect in unconditional_effects]
         yield _Rule(self.numbers(operator.preconditions), self.numbers(adds), changed)
         for effect in operator.effects:
             if effect.conditions:

@@ -121,7 +121,7 @@ class FunctionBlock(ABC):
         """
 
     def before_execute(self, scene: SceneGraph, matches: Matches) -> None:
-        """Do something before each execution. An exception is raised as an error of the block.
+        """Hook before each execution. An exception is raised as an error of the block.
 
         Args:
             scene: as for :meth:`execute`.
@@ -130,7 +130,7 @@ class FunctionBlock(ABC):
         del scene, matches
 
     def after_execute(self, before: SceneGraph, after: SceneGraph) -> None:
-        """Do something with the result before it is published. An exception discards it.
+        """Hook before the result is published. An exception discards the result.
 
         The lock of the world is held. The method is not called if nothing changes.
 
@@ -395,7 +395,7 @@ def has_changed(
         a: first version.
         b: second version.
         matches: matches of the inputs in the first version.
-        with_own: whether the block's own output counts too.
+        with_own: whether changes of the block's own output are included.
     """
     if a is b:
         return False

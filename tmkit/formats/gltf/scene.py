@@ -69,8 +69,8 @@ def read_gltf_scene(path: Path, *, loader: MeshLoader, note: Note) -> SceneGraph
 
     Args:
         path: the file.
-        loader: loads meshes, and has the limits of the load.
-        note: takes import notes.
+        loader: loader of meshes, with the limits of the load.
+        note: receiver of import notes.
 
     Raises:
         FileFormatError: if the file is invalid or too large, or a buffer is outside its folder.
@@ -97,7 +97,7 @@ class _Reader:
 
     Args:
         file: the document.
-        loader: loads meshes, and has the limits of the load.
+        loader: loader of meshes, with the limits of the load.
     """
 
     def __init__(self, file: Document, loader: MeshLoader) -> None:

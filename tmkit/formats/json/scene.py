@@ -118,7 +118,7 @@ def scene_from_dict(
     Args:
         document: document as :func:`scene_to_dict` returns it.
         source: path or name of the document, for messages.
-        loader: loads the meshes that are stored by their source.
+        loader: loader of the meshes that are stored by their source.
         folder: folder of the files of points and heights. Without one, the document must not refer
             to any.
 
@@ -244,8 +244,8 @@ def read_json_scene(
 
     Args:
         path: path of the file.
-        loader: loads meshes. Defaults to a loader with default settings.
-        read_other: reads included scene files. By default, includes are rejected.
+        loader: loader of meshes. Defaults to a loader with default settings.
+        read_other: function that reads included scene files. By default, includes are rejected.
     """
     loader = loader if loader is not None else MeshLoader()
     document, text = read_json(path, limit=loader.packages.limits.json_bytes)
@@ -293,8 +293,8 @@ def _read_include(
     Args:
         node: entry of the include, with the file and the changes by frame.
         folder: folder of the including file.
-        loader: finds the included file.
-        read_other: reads the included file.
+        loader: resolver of the included file.
+        read_other: function that reads the included file.
     """
     node.require_keys_among("file", "frames")
     place = SourceLocation(f"{node.path} ({node.key_path})")

@@ -339,7 +339,7 @@ def shape_from_dict(
     Args:
         key: key of the entry, its digest or a name.
         shapes: all entries of the document.
-        loader: loads meshes.
+        loader: loader of meshes.
         folder: folder of referenced files, or None if the document must not refer to files.
     """
     node = shapes.get(key)
@@ -411,7 +411,7 @@ def _checksums_of_files(shape: Shape, source: str, loader: MeshLoader) -> dict[s
     Args:
         shape: the mesh.
         source: portable source of the mesh.
-        loader: finds and reads the files.
+        loader: resolver and reader of the files.
     """
     mesh = mesh_of_source(source, loader.packages) if source else None
     if mesh is None:
@@ -544,9 +544,9 @@ def _read_referenced_file(
 
     Args:
         node: path or URI of the file.
-        loader: finds the file and has the limits.
+        loader: resolver of the file, with the limits.
         folder: folder of the scene file, or None if the scene is not a file.
-        read: reads the file, with the arguments ``path`` and ``limits=``.
+        read: function that reads the file, with the arguments ``path`` and ``limits=``.
     """
     uri = node.text()
     if folder is None:

@@ -98,8 +98,8 @@ def read_mjcf(path: Path, *, packages: PackageResolver, note: Note) -> SceneSpec
 
     Args:
         path: the file.
-        packages: finds files by URI, and has the limits of the load.
-        note: takes import notes.
+        packages: resolver of file URIs, with the limits of the load.
+        note: receiver of import notes.
 
     Raises:
         FileFormatError: if the model is invalid or MuJoCo rejects it.
@@ -147,8 +147,8 @@ class _Source:
 
     Attributes:
         root: root element of the model.
-        packages: finds files by URI.
-        note: takes import notes.
+        packages: resolver of file URIs.
+        note: receiver of import notes.
         places: location of each element by kind and name.
         included_files: files that have been included.
     """

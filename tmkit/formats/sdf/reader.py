@@ -141,7 +141,7 @@ def _mesh(
         element: the ``<mesh>`` element.
         purpose: "visual" or "collision".
         origin: pose of the mesh relative to the link.
-        packages: finds meshes by URI.
+        packages: resolver of mesh URIs.
     """
     uri = element.required_child("uri").text("value").replace("model://", "package://")
     if uri.startswith("/") and not is_file(Path(uri)):  # Bullet reads such URIs as relative
@@ -252,8 +252,8 @@ def read_sdf(path: Path, *, packages: PackageResolver, note: Note) -> SceneSpeci
 
     Args:
         path: the file.
-        packages: finds models and meshes by URI, and has the limits of the load.
-        note: takes import notes.
+        packages: resolver of model and mesh URIs, with the limits of the load.
+        note: receiver of import notes.
 
     Raises:
         FileFormatError: if a file is invalid.
@@ -291,8 +291,8 @@ class _Reader:
     """Reader of one file and the files that it includes.
 
     Attributes:
-        packages: finds models and meshes by URI.
-        note: takes import notes.
+        packages: resolver of model and mesh URIs.
+        note: receiver of import notes.
         files: root elements of the files.
         model_files: file of an included model by the including folder and the URI.
         links: whether the model is static, by link.

@@ -54,7 +54,7 @@ def build_scene(specs: Sequence[SceneSpecification], *, loader: MeshLoader) -> S
 
     Args:
         specs: specifications in the order of the files.
-        loader: loads meshes, and has the limits of the load.
+        loader: loader of meshes, with the limits of the load.
 
     Raises:
         FileFormatError: if a specification is invalid or conflicts with another, at its location.
@@ -231,7 +231,7 @@ def parents_first(frames: Iterable[str], parent: Callable[[str], str | None]) ->
 
     Args:
         frames: names of frames, whose order is kept otherwise.
-        parent: returns the parent of a frame, or None for a root.
+        parent: function that returns the parent of a frame, or None for a root.
     """
     ordered: dict[str, None] = {}
     for frame in frames:
@@ -290,7 +290,7 @@ def _attach_shape(
 
     Args:
         spec: the shape.
-        loader: loads meshes.
+        loader: loader of meshes.
         frame_friction: coefficient of friction of a collision shape without its own.
     """
     friction = spec.friction
@@ -394,7 +394,7 @@ def inertia_or_point_mass(
         matrix: (3, 3) inertia about the centre of mass in the axes of the frame [kg m^2].
         frame: name of the frame, for messages.
         place: location of the inertia.
-        note: takes the note.
+        note: receiver of the note.
 
     Raises:
         SceneError: if the mass is not positive, or a number is not finite.
@@ -415,7 +415,7 @@ def _inertia_of(frame: FrameSpec, shapes: Sequence[AttachedShape], note: Note) -
     Args:
         frame: the frame.
         shapes: built shapes of ``frame.geometry``.
-        note: takes a note on an impossible inertia.
+        note: receiver of a note on an impossible inertia.
 
     Raises:
         SceneError: if the inertia is invalid.

@@ -68,7 +68,7 @@ def read_srdf(path: str | os.PathLike[str], *, note: Note | None = None) -> Robo
 
     Args:
         path: the file.
-        note: takes the notes on omitted elements. By default they are logged as warnings.
+        note: receiver of the notes on omitted elements. By default they are logged as warnings.
 
     Returns:
         The content of the file. Its ``notes`` list the omitted elements.

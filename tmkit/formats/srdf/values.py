@@ -427,7 +427,7 @@ def allow_disabled_pairs(
     Args:
         scene: the scene.
         files: content of the SRDF files.
-        note: takes notes on names that the scene lacks.
+        note: receiver of notes on names that the scene lacks.
     """
     with scene.edit() as edit:
         for semantics in files:

@@ -46,8 +46,8 @@ def allow_always_colliding(
 
     Args:
         robot: specification of the robot.
-        loader: loads the meshes.
-        note: takes a note if the search is skipped.
+        loader: loader of the meshes.
+        note: receiver of a note if the search is skipped.
     """
     places = {frame.name: frame.place for frame in robot.frames}
     solid = [frame for frame in robot.frames if any(shape.collision for shape in frame.geometry)]

@@ -89,7 +89,7 @@ def read_urdf(
     Args:
         path: the file.
         packages: resolver of mesh URIs, with the limits of the load.
-        note: takes import notes.
+        note: receiver of import notes.
         data: content of the file. Defaults to the content on disk.
 
     Raises:
@@ -489,7 +489,7 @@ def expand_xacro(path: Path, arguments: Mapping[str, str], packages: PackageReso
     Args:
         path: the file.
         arguments: value by name of ``<xacro:arg>``.
-        packages: finds packages by name.
+        packages: resolver of package names.
 
     Raises:
         FileFormatError: if the expansion fails.

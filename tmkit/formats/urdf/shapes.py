@@ -85,8 +85,8 @@ def merge_shapes(
     Args:
         link: the link, with ``<visual>`` and ``<collision>`` children.
         packages: which meshes the load needs.
-        shape: reads the shape of a ``<visual>`` or ``<collision>``.
-        color: reads the colour of a ``<visual>``.
+        shape: function that reads the shape of a ``<visual>`` or ``<collision>``.
+        color: function that reads the colour of a ``<visual>``.
     """
     shapes: list[GeometrySpec] = []
     collisions = link.children("collision")
@@ -222,7 +222,7 @@ def simple_shape(
         element: element of the shape.
         purpose: "visual" or "collision".
         origin: frame_from_shape.
-        packages: finds meshes by URI.
+        packages: resolver of mesh URIs.
 
     Returns:
         None for a mesh that the load skips, and with a note for a visual shape of size 0.
@@ -315,8 +315,8 @@ def keep_readable_meshes(
 
     Args:
         robot: specification of the robot.
-        loader: loads the meshes.
-        note: takes a note on each mesh that is omitted or gets a hull.
+        loader: loader of the meshes.
+        note: receiver of a note on each mesh that is omitted or gets a hull.
 
     Raises:
         MeshError: if a needed collision mesh is unreadable.

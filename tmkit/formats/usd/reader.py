@@ -71,7 +71,7 @@ class StageValues:
         stage: the ``Usd.Stage``.
         path: path of the file, for messages.
         limits: limits of the load.
-        note: takes import notes.
+        note: receiver of import notes.
     """
 
     def __init__(self, stage: Any, path: Path, limits: ReadingLimits, note: Note) -> None:
@@ -327,8 +327,8 @@ def read_usd(path: Path, *, packages: PackageResolver, note: Note) -> SceneSpeci
 
     Args:
         path: the file.
-        packages: finds layers, and has the limits of the load.
-        note: takes import notes.
+        packages: resolver of layers, with the limits of the load.
+        note: receiver of import notes.
 
     Raises:
         FileFormatError: if the stage is invalid or USD rejects it.

@@ -794,13 +794,13 @@ class BasicMotions:
             fingers: current value by finger joint [rad or m].
             travel: change of the gripper width [m].
         """
-        arm, opened = self.robot, {}
+        arm, open_values = self.robot, {}
         fraction = travel / max(travel, arm.width_open - arm.width_closed)
         for joint, value in fingers.items():
             low, high = sorted((value, arm.gripper_open[joint]))
             step = fraction * (arm.gripper_open[joint] - arm.gripper_closed[joint])
-            opened[joint] = min(max(value + step, low), high)
-        return opened
+            open_values[joint] = min(max(value + step, low), high)
+        return open_values
 
 
 def touch_faults(

@@ -11,7 +11,7 @@ from tmkit.graph import Shape
 Vectors = NDArray[np.float64]
 
 _MAX_TRIANGLES = 20_000
-"""Number of triangles above which the convex hull stands for a mesh."""
+"""Number of triangles above which a mesh is replaced by its convex hull."""
 
 _COPLANAR_ANGLE = 1e-3
 """Largest angle between neighbouring triangles of one patch [rad]."""

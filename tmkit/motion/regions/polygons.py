@@ -174,7 +174,7 @@ def collision_positions(
     """Return the positions of a footprint's origin at which it is too near to an obstacle.
 
     The distance at the edges of the result is the spacing. At its corners it is up to 8 % larger,
-    since an octagon stands for the circle.
+    since an octagon replaces the circle.
 
     Args:
         obstacle: the obstacle.

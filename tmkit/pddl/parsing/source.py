@@ -322,8 +322,8 @@ def split_functions(section: Group) -> tuple[Group, list[Group]]:
             declarations.append(part)
             continue
         kind = next(parts, None)
-        lists = all(isinstance(item, Group) and item.parts for item in declarations)
-        if kind is None or (isinstance(kind, Token) and kind.text == "number") or not lists:
+        are_lists = all(isinstance(item, Group) and item.parts for item in declarations)
+        if kind is None or (isinstance(kind, Token) and kind.text == "number") or not are_lists:
             entries += [*declarations, part, *([] if kind is None else [kind])]
         else:
             value = part._replace(text="?value")

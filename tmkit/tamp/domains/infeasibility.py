@@ -12,7 +12,7 @@ arguments for any domain:
   for objects that are not stable upright. Alternatively, the circles inside their sections do not
   fit. Their centres lie in a rectangle that is divided into fewer cells than there are centres. So
   two centres are in one cell, no further apart than its diagonal.
-* :func:`prove_oversized`: an object does not fit on its region at any turn. For a rectangle in a
+* :func:`prove_oversized`: an object does not fit on its region at any yaw. For a rectangle in a
   rectangle the condition is exact (Carver, "A problem in geometry", American Mathematical Monthly
   1957).
 * :func:`prove_too_high`: the goal height of an object exceeds the reach of the hand.
@@ -214,7 +214,7 @@ def _prove_unpackable(
 def prove_oversized(
     scene: SceneGraph, region: str, *, object: str, fact: Fact, overhang: float = 0.0
 ) -> Infeasibility | None:
-    """Prove that an object does not fit upright on a region with its whole footprint, at any turn.
+    """Prove that an object does not fit upright on a region with its whole footprint, at any yaw.
 
     Args:
         scene: scene at the start.

@@ -44,7 +44,7 @@ _BALL_FRACTIONS = (1.0, 0.5, 0.25)
 """Radii of the balls of a contact link, as fractions of the largest."""
 
 _CELL_SIDE = 0.7
-"""Side of a cell per radius of the ball. Below 2 / (1 + sqrt(3)), a wall of any thickness separates."""
+"""Side of a cell per radius of the ball. Below 2 / (1 + sqrt(3)), thin walls separate, too."""
 
 _HALF_DIAGONAL = math.sqrt(3.0) / 2.0
 """Half the diagonal of a cell per side."""

@@ -56,7 +56,8 @@ class RefinementMonitor:
     """Callbacks of a refinement.
 
     Attributes:
-        is_over: returns whether the time limit has passed. Called before each attempt.
+        is_over: function that returns whether the time limit has passed. Called before each
+            attempt.
         on_step: receives the number of refined steps.
     """
 
@@ -177,8 +178,8 @@ def refine_skeleton(
         budget: number of attempts.
         monitor: callbacks for the time limit and progress.
         bound: upper bound of the cost of the steps. Defaults to none.
-        finish: returns the final step for the version after the last action, or None if the plan
-            cannot end in this version.
+        finish: function that returns the final step for the version after the last action, or None
+            if the plan cannot end in this version.
         start: version before the first action. Defaults to the root of the tree.
 
     Raises:

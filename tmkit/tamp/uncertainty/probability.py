@@ -378,7 +378,7 @@ def sampled_probability(
     Args:
         mean: (n,) mean.
         covariance: (n, n) symmetric positive semi-definite covariance.
-        holds: returns (count,) booleans for (count, n) samples.
+        holds: function that returns (count,) booleans for (count, n) samples.
         seed: seed of the samples; equal seeds give equal results.
         count: number of samples, at least 1.
 

@@ -5,11 +5,11 @@ object therefore have the friction of the object on a fixed body. A finger has t
 own friction and that of an object. An object with a friction in the scene has the product of that
 and a finger's friction against all bodies.
 
-The default settings of MuJoCo drop a mug. Elliptic cones, ``impratio`` 100, torsional contacts
-(``condim`` 4) and twenty iterations without slip hold it. With weaker settings, an object at an
-edge creeps. The contacts of MuJoCo neglect the centripetal acceleration of a rotating hand, so that
-a held object creeps in proportion to the time step. Contacts are therefore stiff, and MuJoCo runs
-two steps for each one of pybullet.
+With the default settings of MuJoCo, a held mug slips from the fingers. Elliptic cones, ``impratio``
+100, torsional contacts (``condim`` 4) and twenty iterations without slip hold it. With weaker
+settings, an object at an edge creeps. The contacts of MuJoCo neglect the centripetal acceleration
+of a rotating hand, so that a held object creeps in proportion to the time step. Contacts are
+therefore stiff, and MuJoCo runs two steps for each one of pybullet.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def _flush() -> None:
 
 
 def load_pybullet() -> Any:
-    """Import pybullet without its greeting, and return the module.
+    """Import pybullet without its startup message, and return the module.
 
     The import needs 275 MB of memory, so that it is delayed until a simulation is made.
 
