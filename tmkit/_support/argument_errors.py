@@ -100,7 +100,7 @@ def with_keyword_hints(function: _F) -> _F:
 
 
 def _unknown_keyword(function: Callable[..., Any], name: str, keyword: str) -> ArgumentError:
-    """Return the error for a keyword that is no parameter of a function."""
+    """Return the error for a keyword that is not a parameter of a function."""
     signature = inspect.signature(function)
     nearest = nearest_name(keyword, signature.parameters)
     hint = f"; did you mean '{nearest}'?"

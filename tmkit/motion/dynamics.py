@@ -56,7 +56,7 @@ def gravity_torques(
         scene: the scene, with held objects below the arm's tip.
         path: (k, n_joints) configurations.
         robot: the arm.
-        is_loaded: whether objects in the hand count.
+        is_loaded: whether objects in the hand are included.
 
     Returns:
         (k, n_arm) torques [N m], or forces of prismatic joints [N], in the order of
