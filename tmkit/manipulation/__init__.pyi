@@ -7,6 +7,7 @@ from tmkit.manipulation.actions.candidates import (
     ApplyEffects as ApplyEffects,
     CloseHand as CloseHand,
     DeadEnd as DeadEnd,
+    Follow as Follow,
     MoveStraight as MoveStraight,
     MoveTo as MoveTo,
     OpenHand as OpenHand,

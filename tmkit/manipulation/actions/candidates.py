@@ -4,9 +4,9 @@ For an action of the task plan, a domain returns a lazy sequence of *candidates*
 built-in classes are :class:`Pick` with a grasp, :class:`Place` with a placement,
 :class:`ApplyEffects` with changes of classes, and :class:`DeadEnd` with a cause. The building
 blocks of other actions are :class:`MoveTo`, :class:`MoveStraight`, :class:`Touch`,
-:class:`CloseHand` and :class:`OpenHand`; :class:`Sequence` joins them. A candidate is any object
-with the method :meth:`Candidate.refine`, which computes motions in an :class:`ActionContext`: the
-scene version before the action, the arms and the samplers.
+:class:`CloseHand`, :class:`OpenHand` and :class:`Follow`; :class:`Sequence` joins them. A candidate
+is any object with the method :meth:`Candidate.refine`, which computes motions in an
+:class:`ActionContext`: the scene version before the action, the arms and the samplers.
 
 Invariants: candidates are values. Each visit of a node gets a new context, so its random numbers
 depend only on the path to that node.
@@ -26,19 +26,25 @@ from numpy.typing import ArrayLike
 from tmkit._support.argument_errors import check_argument
 from tmkit._support.initialization import initialize
 from tmkit.errors import ConfigurationError, UnknownNameError
-from tmkit.graph import SceneGraph
+from tmkit.graph import SceneGraph, diff
 from tmkit.manipulation.actions.basic_motions import ActionMotion, Goal
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner, PickPlaceOptions
 from tmkit.manipulation.grasps.sampling import Grasp
 from tmkit.manipulation.placements.sampling import Placement
 from tmkit.manipulation.samplers import Samplers, SeededSamplers
 from tmkit.motion import PathConstraint
+from tmkit.pddl import GroundAction
 from tmkit.plans.class_changes import ClassEffect, FactEffect, apply_effects
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.observations import CovarianceRows
 from tmkit.plans.values import Attachment, Configuration
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
+
+
+_MAX_START_OFFSET = 1e-6
+"""Largest difference of a joint between a planned motion and the configuration before it [rad or m].
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -459,6 +465,54 @@ class ApplyEffects(BuiltInCandidate):
         yield ActionMotion(
             (), apply_effects(context.scene, self.changes), context.q, self.choice, self.changes
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Follow(BuiltInCandidate):
+    """Carry out a motion that is planned already, such as a value of a stream.
+
+    Attributes:
+        motion: motion that starts in the scene and at the configuration before the action. Its
+            collisions are not checked again.
+
+    Raises:
+        ConfigurationError: if the motion starts elsewhere or in another scene, when refined.
+    """
+
+    motion: ActionMotion
+
+    def __post_init__(self) -> None:
+        check_argument(self.motion, ActionMotion, "motion", function="Follow")
+
+    def _motions(
+        self, arm: ArmMotionPlanner, context: ActionContext, seed: int
+    ) -> Iterator[ActionMotion | MotionFailure]:
+        del arm, seed
+        self._check_start(context)
+        yield self.motion
+
+    def _check_start(self, context: ActionContext) -> None:
+        """Check that the motion leads from a context to its own scene and configuration.
+
+        Raises:
+            ConfigurationError: if it does not.
+        """
+        motion, label = self.motion, f"the motion '{self.motion.choice}'"
+        for segment in motion.segments[:1]:
+            entries = [context.scene.joint_names.index(joint) for joint in segment.joint_names]
+            offsets = np.abs(segment.path[0] - np.asarray(context.q)[entries])
+            if np.max(offsets) > _MAX_START_OFFSET:
+                joint = segment.joint_names[int(np.argmax(offsets))]
+                raise ConfigurationError(
+                    f"{label} starts {np.max(offsets):.3g} rad or m from the configuration before"
+                    f" the action, in joint '{joint}'",
+                    joint=joint,
+                )
+        scene, _ = motion.step(GroundAction("follow", ())).end(context.scene, context.q)
+        if scene != motion.scene:
+            raise ConfigurationError(
+                f"{label} was planned in another scene: {diff(scene, motion.scene)}"
+            )
 
 
 @dataclass(frozen=True)
