@@ -41,10 +41,8 @@ from tmkit.plans.values import Attachment, Configuration
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
-
 _MAX_START_OFFSET = 1e-6
-"""Largest difference of a joint between a planned motion and the configuration before it [rad or m].
-"""
+"""Largest offset of a joint from the start of a planned motion [rad or m]."""
 
 
 @dataclass(frozen=True, eq=False)
