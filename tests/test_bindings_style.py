@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 _BINDINGS = Path(__file__).parent.parent / "tmkit" / "core" / "bindings"
-MAX_FUNCTION_LINES = 72
+MAX_FUNCTION_LINES = 71
 """Limit of the lines of a function, docstrings included."""
 
-MAX_COLUMNS = 120
+MAX_COLUMNS = 100
 """Limit of the columns of a line."""
 
-MAX_FILE_LINES = 570
+MAX_FILE_LINES = 546
 """Limit of the lines of a file."""
 
 
@@ -44,8 +44,8 @@ def test_bindings_are_short(path: Path) -> None:
 
 
 def test_a_long_function_is_found() -> None:
-    """A function of 73 lines is reported by its head, and one of 72 lines is not."""
+    """A function of 72 lines is reported by its head, and one of 71 lines is not."""
     function = "void bind_it(nb::module_& m) {\n%s}\n"
-    assert list(_long_functions(function % ("    m.attr(0);\n" * 70))) == []
-    heads = list(_long_functions("// why\n" + function % ("    m.attr(0);\n" * 71)))
-    assert heads == ["void bind_it(nb::module_& m) { (73 lines)"]
+    assert list(_long_functions(function % ("    m.attr(0);\n" * 69))) == []
+    heads = list(_long_functions("// why\n" + function % ("    m.attr(0);\n" * 70)))
+    assert heads == ["void bind_it(nb::module_& m) { (72 lines)"]

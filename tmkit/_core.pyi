@@ -16,32 +16,32 @@ from pyrsistent import PMap
 
 def _register(**objects: object) -> None:
     """
-    Register Python objects with the core by name: exception classes and functions written above it.
+    Register Python objects with the core by name: exception classes and functions of upper layers.
     """
 
 def sin(angle: float) -> float:
-    """Return the sine of an angle in radians, the same bits on every CPU."""
+    """Return the sine of an angle [rad], with the same bits on every CPU."""
 
 def cos(angle: float) -> float:
-    """Return the cosine of an angle in radians, the same bits on every CPU."""
+    """Return the cosine of an angle [rad], with the same bits on every CPU."""
 
 def atan2(y: float, x: float) -> float:
     """
-    Return the angle of a point from the x axis, the same bits on every CPU.
+    Return the angle of a point from the x axis, with the same bits on every CPU.
 
     Args:
         y: coordinate of the point.
         x: coordinate of the point, in the same unit.
 
     Returns:
-        Radians, -pi to pi.
+        Angle from -pi to pi [rad].
     """
 
 def exp(x: float) -> float:
-    """Return e to the power x, the same bits on every CPU."""
+    """Return e to the power x, with the same bits on every CPU."""
 
 def erfc(x: float) -> float:
-    """Return 1 - erf(x), the same bits on every CPU."""
+    """Return 1 - erf(x), with the same bits on every CPU."""
 
 def symmetric_eigen(matrix: numpy.typing.ArrayLike) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
     """
@@ -51,16 +51,16 @@ def symmetric_eigen(matrix: numpy.typing.ArrayLike) -> tuple[numpy.typing.NDArra
         Eigenvalues (n,), ascending, and eigenvectors as rows (n, n).
 
     Raises:
-        ConfigurationError: a matrix that is not square, or non-finite numbers.
+        ConfigurationError: if the matrix is not square, or a number is not finite.
     """
 
 def standard_normals(seed: int, count: int) -> numpy.typing.NDArray[numpy.float64]:
     """
-    Return independent standard normal numbers, the same bits on every CPU. O(count).
+    Return independent standard normal numbers, with the same bits on every CPU. O(count).
 
     Args:
         seed: of the random numbers; the same seed gives the same numbers.
-        count: how many numbers.
+        count: number of numbers.
 
     Returns:
         (count,), read-only.
@@ -68,78 +68,78 @@ def standard_normals(seed: int, count: int) -> numpy.typing.NDArray[numpy.float6
 
 class Pose:
     """
-    A rigid transform: a translation in metres and a unit quaternion stored x, y, z, w.
+    A rigid transform: a translation [m] and a unit quaternion stored x, y, z, w.
 
-    Named ``parent_from_child``, it maps coordinates of a point in the child to coordinates in the parent, and
-    ``a_from_b @ b_from_c`` is ``a_from_c``. Immutable. ``==`` is exact (the quaternions q and -q differ); see
-    ``is_close``.
+    Named ``parent_from_child``, it maps coordinates of a point in the child to coordinates in the
+    parent, and ``a_from_b @ b_from_c`` is ``a_from_c``. Immutable. ``==`` is exact (the quaternions q
+    and -q differ); see ``is_close``.
 
     Args:
-        translation: (3,) metres.
+        translation: (3,) translation [m].
         quat_xyzw: (4,) quaternion of any norm above 1e-9; it is normalised.
 
     Raises:
-        SceneError: non-finite numbers, or a zero quaternion.
+        SceneError: if a number is not finite, or the quaternion is zero.
     """
 
     def __init__(self, translation: numpy.typing.ArrayLike = (0.0, 0.0, 0.0), quat_xyzw: numpy.typing.ArrayLike = (0.0, 0.0, 0.0, 1.0)) -> None: ...
 
     @staticmethod
     def identity() -> Pose:
-        """Return the transform that changes nothing."""
+        """Return the identity."""
 
     @staticmethod
     def from_matrix(matrix: numpy.typing.ArrayLike) -> Pose:
         """
-        Make a pose from a homogeneous matrix (4, 4).
+        Create a pose from a homogeneous matrix (4, 4).
 
         Raises:
-            SceneError: a matrix that is not orthonormal within 1e-6, is left-handed, or whose last row is not [0, 0, 0, 1]
-                within 1e-9.
+            SceneError: if the matrix is not orthonormal within 1e-6, is left-handed, or its last row is not
+                [0, 0, 0, 1] within 1e-9.
         """
 
     @staticmethod
     def from_rotation_matrix(translation: numpy.typing.ArrayLike, rotation: numpy.typing.ArrayLike) -> Pose:
         """
-        Make a pose from a translation and a rotation matrix.
+        Create a pose from a translation and a rotation matrix.
 
         Args:
-            translation: (3,) metres, the child's origin in the parent.
+            translation: (3,) the child's origin in the parent [m].
             rotation: (3, 3) orthonormal matrix; its columns are the child's axes in the parent.
 
         Raises:
-            SceneError: a matrix that is not orthonormal within 1e-6 or is left-handed.
+            SceneError: if the matrix is not orthonormal within 1e-6 or is left-handed.
         """
 
     @staticmethod
     def from_rpy(translation: numpy.typing.ArrayLike, rpy: numpy.typing.ArrayLike) -> Pose:
         """
-        Make a pose from a translation and roll, pitch and yaw about fixed axes.
+        Create a pose from a translation and roll, pitch and yaw about fixed axes.
 
         Args:
-            translation: (3,) metres, the child's origin in the parent.
-            rpy: (3,) radians: ``R = Rz(yaw) Ry(pitch) Rx(roll)``.
+            translation: (3,) the child's origin in the parent [m].
+            rpy: (3,) roll, pitch and yaw [rad]: ``R = Rz(yaw) Ry(pitch) Rx(roll)``.
 
         Raises:
-            SceneError: arguments of another shape or with non-finite numbers.
+            SceneError: if an argument has another shape or non-finite numbers.
         """
 
     @staticmethod
     def from_array(values: numpy.typing.ArrayLike) -> Pose:
         """
-        Make a pose from seven numbers: translation x, y, z (metres) and quaternion x, y, z, w.
+        Create a pose from seven numbers: translation x, y, z [m] and quaternion x, y, z, w.
 
         Raises:
-            SceneError: not seven numbers, non-finite numbers, or a zero quaternion.
+            SceneError: if the argument is not seven finite numbers, or the quaternion is zero.
         """
 
     @staticmethod
     def exp(xi: numpy.typing.ArrayLike) -> Pose:
         """
-        Return the exponential of xi = [rho, theta], (6,): metres, then radians.
+        Return the exponential of xi = [rho, theta], (6,) [m, rad].
 
         Raises:
-            SceneError: not six numbers, or non-finite numbers.
+            SceneError: if the argument is not six finite numbers.
         """
 
     def log(self) -> numpy.typing.NDArray[numpy.float64]:
@@ -149,7 +149,7 @@ class Pose:
 
     @property
     def translation(self) -> numpy.typing.NDArray[numpy.float64]:
-        """(3,) metres, read-only."""
+        """(3,) translation [m], read-only."""
 
     @property
     def quat_xyzw(self) -> numpy.typing.NDArray[numpy.float64]:
@@ -179,18 +179,18 @@ class Pose:
 
     def apply(self, points: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Map points (3,) or (n, 3), metres in the child, to the parent. O(n).
+        Map points (3,) or (n, 3) in the child [m] to the parent. O(n).
 
         Raises:
-            SceneError: an array of another shape, or non-finite numbers.
+            SceneError: if an array has another shape or non-finite numbers.
         """
 
     def rotate(self, vectors: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Express free vectors (3,) or (n, 3) of the child in the axes of the parent. O(n).
+        Rotate free vectors (3,) or (n, 3) from the axes of the child to those of the parent. O(n).
 
         Raises:
-            SceneError: an array of another shape, or non-finite numbers.
+            SceneError: if an array has another shape or non-finite numbers.
         """
 
     def interpolate(self, other: Pose, fraction: float) -> Pose:
@@ -202,15 +202,15 @@ class Pose:
             fraction: 0 gives this pose, 1 the other; values outside [0, 1] extrapolate.
 
         Raises:
-            SceneError: a fraction that is not finite.
+            SceneError: if the fraction is not finite.
         """
 
     def distance(self, other: Pose) -> tuple[float, float]:
         """
-        Return the distance of the origins in metres and the angle between the orientations in radians.
+        Return the distance of the origins [m] and the angle between the orientations [rad].
 
         Raises:
-            NumberOverflowError: the distance is too large for a number.
+            NumberOverflowError: if the distance overflows.
         """
 
     def is_close(self, other: Pose, *, translation_tolerance: float = 1e-09, rotation_tolerance: float = 1e-09) -> bool:
@@ -219,8 +219,8 @@ class Pose:
 
         Args:
             other: the pose to compare with, relative to the same parent.
-            translation_tolerance: metres between the origins.
-            rotation_tolerance: radians between the orientations.
+            translation_tolerance: largest distance of the origins [m].
+            rotation_tolerance: largest angle between the orientations [rad].
         """
 
     def __eq__(self, other: object | None) -> bool: ...
@@ -239,8 +239,8 @@ def adjoint(pose: Pose) -> numpy.typing.NDArray[numpy.float64]:
     """
     Return the adjoint (6, 6) of a pose, read-only.
 
-    ``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``: it maps errors and twists ``[rho, theta]`` of the child's
-    tangent space to the parent's.
+    ``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``: it maps errors and twists ``[rho, theta]`` of
+    the child's tangent space to the parent's.
     """
 
 def left_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
@@ -250,7 +250,7 @@ def left_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.floa
     To first order in d, ``exp(xi + d) = exp(left_jacobian(xi) @ d) @ exp(xi)``.
 
     Raises:
-        SceneError: not six numbers, or non-finite numbers.
+        SceneError: if the argument is not six finite numbers.
     """
 
 def right_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
@@ -260,27 +260,29 @@ def right_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.flo
     To first order in d, ``exp(xi + d) = exp(xi) @ exp(right_jacobian(xi) @ d)``.
 
     Raises:
-        SceneError: not six numbers, or non-finite numbers.
+        SceneError: if the argument is not six finite numbers.
     """
 
 def inverse_left_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
     """
     Return the inverse (6, 6) of the left Jacobian at xi = [rho, theta], read-only.
 
-    To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ d``, at angles < 2 pi.
+    To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ d``, at angles < 2
+    pi.
 
     Raises:
-        SceneError: not six numbers, or non-finite numbers.
+        SceneError: if the argument is not six finite numbers.
     """
 
 def inverse_right_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
     """
     Return the inverse (6, 6) of the right Jacobian at xi = [rho, theta], read-only.
 
-    To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``, at angles < 2 pi.
+    To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``, at angles < 2
+    pi.
 
     Raises:
-        SceneError: not six numbers, or non-finite numbers.
+        SceneError: if the argument is not six finite numbers.
     """
 
 def exp_each(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
@@ -288,7 +290,7 @@ def exp_each(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
     Return the exponentials of many xi, (n, 6), as poses (n, 7): x, y, z and quaternion x, y, z, w.
 
     Raises:
-        SceneError: an array of another shape, or non-finite numbers.
+        SceneError: if an array has another shape or non-finite numbers.
     """
 
 def log_each(poses: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
@@ -296,7 +298,7 @@ def log_each(poses: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float6
     Return the logarithms (n, 6) of many poses (n, 7): x, y, z and quaternion x, y, z, w.
 
     Raises:
-        SceneError: an array of another shape, non-finite numbers, or a zero quaternion.
+        SceneError: if an array has another shape or non-finite numbers, or the quaternion is zero.
     """
 
 def compose_each(left: numpy.typing.ArrayLike, right: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
@@ -304,32 +306,33 @@ def compose_each(left: numpy.typing.ArrayLike, right: numpy.typing.ArrayLike) ->
     Return the products of many poses, row by row. O(n).
 
     Args:
-        left: (n, 7) or (1, 7) poses a_from_b: x, y, z and quaternion x, y, z, w. One row is used for all.
+        left: (n, 7) or (1, 7) poses a_from_b: x, y, z and quaternion x, y, z, w. A single row applies
+            to all.
         right: (n, 7) or (1, 7) poses b_from_c.
 
     Returns:
         (n, 7) poses a_from_c, read-only.
 
     Raises:
-        SceneError: an array of another shape, non-finite numbers, or a zero quaternion.
+        SceneError: if an array has another shape or non-finite numbers, or the quaternion is zero.
     """
 
 class GaussianPose:
     """
-    A pose that is known up to a Gaussian error: ``T = mean @ Pose.exp(xi)``.
+    A pose with a Gaussian error: ``T = mean @ Pose.exp(xi)``.
 
-    ``xi = [rho, theta]`` has mean zero: metres and radians, linear part first, in the axes of the child at the mean
-    (the right, local tangent). Named ``parent_from_child`` like a pose; composition and inverse take the errors of
-    different poses as independent. Immutable; ``==`` is exact.
+    ``xi = [rho, theta]`` [m, rad] has mean zero, linear part first, in the axes of the child at the
+    mean (the right, local tangent). Named ``parent_from_child`` like a pose. Composition and inverse
+    treat the errors of different poses as independent. Immutable; ``==`` is exact.
 
     Args:
         mean: parent_from_child; the identity if omitted.
-        covariance: (6, 6) of xi, symmetric positive semi-definite; zero and rank-deficient ones are ordinary. Exact
-            (zero) if omitted.
+        covariance: (6, 6) covariance of xi, symmetric positive semi-definite, possibly rank-deficient
+            or zero. Exact (zero) if omitted.
 
     Raises:
-        SceneError: a covariance that is not symmetric within 1e-9 of its greatest entry, or has an eigenvalue below
-            -1e-9 of the greatest; the message names the eigenvalues.
+        SceneError: if the covariance is not symmetric within 1e-9 of its greatest entry, or has an
+            eigenvalue below -1e-9 of the greatest; the message has the eigenvalues.
     """
 
     def __init__(self, mean: Pose = ..., covariance: numpy.typing.ArrayLike | None = None) -> None: ...
@@ -340,7 +343,7 @@ class GaussianPose:
 
     @property
     def covariance(self) -> numpy.typing.NDArray[numpy.float64]:
-        """(6, 6) of xi = [rho, theta] in the child's axes, read-only."""
+        """(6, 6) covariance of xi = [rho, theta] in the child's axes, read-only."""
 
     def inverse(self) -> GaussianPose:
         """Return ``child_from_parent``; exact."""
@@ -361,15 +364,15 @@ class GaussianPose:
     @staticmethod
     def from_left(mean: Pose, covariance: numpy.typing.ArrayLike) -> GaussianPose:
         """
-        Make an uncertain pose from the covariance of its left error: ``T = Pose.exp(xi) @ mean``.
+        Create an uncertain pose from the covariance of its left error: ``T = Pose.exp(xi) @ mean``.
 
         Args:
             mean: parent_from_child.
-            covariance: (6, 6) of xi = [rho, theta], metres and radians, in the parent's axes about its origin; symmetric
-                positive semi-definite.
+            covariance: (6, 6) covariance of xi = [rho, theta] [m, rad], in the parent's axes about its
+                origin; symmetric positive semi-definite.
 
         Raises:
-            SceneError: as for the constructor.
+            SceneError: if the constructor raises it.
         """
 
     @property
@@ -386,10 +389,11 @@ class GaussianPose:
 
         Args:
             other: b_from_c.
-            order: 1, as ``@`` does, or 4: with the terms that are of fourth order in the errors. The mean is the same.
+            order: 1, as for ``@``, or 4: with the terms of fourth order in the errors. The mean is the
+                same.
 
         Raises:
-            SceneError: another order.
+            SceneError: if the order is neither 1 nor 4.
         """
 
     def __eq__(self, other: object | None) -> bool: ...
@@ -406,17 +410,17 @@ class GaussianPose:
 
 class Retraction:
     """
-    How an error moves a pose of some covariance.
+    Retraction of a covariance: the motion of a pose by an error.
 
-    It is ``Pose.exp(xi)`` if the orientation is known to 13 degrees. A turn about axes that are known less well is applied
-    last, in the axes of the child, so that it does not bend the shift: measurements then contain no information of what is
-    unknown in them.
+    It is ``Pose.exp(xi)`` if the orientation is known to 13 degrees. A rotation about less certain axes
+    is applied last, in the axes of the child, and does not bend the shift: measurements then add no
+    false information on unknown axes.
 
     Args:
-        covariance: (6, 6) of xi = [rho, theta], symmetric positive semi-definite.
+        covariance: (6, 6) covariance of xi = [rho, theta], symmetric positive semi-definite.
 
     Raises:
-        SceneError: as for :class:`GaussianPose`.
+        SceneError: if :class:`GaussianPose` raises it.
     """
 
     def __init__(self, covariance: numpy.typing.ArrayLike) -> None: ...
@@ -427,12 +431,12 @@ class Retraction:
 
     def pose(self, xi: numpy.typing.ArrayLike) -> Pose:
         """
-        Return the pose to which the error xi = [rho, theta] moves the identity.
+        Return the identity moved by the error xi = [rho, theta].
 
         A pose T is moved to ``T @ retraction.pose(xi)``.
 
         Raises:
-            SceneError: not six numbers, or non-finite numbers.
+            SceneError: if the argument is not six finite numbers.
         """
 
     def jacobian(self, xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
@@ -442,15 +446,15 @@ class Retraction:
         To first order in d, ``pose(xi + d) = pose(xi) @ Pose.exp(jacobian(xi) @ d)``.
 
         Raises:
-            SceneError: not six numbers, or non-finite numbers.
+            SceneError: if the argument is not six finite numbers.
         """
 
     def residual(self, pose: Pose) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
         """
         Return the error (6,) that moves the identity to a pose; its derivative (6, 6) by the pose's right error.
 
-        Where no axis of the orientation is known to 13 degrees, theta is as likely negative: the derivative is the mean of
-        those at both signs.
+        If no axis of the orientation is known to 13 degrees, theta is as likely negative: the derivative is
+        the mean of those at both signs.
 
         Args:
             pose: measured_from_predicted.
@@ -461,36 +465,38 @@ def compose(poses: Iterable[GaussianPose | Pose], *, order: int = 1) -> Gaussian
     Return the product of independent uncertain poses, from left to right.
 
     Args:
-        poses: a_from_b, b_from_c, ...; none give the exact identity. A :class:`Pose` among them is exact.
+        poses: a_from_b, b_from_c, ...; an empty sequence gives the exact identity. A :class:`Pose`
+            among them is exact.
         order: 1 or 4: the highest order of errors in the covariance.
 
     Raises:
-        SceneError: another order, or something that is no pose.
+        SceneError: if the order is neither 1 nor 4, or an item is not a pose.
     """
 
 class NoiseSource:
     """
     A source of errors: a standard normal vector, independent of all other sources.
 
-    Edges that hold maps of one source have correlated errors. A source equals itself alone, whatever its label.
+    Edges with maps of one source have correlated errors. A source equals only itself, regardless of its
+    label.
 
     Args:
-        dimension: of the vector, at least 1.
-        label: a name for messages and plots.
+        dimension: dimension of the vector, at least 1.
+        label: name for messages and plots.
 
     Raises:
-        SceneError: a dimension of 0.
+        SceneError: if the dimension is 0.
     """
 
     def __init__(self, dimension: int, label: str = '') -> None: ...
 
     @property
     def dimension(self) -> int:
-        """Of the vector."""
+        """Dimension of the vector."""
 
     @property
     def label(self) -> str:
-        """A name for messages and plots; no part of equality."""
+        """Name for messages and plots; not part of equality."""
 
     def __eq__(self, other: object | None) -> bool: ...
 
@@ -500,17 +506,19 @@ class NoiseSource:
 
 class EdgeNoise:
     """
-    The error of one edge: a linear map of noise sources. Immutable.
+    Error of one edge: a linear map of noise sources. Immutable.
 
-    Made by ``scene.noise(frame)`` and of maps.
+    Created by ``scene.noise(frame)`` or from maps.
 
     Args:
-        maps: by source, (6, dimension) metres and radians for one standard deviation, in the axes of the edge's frame.
-        covariance: (6, 6), to the bit as it was once given; it must agree with the maps within 1e-9 of its greatest
-            entry.
+        maps: by source, (6, dimension) map of one standard deviation [m, rad], in the axes of the
+            edge's frame.
+        covariance: (6, 6) exact covariance, as first given; it must agree with the maps within 1e-9 of
+            its greatest entry.
 
     Raises:
-        SceneError: a map of another shape, no error at all, or a covariance that is not that of the maps.
+        SceneError: if a map has another shape, there is no error, or the covariance differs from that
+            of the maps.
     """
 
     def __init__(self, maps: Mapping[NoiseSource, numpy.typing.ArrayLike], *, covariance: numpy.typing.ArrayLike | None = None) -> None: ...
@@ -528,7 +536,7 @@ class EdgeNoise:
         Return the map (6, dimension) of one of the sources, read-only.
 
         Raises:
-            SceneError: the edge has no error of this source.
+            SceneError: if the edge has no error of this source.
         """
 
     def __eq__(self, other: object | None) -> bool: ...
@@ -541,70 +549,71 @@ class Measurement:
     """
     A measurement of one frame relative to another, with its uncertainty. Immutable.
 
-    Made by :meth:`of_pose`, :meth:`of_position`, :meth:`of_bearing` and :meth:`of_range`; used by ``scene.condition``.
+    Created by :meth:`of_pose`, :meth:`of_position`, :meth:`of_bearing` and :meth:`of_range`; used by
+    ``scene.condition``.
     """
 
     @staticmethod
     def of_pose(frame: str, pose: Pose, *, covariance: numpy.typing.ArrayLike, relative_to: str | None = None) -> Measurement:
         """
-        Make a measurement of a pose.
+        Create a measurement of a pose.
 
         Args:
-            frame: the frame that is measured.
+            frame: the measured frame.
             pose: the measured relative_to_from_frame.
-            covariance: (6, 6) of [rho, theta], metres and radians, in the axes of the measured frame.
-            relative_to: the frame it is measured from; the root of its tree if omitted.
+            covariance: (6, 6) covariance of [rho, theta] [m, rad], in the axes of the measured frame.
+            relative_to: the reference frame; the root of its tree if omitted.
 
         Raises:
-            SceneError: non-finite numbers, or a covariance that is not symmetric positive semi-definite.
+            SceneError: if a number is not finite, or the covariance is not symmetric positive semi-definite.
         """
 
     @staticmethod
     def of_position(frame: str, position: numpy.typing.ArrayLike, *, covariance: numpy.typing.ArrayLike, relative_to: str | None = None, point: numpy.typing.ArrayLike | None = None) -> Measurement:
         """
-        Make a measurement of the position of a point of a frame.
+        Create a measurement of the position of a point of a frame.
 
         Args:
-            frame: the frame that is measured.
-            position: (3,) metres, in the axes of ``relative_to``.
-            covariance: (3, 3) m^2, in the axes of ``relative_to``.
-            relative_to: the frame it is measured from; the root of its tree if omitted.
-            point: (3,) metres, in the axes of the frame; its origin if omitted.
+            frame: the measured frame.
+            position: (3,) position, in the axes of ``relative_to`` [m].
+            covariance: (3, 3) covariance, in the axes of ``relative_to`` [m^2].
+            relative_to: the reference frame; the root of its tree if omitted.
+            point: (3,) point, in the axes of the frame [m]; its origin if omitted.
 
         Raises:
-            SceneError: non-finite numbers, or a covariance that is not symmetric positive semi-definite.
+            SceneError: if a number is not finite, or the covariance is not symmetric positive semi-definite.
         """
 
     @staticmethod
     def of_bearing(frame: str, direction: numpy.typing.ArrayLike, *, relative_to: str | None = None, deviation: float, point: numpy.typing.ArrayLike | None = None) -> Measurement:
         """
-        Make a measurement of the direction to a point of a frame.
+        Create a measurement of the direction to a point of a frame.
 
         Args:
-            frame: the frame that is measured.
+            frame: the measured frame.
             direction: (3,) of any length, in the axes of ``relative_to``.
-            relative_to: the frame it is measured from; the root of its tree if omitted.
-            deviation: standard deviation in radians, the same in every direction across.
-            point: (3,) metres, in the axes of the frame; its origin if omitted.
+            relative_to: the reference frame; the root of its tree if omitted.
+            deviation: standard deviation [rad], the same in every direction across.
+            point: (3,) point, in the axes of the frame [m]; its origin if omitted.
 
         Raises:
-            SceneError: non-finite numbers, a zero direction, or a negative deviation.
+            SceneError: if a number is not finite, the direction is zero, or the deviation is negative.
         """
 
     @staticmethod
     def of_range(frame: str, distance: float, *, relative_to: str | None = None, deviation: float, point: numpy.typing.ArrayLike | None = None) -> Measurement:
         """
-        Make a measurement of the distance of a point of a frame from another frame's origin.
+        Create a measurement of the distance of a point of a frame from another frame's origin.
 
         Args:
-            frame: the frame that is measured.
-            distance: metres.
-            relative_to: the frame from whose origin it is measured; the root of its tree if omitted.
-            deviation: standard deviation in metres.
-            point: (3,) metres, in the axes of the frame; its origin if omitted.
+            frame: the measured frame.
+            distance: measured distance [m].
+            relative_to: the frame whose origin is the reference; the root of its tree if omitted.
+            deviation: standard deviation [m].
+            point: (3,) point, in the axes of the frame [m]; its origin if omitted.
 
         Raises:
-            SceneError: non-finite numbers, a negative distance, or a negative deviation.
+            SceneError: if a number is not finite, or the distance or the deviation is negative.
         """
 
     @property
@@ -613,44 +622,46 @@ class Measurement:
 
     @property
     def frame(self) -> str:
-        """The frame that is measured."""
+        """The measured frame."""
 
     @property
     def relative_to(self) -> str | None:
-        """The frame it is measured from; None: the root of its tree."""
+        """The reference frame; None: the root of its tree."""
 
     @property
     def covariance(self) -> numpy.typing.NDArray[numpy.float64]:
-        """(m, m) of what was measured, read-only."""
+        """(m, m) covariance of the measurement, read-only."""
 
     def expected(self, scene: SceneGraph, *, q: numpy.typing.ArrayLike | None = None) -> Measurement:
         """
         Return this measurement with the value that a scene predicts at its means. O(depth log n).
 
-        In planning it stands for an observation that is not made yet, the maximum-likelihood observation: conditioning on it
-        shrinks covariances and moves no mean. Of a scene with true poses it is the measurement without noise.
+        In planning it represents a future observation, the maximum-likelihood observation: conditioning on
+        it shrinks covariances and moves no mean. For a scene with true poses it is the measurement without
+        noise.
 
         Args:
             scene: the scene that predicts the value.
-            q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
+            q: (n_joints,) configuration of the measurement [rad or m]; optional if no joint is on the path.
 
         Returns:
             A measurement of the same kind, frames, point and covariance.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
-            SceneError: a bearing or a range of a point at the origin of ``relative_to``.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the frames are in different trees.
+            ConfigurationError: if a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+            SceneError: if a bearing or a range is of a point at the origin of ``relative_to``.
 
-        Source: Platt, Tedrake, Kaelbling and Lozano-Perez, "Belief space planning assuming maximum likelihood observations".
+        Source: Platt, Tedrake, Kaelbling and Lozano-Perez, "Belief space planning assuming maximum
+        likelihood observations".
         """
 
     def __repr__(self) -> str: ...
 
 class Innovation:
     """
-    How far a measurement lies from what was expected. Made by ``innovation``.
+    Deviation of a measurement from its prediction. Created by ``innovation``.
     """
 
     @property
@@ -662,7 +673,7 @@ class Innovation:
     @property
     def covariance(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        (m, m) of the residual: that of the expected pose and that of the measurement; read-only.
+        (m, m) covariance of the residual, the sum of those of the expected pose and of the measurement; read-only.
         """
 
     @property
@@ -679,10 +690,10 @@ class Shape:
     """
     An immutable shape, shared by reference between scenes, versions and collision worlds.
 
-    Made by ``Box``, ``Sphere``, ``Cylinder``, ``Cone``, ``Capsule``, ``Mesh``, ``Plane``, ``PointCloud`` and
-    ``HeightField``. Equal and hashed by content; the source of a mesh, a cloud or a field is a label and no part of
-    it. Metres throughout, in the shape's own axes. Arrays are read-only and show the shape's own memory, which they
-    keep alive.
+    Created by ``Box``, ``Sphere``, ``Cylinder``, ``Cone``, ``Capsule``, ``Mesh``, ``Plane``,
+    ``PointCloud`` and ``HeightField``. Equality and hash are by content; the source of a mesh, a cloud
+    or a field is a label and excluded. Lengths are [m], in the shape's own axes. Arrays are read-only
+    views of the shape's memory, which they keep alive.
     """
 
     @property
@@ -695,13 +706,13 @@ class Shape:
     @property
     def dimensions(self) -> tuple[float, ...]:
         """
-        Metres: box (x, y, z); sphere, point cloud (radius,); cylinder, cone, capsule (radius, length);
+        Dimensions [m]: box (x, y, z); sphere, point cloud (radius,); cylinder, cone, capsule (radius, length);
         height field (x, y, floor); mesh and plane ().
         """
 
     @property
     def vertices(self) -> numpy.typing.NDArray[numpy.float64]:
-        """(n, 3) vertices of a mesh in metres; (0, 3) for other kinds."""
+        """(n, 3) vertices of a mesh [m]; (0, 3) for other kinds."""
 
     @property
     def faces(self) -> numpy.typing.NDArray[numpy.int32]:
@@ -712,53 +723,50 @@ class Shape:
     @property
     def outward_faces(self) -> numpy.typing.NDArray[numpy.int32]:
         """
-        (m, 3) the faces of a mesh, counter-clockwise seen from outside: those reversed that are turned over.
+        (m, 3) faces of a mesh, counter-clockwise seen from outside, with inverted ones corrected.
 
-        Triangles that share an edge look to the same side of it, and those of closed parts look outwards. A part inside another
-        may be a cavity, and looks where most of its triangles do; so does an open part. O(m log m) on first use.
+        Triangles that share an edge face the same side of it, and those of closed parts face outwards. A
+        part inside another may be a cavity, and faces the side of most of its triangles, as does an open
+        part. O(m log m) on first use.
         """
 
     @property
     def points(self) -> numpy.typing.NDArray[numpy.float64]:
-        """(n, 3) points of a point cloud in metres; (0, 3) for other kinds."""
+        """(n, 3) points of a point cloud [m]; (0, 3) for other kinds."""
 
     @property
     def heights(self) -> numpy.typing.NDArray[numpy.float64]:
-        """
-        (rows, columns) heights of a height field in metres; (0, 0) for other kinds.
-        """
+        """(rows, columns) heights of a height field [m]; (0, 0) for other kinds."""
 
     @property
     def source(self) -> str:
-        """Where a mesh, a cloud or a field came from; may be empty."""
+        """Origin of a mesh, a cloud or a field; may be empty."""
 
     @property
     def checksums(self) -> str:
         """
-        SHA-256 of the files that a mesh was read from, as ``sha256sum`` prints them; empty for arrays.
+        SHA-256 of the files of a mesh, as printed by ``sha256sum``; empty for arrays.
         """
 
     @property
     def digest(self) -> str:
-        """
-        32 hexadecimal digits that depend on the content alone, the same in every process.
-        """
+        """32 hexadecimal digits of the content, the same in every process."""
 
     @property
     def bounds(self) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
         """
-        Lower and upper corner (3,) of the axis-aligned box around the shape, metres; infinite for a plane.
+        Lower and upper corner (3,) of the axis-aligned bounding box [m]; infinite for a plane.
         """
 
     @property
     def volume(self) -> float:
         """
-        Cubic metres; infinite for a plane.
+        Volume [m^3]; infinite for a plane.
 
-        For a mesh the signed volume of its faces, correct if they are closed and face outwards.
+        For a mesh, the signed volume of its faces, correct if they are closed and face outwards.
 
         Raises:
-            ShapeError: a point cloud, whose balls may overlap.
+            ShapeError: for a point cloud, whose balls may overlap.
         """
 
     def __copy__(self) -> Shape: ...
@@ -777,127 +785,129 @@ class Shape:
 
 def Box(size: numpy.typing.ArrayLike) -> Shape:
     """
-    Make a box of full side lengths (3,) in metres, centred at its origin.
+    Create a box of full side lengths (3,) [m], centred at its origin.
 
     Raises:
-        ShapeError: a length that is not positive.
+        ShapeError: if a length is not positive.
     """
 
 def Sphere(radius: float) -> Shape:
     """
-    Make a sphere of a radius in metres.
+    Create a sphere of a radius [m].
 
     Raises:
-        ShapeError: a radius that is not positive.
+        ShapeError: if the radius is not positive.
     """
 
 def Cylinder(radius: float, length: float) -> Shape:
     """
-    Make a cylinder along z, centred at its origin.
+    Create a cylinder along z, centred at its origin.
 
     Args:
-        radius: metres.
-        length: along z, metres.
+        radius: radius [m].
+        length: length along z [m].
 
     Raises:
-        ShapeError: a size that is not positive.
+        ShapeError: if a size is not positive.
     """
 
 def Cone(radius: float, length: float) -> Shape:
     """
-    Make a cone along z with its tip at +length/2.
+    Create a cone along z with its tip at +length/2.
 
     Args:
-        radius: of the base, metres.
-        length: from base to tip, metres.
+        radius: radius of the base [m].
+        length: length from base to tip [m].
 
     Raises:
-        ShapeError: a size that is not positive.
+        ShapeError: if a size is not positive.
     """
 
 def Capsule(radius: float, length: float) -> Shape:
     """
-    Make a capsule along z, centred at its origin.
+    Create a capsule along z, centred at its origin.
 
     Args:
-        radius: of the cylinder and its caps, metres.
-        length: of the cylinder, without the caps, metres.
+        radius: radius of the cylinder and its caps [m].
+        length: length of the cylinder without the caps [m].
 
     Raises:
-        ShapeError: a size that is not positive.
+        ShapeError: if a size is not positive.
     """
 
 def Mesh(vertices: numpy.typing.ArrayLike, faces: numpy.typing.ArrayLike, *, source: str = '', checksums: str = '') -> Shape:
     """
-    Make a triangle mesh.
+    Create a triangle mesh.
 
     Args:
-        vertices: (n, 3) metres.
+        vertices: (n, 3) vertices [m].
         faces: (m, 3) indices of vertices, counter-clockwise seen from outside.
-        source: where it came from, e.g. ``package://NAME/file.obj``, a label; empty if omitted.
-        checksums: SHA-256 of the files that it was read from, as ``sha256sum`` prints them, a label that only readers of
-            files give: JSON names the file by it instead of writing arrays. Empty if omitted.
+        source: a label of the origin, e.g. ``package://NAME/file.obj``; empty if omitted.
+        checksums: SHA-256 of its files, as printed by ``sha256sum``; only readers of files set it. JSON
+            then refers to the file instead of writing arrays. Empty if omitted.
 
     Raises:
-        ShapeError: no rows, non-finite numbers, or an index out of range.
+        ShapeError: if an array is empty, a number is not finite, or an index is out of range.
     """
 
 def Plane() -> Shape:
     """
-    Make a half space: all that lies at z <= 0 of its frame. Planes never collide with each other.
+    Create a half space: z <= 0 of its frame. Planes never collide with each other.
     """
 
 def PointCloud(points: numpy.typing.ArrayLike, *, radius: float, source: str = '') -> Shape:
     """
-    Make an obstacle of points, e.g. what a depth camera saw: a ball around each.
+    Create an obstacle from points, e.g. of a depth camera: a ball around each.
 
     Args:
-        points: (n, 3) metres.
-        radius: of the balls, metres; about the distance between neighbouring points, which leaves no gaps.
-        source: where it came from, a label; empty if omitted.
+        points: (n, 3) points [m].
+        radius: radius of the balls [m]; about the distance between neighbouring points leaves no gaps.
+        source: a label of the origin; empty if omitted.
 
     Raises:
-        ShapeError: no points, non-finite numbers, or a radius that is not positive.
+        ShapeError: if there are no points, a number is not finite, or the radius is not positive.
     """
 
 def HeightField(heights: numpy.typing.ArrayLike, *, size: numpy.typing.ArrayLike, floor: float | None = None, source: str = '') -> Shape:
     """
-    Make the ground under a surface that is given by heights on a grid, down to a flat underside.
+    Create the ground below a surface of heights on a grid, down to a flat underside.
 
-    Column ``i`` of row ``j`` is at ``x = (i / (columns - 1) - 0.5) * size[0]`` and ``y = (j / (rows - 1) - 0.5) *
-    size[1]``: the first row is the one of least y. A cell is two triangles that share the edge from its corner of least
-    x and y to that of largest x and y.
+    Column ``i`` of row ``j`` is at ``x = (i / (columns - 1) - 0.5) * size[0]`` and
+    ``y = (j / (rows - 1) - 0.5) * size[1]``: the first row is the one of least y. A cell is two
+    triangles that share the edge from its corner of least x and y to that of largest x and y.
 
     Args:
-        heights: (rows, columns) z of the surface in metres, at least 2 of each.
-        size: (2,) full lengths along x and y in metres.
-        floor: z of the underside, below all heights; if omitted, a tenth of the longer side below the lowest.
-        source: where it came from, a label; empty if omitted.
+        heights: (rows, columns) z of the surface [m], at least 2 of each.
+        size: (2,) full lengths along x and y [m].
+        floor: z of the underside [m], below all heights; if omitted, a tenth of the longer side below
+            the lowest.
+        source: a label of the origin; empty if omitted.
 
     Raises:
-        ShapeError: too few heights, non-finite numbers, a size that is not positive, or a floor that is too high.
+        ShapeError: if there are too few heights, a number is not finite, a size is not positive, or the
+            floor is too high.
     """
 
 class AttachedShape:
     """
-    A shape on a frame: where it sits and what it is for. Immutable.
+    A shape on a frame, with its pose and purpose. Immutable.
 
     Args:
         shape: the shape.
         pose: frame_from_shape.
-        color: red, green, blue, alpha from 0 to 1, or None to let the viewer choose.
-        visual: whether it is drawn.
+        color: red, green, blue, alpha from 0 to 1, or None for the viewer's choice.
+        visual: whether viewers draw it.
         collision: whether it collides.
-        friction: coefficient of friction of its surface, or None to let the simulator choose.
-        level: how much of it counts in collisions, ``"box"``, ``"hull"`` or ``"exact"``, or None to let the collision
-            world choose; see ``CollisionWorld``.
+        friction: coefficient of friction of its surface, or None for the simulator's default.
+        level: geometry used in collisions, ``"box"``, ``"hull"`` or ``"exact"``, or None for the level
+            of the collision world; see ``CollisionWorld``.
 
-    A stamp, the time at which it was attached or seen in seconds on any clock, is set by ``replace(stamp=...)``. It is part
-    of equality.
+    ``replace(stamp=...)`` sets a stamp, the time of its attachment or observation on any clock [s]. It
+    is part of equality.
 
     Raises:
         ShapeError: if a colour is outside 0 to 1 or the friction negative.
-        UnknownNameError: if there is no such level.
+        UnknownNameError: if the level is unknown.
     """
 
     def __init__(self, shape: Shape, pose: Pose = ..., *, color: numpy.typing.ArrayLike | None = None, visual: bool = True, collision: bool = True, friction: float | None = None, level: str | None = None) -> None: ...
@@ -928,7 +938,7 @@ class AttachedShape:
 
     @property
     def visual(self) -> bool:
-        """Whether it is drawn."""
+        """Whether viewers draw it."""
 
     @property
     def collision(self) -> bool:
@@ -940,13 +950,11 @@ class AttachedShape:
 
     @property
     def stamp(self) -> float | None:
-        """When it was attached or seen, seconds, or None."""
+        """Time of its attachment or observation [s], or None."""
 
     @property
     def level(self) -> str | None:
-        """
-        How much of it counts in collisions: ``box``, ``hull``, ``exact``, or None.
-        """
+        """Geometry used in collisions: ``box``, ``hull``, ``exact``, or None."""
 
     def __eq__(self, other: object | None) -> bool: ...
 
@@ -960,15 +968,15 @@ class AttachedShape:
 
 class Mimic:
     """
-    The rule of a joint that follows another: value = multiplier * leader + offset.
+    Rule of a joint that follows another: value = multiplier * leader + offset.
 
     Args:
         joint: name of the leading joint.
         multiplier: factor.
-        offset: radians or metres.
+        offset: offset [rad or m].
 
     Raises:
-        SceneError: an empty name, or non-finite numbers.
+        SceneError: if the name is empty, or a number is not finite.
     """
 
     def __init__(self, joint: str, multiplier: float = 1.0, offset: float = 0.0) -> None: ...
@@ -983,7 +991,7 @@ class Mimic:
 
     @property
     def offset(self) -> float:
-        """Radians or metres."""
+        """Offset [rad or m]."""
 
     def __eq__(self, other: object | None) -> bool: ...
 
@@ -997,10 +1005,11 @@ class Mimic:
 
 class Joint:
     """
-    How a frame moves relative to its parent. Immutable.
+    Joint between a frame and its parent. Immutable.
 
-    Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic``, ``Free`` and ``Unstated``. The pose of a frame at joint
-    value v is parent_from_frame = pose @ motion(v), a rotation about the axis or a translation along it.
+    Created by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic``, ``Free`` and ``Unstated``. The
+    pose of a frame at joint value v is parent_from_frame = pose @ motion(v), a rotation about the axis
+    or a translation along it.
     """
 
     @property
@@ -1019,31 +1028,31 @@ class Joint:
 
     @property
     def name(self) -> str:
-        """Name of the joint; empty until it is in a scene, when none was given."""
+        """Name of the joint; empty outside a scene if none was given."""
 
     @property
     def lower(self) -> float:
-        """Smallest value, radians or metres; -inf when unlimited."""
+        """Smallest value [rad or m]; -inf if unlimited."""
 
     @property
     def upper(self) -> float:
-        """Largest value, radians or metres; inf when unlimited."""
+        """Largest value [rad or m]; inf if unlimited."""
 
     @property
     def velocity(self) -> float:
-        """Largest speed, rad/s or m/s; inf when unlimited."""
+        """Largest speed [rad/s or m/s]; inf if unlimited."""
 
     @property
     def effort(self) -> float:
-        """Largest torque or force, N m or N; inf when unlimited."""
+        """Largest torque or force [N m or N]; inf if unlimited."""
 
     @property
     def damping(self) -> float:
-        """N m s/rad or N s/m."""
+        """Damping [N m s/rad or N s/m]."""
 
     @property
     def friction(self) -> float:
-        """N m or N."""
+        """Friction [N m or N]."""
 
     @property
     def is_actuated(self) -> bool:
@@ -1051,7 +1060,7 @@ class Joint:
 
     @property
     def mimic(self) -> Mimic | None:
-        """The rule of a joint that follows another, or None."""
+        """Rule of a joint that follows another, or None."""
 
     def __eq__(self, other: object | None) -> bool: ...
 
@@ -1076,95 +1085,97 @@ class Joint:
     def __setstate__(self, state: object | None) -> None: ...
 
 def Fixed() -> Joint:
-    """Make an edge that does not move."""
+    """Create a fixed joint."""
 
 def Unstated() -> Joint:
     """
-    Make an edge with a pose and without a stated motion.
+    Create an edge with a pose and without a stated motion.
 
-    It is of type ``fixed`` for poses, collision and planning. Queries of motion across it raise an error, unless a twist
-    edge leads over it. ``add_pose`` and ``add_fact`` make such edges between two bodies.
+    It is of type ``fixed`` for poses, collision and planning. Queries of motion across it raise an
+    error, unless a twist edge covers it. ``add_pose`` and ``add_fact`` create such edges between two
+    bodies.
     """
 
 def Free() -> Joint:
     """
-    Make an edge of any pose: its pose is scene data, it has no entry in the configuration.
+    Create a free joint: its pose is scene data, without an entry in the configuration.
     """
 
 def Revolute(axis: numpy.typing.ArrayLike, *, lower: float = float('-inf'), upper: float = float('inf'), velocity: float = float('inf'), effort: float = float('inf'), name: str = '', mimic: Mimic | None = None) -> Joint:
     """
-    Make a joint that turns about an axis, in radians.
+    Create a joint that rotates about an axis [rad].
 
     Args:
         axis: (3,) direction in the frame itself; it is normalised.
-        lower: smallest value, radians or metres.
-        upper: largest value.
-        velocity: largest speed, rad/s or m/s.
-        effort: largest torque or force, N m or N.
-        name: name of the joint, unique in a scene; the frame's name when empty.
-        mimic: the rule of a joint that follows another and so has no entry in the configuration.
+        lower: smallest value [rad or m].
+        upper: largest value [rad or m].
+        velocity: largest speed [rad/s or m/s].
+        effort: largest torque or force [N m or N].
+        name: name of the joint, unique in a scene; if empty, the frame's name.
+        mimic: rule of a joint that follows another and has no entry in the configuration.
 
-    Damping and friction are set by ``replace(damping=..., friction=...)``.
+    ``replace(damping=..., friction=...)`` sets damping and friction.
 
     Raises:
-        SceneError: a zero axis, NaN, lower above upper, a negative limit.
+        SceneError: if the axis is zero, a number is NaN, lower is above upper, a limit is negative.
     """
 
 def Prismatic(axis: numpy.typing.ArrayLike, *, lower: float = float('-inf'), upper: float = float('inf'), velocity: float = float('inf'), effort: float = float('inf'), name: str = '', mimic: Mimic | None = None) -> Joint:
     """
-    Make a joint that slides along an axis, in metres.
+    Create a joint that slides along an axis [m].
 
     Args:
         axis: (3,) direction in the frame itself; it is normalised.
-        lower: smallest value, radians or metres.
-        upper: largest value.
-        velocity: largest speed, rad/s or m/s.
-        effort: largest torque or force, N m or N.
-        name: name of the joint, unique in a scene; the frame's name when empty.
-        mimic: the rule of a joint that follows another and so has no entry in the configuration.
+        lower: smallest value [rad or m].
+        upper: largest value [rad or m].
+        velocity: largest speed [rad/s or m/s].
+        effort: largest torque or force [N m or N].
+        name: name of the joint, unique in a scene; if empty, the frame's name.
+        mimic: rule of a joint that follows another and has no entry in the configuration.
 
-    Damping and friction are set by ``replace(damping=..., friction=...)``.
+    ``replace(damping=..., friction=...)`` sets damping and friction.
 
     Raises:
-        SceneError: a zero axis, NaN, lower above upper, a negative limit.
+        SceneError: if the axis is zero, a number is NaN, lower is above upper, a limit is negative.
     """
 
 def Continuous(axis: numpy.typing.ArrayLike, *, velocity: float = float('inf'), effort: float = float('inf'), name: str = '', mimic: Mimic | None = None) -> Joint:
     """
-    Make a joint that turns about an axis without limits.
+    Create a joint that rotates about an axis without limits [rad].
 
     Args:
         axis: (3,) direction in the frame itself; it is normalised.
-        velocity: largest speed, rad/s or m/s.
-        effort: largest torque or force, N m or N.
-        name: name of the joint, unique in a scene; the frame's name when empty.
-        mimic: the rule of a joint that follows another and so has no entry in the configuration.
+        velocity: largest speed [rad/s or m/s].
+        effort: largest torque or force [N m or N].
+        name: name of the joint, unique in a scene; if empty, the frame's name.
+        mimic: rule of a joint that follows another and has no entry in the configuration.
 
-    Damping and friction are set by ``replace(damping=..., friction=...)``.
+    ``replace(damping=..., friction=...)`` sets damping and friction.
 
     Raises:
-        SceneError: a zero axis, NaN, a negative limit.
+        SceneError: if the axis is zero, a number is NaN, a limit is negative.
     """
 
 class StampedPoses:
     """
-    Where a frame was: a short history of the pose of its edge. Immutable.
+    Stamped poses of an edge: a short history. Immutable.
 
     Args:
-        stamps: seconds, ascending.
+        stamps: ascending stamps [s].
         poses: parent_from_frame at joint value 0, one for each stamp.
-        capacity: so many poses are kept at most.
-        window: seconds that may lie between the oldest and the newest; without end if omitted.
+        capacity: largest number of poses.
+        window: largest time between the oldest and the newest [s]; unlimited if omitted.
 
     Raises:
-        StampError: stamps that do not ascend, are not finite, too many, too far apart, or not as many as poses.
+        StampError: if the stamps do not ascend, are not finite, exceed the capacity or the window, or
+            differ in number from the poses.
     """
 
     def __init__(self, stamps: Sequence[float] = (), poses: Sequence[Pose] = (), *, capacity: int = 32, window: float = float('inf')) -> None: ...
 
     @property
     def stamps(self) -> numpy.typing.NDArray[numpy.float64]:
-        """(k,) seconds, ascending; read-only."""
+        """(k,) ascending stamps [s]; read-only."""
 
     @property
     def poses(self) -> tuple[Pose, ...]:
@@ -1172,25 +1183,24 @@ class StampedPoses:
 
     @property
     def capacity(self) -> int:
-        """So many poses are kept at most."""
+        """Largest number of poses."""
 
     @property
     def window(self) -> float:
-        """
-        Seconds that may lie between the oldest and the newest; inf without end.
-        """
+        """Largest time between the oldest and the newest [s]; inf if unlimited."""
 
     def at(self, stamp: float, *, policy: str = 'interpolated') -> Pose:
         """
         Return parent_from_frame at a time. O(log k) for k poses.
 
         Args:
-            stamp: seconds, on the clock of the stamps.
-            policy: ``closest``, ``preceding``, ``interpolated``, ``screw`` or ``clamped``; see ``SceneGraph.pose``.
+            stamp: time on the clock of the stamps [s].
+            policy: ``closest``, ``preceding``, ``interpolated``, ``screw`` or ``clamped``; see
+                ``SceneGraph.pose``.
 
         Raises:
-            StampError: the stamp lies outside the history.
-            UnknownNameError: no such policy.
+            StampError: if the stamp is outside the history.
+            UnknownNameError: if the policy is unknown.
         """
 
     def moved(self, parent_from_old_parent: Pose) -> StampedPoses:
@@ -1218,13 +1228,13 @@ class Inertia:
     Mass properties of a body, in the axes of one of its frames. Immutable.
 
     Args:
-        mass: kilograms.
-        center: (3,) centre of mass, metres.
-        matrix: (3, 3) inertia about the centre of mass, kg m^2; zeros if omitted.
+        mass: mass [kg].
+        center: (3,) centre of mass [m].
+        matrix: (3, 3) inertia about the centre of mass [kg m^2]; zeros if omitted.
 
     Raises:
-        SceneError: if the mass is not positive, or if no solid has such a matrix: it is not symmetric positive
-            semi-definite, or one principal moment exceeds the sum of the others by more than 1 %.
+        SceneError: if the mass is not positive, the matrix is not symmetric positive semi-definite, or
+            one principal moment exceeds the sum of the others by more than 1 %.
     """
 
     def __init__(self, mass: float, center: numpy.typing.ArrayLike = (0.0, 0.0, 0.0), *, matrix: numpy.typing.ArrayLike | None = None) -> None: ...
@@ -1235,11 +1245,11 @@ class Inertia:
 
     @property
     def center(self) -> numpy.typing.NDArray[numpy.float64]:
-        """(3,) centre of mass, metres."""
+        """(3,) centre of mass [m]."""
 
     @property
     def matrix(self) -> numpy.typing.NDArray[numpy.float64]:
-        """(3, 3) inertia about the centre of mass, kg m^2."""
+        """(3, 3) inertia about the centre of mass [kg m^2]."""
 
     def __eq__(self, other: object | None) -> bool: ...
 
@@ -1253,20 +1263,21 @@ class Inertia:
 
 class FrameSpecification:
     """
-    The full specification of one frame of a scene. Immutable.
+    Full specification of one frame of a scene. Immutable.
 
     Args:
         name: unique among frames.
         parent: name of the parent, None for a root.
         pose: parent_from_frame at joint value 0; the identity if omitted.
-        joint: how the frame moves relative to its parent; fixed if omitted.
-        body: the body it is on; one of the frame's own name if omitted.
-        classes: what the frame is, e.g. ``movable``.
-        shapes: the shapes on it; a ``Shape`` alone is put at its origin.
+        joint: joint between the frame and its parent; fixed if omitted.
+        body: its body; a body with the frame's name if omitted.
+        classes: classes of the frame, e.g. ``movable``.
+        shapes: shapes of the frame; a ``Shape`` alone is placed at its origin.
 
-    The other fields are set by ``replace``, for example ``replace(inertia=Inertia(1.0))``: ``inertia``,
-    ``attributes`` (JSON values by key, which may be ``graph.Stamped``), ``twist`` (name of the reference body, and (6,)
-    the twist), ``twist_noise``, ``stamps`` and ``noise``. Each takes the value that the property of its name has.
+    ``replace`` sets the other fields, for example ``replace(inertia=Inertia(1.0))``: ``inertia``,
+    ``attributes`` (JSON values by key, which may be ``graph.Stamped``), ``twist`` (name of the
+    reference body, and (6,) the twist), ``twist_noise``, ``stamps`` and ``noise``. Each has the type of
+    the property of the same name.
 
     Raises:
         SceneError: if the name of the parent or body is empty.
@@ -1300,19 +1311,19 @@ class FrameSpecification:
 
     @property
     def joint(self) -> Joint:
-        """How the frame moves relative to its parent."""
+        """Joint between the frame and its parent."""
 
     @property
     def body(self) -> str:
-        """Name of the body it is on."""
+        """Name of its body."""
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """What the frame is."""
+        """Classes of the frame."""
 
     @property
     def shapes(self) -> tuple[AttachedShape, ...]:
-        """The shapes on it."""
+        """Shapes of the frame."""
 
     @property
     def inertia(self) -> Inertia | None:
@@ -1320,11 +1331,11 @@ class FrameSpecification:
 
     @property
     def attributes(self) -> PMap[str, Any]:
-        """Its attributes, an immutable map; see :meth:`SceneGraph.attributes`."""
+        """Attributes, an immutable map; see :meth:`SceneGraph.attributes`."""
 
     @property
     def attribute_stamps(self) -> PMap[str, float]:
-        """When its attributes were set: seconds by key, of those with a stamp."""
+        """Stamps of its attributes [s] by key, for those with a stamp."""
 
     @property
     def twist(self) -> tuple[str, numpy.typing.NDArray[numpy.float64]] | None:
@@ -1332,44 +1343,44 @@ class FrameSpecification:
 
     @property
     def twist_noise(self) -> EdgeNoise | None:
-        """The error of the twist, or None when it is exact or there is none."""
+        """Error of the twist; None if it is exact or there is no twist."""
 
     @property
     def stamps(self) -> StampedPoses | None:
-        """The stamped poses of its edge, or None."""
+        """Stamped poses of its edge, or None."""
 
     @property
     def noise(self) -> EdgeNoise | None:
-        """The error of its pose, or None when it is exact."""
+        """Error of its pose; None if it is exact."""
 
     def __repr__(self) -> str: ...
 
 class Group:
-    """A group: its name, and what it holds itself. Immutable."""
+    """Specification of a group: its name and its direct members. Immutable."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the group."""
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """Its frames, as they were given."""
+        """Its frames, in the order given."""
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The groups in it, as they were given."""
+        """Its groups, in the order given."""
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """The frames that it is below."""
+        """Frames above it."""
 
     @property
     def attributes(self) -> PMap[str, Any]:
-        """Its attributes, an immutable map; see :meth:`SceneGraph.attributes`."""
+        """Attributes, an immutable map; see :meth:`SceneGraph.attributes`."""
 
     @property
     def attribute_stamps(self) -> PMap[str, float]:
-        """When its attributes were set: seconds by key, of those with a stamp."""
+        """Stamps of its attributes [s] by key, for those with a stamp."""
 
     def __eq__(self, other: object | None) -> bool: ...
 
@@ -1379,15 +1390,15 @@ class Group:
 
 class FrameDifference:
     """
-    How one frame differs between two versions of a scene. Immutable.
+    Difference of one frame between two versions of a scene. Immutable.
 
     Args:
-        frame_id: id of the frame, which a new one gets if it is free.
-        before: all that the first version says of it, None when it is not there.
-        after: all that the second version says of it, None when it is not there.
+        frame_id: id of the frame; a new frame gets it if it is free.
+        before: its specification in the first version, or None.
+        after: its specification in the second version, or None.
 
     Raises:
-        SceneError: no such id, or neither of both.
+        SceneError: if the id is invalid, or both specifications are None.
     """
 
     def __init__(self, frame_id: int, before: FrameSpecification | None, after: FrameSpecification | None) -> None: ...
@@ -1398,43 +1409,44 @@ class FrameDifference:
 
     @property
     def before(self) -> FrameSpecification | None:
-        """All that the first version says of it, None when it is not there."""
+        """Specification in the first version, or None."""
 
     @property
     def after(self) -> FrameSpecification | None:
-        """All that the second version says of it, None when it is not there."""
+        """Specification in the second version, or None."""
 
     @property
     def fields(self) -> tuple[str, ...]:
         """
-        Names of the fields that differ; empty when the frame was added or removed.
+        Names of the fields that differ; empty if the frame was added or removed.
         """
 
     def __repr__(self) -> str: ...
 
 class SceneDifference:
     """
-    What differs between two versions of a scene. Immutable.
+    Difference of two versions of a scene. Immutable.
 
-    Made by ``diff(a, b)``; ``a.apply(diff(a, b)) == b``. Frames are matched by id: a renamed one is one change.
+    Created by ``diff(a, b)``; ``a.apply(diff(a, b)) == b``. Frames are matched by id: a renamed one is
+    one change.
 
     Args:
         frames: in the order of their ids.
-        pairs: as ``pairs`` gives them.
+        pairs: as in the property ``pairs``.
         groups: (name, (frames, groups, parents, attributes or None) in the second version, or None).
-        bodies_before: bodies without frames that the first version has alone.
-        bodies_after: those that the second version has alone.
+        bodies_before: bodies without frames in the first version only.
+        bodies_after: bodies without frames in the second version only.
     """
 
     def __init__(self, frames: Sequence[FrameDifference], *, pairs: Sequence[tuple[str, str, str | None, str | None]] = (), groups: Sequence[tuple[str, tuple[Sequence[str], Sequence[str], Sequence[str], Mapping[str, Any] | None] | None]] = (), bodies_before: Sequence[str] = (), bodies_after: Sequence[str] = ()) -> None: ...
 
     @property
     def bodies_before(self) -> list[str]:
-        """Bodies without frames of the first alone."""
+        """Bodies without frames in the first version only."""
 
     @property
     def bodies_after(self) -> list[str]:
-        """Bodies without frames of the second alone."""
+        """Bodies without frames in the second version only."""
 
     @property
     def frames(self) -> tuple[FrameDifference, ...]:
@@ -1444,24 +1456,22 @@ class SceneDifference:
 
     @property
     def added(self) -> tuple[str, ...]:
-        """Names of the frames that only the second version has."""
+        """Names of the frames in the second version only."""
 
     @property
     def removed(self) -> tuple[str, ...]:
-        """Names of the frames that only the first version has."""
+        """Names of the frames in the first version only."""
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """
-        Names, in the second version, of the frames that both have and that differ.
-        """
+        """Names, in the second version, of the frames that differ."""
 
     @property
     def pairs(self) -> tuple[tuple[str, str, str | None, str | None], ...]:
         """
-        Pairs that may touch: (a, b, reason before, reason after); a reason is None where the pair is checked.
+        Changed pairs that may touch: (a, b, reason before, reason after); a reason is None if the pair is checked.
 
-        Names are those of the second version, where both frames are in it.
+        Names are those of the second version, if it has both frames.
         """
 
     @property
@@ -1470,7 +1480,7 @@ class SceneDifference:
 
     def reversed(self) -> SceneDifference:
         """
-        Return the difference the other way round: ``b.apply(diff(a, b).reversed()) == a``.
+        Return the reverse difference: ``b.apply(diff(a, b).reversed()) == a``.
         """
 
     def __len__(self) -> int: ...
@@ -1483,10 +1493,10 @@ class SceneGraph:
     """
     One consistent version of the world: frames in trees, joints, bodies and shapes, as an immutable value.
 
-    An edit returns a new version that shares nearly everything with this one, which stays as it was; an
-    edit that changes nothing returns the same object. Safe to read from any thread. Equality is by content, in
-    insertion order; of versions made from one another it costs what ``diff`` costs, of others O(n). The first hash of a
-    version costs O(n).
+    An edit returns a new version that shares nearly everything with this one, which does not change; an
+    edit without effect returns the same object. Safe to read from any thread. Equality is by content,
+    in insertion order. It costs as much as ``diff`` for versions of a lineage, and O(n) for others. The
+    first hash of a version costs O(n).
 
     Args:
         root: name of the first root frame; None for an empty scene.
@@ -1500,14 +1510,14 @@ class SceneGraph:
         Return the pose of one frame relative to another: relative_to_from_frame. O(depth log n).
 
         Args:
-            frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
-            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+            frame: the frame whose pose is returned.
+            relative_to: the reference frame, in whose axes the coordinates are; the root of its tree if omitted.
+            q: (n_joints,) configuration [rad or m]; optional if no joint is on the path.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the frames are in different trees.
+            ConfigurationError: if a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
     @overload
@@ -1515,88 +1525,89 @@ class SceneGraph:
         """
         Return the pose of one frame relative to another at a time, by stamped poses.
 
-        O(depth log n).
-        Edges without stamped poses keep their pose; joints are at q.
+        O(depth log n). Edges without stamped poses have their pose; joints are at q.
 
         Args:
-            frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
-            stamp: seconds.
-            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
-            policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``,
-                or one ``interpolated``: the origin along a straight line, the orientation along the shorter arc; with
-                ``screw`` the motion between both is one of constant twist. ``clamped`` interpolates, and outside of a history
-                takes the pose at its nearer end.
+            frame: the frame whose pose is returned.
+            relative_to: the reference frame, in whose axes the coordinates are; the root of its tree if omitted.
+            stamp: time of the pose [s].
+            q: (n_joints,) configuration [rad or m]; optional if no joint is on the path.
+            policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer) or of
+                the ``preceding`` stamp, or an ``interpolated`` one: the origin along a straight line, the
+                orientation along the shorter arc. ``screw`` interpolates with a constant twist. ``clamped``
+                interpolates, and outside of a history returns the pose at its nearer end.
 
         Raises:
-            UnknownNameError: no such frame, or policy.
-            DisconnectedError: the frames are in different trees.
-            StampError: the stamp lies outside the history of an edge on the path, and the policy is not ``clamped``.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+            UnknownNameError: if a frame or the policy is unknown.
+            DisconnectedError: if the frames are in different trees.
+            StampError: if the stamp is outside the history of an edge on the path, and the policy is not
+                ``clamped``.
+            ConfigurationError: if a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
     def gaussian_pose(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> GaussianPose:
         """
         Return the pose of one frame relative to another with its covariance. O(depth log n).
 
-        The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
-        the frame. See ``sample_poses`` for errors so large that first order is not enough.
+        The covariance is of first order in the errors of the edges on the path, with all their
+        correlations, in the axes of the frame. See ``sample_poses`` for errors that are too large for first
+        order.
 
         Args:
-            frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to; the root of its tree if omitted.
-            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+            frame: the frame whose pose is returned.
+            relative_to: the reference frame; the root of its tree if omitted.
+            q: (n_joints,) configuration [rad or m]; optional if no joint is on the path.
 
         Returns:
             relative_to_from_frame.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the frames are in different trees.
+            ConfigurationError: if a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
     def twist_from_stamps(self, frame: str, *, relative_to: str | None = None, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
         """
         Return (6,) the constant twist of a frame relative to another between two stamps.
 
-        It leads from the pose at the first stamp to that at the second. It is the twist of the frame's body, at the
-        frame's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
-        ``relative_to``.
+        It moves the pose at the first stamp to that at the second. It is the twist of the frame's body, at
+        the frame's origin and in its axes, linear part first [m/s, rad/s]: an argument of ``set_twist``,
+        relative to the body of ``relative_to``.
 
         Args:
             frame: the frame that moves.
-            relative_to: the frame relative to which it moves; the root of its tree if omitted.
-            first: stamp of the first pose, seconds.
-            second: a later stamp, seconds.
-            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+            relative_to: the reference frame; the root of its tree if omitted.
+            first: stamp of the first pose [s].
+            second: a later stamp [s].
+            q: (n_joints,) configuration [rad or m]; optional if no joint is on the path.
             policy: for stamps between those of the histories; see ``pose``.
 
         Raises:
-            StampError: the second stamp is not later, or one lies outside a history on the path.
-            UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.
+            StampError: if the second stamp is not later, or one is outside a history on the path.
+            UnknownNameError, DisconnectedError, ConfigurationError: if ``pose`` raises it.
         """
 
     def standard_deviation(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
         Return (6,) the standard deviations of the pose of one frame relative to another. O(depth log n).
 
-        These are the square roots of the diagonal of ``gaussian_pose(...).covariance``, to first order: along x, y and z
-        (m), then about x, y and z (rad), in the axes of the frame. The norm of the first three numbers is the
-        root-mean-square error of the position, which is the same in all axes.
+        These are the square roots of the diagonal of ``gaussian_pose(...).covariance``, to first order:
+        along x, y and z [m], then about x, y and z [rad], in the axes of the frame. The norm of the first
+        three numbers is the root-mean-square error of the position, which is the same in all axes.
 
         Args:
-            frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to; the root of its tree if omitted.
-            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+            frame: the frame whose pose is returned.
+            relative_to: the reference frame; the root of its tree if omitted.
+            q: (n_joints,) configuration [rad or m]; optional if no joint is on the path.
 
         Returns:
-            (6,) metres and radians, read-only; 0 where the pose is exact.
+            (6,) deviations [m, rad], read-only; 0 if the pose is exact.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the frames are in different trees.
+            ConfigurationError: if a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
     @property
@@ -1631,7 +1642,7 @@ class SceneGraph:
 
     def zero_configuration(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return the configuration (n_joints,) of zeros, whether or not it is within the limits.
+        Return the configuration (n_joints,) of zeros, even if it is outside the limits.
         """
 
     def __len__(self) -> int: ...
@@ -1643,18 +1654,19 @@ class SceneGraph:
         Return the name of a frame's parent, None for a root. O(log n).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def children(self, frame: str) -> tuple[str, ...]:
         """
         Return the names of a frame's children in insertion order.
 
-        O(log n + children), and O(log n) for each frame that changed since the version of the previous such query: versions
-        made from one another share an index. The first query of all of them builds it in O(n log n).
+        O(log n + children), and O(log n) for each frame that changed since the version of the previous
+        such query, since versions of a lineage share an index. The first query builds it in
+        O(n log n).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def ancestors(self, frame: str) -> tuple[str, ...]:
@@ -1662,7 +1674,7 @@ class SceneGraph:
         Return the ancestors of a frame, nearest first. O(depth log n).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def root(self, frame: str) -> str:
@@ -1670,15 +1682,15 @@ class SceneGraph:
         Return the root of the tree of a frame. O(depth log n).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def body(self, frame: str) -> str:
         """
-        Return the name of the body that a frame is on. O(log n).
+        Return the name of the body of a frame. O(log n).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def is_allowed(self, a: str, b: str) -> bool:
@@ -1690,7 +1702,7 @@ class SceneGraph:
             b: another frame; the order does not matter.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def local_pose(self, frame: str) -> Pose:
@@ -1698,15 +1710,15 @@ class SceneGraph:
         Return parent_from_frame at joint value 0; the identity for a root. O(log n).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def stamped_poses(self, frame: str) -> StampedPoses | None:
         """
-        Return the stamped poses of a frame's edge, or None when none are kept. O(log n + capacity).
+        Return the stamped poses of a frame's edge, or None. O(log n + capacity).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def twist_edge(self, frame: str) -> tuple[str, numpy.typing.NDArray[numpy.float64]] | None:
@@ -1717,15 +1729,15 @@ class SceneGraph:
             Name of the reference body, and (6,) the twist at the frame's origin in its axes.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def noise(self, frame: str) -> EdgeNoise | None:
         """
-        Return the error of a frame's pose relative to its parent by source, or None when exact. O(log n).
+        Return the error of a frame's pose relative to its parent by source, or None if exact. O(log n).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def edge_covariance(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
@@ -1733,23 +1745,23 @@ class SceneGraph:
         Return the covariance (6, 6) of a frame's pose relative to its parent; zeros when exact. O(log n).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def specification(self, frame: str) -> FrameSpecification:
         """
-        Return the full specification of a frame; ``SceneGraph.from_frames`` makes a scene of these.
+        Return the full specification of a frame, an argument of ``SceneGraph.from_frames``.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def group(self, name: str) -> Group:
         """
-        Return the direct content of a group.
+        Return the specification of a group.
 
         Raises:
-            UnknownNameError: no such group.
+            UnknownNameError: if the group is unknown.
         """
 
     @property
@@ -1779,15 +1791,15 @@ class SceneGraph:
         Costs as ``children``, and O(log n) for each of them.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def joint(self, frame: str) -> Joint:
         """
-        Return how a frame moves relative to its parent. O(log n).
+        Return the joint between a frame and its parent. O(log n).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def joint_frame(self, joint: str) -> str:
@@ -1795,7 +1807,7 @@ class SceneGraph:
         Return the frame that a joint moves. O(log n).
 
         Raises:
-            UnknownNameError: no such joint.
+            UnknownNameError: if the joint is unknown.
         """
 
     def inertia(self, frame: str) -> Inertia | None:
@@ -1803,16 +1815,16 @@ class SceneGraph:
         Return the mass properties of a frame's body in the axes of that frame, or None.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the inertia was given in another tree.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the inertia was given in another tree.
         """
 
     def shapes(self, frame: str) -> tuple[AttachedShape, ...]:
         """
-        Return the shapes on a frame. O(log n + shapes).
+        Return the shapes of a frame. O(log n + shapes).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def classes(self, frame: str) -> tuple[str, ...]:
@@ -1820,7 +1832,7 @@ class SceneGraph:
         Return the classes of a frame, e.g. ``('movable',)``. O(log n).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def frames_of_class(self, name: str) -> tuple[str, ...]:
@@ -1844,38 +1856,40 @@ class SceneGraph:
             body: the body.
 
         Raises:
-            UnknownNameError: no such body.
+            UnknownNameError: if the body is unknown.
         """
 
     def attributes(self, frame: str) -> PMap[str, Any]:
         """
         Return the attributes of a frame, an immutable map (``pyrsistent.PMap``).
 
-        Lists are ``PVector``, dicts ``PMap``; ``pyrsistent.thaw`` returns plain ones. Keys have no order.
+        Lists are ``PVector`` and dicts ``PMap``; ``pyrsistent.thaw`` converts them. Keys have no
+        order.
 
         Args:
             frame: the frame.
 
-        Cost: O(log n + length of the attributes as JSON), some microseconds; more on their first use.
+        Cost: O(log n + length of the attributes as JSON), some microseconds; more on their
+        first use.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def attribute_stamps(self, frame: str) -> PMap[str, float]:
         """
-        Return when the attributes of a frame were set: seconds by key, of those with a stamp.
+        Return the stamps of a frame's attributes [s] by key, for those with a stamp.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def frames_of_group(self, name: str) -> tuple[str, ...]:
         """
-        Return the frames of a group and of the groups in it, each once, in insertion order.
+        Return the frames of a group and of its nested groups, each once, in insertion order.
 
         Raises:
-            UnknownNameError: no such group.
+            UnknownNameError: if the group is unknown.
         """
 
     def groups_of(self, frame: str, *, nested: bool = False) -> tuple[str, ...]:
@@ -1884,26 +1898,27 @@ class SceneGraph:
 
         Args:
             frame: the frame.
-            nested: whether groups that contain it through the groups in them count; only direct ones if omitted.
+            nested: whether to include groups that contain it through nested groups; by default only direct
+                ones.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def frame_id(self, frame: str) -> int:
         """
         Return the number of a frame, which survives rename and reparenting. O(log n).
 
-        Ids grow with insertion, are not used again, and mean the same in all versions made from one another; they are no
-        part of equality.
+        Ids grow with insertion, are never reused, and have the same meaning in all versions of a lineage;
+        they are not part of equality.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def frame_of_id(self, frame_id: int) -> str | None:
         """
-        Return the name of the frame with this id, None when it is not (or no longer) there. O(log n).
+        Return the name of the frame with this id, None if there is none. O(log n).
         """
 
     def path(self, start: str, end: str) -> tuple[str, ...]:
@@ -1915,46 +1930,46 @@ class SceneGraph:
             end: the last frame of the path.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the frames are in different trees.
         """
 
     def transform_points(self, points: numpy.typing.ArrayLike, *, source: str, target: str, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Express points given in one frame in coordinates of another. O(n + depth log n).
+        Transform points from coordinates of one frame to those of another. O(n + depth log n).
 
         Args:
-            points: (n, 3) metres, in coordinates of the source.
-            source: the frame they are given in.
-            target: the frame they are returned in.
-            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+            points: (n, 3) [m], in coordinates of the source.
+            source: the frame of the given coordinates.
+            target: the frame of the returned coordinates.
+            q: (n_joints,) configuration [rad or m]; optional if no joint is on the path.
 
         Returns:
-            (n, 3) metres, in coordinates of the target; read-only.
+            (n, 3) [m], in coordinates of the target; read-only.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the frames are in different trees.
+            ConfigurationError: if a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
     def transform_vectors(self, vectors: numpy.typing.ArrayLike, *, source: str, target: str, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Express free vectors of one frame in the axes of another: rotated, not translated. O(n + depth log n).
+        Rotate free vectors from the axes of one frame to those of another. O(n + depth log n).
 
         Args:
             vectors: (n, 3), in coordinates of the source.
-            source: the frame they are given in.
-            target: the frame they are returned in.
-            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+            source: the frame of the given coordinates.
+            target: the frame of the returned coordinates.
+            q: (n_joints,) configuration [rad or m]; optional if no joint is on the path.
 
         Returns:
             (n, 3), in coordinates of the target; read-only.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the frames are in different trees.
+            ConfigurationError: if a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
     def poses(self, frames: Sequence[str], *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
@@ -1966,59 +1981,60 @@ class SceneGraph:
 
         Args:
             frames: names of k frames, in the order of the rows; a frame may be repeated.
-            relative_to: the frame that all poses are relative to; the root of each frame's own tree if omitted.
-            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+            relative_to: the reference frame of all poses; the root of each frame's tree if
+                omitted.
+            q: (n_joints,) configuration [rad or m]; optional if no joint is on the path.
 
         Returns:
-            (k, 7) relative_to_from_frame: x, y, z (m), qx, qy, qz, qw; read-only.
+            (k, 7) relative_to_from_frame: x, y, z [m], qx, qy, qz, qw; read-only.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the frames are in different trees.
+            ConfigurationError: if a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
     def pose_batch(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
         """
         Return the pose of one frame relative to another for many configurations. O(m depth).
 
-        Other threads run meanwhile. Row i has the bits of ``pose(frame, relative_to=relative_to, q=q[i])``.
+        Other threads can run. Row i has the bits of ``pose(frame, relative_to=relative_to, q=q[i])``.
 
         Args:
-            frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to; the root of its tree if omitted.
-            q: (m, n_joints) configurations, radians or metres.
+            frame: the frame whose pose is returned.
+            relative_to: the reference frame; the root of its tree if omitted.
+            q: (m, n_joints) configurations [rad or m].
 
         Returns:
             (m, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: q has the wrong shape or non-finite numbers.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the frames are in different trees.
+            ConfigurationError: if q has the wrong shape or non-finite numbers.
         """
 
     def poses_batch(self, q: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
         """
         Return the poses of all frames for many configurations (m, n_joints). O(m n).
 
-        Other threads run meanwhile. ``poses_batch(q)[i]`` has the bits of ``at(q[i]).poses``.
+        Other threads can run. ``poses_batch(q)[i]`` has the bits of ``at(q[i]).poses``.
 
         Returns:
             (m, n_frames, 7) x, y, z, qx, qy, qz, qw relative to the root; read-only.
 
         Raises:
-            ConfigurationError: q has the wrong shape or non-finite numbers.
+            ConfigurationError: if q has the wrong shape or non-finite numbers.
         """
 
     def digest(self) -> str:
         """
-        Return the SHA-256 of the content, as hexadecimal text: equal if and only if scenes are equal.
+        Return the SHA-256 of the content as hexadecimal text, equal exactly for equal scenes.
 
-        Each call costs O(n); ``fingerprint`` costs less. The same in every process. Content is what ``==``
-        compares: insertion order, names, parents, bodies, joints, poses, classes, attributes, shapes,
-        inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers: q and -q, one
-        rotation, make two scenes.
+        Each call costs O(n); ``fingerprint`` costs less. The same in every process. The content, as for
+        ``==``, is insertion order, names, parents, bodies, joints, poses, classes, attributes, shapes,
+        inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers: q and -q, the
+        same rotation, make different scenes.
         """
 
     @property
@@ -2028,7 +2044,7 @@ class SceneGraph:
 
         Equal for equal scenes, the same in every process. O(changes log n) if the fingerprint of a related
         version is known: one from which this version was made, or which was made from this one. O(n log n)
-        for the first one, after a rename, and where frames with errors changed. Repeated access is O(1).
+        for the first one, after a rename, and if frames with errors changed. Repeated access is O(1).
         Not cryptographic: confirm equal fingerprints with ``==`` if an adversary may have made the scenes.
         Within one process the scene itself is a key of the same cost.
         """
@@ -2038,14 +2054,15 @@ class SceneGraph:
         Run forward kinematics at a configuration. O(n).
 
         Args:
-            q: (n_joints,) configuration, radians or metres, in joint_names order; optional without joints.
-            qd: (n_joints,) joint velocities, rad/s or m/s, for twists; none if omitted.
+            q: (n_joints,) configuration [rad or m], in joint_names order; optional without joints.
+            qd: (n_joints,) joint velocities [rad/s or m/s], for twists; none if omitted.
 
         Returns:
             The scene at this configuration, with all poses computed.
 
         Raises:
-            ConfigurationError: q is missing though there are joints, or q or qd has the wrong length or non-finite numbers.
+            ConfigurationError: if q is missing in a scene with joints, or q or qd has the wrong length or
+                non-finite numbers.
         """
 
     def configuration(self, values: Mapping[str, float], *, base: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
@@ -2053,50 +2070,53 @@ class SceneGraph:
         Return a configuration (n_joints,) from joint values by name.
 
         Args:
-            values: radians or metres by joint name.
-            base: the configuration that gives all other entries; zeros if omitted.
+            values: values [rad or m] by joint name.
+            base: the configuration with all other entries; zeros if omitted.
 
         Raises:
-            UnknownNameError: no such joint.
-            ConfigurationError: a joint that mimics another, or a value that is not finite.
+            UnknownNameError: if the joint is unknown.
+            ConfigurationError: if a joint mimics another, or a value is not finite.
         """
 
     @property
     def joint_limits(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        (n_joints, 2) smallest and largest values, radians or metres; -inf and inf when unlimited.
+        (n_joints, 2) smallest and largest values [rad or m]; -inf and inf if unlimited.
 
-        At these the joint and all joints that mimic it keep their limits. O(joints log n), as the two below.
+        They satisfy the limits of the joint and of all joints that mimic it. O(joints log n), as the two
+        below.
         """
 
     @property
     def velocity_limits(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        (n_joints,) largest speeds, rad/s or m/s.
+        (n_joints,) largest speeds [rad/s or m/s].
 
-        At these the joint and all joints that mimic it keep their limits; 0 is no limit, as many files have it.
+        They satisfy the limits of the joint and of all joints that mimic it; 0 is no limit, as in many
+        files.
         """
 
     @property
     def effort_limits(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        (n_joints,) largest torques or forces, N m or N.
+        (n_joints,) largest torques or forces [N m or N].
 
-        No joint that mimics it alone takes more than its own: a force F on it is one of ``|multiplier| F`` on its leader.
+        They satisfy the limits of the joint and of each single joint that mimics it: a force F on a mimic
+        joint is ``|multiplier| F`` on its leader.
         """
 
     @staticmethod
     def from_frames(frames: Sequence[FrameSpecification], *, allowed: Sequence[tuple[str, str, str]] = (), bodies_without_frames: Sequence[str] = ()) -> SceneGraph:
         """
-        Make a scene of all its frames at once. O(n log n).
+        Create a scene from all its frames at once. O(n log n).
 
         Args:
-            frames: in insertion order; a parent, or the leader of a mimic joint, may come after.
+            frames: in insertion order; a parent, or the leader of a mimic joint, may be later.
             allowed: pairs that may touch, with the reason: (a, b, reason).
-            bodies_without_frames: bodies that have no frame.
+            bodies_without_frames: bodies without a frame.
 
         Raises:
-            UnknownNameError, DuplicateNameError, CycleError, SceneError: as the single edits.
+            UnknownNameError, DuplicateNameError, CycleError, SceneError: if a single edit raises it.
         """
 
     def add_root(self, name: str, *, body: str | None = None) -> SceneGraph:
@@ -2105,23 +2125,23 @@ class SceneGraph:
 
         Args:
             name: unique among frames.
-            body: the body that the frame is on, made before with ``add_body`` or by another frame; by default a new body of
-                the frame's own name.
+            body: the body of the frame, which exists already, by ``add_body`` or another frame; by default
+                a new body with the frame's name.
 
         Raises:
-            DuplicateNameError: the name is taken.
-            UnknownNameError: no such body.
+            DuplicateNameError: if the name is taken.
+            UnknownNameError: if the body is unknown.
         """
 
     def add_body(self, name: str) -> SceneGraph:
         """
-        Add a body that has no frame yet. O(log n).
+        Add a body without frames. O(log n).
 
-        Frames are put on it by ``body=``. It is removed with its last frame.
+        Frames join it by ``body=``. It is removed with its last frame.
 
         Raises:
-            DuplicateNameError: the name is taken.
-            SceneError: an empty name.
+            DuplicateNameError: if the name is taken.
+            SceneError: if the name is empty.
         """
 
     def remove_body(self, name: str) -> SceneGraph:
@@ -2129,13 +2149,13 @@ class SceneGraph:
         Remove a body without frames. O(log n + twists).
 
         Raises:
-            UnknownNameError: no such body.
-            SceneError: it has a frame, or a twist is relative to it.
+            UnknownNameError: if the body is unknown.
+            SceneError: if it has a frame, or a twist is relative to it.
         """
 
     def attach(self, root: str, parent: str, *, pose: Pose = ..., joint: Joint = ...) -> SceneGraph:
         """
-        Attach a root, with its tree, to a frame of another tree. Twists that then follow from others go.
+        Attach a root, with its tree, to a frame of another tree. Redundant twists are removed.
 
         O(moved frames * log n).
 
@@ -2143,35 +2163,38 @@ class SceneGraph:
             root: a frame without a parent.
             parent: a frame of another tree.
             pose: parent_from_root at joint value 0; the identity if omitted.
-            joint: how the root moves relative to its parent; fixed if omitted, and between frames of one body.
+            joint: joint between the root and its parent; fixed if omitted, and between frames of
+                one body.
 
         Raises:
-            UnknownNameError: no such frame.
-            CycleError: the parent is in the root's own tree.
-            SceneError: the frame already has a parent; a body would get two paths of poses; or twists that follow from others
-                differ from these by more than 1e-9, or a joint is between.
+            UnknownNameError: if a frame is unknown.
+            CycleError: if the parent is in the root's own tree.
+            SceneError: if the frame already has a parent, a body would get two paths of poses, or twists
+                that become redundant differ from the others by more than 1e-9 or are separated by a
+                joint.
         """
 
     def set_twist(self, frame: str, vector: numpy.typing.ArrayLike, *, relative_to_body: str, covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
         """
-        Set how a frame moves relative to another body: a twist edge.
+        Set the twist of a frame relative to another body: a twist edge.
 
-        O(log n + t log t) for t edges. Adds
-        an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
+        O(log n + t log t) for t edges. Adds an edge, or changes its value. ``add_twist`` converts twists at another point or
+        in other axes.
 
         Args:
             frame: the frame whose body moves.
-            vector: (6,) twist of the frame's body relative to ``relative_to_body``, at the frame's origin and in its axes:
-                linear part in m/s, then angular part in rad/s.
-            relative_to_body: the body relative to which it moves.
-            covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a
-                source of its own and is the same for as long as the edge has this value.
+            vector: (6,) twist of the frame's body relative to ``relative_to_body``, at the frame's origin
+                and in its axes: linear part [m/s], then angular part [rad/s].
+            relative_to_body: the reference body.
+            covariance: (6, 6) covariance of the vector, symmetric positive semi-definite; None or zero:
+                exact. Its error has a new source and is constant until the edge gets another value.
 
         Raises:
-            UnknownNameError: no such frame or body.
-            SceneError: the frame is on ``relative_to_body``; it has a twist relative to another one; the twist is already
-                given by a path of twists from that body to a frame joined to it by poses; a path of twists leads back; a
-                number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.
+            UnknownNameError: if the frame or body is unknown.
+            SceneError: if the frame is on ``relative_to_body``; it has a twist relative to another one; a
+                path of twists from that body to a frame joined to it by poses already determines the twist;
+                a path of twists leads back; a number is not finite; or the covariance is not symmetric
+                positive semi-definite (the message has its eigenvalues).
         """
 
     def remove_twist(self, frame: str) -> SceneGraph:
@@ -2179,58 +2202,61 @@ class SceneGraph:
         Remove the twist edge of a frame, if it has one. O(log n).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def add_stamped_pose(self, frame: str, pose: Pose, *, stamp: float, capacity: int | None = None, window: float | None = None) -> SceneGraph:
         """
-        Add a pose at a time to the short history of a frame's edge.
+        Add a stamped pose to the history of a frame's edge.
 
-        O(depth log n + capacity). Poses may come in any order. When the stamp is the
-        newest, this becomes the frame's pose, as by ``set_pose``; a new pose drops what no longer fits. A history belongs to an
-        edge: reparenting the frame removes it.
+        O(depth log n + capacity). Poses may be added in any order. The
+        pose with the newest stamp becomes the frame's pose, as by ``set_pose``. A new pose removes those
+        beyond the limits. A history belongs to an edge: reparenting the frame removes it.
 
         Args:
             frame: a frame whose parent is on another body.
             pose: parent_from_frame, at joint value 0.
-            stamp: seconds, on any clock.
-            capacity: most poses that are kept; if omitted as before, at first 32.
-            window: most seconds between the oldest and the newest; if omitted as before, at first unlimited.
+            stamp: time on any clock [s].
+            capacity: largest number of poses; if omitted, unchanged, at first 32.
+            window: largest time between the oldest and the newest [s]; if omitted, unchanged, at first
+                unlimited.
 
         Raises:
-            UnknownNameError: no such frame.
-            StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity
-                of 0 or a window that is not positive.
-            SceneError: a root, or an edge inside one body, whose pose is constant.
+            UnknownNameError: if a frame is unknown.
+            StampError: if a pose with that stamp exists, the stamp is too old for the history or not
+                finite, the capacity is 0, or the window is not positive.
+            SceneError: if the frame is a root, or its edge is inside one body and constant.
         """
 
     def set_stamped_poses(self, frame: str, stamps: StampedPoses | None) -> SceneGraph:
         """
-        Set all stamped poses of a frame's edge; its pose stays. O(log n + capacity).
+        Set all stamped poses of a frame's edge, without changing its pose. O(log n + capacity).
 
         Args:
             frame: a frame whose parent is on another body.
             stamps: poses parent_from_frame at joint value 0, by stamp; None removes the history.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root, or an edge inside one body, whose pose is constant.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame is a root, or its edge is inside one body and constant.
         """
 
     def remove_frame(self, frame: str, *, subtree: bool = False) -> SceneGraph:
         """
         Remove a frame.
 
-        O(log n) for each frame removed and each of its allowed pairs, after a query like ``children``; and O(members of all
-        groups), O(twists), O(joints) when a joint is removed and another mimics.
+        O(log n) for each removed frame and allowed pair, after a query like ``children``; and
+        O(members of all groups), O(twists), O(joints) if a joint is removed and the scene has mimic
+        joints.
 
         Args:
             frame: the frame.
             subtree: remove all its descendants too.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: it has children and ``subtree`` is False, or a joint that stays mimics one that would be removed.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if it has children and ``subtree`` is False, or a remaining joint mimics a removed
+                one.
         """
 
     def rename_frame(self, frame: str, name: str) -> SceneGraph:
@@ -2242,38 +2268,39 @@ class SceneGraph:
             name: its new name, unique among frames.
 
         Raises:
-            UnknownNameError: no such frame.
-            DuplicateNameError: the new name is taken.
+            UnknownNameError: if a frame is unknown.
+            DuplicateNameError: if the new name is taken.
         """
 
     def set_pose(self, frame: str, pose: Pose) -> SceneGraph:
         """
         Set the pose of a frame relative to its parent. O(depth log n).
 
-        Stamped poses of the edge stay: a query with a stamp uses them alone, one without uses this pose, until a newer
-        stamped pose is added. A twist edge stays as well.
+        Stamped poses of the edge remain. A query with a stamp uses them alone; one without uses this pose,
+        until a newer stamped pose is added. A twist edge remains too.
 
         Args:
             frame: a frame whose parent is on another body.
             pose: parent_from_frame at joint value 0.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root, or an edge inside one body, whose pose is constant.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame is a root, or its edge is inside one body and constant.
         """
 
     def set_joint(self, frame: str, joint: Joint) -> SceneGraph:
         """
-        Set how a frame moves relative to its parent. O(log n).
+        Set the joint between a frame and its parent. O(log n).
 
         Args:
             frame: a frame whose parent is on another body.
-            joint: the new joint, in place of the old one.
+            joint: the new joint.
 
         Raises:
-            UnknownNameError: no such frame, or no such leader of a mimic joint.
-            DuplicateNameError: the joint name is taken.
-            SceneError: a root, an edge inside one body, or others mimic the joint.
+            UnknownNameError: if the frame, or the leader of a mimic joint, is unknown.
+            DuplicateNameError: if the joint name is taken.
+            SceneError: if the frame is a root, its edge is inside one body, or other joints mimic its
+                joint.
         """
 
     def add_frame(self, name: str, parent: str | None = None, *, pose: Pose | GaussianPose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = ()) -> SceneGraph:
@@ -2282,63 +2309,65 @@ class SceneGraph:
 
         Args:
             name: unique among frames.
-            parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
+            parent: name of the parent frame. If omitted, the frame is the root of a new tree on an existing
                 ``body``, until a pose or ``attach`` joins it to others.
-            pose: parent_from_frame, at joint value 0. The error of a ``GaussianPose``, [rho, theta] in the frame's own axes and
-                behind the joint, comes from a source of its own; see ``set_covariance``.
-            joint: how the frame moves relative to the parent; fixed if omitted.
-            body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
-                default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
-            classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
-            shapes: the shapes on the frame; a ``Shape`` alone is put at its origin. None if omitted.
+            pose: parent_from_frame, at joint value 0. The error of a ``GaussianPose``, [rho, theta] in the
+                frame's own axes and behind the joint, has a new source; see ``set_covariance``.
+            joint: joint between the frame and its parent; fixed if omitted.
+            body: the body of the frame, which exists already, by ``add_body`` or another frame; with a
+                parent, by default a new body with the frame's name. A frame on its parent's body is joined
+                to it by a fixed edge.
+            classes: classes of the frame, e.g. ``movable`` or ``surface``; none if omitted.
+            shapes: shapes of the frame; a ``Shape`` alone is placed at its origin. None if omitted.
 
         Raises:
-            UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
-            DuplicateNameError: the frame, joint or body name is taken.
-            SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor
-                a body is given.
+            UnknownNameError: if the parent, the body, or the leader of a mimic joint is unknown.
+            DuplicateNameError: if the name of the frame, joint or body is taken.
+            SceneError: if the body already has a frame in this tree that is not joined to the parent, or
+                neither a parent nor a body is given.
         """
 
     def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None, covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
         """
-        Move a frame with its subtree under another parent. O(depth log n).
+        Attach a frame, with its subtree, to another parent. O(depth log n).
 
-        With t twist edges O(t depth log n) more. What is known of motions along the old edge ends with it: its stamped
-        poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over
-        it. A cup on a belt that is grasped moves with the hand. Motions inside the subtree stay; set what still holds with
-        ``set_twist``.
+        With t twist edges O(t depth log n) more. The motion of the old edge is removed with it: its
+        stamped poses, and all twist edges that cover it, by the path of poses from their frame to their
+        reference body. A cup grasped from a belt then moves with the hand. Motions inside the subtree
+        remain. Set those that are still valid with ``set_twist``.
 
         Args:
             frame: the frame that moves.
             parent: its new parent.
-            pose: parent_from_frame in the new place, at joint value 0.
-            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); optional when no
-                joint is on the path between frame and parent.
-            covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
-                its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
-                added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
-                source by source; to first order every relative pose in the scene keeps its distribution.
+            pose: parent_from_frame of the new edge, at joint value 0.
+            q: without ``pose``, the frame keeps its pose in the world at this configuration (n_joints,);
+                optional if no joint is on the path between frame and parent.
+            covariance: (6, 6) covariance of an error of the move, [rho, theta] in the frame's own axes,
+                with a new source. With ``pose`` it is the whole error of the new edge, which is exact
+                without it. Otherwise it is added (slip of a grasp, placement). The new edge then keeps the
+                errors of all edges between frame and parent, source by source, and every relative pose in
+                the scene keeps its distribution to first order.
 
         Raises:
-            UnknownNameError: no such frame.
-            CycleError: the parent is the frame itself or its descendant.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
-            SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
-                edges contradict each other.
+            UnknownNameError: if a frame is unknown.
+            CycleError: if the parent is the frame itself or its descendant.
+            ConfigurationError: if a joint is on the path and q is missing, or q has the wrong length.
+            SceneError: if the frame is a root, would leave its body, would give a body two paths, or would
+                join trees with contradicting twist edges.
         """
 
     def make_root(self, frame: str) -> SceneGraph:
         """
-        Make a frame the root of its tree: the edges above it are turned round, nothing moves. O(depth log n).
+        Make a frame the root of its tree: reverse the edges above it, without motion. O(depth log n).
 
-        Errors, stamped poses and twist edges stay what they say.
+        Errors, stamped poses and twist edges keep their meaning.
 
         Args:
             frame: the frame.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a joint is above it.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if a joint is above it.
         """
 
     def set_classes(self, frame: str, classes: Sequence[str]) -> SceneGraph:
@@ -2347,10 +2376,10 @@ class SceneGraph:
 
         Args:
             frame: the frame.
-            classes: what the frame is, e.g. ``('movable',)``; replaces its classes.
+            classes: the new classes, e.g. ``('movable',)``.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def set_shapes(self, frame: str, shapes: Sequence[AttachedShape | Shape]) -> SceneGraph:
@@ -2359,49 +2388,50 @@ class SceneGraph:
 
         Args:
             frame: the frame.
-            shapes: the shapes on it, in place of those it has; a ``Shape`` alone is put at the frame's origin.
+            shapes: the new shapes; a ``Shape`` alone is placed at the frame's origin.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def add_shape(self, frame: str, shape: AttachedShape | Shape) -> SceneGraph:
         """
-        Attach one more shape to a frame. O(log n).
+        Attach a shape to a frame. O(log n).
 
         Args:
             frame: the frame.
-            shape: the shape; a ``Shape`` alone is put at the frame's origin.
+            shape: the shape; a ``Shape`` alone is placed at the frame's origin.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def set_inertia(self, frame: str, inertia: Inertia | None) -> SceneGraph:
         """
-        Set the mass properties of the body that a frame is on. O(log n).
+        Set the mass properties of the body of a frame. O(log n).
 
         Args:
-            frame: the frame in whose axes they are given.
+            frame: the frame in whose axes they are.
             inertia: mass, centre and inertia matrix; None removes them.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the mass is not positive, or the matrix is not symmetric positive
+                semi-definite.
         """
 
     def allow_collision(self, a: str, b: str, *, reason: str = 'user') -> SceneGraph:
         """
-        Let the shapes of two frames touch: the pair is not checked. O(log n).
+        Permit contact of two frames: the pair is not checked. O(log n).
 
         Args:
             a: a frame.
             b: another frame; the order does not matter.
-            reason: why they may touch, kept with the pair.
+            reason: reason for the permission, stored with the pair.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a frame with itself.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if both are the same frame.
         """
 
     def forbid_collision(self, a: str, b: str) -> SceneGraph:
@@ -2413,7 +2443,7 @@ class SceneGraph:
             b: another frame; the order does not matter.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def set_attributes(self, frame: str, attributes: Mapping[str, Any]) -> SceneGraph:
@@ -2422,12 +2452,12 @@ class SceneGraph:
 
         Args:
             frame: the frame.
-            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these; each may be a
-                ``graph.Stamped``, with the time at which it was set. Replaces those it has.
+            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these; each
+                may be a ``graph.Stamped``, with the time of its change. Replaces all attributes.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a key that is no text or empty, or a value that is not JSON.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if a key is not text or is empty, or a value is not JSON.
         """
 
     def set_attribute(self, frame: str, key: str, value: object | None) -> SceneGraph:
@@ -2437,31 +2467,31 @@ class SceneGraph:
         Args:
             frame: the frame.
             key: the name of the attribute, not empty.
-            value: a JSON value; see ``set_attributes``. None is one and removes nothing.
+            value: a JSON value; see ``set_attributes``. None is a value and removes nothing.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: an empty key, or a value that is not JSON.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the key is empty, or the value is not JSON.
         """
 
     def set_group(self, name: str, *, frames: Sequence[str] = (), groups: Sequence[str] = (), parents: Sequence[str] | None = None, attributes: Mapping[str, Any] | None = None) -> SceneGraph:
         """
-        Make a group, or replace what it holds. O(members log n).
+        Create a group, or replace its content. O(members log n).
 
-        Groups organise frames by meaning: they nest, may share members, and have no poses. They follow their frames
-        through rename and reparenting.
+        Groups organise frames by meaning: they nest, may share members, and have no poses. They keep their
+        frames through rename and reparenting.
 
         Args:
-            name: of the group.
+            name: name of the group.
             frames: its frames.
-            groups: the groups in it, which exist.
-            parents: the frames that it is below, in a walk through frames and groups; those that it has if omitted.
-            attributes: JSON values by key, as of frames; those that it has if omitted.
+            groups: its groups, which exist already.
+            parents: the frames above it, in a walk through frames and groups; unchanged if omitted.
+            attributes: JSON values by key, as for frames; unchanged if omitted.
 
         Raises:
-            UnknownNameError: no such frame or group.
-            SceneError: an attribute that is not JSON.
-            CycleError: the group would hold itself.
+            UnknownNameError: if a frame or group is unknown.
+            SceneError: if an attribute is not JSON.
+            CycleError: if the group would contain itself.
         """
 
     def set_group_attribute(self, group: str, key: str, value: object | None) -> SceneGraph:
@@ -2471,91 +2501,97 @@ class SceneGraph:
         Args:
             group: the group.
             key: the name of the attribute, not empty.
-            value: a JSON value; see ``set_attributes``. None is one and removes nothing.
+            value: a JSON value; see ``set_attributes``. None is a value and removes nothing.
 
         Raises:
-            UnknownNameError: no such group.
-            SceneError: an empty key, or a value that is not JSON.
+            UnknownNameError: if the group is unknown.
+            SceneError: if the key is empty, or the value is not JSON.
         """
 
     def remove_group(self, name: str) -> SceneGraph:
         """
-        Remove a group, also from the groups that hold it; its frames stay.
+        Remove a group, also from the groups that contain it; its frames remain.
 
         Raises:
-            UnknownNameError: no such group.
+            UnknownNameError: if the group is unknown.
         """
 
     def mount(self, other: SceneGraph, under: str, *, prefix: str = '', pose: Pose = ..., joint: Joint = ...) -> SceneGraph:
         """
         Add a copy of another scene under a frame. O(m log n) for m frames.
 
-        Shapes are shared, not copied. The same scene may be mounted many times, each with a prefix of its own: a template.
+        Shapes are shared, not copied. The same scene may be mounted several times, with different prefixes:
+        a template.
 
         Args:
             other: the scene; every frame, joint, body, group and allowed pair of it is added.
-            under: the frame that becomes the parent of its roots.
-            prefix: put before every name of it, e.g. ``left/``; none if omitted.
-            pose: under_from_root, of each of its roots; the identity if omitted.
-            joint: between ``under`` and its roots; fixed if omitted.
+            under: the new parent of its roots.
+            prefix: prefix of every name of it, e.g. ``left/``; none if omitted.
+            pose: under_from_root of each of its roots; the identity if omitted.
+            joint: joint between ``under`` and its roots; fixed if omitted.
 
         Raises:
-            UnknownNameError: no such frame.
-            DuplicateNameError: a name with the prefix is taken.
-            SceneError: a body would get two paths of poses, or twists contradict each other, as for ``attach``.
+            UnknownNameError: if a frame is unknown.
+            DuplicateNameError: if a name with the prefix is taken.
+            SceneError: if a body would get two paths of poses, or twists contradict each other, as for
+                ``attach``.
         """
 
     def merge(self, other: SceneGraph) -> SceneGraph:
         """
         Add the frames of another scene. O(m log n) for its m frames.
 
-        A root of the other scene that has the name of a frame here is that frame: children of the other's ``world`` become
-        children of the ``world`` here. Other roots become further roots. Twists are taken as facts: one that others say is
-        dropped, and one that only poses to come can compare waits as an observation (``graph.add_fact``).
+        A root of the other scene with the name of a frame here is identified with it: children of the
+        other's ``world`` become children of the ``world`` here. Other roots become further roots. Twists
+        are facts: a redundant one is removed, and one that cannot be compared yet becomes an observation
+        (``graph.add_fact``).
 
         Raises:
-            DuplicateNameError: a frame, joint or body of the other scene has the name of one here.
-            SceneError: the same root carries different shapes, classes or attributes in both; twists contradict each
-                other; or as for ``attach``.
+            DuplicateNameError: if a frame, joint or body of the other scene has the name of one here.
+            SceneError: if a common root has different shapes, classes or attributes in both, twists
+                contradict each other, or ``attach`` raises it.
         """
 
     def extract(self, frame: str) -> SceneGraph:
         """
         Keep only a frame, which becomes the root, and its descendants.
 
-        O(m log n) for m frames that stay, O(members of all groups). Allowed pairs and groups are kept as far as their
-        frames are. Inertia given on a frame that is removed, is removed.
+        O(m log n) for m remaining frames, O(members of all groups). Allowed pairs and groups remain with
+        their remaining frames. Inertia given on a removed frame is removed.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a joint that stays mimics one that does not.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if a remaining joint mimics a removed one.
         """
 
     def apply(self, difference: SceneDifference) -> SceneGraph:
         """
-        Make the changes that ``diff(a, b)`` found: applied to ``a`` it gives ``b``.
+        Apply the difference ``diff(a, b)``: applied to ``a`` it gives ``b``.
 
-        On another scene it changes the same fields of the frames of the same names. O(changes log n), or O(n log n) when
-        the changes depend on each other in a circle (two frames that swap names).
+        On another scene it changes the same fields of the frames of the same names. O(changes log n), or
+        O(n log n) for cyclic changes (two frames that swap names).
 
         Raises:
-            SceneError, UnknownNameError, DuplicateNameError, CycleError: the changes do not fit this scene.
+            SceneError, UnknownNameError, DuplicateNameError, CycleError: if the changes do not fit this
+                scene.
         """
 
     def set_covariance(self, frame: str, covariance: numpy.typing.ArrayLike | None) -> SceneGraph:
         """
         Set the covariance of the pose of a frame relative to its parent. O(log n).
 
-        The pose is ``T @ Pose.exp(xi)`` with T as ``local_pose`` and the joint give it and xi = [rho, theta] of mean zero,
-        in metres and radians, in the frame's own axes, behind the joint. The error comes from a source of its own.
+        The pose is ``T @ Pose.exp(xi)`` with T by ``local_pose`` and the joint, and xi = [rho, theta] [m,
+        rad] of mean zero, in the frame's own axes, behind the joint. The error has a new source.
 
         Args:
             frame: the frame.
-            covariance: (6, 6) of xi, symmetric positive semi-definite; None or zero: exact. Replaces the error of the edge.
+            covariance: (6, 6) covariance of xi, symmetric positive semi-definite; None or zero: exact.
+                Replaces the error of the edge.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root; a matrix that is not symmetric positive semi-definite, with its eigenvalues.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame is a root, or the matrix is not symmetric positive semi-definite (the
+                message has its eigenvalues).
         """
 
     @overload
@@ -2566,13 +2602,13 @@ class SceneGraph:
         Edges that share a source have correlated errors.
 
         Args:
-            frame: the frame whose edge it is.
-            maps: by source, (6, dimension) metres and radians for one standard deviation, in the frame's own axes. Empty:
-                exact.
+            frame: the frame below the edge.
+            maps: by source, (6, dimension) map of one standard deviation [m, rad], in the frame's own axes.
+                Empty: exact.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root, or a map of another shape.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame is a root, or a map has another shape.
         """
 
     @overload
@@ -2581,23 +2617,23 @@ class SceneGraph:
         Set the error of an edge to that of another edge.
 
         Args:
-            frame: the frame whose edge it is.
-            noise: what ``noise`` returned for another edge; None: exact.
+            frame: the frame below the edge.
+            noise: result of ``noise`` for another edge; None: exact.
         """
 
     @overload
     def set_twist_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> SceneGraph:
         """
-        Set the sources of the error of a twist edge, as ``set_noise`` does for a pose.
+        Set the sources of the error of a twist edge, as ``set_noise`` for a pose.
 
         Args:
             frame: a frame with a twist edge.
-            maps: by source, (6, dimension) m/s and rad/s for one standard deviation, at the frame's origin and in its axes.
-                Empty: exact.
+            maps: by source, (6, dimension) map of one standard deviation [m/s, rad/s], at the frame's
+                origin and in its axes. Empty: exact.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: it has no twist, or a map of another shape.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame has no twist, or a map has another shape.
         """
 
     @overload
@@ -2607,7 +2643,7 @@ class SceneGraph:
 
         Args:
             frame: a frame with a twist edge.
-            noise: what ``twist_noise`` returned; None: exact.
+            noise: result of ``twist_noise``; None: exact.
         """
 
     def add_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> SceneGraph:
@@ -2617,53 +2653,55 @@ class SceneGraph:
         Maps of a source that the edge already has are summed.
 
         Args:
-            frame: the frame whose edge it is.
-            maps: by source, (6, dimension) metres and radians for one standard deviation; see ``set_noise``.
+            frame: the frame below the edge.
+            maps: by source, (6, dimension) map of one standard deviation [m, rad]; see
+                ``set_noise``.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root, or a map of another shape.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame is a root, or a map has another shape.
         """
 
     def add_joint_noise(self, joint: str, variance: float) -> SceneGraph:
         """
         Set the variance of the value of a joint: an uncertain encoder. O(joints log n).
 
-        The joints that mimic it now move by the same error.
+        Joints that mimic it have the same error.
 
         Args:
             joint: name of the joint.
-            variance: rad^2 or m^2.
+            variance: variance [rad^2 or m^2].
 
         Raises:
-            UnknownNameError: no such joint.
-            SceneError: a mimic joint, or a variance that is negative or not finite.
+            UnknownNameError: if the joint is unknown.
+            SceneError: if the joint mimics another, or the variance is negative or not finite.
         """
 
     def condition(self, measurement: Measurement, *, q: numpy.typing.ArrayLike | None = None, max_iterations: int | None = None) -> SceneGraph:
         """
         Condition the scene on a measurement: update means, covariances and correlations.
 
-        Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and
-        every twist that does, since it has moved one of them (``integrate``). The result is the most likely one for the
-        measurement and all that was known (an iterated Kalman filter); its covariance is of first order there. An error
-        behind a joint is corrected for the configuration ``q``. O(noisy frames + sources^2).
+        It corrects every edge that shares a source of error with the path between the two frames, also off
+        the path. It also corrects every twist that does, since that has moved a frame of them
+        (``integrate``). The result is the most likely one for the measurement and all prior data (an
+        iterated Kalman filter); its covariance is of first order there. An error behind a joint is
+        corrected for the configuration ``q``. O(noisy frames + sources^2).
 
         Args:
             measurement: the measured pose, position, bearing or range.
-            q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
-            max_iterations: steps to take, whether or not they converge; one is the extended Kalman filter. Until convergence if
-                omitted.
+            q: (n_joints,) configuration of the measurement [rad or m]; optional if no joint is on the path.
+            max_iterations: number of steps, without a test of convergence; one is the extended Kalman
+                filter. Until convergence if omitted.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            SceneError: the measurement contradicts what is known exactly, or the steps do not converge.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the frames are in different trees.
+            SceneError: if the measurement contradicts exact data, or the iteration does not converge.
         """
 
     def edit(self) -> SceneEdit:
         """
-        Begin many edits that make one new version: ``with scene.edit() as edit: ...; edit.finish()``.
+        Begin several edits that make one new version: ``with scene.edit() as edit: ...; edit.finish()``.
         """
 
     def __eq__(self, other: object | None) -> bool: ...
@@ -2682,10 +2720,11 @@ class SceneGraph:
 
 class SceneEdit:
     """
-    Many edits that make one new version.
+    Several edits that make one new version.
 
-    Made by ``scene.edit()``. Its methods are the edits of ``SceneGraph`` and work in place; the scene it began with
-    stays as it was. Used with ``with``, an exception discards all edits; so does a MemoryError in the middle of one.
+    Created by ``scene.edit()``. Its methods are the edits of ``SceneGraph`` and work in place; the
+    original scene does not change. In a ``with`` block, an exception discards all edits, as does a
+    MemoryError during one.
     """
 
     def add_root(self, name: str, *, body: str | None = None) -> None:
@@ -2694,23 +2733,23 @@ class SceneEdit:
 
         Args:
             name: unique among frames.
-            body: the body that the frame is on, made before with ``add_body`` or by another frame; by default a new body of
-                the frame's own name.
+            body: the body of the frame, which exists already, by ``add_body`` or another frame; by default
+                a new body with the frame's name.
 
         Raises:
-            DuplicateNameError: the name is taken.
-            UnknownNameError: no such body.
+            DuplicateNameError: if the name is taken.
+            UnknownNameError: if the body is unknown.
         """
 
     def add_body(self, name: str) -> None:
         """
-        Add a body that has no frame yet. O(log n).
+        Add a body without frames. O(log n).
 
-        Frames are put on it by ``body=``. It is removed with its last frame.
+        Frames join it by ``body=``. It is removed with its last frame.
 
         Raises:
-            DuplicateNameError: the name is taken.
-            SceneError: an empty name.
+            DuplicateNameError: if the name is taken.
+            SceneError: if the name is empty.
         """
 
     def remove_body(self, name: str) -> None:
@@ -2718,13 +2757,13 @@ class SceneEdit:
         Remove a body without frames. O(log n + twists).
 
         Raises:
-            UnknownNameError: no such body.
-            SceneError: it has a frame, or a twist is relative to it.
+            UnknownNameError: if the body is unknown.
+            SceneError: if it has a frame, or a twist is relative to it.
         """
 
     def attach(self, root: str, parent: str, *, pose: Pose = ..., joint: Joint = ...) -> None:
         """
-        Attach a root, with its tree, to a frame of another tree. Twists that then follow from others go.
+        Attach a root, with its tree, to a frame of another tree. Redundant twists are removed.
 
         O(moved frames * log n).
 
@@ -2732,35 +2771,38 @@ class SceneEdit:
             root: a frame without a parent.
             parent: a frame of another tree.
             pose: parent_from_root at joint value 0; the identity if omitted.
-            joint: how the root moves relative to its parent; fixed if omitted, and between frames of one body.
+            joint: joint between the root and its parent; fixed if omitted, and between frames of
+                one body.
 
         Raises:
-            UnknownNameError: no such frame.
-            CycleError: the parent is in the root's own tree.
-            SceneError: the frame already has a parent; a body would get two paths of poses; or twists that follow from others
-                differ from these by more than 1e-9, or a joint is between.
+            UnknownNameError: if a frame is unknown.
+            CycleError: if the parent is in the root's own tree.
+            SceneError: if the frame already has a parent, a body would get two paths of poses, or twists
+                that become redundant differ from the others by more than 1e-9 or are separated by a
+                joint.
         """
 
     def set_twist(self, frame: str, vector: numpy.typing.ArrayLike, *, relative_to_body: str, covariance: numpy.typing.ArrayLike | None = None) -> None:
         """
-        Set how a frame moves relative to another body: a twist edge.
+        Set the twist of a frame relative to another body: a twist edge.
 
-        O(log n + t log t) for t edges. Adds
-        an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
+        O(log n + t log t) for t edges. Adds an edge, or changes its value. ``add_twist`` converts twists at another point or
+        in other axes.
 
         Args:
             frame: the frame whose body moves.
-            vector: (6,) twist of the frame's body relative to ``relative_to_body``, at the frame's origin and in its axes:
-                linear part in m/s, then angular part in rad/s.
-            relative_to_body: the body relative to which it moves.
-            covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a
-                source of its own and is the same for as long as the edge has this value.
+            vector: (6,) twist of the frame's body relative to ``relative_to_body``, at the frame's origin
+                and in its axes: linear part [m/s], then angular part [rad/s].
+            relative_to_body: the reference body.
+            covariance: (6, 6) covariance of the vector, symmetric positive semi-definite; None or zero:
+                exact. Its error has a new source and is constant until the edge gets another value.
 
         Raises:
-            UnknownNameError: no such frame or body.
-            SceneError: the frame is on ``relative_to_body``; it has a twist relative to another one; the twist is already
-                given by a path of twists from that body to a frame joined to it by poses; a path of twists leads back; a
-                number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.
+            UnknownNameError: if the frame or body is unknown.
+            SceneError: if the frame is on ``relative_to_body``; it has a twist relative to another one; a
+                path of twists from that body to a frame joined to it by poses already determines the twist;
+                a path of twists leads back; a number is not finite; or the covariance is not symmetric
+                positive semi-definite (the message has its eigenvalues).
         """
 
     def remove_twist(self, frame: str) -> None:
@@ -2768,58 +2810,61 @@ class SceneEdit:
         Remove the twist edge of a frame, if it has one. O(log n).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def add_stamped_pose(self, frame: str, pose: Pose, *, stamp: float, capacity: int | None = None, window: float | None = None) -> None:
         """
-        Add a pose at a time to the short history of a frame's edge.
+        Add a stamped pose to the history of a frame's edge.
 
-        O(depth log n + capacity). Poses may come in any order. When the stamp is the
-        newest, this becomes the frame's pose, as by ``set_pose``; a new pose drops what no longer fits. A history belongs to an
-        edge: reparenting the frame removes it.
+        O(depth log n + capacity). Poses may be added in any order. The
+        pose with the newest stamp becomes the frame's pose, as by ``set_pose``. A new pose removes those
+        beyond the limits. A history belongs to an edge: reparenting the frame removes it.
 
         Args:
             frame: a frame whose parent is on another body.
             pose: parent_from_frame, at joint value 0.
-            stamp: seconds, on any clock.
-            capacity: most poses that are kept; if omitted as before, at first 32.
-            window: most seconds between the oldest and the newest; if omitted as before, at first unlimited.
+            stamp: time on any clock [s].
+            capacity: largest number of poses; if omitted, unchanged, at first 32.
+            window: largest time between the oldest and the newest [s]; if omitted, unchanged, at first
+                unlimited.
 
         Raises:
-            UnknownNameError: no such frame.
-            StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity
-                of 0 or a window that is not positive.
-            SceneError: a root, or an edge inside one body, whose pose is constant.
+            UnknownNameError: if a frame is unknown.
+            StampError: if a pose with that stamp exists, the stamp is too old for the history or not
+                finite, the capacity is 0, or the window is not positive.
+            SceneError: if the frame is a root, or its edge is inside one body and constant.
         """
 
     def set_stamped_poses(self, frame: str, stamps: StampedPoses | None) -> None:
         """
-        Set all stamped poses of a frame's edge; its pose stays. O(log n + capacity).
+        Set all stamped poses of a frame's edge, without changing its pose. O(log n + capacity).
 
         Args:
             frame: a frame whose parent is on another body.
             stamps: poses parent_from_frame at joint value 0, by stamp; None removes the history.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root, or an edge inside one body, whose pose is constant.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame is a root, or its edge is inside one body and constant.
         """
 
     def remove_frame(self, frame: str, *, subtree: bool = False) -> None:
         """
         Remove a frame.
 
-        O(log n) for each frame removed and each of its allowed pairs, after a query like ``children``; and O(members of all
-        groups), O(twists), O(joints) when a joint is removed and another mimics.
+        O(log n) for each removed frame and allowed pair, after a query like ``children``; and
+        O(members of all groups), O(twists), O(joints) if a joint is removed and the scene has mimic
+        joints.
 
         Args:
             frame: the frame.
             subtree: remove all its descendants too.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: it has children and ``subtree`` is False, or a joint that stays mimics one that would be removed.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if it has children and ``subtree`` is False, or a remaining joint mimics a removed
+                one.
         """
 
     def rename_frame(self, frame: str, name: str) -> None:
@@ -2831,38 +2876,39 @@ class SceneEdit:
             name: its new name, unique among frames.
 
         Raises:
-            UnknownNameError: no such frame.
-            DuplicateNameError: the new name is taken.
+            UnknownNameError: if a frame is unknown.
+            DuplicateNameError: if the new name is taken.
         """
 
     def set_pose(self, frame: str, pose: Pose) -> None:
         """
         Set the pose of a frame relative to its parent. O(depth log n).
 
-        Stamped poses of the edge stay: a query with a stamp uses them alone, one without uses this pose, until a newer
-        stamped pose is added. A twist edge stays as well.
+        Stamped poses of the edge remain. A query with a stamp uses them alone; one without uses this pose,
+        until a newer stamped pose is added. A twist edge remains too.
 
         Args:
             frame: a frame whose parent is on another body.
             pose: parent_from_frame at joint value 0.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root, or an edge inside one body, whose pose is constant.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame is a root, or its edge is inside one body and constant.
         """
 
     def set_joint(self, frame: str, joint: Joint) -> None:
         """
-        Set how a frame moves relative to its parent. O(log n).
+        Set the joint between a frame and its parent. O(log n).
 
         Args:
             frame: a frame whose parent is on another body.
-            joint: the new joint, in place of the old one.
+            joint: the new joint.
 
         Raises:
-            UnknownNameError: no such frame, or no such leader of a mimic joint.
-            DuplicateNameError: the joint name is taken.
-            SceneError: a root, an edge inside one body, or others mimic the joint.
+            UnknownNameError: if the frame, or the leader of a mimic joint, is unknown.
+            DuplicateNameError: if the joint name is taken.
+            SceneError: if the frame is a root, its edge is inside one body, or other joints mimic its
+                joint.
         """
 
     def add_frame(self, name: str, parent: str | None = None, *, pose: Pose | GaussianPose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = ()) -> None:
@@ -2871,63 +2917,65 @@ class SceneEdit:
 
         Args:
             name: unique among frames.
-            parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
+            parent: name of the parent frame. If omitted, the frame is the root of a new tree on an existing
                 ``body``, until a pose or ``attach`` joins it to others.
-            pose: parent_from_frame, at joint value 0. The error of a ``GaussianPose``, [rho, theta] in the frame's own axes and
-                behind the joint, comes from a source of its own; see ``set_covariance``.
-            joint: how the frame moves relative to the parent; fixed if omitted.
-            body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
-                default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
-            classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
-            shapes: the shapes on the frame; a ``Shape`` alone is put at its origin. None if omitted.
+            pose: parent_from_frame, at joint value 0. The error of a ``GaussianPose``, [rho, theta] in the
+                frame's own axes and behind the joint, has a new source; see ``set_covariance``.
+            joint: joint between the frame and its parent; fixed if omitted.
+            body: the body of the frame, which exists already, by ``add_body`` or another frame; with a
+                parent, by default a new body with the frame's name. A frame on its parent's body is joined
+                to it by a fixed edge.
+            classes: classes of the frame, e.g. ``movable`` or ``surface``; none if omitted.
+            shapes: shapes of the frame; a ``Shape`` alone is placed at its origin. None if omitted.
 
         Raises:
-            UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
-            DuplicateNameError: the frame, joint or body name is taken.
-            SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor
-                a body is given.
+            UnknownNameError: if the parent, the body, or the leader of a mimic joint is unknown.
+            DuplicateNameError: if the name of the frame, joint or body is taken.
+            SceneError: if the body already has a frame in this tree that is not joined to the parent, or
+                neither a parent nor a body is given.
         """
 
     def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None, covariance: numpy.typing.ArrayLike | None = None) -> None:
         """
-        Move a frame with its subtree under another parent. O(depth log n).
+        Attach a frame, with its subtree, to another parent. O(depth log n).
 
-        With t twist edges O(t depth log n) more. What is known of motions along the old edge ends with it: its stamped
-        poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over
-        it. A cup on a belt that is grasped moves with the hand. Motions inside the subtree stay; set what still holds with
-        ``set_twist``.
+        With t twist edges O(t depth log n) more. The motion of the old edge is removed with it: its
+        stamped poses, and all twist edges that cover it, by the path of poses from their frame to their
+        reference body. A cup grasped from a belt then moves with the hand. Motions inside the subtree
+        remain. Set those that are still valid with ``set_twist``.
 
         Args:
             frame: the frame that moves.
             parent: its new parent.
-            pose: parent_from_frame in the new place, at joint value 0.
-            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); optional when no
-                joint is on the path between frame and parent.
-            covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
-                its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
-                added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
-                source by source; to first order every relative pose in the scene keeps its distribution.
+            pose: parent_from_frame of the new edge, at joint value 0.
+            q: without ``pose``, the frame keeps its pose in the world at this configuration (n_joints,);
+                optional if no joint is on the path between frame and parent.
+            covariance: (6, 6) covariance of an error of the move, [rho, theta] in the frame's own axes,
+                with a new source. With ``pose`` it is the whole error of the new edge, which is exact
+                without it. Otherwise it is added (slip of a grasp, placement). The new edge then keeps the
+                errors of all edges between frame and parent, source by source, and every relative pose in
+                the scene keeps its distribution to first order.
 
         Raises:
-            UnknownNameError: no such frame.
-            CycleError: the parent is the frame itself or its descendant.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
-            SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
-                edges contradict each other.
+            UnknownNameError: if a frame is unknown.
+            CycleError: if the parent is the frame itself or its descendant.
+            ConfigurationError: if a joint is on the path and q is missing, or q has the wrong length.
+            SceneError: if the frame is a root, would leave its body, would give a body two paths, or would
+                join trees with contradicting twist edges.
         """
 
     def make_root(self, frame: str) -> None:
         """
-        Make a frame the root of its tree: the edges above it are turned round, nothing moves. O(depth log n).
+        Make a frame the root of its tree: reverse the edges above it, without motion. O(depth log n).
 
-        Errors, stamped poses and twist edges stay what they say.
+        Errors, stamped poses and twist edges keep their meaning.
 
         Args:
             frame: the frame.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a joint is above it.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if a joint is above it.
         """
 
     def set_classes(self, frame: str, classes: Sequence[str]) -> None:
@@ -2936,10 +2984,10 @@ class SceneEdit:
 
         Args:
             frame: the frame.
-            classes: what the frame is, e.g. ``('movable',)``; replaces its classes.
+            classes: the new classes, e.g. ``('movable',)``.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def set_shapes(self, frame: str, shapes: Sequence[AttachedShape | Shape]) -> None:
@@ -2948,49 +2996,50 @@ class SceneEdit:
 
         Args:
             frame: the frame.
-            shapes: the shapes on it, in place of those it has; a ``Shape`` alone is put at the frame's origin.
+            shapes: the new shapes; a ``Shape`` alone is placed at the frame's origin.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def add_shape(self, frame: str, shape: AttachedShape | Shape) -> None:
         """
-        Attach one more shape to a frame. O(log n).
+        Attach a shape to a frame. O(log n).
 
         Args:
             frame: the frame.
-            shape: the shape; a ``Shape`` alone is put at the frame's origin.
+            shape: the shape; a ``Shape`` alone is placed at the frame's origin.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def set_inertia(self, frame: str, inertia: Inertia | None) -> None:
         """
-        Set the mass properties of the body that a frame is on. O(log n).
+        Set the mass properties of the body of a frame. O(log n).
 
         Args:
-            frame: the frame in whose axes they are given.
+            frame: the frame in whose axes they are.
             inertia: mass, centre and inertia matrix; None removes them.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the mass is not positive, or the matrix is not symmetric positive
+                semi-definite.
         """
 
     def allow_collision(self, a: str, b: str, *, reason: str = 'user') -> None:
         """
-        Let the shapes of two frames touch: the pair is not checked. O(log n).
+        Permit contact of two frames: the pair is not checked. O(log n).
 
         Args:
             a: a frame.
             b: another frame; the order does not matter.
-            reason: why they may touch, kept with the pair.
+            reason: reason for the permission, stored with the pair.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a frame with itself.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if both are the same frame.
         """
 
     def forbid_collision(self, a: str, b: str) -> None:
@@ -3002,7 +3051,7 @@ class SceneEdit:
             b: another frame; the order does not matter.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def set_attributes(self, frame: str, attributes: Mapping[str, Any]) -> None:
@@ -3011,12 +3060,12 @@ class SceneEdit:
 
         Args:
             frame: the frame.
-            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these; each may be a
-                ``graph.Stamped``, with the time at which it was set. Replaces those it has.
+            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these; each
+                may be a ``graph.Stamped``, with the time of its change. Replaces all attributes.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a key that is no text or empty, or a value that is not JSON.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if a key is not text or is empty, or a value is not JSON.
         """
 
     def set_attribute(self, frame: str, key: str, value: object | None) -> None:
@@ -3026,31 +3075,31 @@ class SceneEdit:
         Args:
             frame: the frame.
             key: the name of the attribute, not empty.
-            value: a JSON value; see ``set_attributes``. None is one and removes nothing.
+            value: a JSON value; see ``set_attributes``. None is a value and removes nothing.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: an empty key, or a value that is not JSON.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the key is empty, or the value is not JSON.
         """
 
     def set_group(self, name: str, *, frames: Sequence[str] = (), groups: Sequence[str] = (), parents: Sequence[str] | None = None, attributes: Mapping[str, Any] | None = None) -> None:
         """
-        Make a group, or replace what it holds. O(members log n).
+        Create a group, or replace its content. O(members log n).
 
-        Groups organise frames by meaning: they nest, may share members, and have no poses. They follow their frames
-        through rename and reparenting.
+        Groups organise frames by meaning: they nest, may share members, and have no poses. They keep their
+        frames through rename and reparenting.
 
         Args:
-            name: of the group.
+            name: name of the group.
             frames: its frames.
-            groups: the groups in it, which exist.
-            parents: the frames that it is below, in a walk through frames and groups; those that it has if omitted.
-            attributes: JSON values by key, as of frames; those that it has if omitted.
+            groups: its groups, which exist already.
+            parents: the frames above it, in a walk through frames and groups; unchanged if omitted.
+            attributes: JSON values by key, as for frames; unchanged if omitted.
 
         Raises:
-            UnknownNameError: no such frame or group.
-            SceneError: an attribute that is not JSON.
-            CycleError: the group would hold itself.
+            UnknownNameError: if a frame or group is unknown.
+            SceneError: if an attribute is not JSON.
+            CycleError: if the group would contain itself.
         """
 
     def set_group_attribute(self, group: str, key: str, value: object | None) -> None:
@@ -3060,91 +3109,97 @@ class SceneEdit:
         Args:
             group: the group.
             key: the name of the attribute, not empty.
-            value: a JSON value; see ``set_attributes``. None is one and removes nothing.
+            value: a JSON value; see ``set_attributes``. None is a value and removes nothing.
 
         Raises:
-            UnknownNameError: no such group.
-            SceneError: an empty key, or a value that is not JSON.
+            UnknownNameError: if the group is unknown.
+            SceneError: if the key is empty, or the value is not JSON.
         """
 
     def remove_group(self, name: str) -> None:
         """
-        Remove a group, also from the groups that hold it; its frames stay.
+        Remove a group, also from the groups that contain it; its frames remain.
 
         Raises:
-            UnknownNameError: no such group.
+            UnknownNameError: if the group is unknown.
         """
 
     def mount(self, other: SceneGraph, under: str, *, prefix: str = '', pose: Pose = ..., joint: Joint = ...) -> None:
         """
         Add a copy of another scene under a frame. O(m log n) for m frames.
 
-        Shapes are shared, not copied. The same scene may be mounted many times, each with a prefix of its own: a template.
+        Shapes are shared, not copied. The same scene may be mounted several times, with different prefixes:
+        a template.
 
         Args:
             other: the scene; every frame, joint, body, group and allowed pair of it is added.
-            under: the frame that becomes the parent of its roots.
-            prefix: put before every name of it, e.g. ``left/``; none if omitted.
-            pose: under_from_root, of each of its roots; the identity if omitted.
-            joint: between ``under`` and its roots; fixed if omitted.
+            under: the new parent of its roots.
+            prefix: prefix of every name of it, e.g. ``left/``; none if omitted.
+            pose: under_from_root of each of its roots; the identity if omitted.
+            joint: joint between ``under`` and its roots; fixed if omitted.
 
         Raises:
-            UnknownNameError: no such frame.
-            DuplicateNameError: a name with the prefix is taken.
-            SceneError: a body would get two paths of poses, or twists contradict each other, as for ``attach``.
+            UnknownNameError: if a frame is unknown.
+            DuplicateNameError: if a name with the prefix is taken.
+            SceneError: if a body would get two paths of poses, or twists contradict each other, as for
+                ``attach``.
         """
 
     def merge(self, other: SceneGraph) -> None:
         """
         Add the frames of another scene. O(m log n) for its m frames.
 
-        A root of the other scene that has the name of a frame here is that frame: children of the other's ``world`` become
-        children of the ``world`` here. Other roots become further roots. Twists are taken as facts: one that others say is
-        dropped, and one that only poses to come can compare waits as an observation (``graph.add_fact``).
+        A root of the other scene with the name of a frame here is identified with it: children of the
+        other's ``world`` become children of the ``world`` here. Other roots become further roots. Twists
+        are facts: a redundant one is removed, and one that cannot be compared yet becomes an observation
+        (``graph.add_fact``).
 
         Raises:
-            DuplicateNameError: a frame, joint or body of the other scene has the name of one here.
-            SceneError: the same root carries different shapes, classes or attributes in both; twists contradict each
-                other; or as for ``attach``.
+            DuplicateNameError: if a frame, joint or body of the other scene has the name of one here.
+            SceneError: if a common root has different shapes, classes or attributes in both, twists
+                contradict each other, or ``attach`` raises it.
         """
 
     def extract(self, frame: str) -> None:
         """
         Keep only a frame, which becomes the root, and its descendants.
 
-        O(m log n) for m frames that stay, O(members of all groups). Allowed pairs and groups are kept as far as their
-        frames are. Inertia given on a frame that is removed, is removed.
+        O(m log n) for m remaining frames, O(members of all groups). Allowed pairs and groups remain with
+        their remaining frames. Inertia given on a removed frame is removed.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a joint that stays mimics one that does not.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if a remaining joint mimics a removed one.
         """
 
     def apply(self, difference: SceneDifference) -> None:
         """
-        Make the changes that ``diff(a, b)`` found: applied to ``a`` it gives ``b``.
+        Apply the difference ``diff(a, b)``: applied to ``a`` it gives ``b``.
 
-        On another scene it changes the same fields of the frames of the same names. O(changes log n), or O(n log n) when
-        the changes depend on each other in a circle (two frames that swap names).
+        On another scene it changes the same fields of the frames of the same names. O(changes log n), or
+        O(n log n) for cyclic changes (two frames that swap names).
 
         Raises:
-            SceneError, UnknownNameError, DuplicateNameError, CycleError: the changes do not fit this scene.
+            SceneError, UnknownNameError, DuplicateNameError, CycleError: if the changes do not fit this
+                scene.
         """
 
     def set_covariance(self, frame: str, covariance: numpy.typing.ArrayLike | None) -> None:
         """
         Set the covariance of the pose of a frame relative to its parent. O(log n).
 
-        The pose is ``T @ Pose.exp(xi)`` with T as ``local_pose`` and the joint give it and xi = [rho, theta] of mean zero,
-        in metres and radians, in the frame's own axes, behind the joint. The error comes from a source of its own.
+        The pose is ``T @ Pose.exp(xi)`` with T by ``local_pose`` and the joint, and xi = [rho, theta] [m,
+        rad] of mean zero, in the frame's own axes, behind the joint. The error has a new source.
 
         Args:
             frame: the frame.
-            covariance: (6, 6) of xi, symmetric positive semi-definite; None or zero: exact. Replaces the error of the edge.
+            covariance: (6, 6) covariance of xi, symmetric positive semi-definite; None or zero: exact.
+                Replaces the error of the edge.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root; a matrix that is not symmetric positive semi-definite, with its eigenvalues.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame is a root, or the matrix is not symmetric positive semi-definite (the
+                message has its eigenvalues).
         """
 
     @overload
@@ -3155,13 +3210,13 @@ class SceneEdit:
         Edges that share a source have correlated errors.
 
         Args:
-            frame: the frame whose edge it is.
-            maps: by source, (6, dimension) metres and radians for one standard deviation, in the frame's own axes. Empty:
-                exact.
+            frame: the frame below the edge.
+            maps: by source, (6, dimension) map of one standard deviation [m, rad], in the frame's own axes.
+                Empty: exact.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root, or a map of another shape.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame is a root, or a map has another shape.
         """
 
     @overload
@@ -3170,23 +3225,23 @@ class SceneEdit:
         Set the error of an edge to that of another edge.
 
         Args:
-            frame: the frame whose edge it is.
-            noise: what ``noise`` returned for another edge; None: exact.
+            frame: the frame below the edge.
+            noise: result of ``noise`` for another edge; None: exact.
         """
 
     @overload
     def set_twist_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> None:
         """
-        Set the sources of the error of a twist edge, as ``set_noise`` does for a pose.
+        Set the sources of the error of a twist edge, as ``set_noise`` for a pose.
 
         Args:
             frame: a frame with a twist edge.
-            maps: by source, (6, dimension) m/s and rad/s for one standard deviation, at the frame's origin and in its axes.
-                Empty: exact.
+            maps: by source, (6, dimension) map of one standard deviation [m/s, rad/s], at the frame's
+                origin and in its axes. Empty: exact.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: it has no twist, or a map of another shape.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame has no twist, or a map has another shape.
         """
 
     @overload
@@ -3196,7 +3251,7 @@ class SceneEdit:
 
         Args:
             frame: a frame with a twist edge.
-            noise: what ``twist_noise`` returned; None: exact.
+            noise: result of ``twist_noise``; None: exact.
         """
 
     def add_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> None:
@@ -3206,48 +3261,50 @@ class SceneEdit:
         Maps of a source that the edge already has are summed.
 
         Args:
-            frame: the frame whose edge it is.
-            maps: by source, (6, dimension) metres and radians for one standard deviation; see ``set_noise``.
+            frame: the frame below the edge.
+            maps: by source, (6, dimension) map of one standard deviation [m, rad]; see
+                ``set_noise``.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root, or a map of another shape.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame is a root, or a map has another shape.
         """
 
     def add_joint_noise(self, joint: str, variance: float) -> None:
         """
         Set the variance of the value of a joint: an uncertain encoder. O(joints log n).
 
-        The joints that mimic it now move by the same error.
+        Joints that mimic it have the same error.
 
         Args:
             joint: name of the joint.
-            variance: rad^2 or m^2.
+            variance: variance [rad^2 or m^2].
 
         Raises:
-            UnknownNameError: no such joint.
-            SceneError: a mimic joint, or a variance that is negative or not finite.
+            UnknownNameError: if the joint is unknown.
+            SceneError: if the joint mimics another, or the variance is negative or not finite.
         """
 
     def condition(self, measurement: Measurement, *, q: numpy.typing.ArrayLike | None = None, max_iterations: int | None = None) -> None:
         """
         Condition the scene on a measurement: update means, covariances and correlations.
 
-        Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and
-        every twist that does, since it has moved one of them (``integrate``). The result is the most likely one for the
-        measurement and all that was known (an iterated Kalman filter); its covariance is of first order there. An error
-        behind a joint is corrected for the configuration ``q``. O(noisy frames + sources^2).
+        It corrects every edge that shares a source of error with the path between the two frames, also off
+        the path. It also corrects every twist that does, since that has moved a frame of them
+        (``integrate``). The result is the most likely one for the measurement and all prior data (an
+        iterated Kalman filter); its covariance is of first order there. An error behind a joint is
+        corrected for the configuration ``q``. O(noisy frames + sources^2).
 
         Args:
             measurement: the measured pose, position, bearing or range.
-            q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
-            max_iterations: steps to take, whether or not they converge; one is the extended Kalman filter. Until convergence if
-                omitted.
+            q: (n_joints,) configuration of the measurement [rad or m]; optional if no joint is on the path.
+            max_iterations: number of steps, without a test of convergence; one is the extended Kalman
+                filter. Until convergence if omitted.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            SceneError: the measurement contradicts what is known exactly, or the steps do not converge.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the frames are in different trees.
+            SceneError: if the measurement contradicts exact data, or the iteration does not converge.
         """
 
     @property
@@ -3259,7 +3316,7 @@ class SceneEdit:
         Return the new version. May be called again after more edits.
 
         Raises:
-            SceneError: the edits were discarded.
+            SceneError: if the edits were discarded.
         """
 
     def __enter__(self) -> SceneEdit: ...
@@ -3272,8 +3329,8 @@ def diff(a: SceneGraph, b: SceneGraph) -> SceneDifference:
     """
     Return the difference between two versions of a scene.
 
-    O(changes log n) when one was made from the other, or both from a third: what they share is skipped. Between scenes
-    of different origin it is correct too, but not the smallest, and O(n).
+    O(changes log n) for versions of a lineage, since shared parts are skipped. For unrelated scenes it
+    is correct, but not the smallest, and O(n).
 
     Args:
         a: the first version.
@@ -3285,9 +3342,9 @@ def diff(a: SceneGraph, b: SceneGraph) -> SceneDifference:
 
 class Kinematics:
     """
-    A scene at a configuration: forward kinematics has run, the poses are there to read.
+    A scene at a configuration, with all poses computed.
 
-    Made by ``scene.at(q)``. Immutable.
+    Created by ``scene.at(q)``. Immutable.
     """
 
     @property
@@ -3300,9 +3357,7 @@ class Kinematics:
 
     @property
     def qd(self) -> numpy.typing.NDArray[numpy.float64] | None:
-        """
-        (n_joints,) velocities of the joints, read-only; None when none were given.
-        """
+        """(n_joints,) velocities of the joints, read-only, or None."""
 
     @property
     def poses(self) -> numpy.typing.NDArray[numpy.float64]:
@@ -3315,50 +3370,52 @@ class Kinematics:
         Return the pose of one frame relative to another at this configuration: relative_to_from_frame.
 
         Args:
-            frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to; the root of its tree if omitted.
+            frame: the frame whose pose is returned.
+            relative_to: the reference frame; the root of its tree if omitted.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the frames are in different trees.
         """
 
     def jacobian(self, frame: str, *, point: numpy.typing.ArrayLike | None = None, axes: str | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
         Return the Jacobian (6, n_joints) of a point fixed to a frame. O(depth + n_joints).
 
-        ``J @ qdot`` is the velocity of the point relative to the root: rows are linear (m/s), then angular (rad/s).
+        ``J @ qdot`` is the velocity of the point relative to the root: rows are linear [m/s], then angular
+        [rad/s].
 
         Args:
             frame: the frame that carries the point.
-            point: (3,) metres, in coordinates of the frame; its origin if omitted.
-            axes: the frame in whose axes the rows are expressed; the root if omitted.
+            point: (3,) point, in coordinates of the frame [m]; its origin if omitted.
+            axes: the frame in whose axes the rows are; the root if omitted.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: ``axes`` is in another tree.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if ``axes`` is in another tree.
         """
 
     def twist(self, frame: str, *, relative_to: str | None = None, axes: str | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
         Return the twist (6,) of one frame relative to another: by joints, and by twist edges. O(depth).
 
-        Where a twist edge says how a frame on the way moves, that counts; elsewhere the joints move as ``qd`` says, and fixed
-        and free edges do not. With t twist edges on the way O(t depth).
+        Twist edges determine the motion of the edges that they cover. Elsewhere the joints move at ``qd``,
+        and fixed and free edges do not move. With t twist edges on the path O(t depth).
 
-        Linear part (m/s) of the frame's origin, then angular part (rad/s). In the notation of relations it is
-        ``(frame|its body, body of relative_to, [axes])``.
+        Linear part of the frame's origin [m/s], then angular part [rad/s]. In the notation of relations it
+        is ``(frame|its body, body of relative_to, [axes])``.
 
         Args:
             frame: the frame whose body moves, and whose origin is the point.
-            relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.
-            axes: the frame in whose axes the numbers are; ``relative_to`` if omitted, ``frame`` for the body-fixed twist.
+            relative_to: a frame of the reference body; the root of its tree if omitted.
+            axes: the frame in whose axes the twist is; ``relative_to`` if omitted, ``frame`` for the
+                body-fixed twist.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: the configuration has no velocities, as ``scene.at(q)`` without ``qd``.
-            SceneError: twist edges lead over an edge on the way, and do not say how that moves.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the frames are in different trees.
+            ConfigurationError: if there are no joint velocities, as in ``scene.at(q)`` without ``qd``.
+            SceneError: if twist edges cover an edge of the path without determining its motion.
         """
 
     def __repr__(self) -> str: ...
@@ -3367,32 +3424,34 @@ class SceneArrays:
     """
     A scene at a configuration in preallocated arrays, edited in place: for control loops.
 
-    It begins as a copy of a scene at the zero configuration. Edits and ``forward`` work in place and allocate nothing;
-    after each, all poses are those of the scene as it is now. Edits keep the rules of ``SceneGraph`` and raise the same
-    errors; queries answer with the same bits. ``freeze`` makes a ``SceneGraph`` again.
+    It begins as a copy of a scene at the zero configuration. Edits and ``forward`` work in place and
+    allocate nothing; after each, all poses are up to date. Edits keep the rules of ``SceneGraph`` and
+    raise the same errors; queries return the same bits. ``freeze`` returns a ``SceneGraph`` again.
 
-    One thread may write, while any number of threads read: poses, Jacobians, names and parents are those before or
-    after an edit, never in between, and the writer never waits for readers. Edits, ``forward``, groups and ``freeze``
-    belong to the writer.
+    One thread may write while any number of threads read: poses, Jacobians, names and parents are those
+    before or after an edit, never in between, and the writer never waits for readers. Edits,
+    ``forward``, groups and ``freeze`` belong to the writer.
 
     Args:
         scene: the scene to start from.
-        capacity: number of frames, or numbers by the names of the arrays, such as ``{"frames": 100, "stamps": 1000}``:
-            ``frames`` (by default twice those of the scene, at least 64), ``bodies`` (as many as frames), ``shapes``
-            (those of the scene and one for each frame), ``allowed_pairs`` (those of the scene and four for each frame),
-            ``name_bytes`` (length of the longest name or reason in UTF-8, at least 64), ``twists`` (those of the scene and
-            one for each frame), ``stamps`` (stamped poses of all edges; twice those of the scene, at least 256), ``groups``
-            (those of the scene and 16), ``group_members`` (those of the scene and two for each frame) and ``noise``
-            (dimensions of noise sources on each edge; all those of the scene).
+        capacity: number of frames, or numbers by the names of the arrays, such as
+            ``{"frames": 100, "stamps": 1000}``: ``frames`` (by default twice those of the scene, at
+            least 64), ``bodies`` (as many as frames), ``shapes`` (those of the scene and one for each
+            frame), ``allowed_pairs`` (those of the scene and four for each frame), ``name_bytes``
+            (length of the longest name or reason in UTF-8, at least 64), ``twists`` (those of the scene
+            and one for each frame), ``stamps`` (stamped poses of all edges; twice those of the scene,
+            at least 256), ``groups`` (those of the scene and 16), ``group_members`` (those of the scene
+            and two for each frame) and ``noise`` (dimensions of noise sources on each edge; all those
+            of the scene).
 
     Raises:
-        UnknownNameError: if there is no array of a name.
-        CapacityError: the scene alone needs more, and of an edit: it does not fit; nothing was changed. ``kind`` names
-            the capacity, ``capacity`` is its size.
-        ConcurrentWriteError: of an edit, ``forward`` or ``freeze``: another thread is writing.
+        UnknownNameError: if an array is unknown.
+        CapacityError: if the scene exceeds a capacity. Edits raise it too, and then change nothing.
+            ``kind`` names the capacity, ``capacity`` is its size.
+        ConcurrentWriteError: if another thread is writing (edits, ``forward``, ``freeze``).
 
-    ``os.fork`` waits until a ``forward`` of another thread has ended; the child has the arrays as they are then, to
-    read and to write, and what either process writes later the other does not see.
+    ``os.fork`` waits until a ``forward`` of another thread has ended. The child then has its own copy
+    of the arrays, to read and to write.
     """
 
     def __init__(self, scene: SceneGraph, capacity: int | Mapping[str, int] | None = None) -> None: ...
@@ -3403,25 +3462,25 @@ class SceneArrays:
 
         Args:
             name: unique among frames.
-            body: the body that the frame is on, made before with ``add_body`` or by another frame; by default a new body of
-                the frame's own name.
+            body: the body of the frame, which exists already, by ``add_body`` or another frame; by default
+                a new body with the frame's name.
 
         Raises:
-            DuplicateNameError: the name is taken.
-            UnknownNameError: no such body.
-            CapacityError: no room.
+            DuplicateNameError: if the name is taken.
+            UnknownNameError: if the body is unknown.
+            CapacityError: if the capacity is exceeded.
         """
 
     def add_body(self, name: str) -> None:
         """
-        Add a body that has no frame yet. O(1).
+        Add a body without frames. O(1).
 
-        Frames are put on it by ``body=``. It is removed with its last frame.
+        Frames join it by ``body=``. It is removed with its last frame.
 
         Raises:
-            DuplicateNameError: the name is taken.
-            SceneError: an empty name.
-            CapacityError: no room.
+            DuplicateNameError: if the name is taken.
+            SceneError: if the name is empty.
+            CapacityError: if the capacity is exceeded.
         """
 
     def remove_body(self, name: str) -> None:
@@ -3429,13 +3488,13 @@ class SceneArrays:
         Remove a body without frames. O(twists).
 
         Raises:
-            UnknownNameError: no such body.
-            SceneError: it has a frame, or a twist is relative to it.
+            UnknownNameError: if the body is unknown.
+            SceneError: if it has a frame, or a twist is relative to it.
         """
 
     def attach(self, root: str, parent: str, *, pose: Pose = ..., joint: Joint = ...) -> None:
         """
-        Attach a root, with its tree, to a frame of another tree. Twists that then follow from others go.
+        Attach a root, with its tree, to a frame of another tree. Redundant twists are removed.
 
         O(depth + moved frames), with a joint O(n).
 
@@ -3443,37 +3502,41 @@ class SceneArrays:
             root: a frame without a parent.
             parent: a frame of another tree.
             pose: parent_from_root at joint value 0; the identity if omitted.
-            joint: how the root moves relative to its parent; fixed if omitted, and between frames of one body.
+            joint: joint between the root and its parent; fixed if omitted, and between frames of
+                one body.
 
         Raises:
-            UnknownNameError: no such frame.
-            CycleError: the parent is in the root's own tree.
-            SceneError: the frame already has a parent; a body would get two paths of poses; or twists that follow from others
-                differ from these by more than 1e-9, or a joint is between.
-            CapacityError: the joint's name is too long.
+            UnknownNameError: if a frame is unknown.
+            CycleError: if the parent is in the root's own tree.
+            SceneError: if the frame already has a parent, a body would get two paths of poses, or twists
+                that become redundant differ from the others by more than 1e-9 or are separated by a
+                joint.
+            CapacityError: if the joint's name is too long.
         """
 
     def set_twist(self, frame: str, vector: numpy.typing.ArrayLike, *, relative_to_body: str, covariance: numpy.typing.ArrayLike | None = None) -> None:
         """
-        Set how a frame moves relative to another body: a twist edge.
+        Set the twist of a frame relative to another body: a twist edge.
 
-        O(1) for another value of an edge, O(t * (log t + depth)) for a new one among t. Adds
-        an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
+        O(1) for another value of an edge, O(t * (log t + depth)) for a new
+        one among t. Adds an edge, or changes its value. ``add_twist`` converts twists at another point or
+        in other axes.
 
         Args:
             frame: the frame whose body moves.
-            vector: (6,) twist of the frame's body relative to ``relative_to_body``, at the frame's origin and in its axes:
-                linear part in m/s, then angular part in rad/s.
-            relative_to_body: the body relative to which it moves.
-            covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a
-                source of its own and is the same for as long as the edge has this value.
+            vector: (6,) twist of the frame's body relative to ``relative_to_body``, at the frame's origin
+                and in its axes: linear part [m/s], then angular part [rad/s].
+            relative_to_body: the reference body.
+            covariance: (6, 6) covariance of the vector, symmetric positive semi-definite; None or zero:
+                exact. Its error has a new source and is constant until the edge gets another value.
 
         Raises:
-            UnknownNameError: no such frame or body.
-            SceneError: the frame is on ``relative_to_body``; it has a twist relative to another one; the twist is already
-                given by a path of twists from that body to a frame joined to it by poses; a path of twists leads back; a
-                number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.
-            CapacityError: no room for another.
+            UnknownNameError: if the frame or body is unknown.
+            SceneError: if the frame is on ``relative_to_body``; it has a twist relative to another one; a
+                path of twists from that body to a frame joined to it by poses already determines the twist;
+                a path of twists leads back; a number is not finite; or the covariance is not symmetric
+                positive semi-definite (the message has its eigenvalues).
+            CapacityError: if the capacity is exceeded.
         """
 
     def remove_twist(self, frame: str) -> None:
@@ -3481,60 +3544,61 @@ class SceneArrays:
         Remove the twist edge of a frame, if it has one. O(1).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def add_stamped_pose(self, frame: str, pose: Pose, *, stamp: float, capacity: int | None = None, window: float | None = None) -> None:
         """
-        Add a pose at a time to the short history of a frame's edge.
+        Add a stamped pose to the history of a frame's edge.
 
-        O(depth + newer poses + subtree). Poses may come in any order. When the stamp is the
-        newest, this becomes the frame's pose, as by ``set_pose``; a new pose drops what no longer fits. A history belongs to an
-        edge: reparenting the frame removes it.
+        O(depth + newer poses + subtree). Poses may be added in any order. The
+        pose with the newest stamp becomes the frame's pose, as by ``set_pose``. A new pose removes those
+        beyond the limits. A history belongs to an edge: reparenting the frame removes it.
 
         Args:
             frame: a frame whose parent is on another body.
             pose: parent_from_frame, at joint value 0.
-            stamp: seconds, on any clock.
-            capacity: most poses that are kept; if omitted as before, at first 32.
-            window: most seconds between the oldest and the newest; if omitted as before, at first unlimited.
+            stamp: time on any clock [s].
+            capacity: largest number of poses; if omitted, unchanged, at first 32.
+            window: largest time between the oldest and the newest [s]; if omitted, unchanged, at first
+                unlimited.
 
         Raises:
-            UnknownNameError: no such frame.
-            StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity
-                of 0 or a window that is not positive.
-            SceneError: a root, or an edge inside one body, whose pose is constant.
-            CapacityError: no room for another, and none of this edge's own is to be dropped.
+            UnknownNameError: if a frame is unknown.
+            StampError: if a pose with that stamp exists, the stamp is too old for the history or not
+                finite, the capacity is 0, or the window is not positive.
+            SceneError: if the frame is a root, or its edge is inside one body and constant.
+            CapacityError: if the capacity is exceeded, and no pose of this edge can be removed.
         """
 
     def set_stamped_poses(self, frame: str, stamps: StampedPoses | None) -> None:
         """
-        Set all stamped poses of a frame's edge; its pose stays. O(poses).
+        Set all stamped poses of a frame's edge, without changing its pose. O(poses).
 
         Args:
             frame: a frame whose parent is on another body.
             stamps: poses parent_from_frame at joint value 0, by stamp; None removes the history.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root, or an edge inside one body, whose pose is constant.
-            CapacityError: no room for so many.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame is a root, or its edge is inside one body and constant.
+            CapacityError: if the capacity is exceeded.
         """
 
     def remove_frame(self, frame: str, *, subtree: bool = False) -> None:
         """
         Remove a frame.
 
-        O(n + allowed pairs + members of groups +
-        twists).
+        O(n + allowed pairs + members of groups + twists).
 
         Args:
             frame: the frame.
             subtree: remove all its descendants too.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: it has children and ``subtree`` is False, or a joint that stays mimics one that would be removed.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if it has children and ``subtree`` is False, or a remaining joint mimics a removed
+                one.
         """
 
     def rename_frame(self, frame: str, name: str) -> None:
@@ -3546,42 +3610,43 @@ class SceneArrays:
             name: its new name, unique among frames.
 
         Raises:
-            UnknownNameError: no such frame.
-            DuplicateNameError: the new name is taken.
-            CapacityError: the new name is too long.
+            UnknownNameError: if a frame is unknown.
+            DuplicateNameError: if the new name is taken.
+            CapacityError: if the new name is too long.
         """
 
     def set_pose(self, frame: str, pose: Pose) -> None:
         """
         Set the pose of a frame relative to its parent. O(depth + subtree).
 
-        Stamped poses of the edge stay: a query with a stamp uses them alone, one without uses this pose, until a newer
-        stamped pose is added. A twist edge stays as well.
+        Stamped poses of the edge remain. A query with a stamp uses them alone; one without uses this pose,
+        until a newer stamped pose is added. A twist edge remains too.
 
         Args:
             frame: a frame whose parent is on another body.
             pose: parent_from_frame at joint value 0.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root, or an edge inside one body, whose pose is constant.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame is a root, or its edge is inside one body and constant.
         """
 
     def set_joint(self, frame: str, joint: Joint) -> None:
         """
-        Set how a frame moves relative to its parent. O(n).
+        Set the joint between a frame and its parent. O(n).
 
-        A joint that was there keeps its value, a new one starts at 0.
+        An existing joint keeps its value, a new one starts at 0.
 
         Args:
             frame: a frame whose parent is on another body.
-            joint: the new joint, in place of the old one.
+            joint: the new joint.
 
         Raises:
-            UnknownNameError: no such frame, or no such leader of a mimic joint.
-            DuplicateNameError: the joint name is taken.
-            SceneError: a root, an edge inside one body, or others mimic the joint.
-            CapacityError: the joint's name is too long.
+            UnknownNameError: if the frame, or the leader of a mimic joint, is unknown.
+            DuplicateNameError: if the joint name is taken.
+            SceneError: if the frame is a root, its edge is inside one body, or other joints mimic its
+                joint.
+            CapacityError: if the joint's name is too long.
         """
 
     def add_frame(self, name: str, parent: str | None = None, *, pose: Pose | GaussianPose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = ()) -> None:
@@ -3590,50 +3655,56 @@ class SceneArrays:
 
         Args:
             name: unique among frames.
-            parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
+            parent: name of the parent frame. If omitted, the frame is the root of a new tree on an existing
                 ``body``, until a pose or ``attach`` joins it to others.
-            pose: parent_from_frame, at joint value 0. The error of a ``GaussianPose``, [rho, theta] in the frame's own axes and
-                behind the joint, comes from a source of its own; see ``set_covariance``.
-            joint: how the frame moves relative to the parent; fixed if omitted.
-            body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
-                default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
-            classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
-            shapes: the shapes on the frame; a ``Shape`` alone is put at its origin. None if omitted.
+            pose: parent_from_frame, at joint value 0. The error of a ``GaussianPose``, [rho, theta] in the
+                frame's own axes and behind the joint, has a new source; see ``set_covariance``.
+            joint: joint between the frame and its parent; fixed if omitted.
+            body: the body of the frame, which exists already, by ``add_body`` or another frame; with a
+                parent, by default a new body with the frame's name. A frame on its parent's body is joined
+                to it by a fixed edge.
+            classes: classes of the frame, e.g. ``movable`` or ``surface``; none if omitted.
+            shapes: shapes of the frame; a ``Shape`` alone is placed at its origin. None if omitted.
 
         Raises:
-            UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
-            DuplicateNameError: the frame, joint or body name is taken.
-            SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor
-                a body is given.
-            CapacityError: no room for another frame, body or shape, or a name that is too long.
+            UnknownNameError: if the parent, the body, or the leader of a mimic joint is unknown.
+            DuplicateNameError: if the name of the frame, joint or body is taken.
+            SceneError: if the body already has a frame in this tree that is not joined to the parent, or
+                neither a parent nor a body is given.
+            CapacityError: if there is no capacity for another frame, body or shape, or a name is too
+                long.
         """
 
     def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None, covariance: numpy.typing.ArrayLike | None = None) -> None:
         """
-        Move a frame with its subtree under another parent. O(depth + subtree).
+        Attach a frame, with its subtree, to another parent. O(depth + subtree).
 
-        With t twist edges O(t depth) more. What is known of motions along the old edge ends with it: its stamped
-        poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over
-        it. A cup on a belt that is grasped moves with the hand. Motions inside the subtree stay; set what still holds with
-        ``set_twist``.
+        With t twist edges O(t depth) more. The motion of the old edge is removed with it: its
+        stamped poses, and all twist edges that cover it, by the path of poses from their frame to their
+        reference body. A cup grasped from a belt then moves with the hand. Motions inside the subtree
+        remain. Set those that are still valid with ``set_twist``.
 
         Args:
             frame: the frame that moves.
             parent: its new parent.
-            pose: parent_from_frame in the new place, at joint value 0.
-            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); at the present one if omitted.
-            covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
-                its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
-                added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
-                source by source; to first order every relative pose in the scene keeps its distribution.
+            pose: parent_from_frame of the new edge, at joint value 0.
+            q: without ``pose``, the frame keeps its pose in the world at this configuration (n_joints,);
+                at the present one if
+                omitted.
+            covariance: (6, 6) covariance of an error of the move, [rho, theta] in the frame's own axes,
+                with a new source. With ``pose`` it is the whole error of the new edge, which is exact
+                without it. Otherwise it is added (slip of a grasp, placement). The new edge then keeps the
+                errors of all edges between frame and parent, source by source, and every relative pose in
+                the scene keeps its distribution to first order.
 
         Raises:
-            UnknownNameError: no such frame.
-            CycleError: the parent is the frame itself or its descendant.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
-            SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
-                edges contradict each other.
-            CapacityError: no room for the sources of its error; construct SceneArrays with a larger capacity ``noise``.
+            UnknownNameError: if a frame is unknown.
+            CycleError: if the parent is the frame itself or its descendant.
+            ConfigurationError: if a joint is on the path and q is missing, or q has the wrong length.
+            SceneError: if the frame is a root, would leave its body, would give a body two paths, or would
+                join trees with contradicting twist edges.
+            CapacityError: if there is no capacity for the sources of its error; construct SceneArrays with
+                a larger capacity ``noise``.
         """
 
     def set_classes(self, frame: str, classes: Sequence[str]) -> None:
@@ -3642,10 +3713,10 @@ class SceneArrays:
 
         Args:
             frame: the frame.
-            classes: what the frame is, e.g. ``('movable',)``; replaces its classes.
+            classes: the new classes, e.g. ``('movable',)``.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def set_shapes(self, frame: str, shapes: Sequence[AttachedShape | Shape]) -> None:
@@ -3654,52 +3725,53 @@ class SceneArrays:
 
         Args:
             frame: the frame.
-            shapes: the shapes on it, in place of those it has; a ``Shape`` alone is put at the frame's origin.
+            shapes: the new shapes; a ``Shape`` alone is placed at the frame's origin.
 
         Raises:
-            UnknownNameError: no such frame.
-            CapacityError: no room for so many.
+            UnknownNameError: if a frame is unknown.
+            CapacityError: if the capacity is exceeded.
         """
 
     def add_shape(self, frame: str, shape: AttachedShape | Shape) -> None:
         """
-        Attach one more shape to a frame. O(shapes).
+        Attach a shape to a frame. O(shapes).
 
         Args:
             frame: the frame.
-            shape: the shape; a ``Shape`` alone is put at the frame's origin.
+            shape: the shape; a ``Shape`` alone is placed at the frame's origin.
 
         Raises:
-            UnknownNameError: no such frame.
-            CapacityError: no room for another.
+            UnknownNameError: if a frame is unknown.
+            CapacityError: if the capacity is exceeded.
         """
 
     def set_inertia(self, frame: str, inertia: Inertia | None) -> None:
         """
-        Set the mass properties of the body that a frame is on. O(1).
+        Set the mass properties of the body of a frame. O(1).
 
         Args:
-            frame: the frame in whose axes they are given.
+            frame: the frame in whose axes they are.
             inertia: mass, centre and inertia matrix; None removes them.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the mass is not positive, or the matrix is not symmetric positive
+                semi-definite.
         """
 
     def allow_collision(self, a: str, b: str, *, reason: str = 'user') -> None:
         """
-        Let the shapes of two frames touch: the pair is not checked. O(1).
+        Permit contact of two frames: the pair is not checked. O(1).
 
         Args:
             a: a frame.
             b: another frame; the order does not matter.
-            reason: why they may touch, kept with the pair.
+            reason: reason for the permission, stored with the pair.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a frame with itself.
-            CapacityError: no room for another pair, or a reason that is too long.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if both are the same frame.
+            CapacityError: if there is no capacity for another pair, or the reason is too long.
         """
 
     def forbid_collision(self, a: str, b: str) -> None:
@@ -3711,7 +3783,7 @@ class SceneArrays:
             b: another frame; the order does not matter.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def set_attributes(self, frame: str, attributes: Mapping[str, Any]) -> None:
@@ -3720,12 +3792,12 @@ class SceneArrays:
 
         Args:
             frame: the frame.
-            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these; each may be a
-                ``graph.Stamped``, with the time at which it was set. Replaces those it has.
+            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these; each
+                may be a ``graph.Stamped``, with the time of its change. Replaces all attributes.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a key that is no text or empty, or a value that is not JSON.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if a key is not text or is empty, or a value is not JSON.
         """
 
     def set_attribute(self, frame: str, key: str, value: object | None) -> None:
@@ -3735,32 +3807,32 @@ class SceneArrays:
         Args:
             frame: the frame.
             key: the name of the attribute, not empty.
-            value: a JSON value; see ``set_attributes``. None is one and removes nothing.
+            value: a JSON value; see ``set_attributes``. None is a value and removes nothing.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: an empty key, or a value that is not JSON.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the key is empty, or the value is not JSON.
         """
 
     def set_group(self, name: str, *, frames: Sequence[str] = (), groups: Sequence[str] = (), parents: Sequence[str] | None = None, attributes: Mapping[str, Any] | None = None) -> None:
         """
-        Make a group, or replace what it holds. O(members squared).
+        Create a group, or replace its content. O(members squared).
 
-        Groups organise frames by meaning: they nest, may share members, and have no poses. They follow their frames
-        through rename and reparenting.
+        Groups organise frames by meaning: they nest, may share members, and have no poses. They keep their
+        frames through rename and reparenting.
 
         Args:
-            name: of the group.
+            name: name of the group.
             frames: its frames.
-            groups: the groups in it, which exist.
-            parents: the frames that it is below, in a walk through frames and groups; those that it has if omitted.
-            attributes: JSON values by key, as of frames; those that it has if omitted.
+            groups: its groups, which exist already.
+            parents: the frames above it, in a walk through frames and groups; unchanged if omitted.
+            attributes: JSON values by key, as for frames; unchanged if omitted.
 
         Raises:
-            UnknownNameError: no such frame or group.
-            SceneError: an attribute that is not JSON.
-            CycleError: the group would hold itself.
-            CapacityError: no room for another group, or for so many members.
+            UnknownNameError: if a frame or group is unknown.
+            SceneError: if an attribute is not JSON.
+            CycleError: if the group would contain itself.
+            CapacityError: if there is no capacity for another group or its members.
         """
 
     def set_group_attribute(self, group: str, key: str, value: object | None) -> None:
@@ -3770,36 +3842,39 @@ class SceneArrays:
         Args:
             group: the group.
             key: the name of the attribute, not empty.
-            value: a JSON value; see ``set_attributes``. None is one and removes nothing.
+            value: a JSON value; see ``set_attributes``. None is a value and removes nothing.
 
         Raises:
-            UnknownNameError: no such group.
-            SceneError: an empty key, or a value that is not JSON.
+            UnknownNameError: if the group is unknown.
+            SceneError: if the key is empty, or the value is not JSON.
         """
 
     def remove_group(self, name: str) -> None:
         """
-        Remove a group, also from the groups that hold it; its frames stay.
+        Remove a group, also from the groups that contain it; its frames remain.
 
         Raises:
-            UnknownNameError: no such group.
+            UnknownNameError: if the group is unknown.
         """
 
     def set_covariance(self, frame: str, covariance: numpy.typing.ArrayLike | None) -> None:
         """
         Set the covariance of the pose of a frame relative to its parent.
 
-        The pose is ``T @ Pose.exp(xi)`` with T as ``local_pose`` and the joint give it and xi = [rho, theta] of mean zero,
-        in metres and radians, in the frame's own axes, behind the joint. The error comes from a source of its own.
+        The pose is ``T @ Pose.exp(xi)`` with T by ``local_pose`` and the joint, and xi = [rho, theta] [m,
+        rad] of mean zero, in the frame's own axes, behind the joint. The error has a new source.
 
         Args:
             frame: the frame.
-            covariance: (6, 6) of xi, symmetric positive semi-definite; None or zero: exact. Replaces the error of the edge.
+            covariance: (6, 6) covariance of xi, symmetric positive semi-definite; None or zero: exact.
+                Replaces the error of the edge.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root; a matrix that is not symmetric positive semi-definite, with its eigenvalues.
-            CapacityError: no room for its source; construct SceneArrays with a larger capacity ``noise``.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame is a root, or the matrix is not symmetric positive semi-definite (the
+                message has its eigenvalues).
+            CapacityError: if there is no capacity for its source; construct SceneArrays with a larger
+                capacity ``noise``.
         """
 
     @overload
@@ -3810,14 +3885,14 @@ class SceneArrays:
         Edges that share a source have correlated errors.
 
         Args:
-            frame: the frame whose edge it is.
-            maps: by source, (6, dimension) metres and radians for one standard deviation, in the frame's own axes. Empty:
-                exact.
+            frame: the frame below the edge.
+            maps: by source, (6, dimension) map of one standard deviation [m, rad], in the frame's own axes.
+                Empty: exact.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: a root, or a map of another shape.
-            CapacityError: no room for its sources.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame is a root, or a map has another shape.
+            CapacityError: if there is no capacity for its sources.
         """
 
     @overload
@@ -3826,23 +3901,23 @@ class SceneArrays:
         Set the error of an edge to that of another edge.
 
         Args:
-            frame: the frame whose edge it is.
-            noise: what ``noise`` returned for another edge; None: exact.
+            frame: the frame below the edge.
+            noise: result of ``noise`` for another edge; None: exact.
         """
 
     @overload
     def set_twist_noise(self, frame: str, maps: Mapping[NoiseSource, numpy.typing.ArrayLike]) -> None:
         """
-        Set the sources of the error of a twist edge, as ``set_noise`` does for a pose.
+        Set the sources of the error of a twist edge, as ``set_noise`` for a pose.
 
         Args:
             frame: a frame with a twist edge.
-            maps: by source, (6, dimension) m/s and rad/s for one standard deviation, at the frame's origin and in its axes.
-                Empty: exact.
+            maps: by source, (6, dimension) map of one standard deviation [m/s, rad/s], at the frame's
+                origin and in its axes. Empty: exact.
 
         Raises:
-            UnknownNameError: no such frame.
-            SceneError: it has no twist, or a map of another shape.
+            UnknownNameError: if a frame is unknown.
+            SceneError: if the frame has no twist, or a map has another shape.
         """
 
     @overload
@@ -3852,22 +3927,22 @@ class SceneArrays:
 
         Args:
             frame: a frame with a twist edge.
-            noise: what ``twist_noise`` returned; None: exact.
+            noise: result of ``twist_noise``; None: exact.
         """
 
     def forward(self, q: numpy.typing.ArrayLike) -> None:
         """
-        Go to a configuration (n_joints,): computes the poses of all frames in place. O(n).
+        Set the configuration (n_joints,): compute the poses of all frames in place. O(n).
 
         Raises:
-            ConfigurationError: q has the wrong length or non-finite numbers.
+            ConfigurationError: if q has the wrong length or non-finite numbers.
         """
 
     def freeze(self) -> SceneGraph:
         """
-        Return the scene as it is now, as a persistent ``SceneGraph``. O(n log n).
+        Return the present scene as a persistent ``SceneGraph``. O(n log n).
 
-        The identity when nothing was edited; otherwise what the same edits would have made of the first scene.
+        The original scene if there was no edit; otherwise the result of the same edits on it.
         """
 
     @property
@@ -3889,7 +3964,8 @@ class SceneArrays:
         Write ``poses`` into the first rows of an array (m, 7) of float64, and return the number of frames.
 
         Raises:
-            ConfigurationError: fewer rows than frames, or an array that is read-only, of another type or not contiguous.
+            ConfigurationError: if there are fewer rows than frames, or the array is read-only, of another
+                type or not contiguous.
         """
 
     def jacobian(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
@@ -3899,31 +3975,32 @@ class SceneArrays:
         At the present configuration, as ``Kinematics.jacobian``.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def twist(self, frame: str, *, relative_to: str | None = None, at: str | None = None, axes: str | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return the twist (6,) of a frame relative to another: linear part in m/s, then angular part in rad/s.
+        Return the twist (6,) of a frame relative to another: linear [m/s], then angular part [rad/s].
 
-        Twist edges, moving joints and fixed edges count together, along the one way between the two bodies: the numbers of
-        ``graph.twist``, to the same bits. O(depth); with t twist edges O(t depth), and O(n depth) where edges of poses
-        are on the way. For the writer: it works in the arrays' own scratch.
+        It combines twist edges, moving joints and fixed edges along the unique path between the two bodies,
+        with the bits of ``graph.twist``. O(depth); with t twist edges O(t depth), and O(n depth) if edges
+        of poses are on the path. For the writer, since it uses the arrays' scratch.
 
         Args:
-            frame: a frame of the body that moves.
-            relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.
-            at: the frame at whose origin the linear velocity is; ``frame`` if omitted.
-            axes: the frame in whose axes the numbers are; ``relative_to`` if omitted.
-            q: (n_joints,) configuration, radians or metres; the present one if omitted.
-            qd: (n_joints,) joint velocities, rad/s or m/s; without them joints and free edges say nothing of motion.
+            frame: a frame of the moving body.
+            relative_to: a frame of the reference body; the root of its tree if omitted.
+            at: the frame whose origin has the linear velocity; ``frame`` if omitted.
+            axes: the frame in whose axes the twist is; ``relative_to`` if omitted.
+            q: (n_joints,) configuration [rad or m]; the present one if omitted.
+            qd: (n_joints,) joint velocities [rad/s or m/s]; without them joints and free edges do not
+                contribute.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: q or qd has the wrong length or non-finite numbers.
-            SceneError: nothing says how the one moves relative to the other.
-            ConcurrentWriteError: another thread is writing.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the frames are in different trees.
+            ConfigurationError: if q or qd has the wrong length or non-finite numbers.
+            SceneError: if the relative motion is not determined.
+            ConcurrentWriteError: if another thread is writing.
         """
 
     @property
@@ -3931,8 +4008,8 @@ class SceneArrays:
         """
         The sizes of the arrays.
 
-        By name: ``frames``, ``bodies``, ``shapes``, ``allowed_pairs``, ``name_bytes``, ``twists``, ``stamps``, ``groups``
-        and ``group_members``.
+        By name: ``frames``, ``bodies``, ``shapes``, ``allowed_pairs``, ``name_bytes``, ``twists``,
+        ``stamps``, ``groups`` and ``group_members``.
         """
 
     def __repr__(self) -> str: ...
@@ -3969,7 +4046,7 @@ class SceneArrays:
 
     def zero_configuration(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return the configuration (n_joints,) of zeros, whether or not it is within the limits.
+        Return the configuration (n_joints,) of zeros, even if it is outside the limits.
         """
 
     def __len__(self) -> int: ...
@@ -3981,18 +4058,17 @@ class SceneArrays:
         Return the name of a frame's parent, None for a root. O(1).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def children(self, frame: str) -> tuple[str, ...]:
         """
         Return the names of a frame's children in insertion order.
 
-        O(k log k) for k
-        children.
+        O(k log k) for k children.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def ancestors(self, frame: str) -> tuple[str, ...]:
@@ -4000,7 +4076,7 @@ class SceneArrays:
         Return the ancestors of a frame, nearest first. O(depth).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def root(self, frame: str) -> str:
@@ -4008,15 +4084,15 @@ class SceneArrays:
         Return the root of the tree of a frame. O(depth).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def body(self, frame: str) -> str:
         """
-        Return the name of the body that a frame is on. O(1).
+        Return the name of the body of a frame. O(1).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def is_allowed(self, a: str, b: str) -> bool:
@@ -4028,7 +4104,7 @@ class SceneArrays:
             b: another frame; the order does not matter.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def local_pose(self, frame: str) -> Pose:
@@ -4036,15 +4112,15 @@ class SceneArrays:
         Return parent_from_frame at joint value 0; the identity for a root. O(1).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def stamped_poses(self, frame: str) -> StampedPoses | None:
         """
-        Return the stamped poses of a frame's edge, or None when none are kept. O(poses).
+        Return the stamped poses of a frame's edge, or None. O(poses).
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def twist_edge(self, frame: str) -> tuple[str, numpy.typing.NDArray[numpy.float64]] | None:
@@ -4055,15 +4131,15 @@ class SceneArrays:
             Name of the reference body, and (6,) the twist at the frame's origin in its axes.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def noise(self, frame: str) -> EdgeNoise | None:
         """
-        Return the error of a frame's pose relative to its parent by source, or None when exact. For the writer.
+        Return the error of a frame's pose relative to its parent by source, or None if exact. For the writer.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def edge_covariance(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
@@ -4071,23 +4147,23 @@ class SceneArrays:
         Return the covariance (6, 6) of a frame's pose relative to its parent; zeros when exact. For the writer.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def specification(self, frame: str) -> FrameSpecification:
         """
-        Return the full specification of a frame; ``SceneGraph.from_frames`` makes a scene of these. For the writer.
+        Return the full specification of a frame, an argument of ``SceneGraph.from_frames``. For the writer.
 
         Raises:
-            UnknownNameError: no such frame.
+            UnknownNameError: if a frame is unknown.
         """
 
     def group(self, name: str) -> Group:
         """
-        Return the direct content of a group. For the writer.
+        Return the specification of a group. For the writer.
 
         Raises:
-            UnknownNameError: no such group.
+            UnknownNameError: if the group is unknown.
         """
 
     @overload
@@ -4095,17 +4171,18 @@ class SceneArrays:
         """
         Return the pose of one frame relative to another: relative_to_from_frame.
 
-        O(depth); O(1) without relative_to and q. The same bits as ``SceneGraph.pose`` gives at this configuration.
+        O(depth); O(1) without relative_to and q. The same bits as ``SceneGraph.pose`` at this
+        configuration.
 
         Args:
-            frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
-            q: (n_joints,) configuration, radians or metres; the present one if omitted.
+            frame: the frame whose pose is returned.
+            relative_to: the reference frame, in whose axes the coordinates are; the root of its tree if omitted.
+            q: (n_joints,) configuration [rad or m]; the present one if omitted.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: q has the wrong length or non-finite numbers.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the frames are in different trees.
+            ConfigurationError: if q has the wrong length or non-finite numbers.
         """
 
     @overload
@@ -4113,99 +4190,103 @@ class SceneArrays:
         """
         Return the pose of one frame relative to another at a time, by stamped poses.
 
-        O(depth + poses of the edges). The same bits as ``SceneGraph.pose`` for this configuration and stamp.
-        Edges without stamped poses keep their pose; joints are at q.
+        O(depth + poses of the edges). The same bits as ``SceneGraph.pose`` for this
+        configuration and stamp. Edges without stamped poses have their pose; joints are at q.
 
         Args:
-            frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
-            stamp: seconds.
-            q: (n_joints,) configuration, radians or metres; the present one if omitted.
-            policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``,
-                or one ``interpolated``: the origin along a straight line, the orientation along the shorter arc; with
-                ``screw`` the motion between both is one of constant twist. ``clamped`` interpolates, and outside of a history
-                takes the pose at its nearer end.
+            frame: the frame whose pose is returned.
+            relative_to: the reference frame, in whose axes the coordinates are; the root of its tree if omitted.
+            stamp: time of the pose [s].
+            q: (n_joints,) configuration [rad or m]; the present one if omitted.
+            policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer) or of
+                the ``preceding`` stamp, or an ``interpolated`` one: the origin along a straight line, the
+                orientation along the shorter arc. ``screw`` interpolates with a constant twist. ``clamped``
+                interpolates, and outside of a history returns the pose at its nearer end.
 
         Raises:
-            UnknownNameError: no such frame, or policy.
-            DisconnectedError: the frames are in different trees.
-            StampError: the stamp lies outside the history of an edge on the path, and the policy is not ``clamped``.
-            ConfigurationError: q has the wrong length or non-finite numbers.
+            UnknownNameError: if a frame or the policy is unknown.
+            DisconnectedError: if the frames are in different trees.
+            StampError: if the stamp is outside the history of an edge on the path, and the policy is not
+                ``clamped``.
+            ConfigurationError: if q has the wrong length or non-finite numbers.
         """
 
     def gaussian_pose(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> GaussianPose:
         """
         Return the pose of one frame relative to another with its covariance.
 
-        O(depth). The same bits as ``SceneGraph.gaussian_pose``. For the writer: it works in the arrays' own scratch.
+        O(depth). The same bits as ``SceneGraph.gaussian_pose``. For the writer, since it uses the arrays'
+        scratch.
 
-        The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
-        the frame. See ``sample_poses`` for errors so large that first order is not enough.
+        The covariance is of first order in the errors of the edges on the path, with all their
+        correlations, in the axes of the frame. See ``sample_poses`` for errors that are too large for first
+        order.
 
         Args:
-            frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to; the root of its tree if omitted.
-            q: (n_joints,) configuration, radians or metres; the present one if omitted.
+            frame: the frame whose pose is returned.
+            relative_to: the reference frame; the root of its tree if omitted.
+            q: (n_joints,) configuration [rad or m]; the present one if omitted.
 
         Returns:
             relative_to_from_frame.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: q has the wrong length or non-finite numbers.
-            ConcurrentWriteError: another thread is writing.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the frames are in different trees.
+            ConfigurationError: if q has the wrong length or non-finite numbers.
+            ConcurrentWriteError: if another thread is writing.
         """
 
     def twist_from_stamps(self, frame: str, *, relative_to: str | None = None, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
         """
         Return (6,) the constant twist of a frame relative to another between two stamps.
 
-        It leads from the pose at the first stamp to that at the second. It is the twist of the frame's body, at the
-        frame's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
-        ``relative_to``.
+        It moves the pose at the first stamp to that at the second. It is the twist of the frame's body, at
+        the frame's origin and in its axes, linear part first [m/s, rad/s]: an argument of ``set_twist``,
+        relative to the body of ``relative_to``.
 
         Args:
             frame: the frame that moves.
-            relative_to: the frame relative to which it moves; the root of its tree if omitted.
-            first: stamp of the first pose, seconds.
-            second: a later stamp, seconds.
-            q: (n_joints,) configuration, radians or metres; the present one if omitted.
+            relative_to: the reference frame; the root of its tree if omitted.
+            first: stamp of the first pose [s].
+            second: a later stamp [s].
+            q: (n_joints,) configuration [rad or m]; the present one if omitted.
             policy: for stamps between those of the histories; see ``pose``.
 
         Raises:
-            StampError: the second stamp is not later, or one lies outside a history on the path.
-            UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.
+            StampError: if the second stamp is not later, or one is outside a history on the path.
+            UnknownNameError, DisconnectedError, ConfigurationError: if ``pose`` raises it.
         """
 
     def standard_deviation(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
         Return (6,) the standard deviations of the pose of one frame relative to another.
 
-        O(depth). The same bits as ``SceneGraph.standard_deviation``. For the writer: it works in the arrays' own scratch.
+        O(depth). The same bits as ``SceneGraph.standard_deviation``. For the writer, since it uses the
+        arrays' scratch.
 
-        These are the square roots of the diagonal of ``gaussian_pose(...).covariance``, to first order: along x, y and z
-        (m), then about x, y and z (rad), in the axes of the frame. The norm of the first three numbers is the
-        root-mean-square error of the position, which is the same in all axes.
+        These are the square roots of the diagonal of ``gaussian_pose(...).covariance``, to first order:
+        along x, y and z [m], then about x, y and z [rad], in the axes of the frame. The norm of the first
+        three numbers is the root-mean-square error of the position, which is the same in all axes.
 
         Args:
-            frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to; the root of its tree if omitted.
-            q: (n_joints,) configuration, radians or metres; the present one if omitted.
+            frame: the frame whose pose is returned.
+            relative_to: the reference frame; the root of its tree if omitted.
+            q: (n_joints,) configuration [rad or m]; the present one if omitted.
 
         Returns:
-            (6,) metres and radians, read-only; 0 where the pose is exact.
+            (6,) deviations [m, rad], read-only; 0 if the pose is exact.
 
         Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: q has the wrong length or non-finite numbers.
-            ConcurrentWriteError: another thread is writing.
+            UnknownNameError: if a frame is unknown.
+            DisconnectedError: if the frames are in different trees.
+            ConfigurationError: if q has the wrong length or non-finite numbers.
+            ConcurrentWriteError: if another thread is writing.
         """
 
 def common_stamps(scene: SceneGraph, a: str, b: str) -> tuple[float, float] | None:
     """
-    Return the interval of time in which all stamped edges between two frames have poses. O(depth log n).
+    Return the interval of common stamps of all stamped edges between two frames. O(depth log n).
 
     Args:
         scene: the scene.
@@ -4213,69 +4294,70 @@ def common_stamps(scene: SceneGraph, a: str, b: str) -> tuple[float, float] | No
         b: another frame of the same tree.
 
     Returns:
-        The oldest and the newest stamp, in seconds; the oldest is the later one where the histories have no common time.
-        None where no edge between the frames has stamped poses.
+        The oldest and the newest stamp [s]; the oldest is the later one if the histories have no common
+        time. None if no edge between the frames has stamped poses.
 
     Raises:
-        UnknownNameError: no such frame.
-        DisconnectedError: the frames are in different trees.
+        UnknownNameError: if a frame is unknown.
+        DisconnectedError: if the frames are in different trees.
     """
 
 def path_noise(scene: SceneGraph, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> EdgeNoise | None:
     """
-    Return the error of a relative pose by source, or None when it is exact. O(depth log n).
+    Return the error of a relative pose by source, or None if it is exact. O(depth log n).
 
     Args:
         scene: the scene.
-        frame: the frame of which the pose is returned.
-        relative_to: the frame it is relative to; the root of its tree if omitted.
-        q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+        frame: the frame whose pose is returned.
+        relative_to: the reference frame; the root of its tree if omitted.
+        q: (n_joints,) configuration [rad or m]; optional if no joint is on the path.
 
     Returns:
         The error of relative_to_from_frame, in the axes of the frame.
 
     Raises:
-        UnknownNameError: no such frame.
-        DisconnectedError: the frames are in different trees.
-        ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+        UnknownNameError: if a frame is unknown.
+        DisconnectedError: if the frames are in different trees.
+        ConfigurationError: if a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
     """
 
 def sample_poses(scene: SceneGraph, frame: str, *, relative_to: str | None = None, count: int, seed: int, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
     """
-    Return poses drawn from the errors of the edges. O(count * path).
+    Sample poses from the errors of the edges. O(count * path).
 
-    Each source is drawn once a sample and every edge of the path is perturbed by it: nothing is linearised.
+    Each source is drawn once a sample and perturbs its edges on the path, without linearisation.
 
     Args:
         scene: the scene.
-        frame: the frame of which the pose is returned.
-        relative_to: the frame it is relative to; the root of its tree if omitted.
-        count: how many samples.
-        seed: of the random numbers; the same seed gives the same poses.
-        q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+        frame: the frame whose pose is returned.
+        relative_to: the reference frame; the root of its tree if omitted.
+        count: number of samples.
+        seed: seed of the random numbers; the same seed gives the same poses.
+        q: (n_joints,) configuration [rad or m]; optional if no joint is on the path.
 
     Returns:
         (count, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.
 
     Raises:
-        UnknownNameError: no such frame.
-        DisconnectedError: the frames are in different trees.
-        ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+        UnknownNameError: if a frame is unknown.
+        DisconnectedError: if the frames are in different trees.
+        ConfigurationError: if a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
     """
 
 def innovation(scene: SceneGraph, measurement: Measurement, *, q: numpy.typing.ArrayLike | None = None) -> Innovation:
     """
-    Return how far a measurement lies from its expected value, for gating. The scene does not change.
+    Return the deviation of a measurement from its expected value, for gating. The scene does not change.
 
     Args:
         scene: the scene.
         measurement: the measured pose, position, bearing or range.
-        q: (n_joints,) configuration measured at, radians or metres; optional when no joint is on the path.
+        q: (n_joints,) configuration of the measurement [rad or m]; optional if no joint is
+            on the path.
 
     Raises:
-        UnknownNameError: no such frame.
-        DisconnectedError: the frames are in different trees.
-        ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+        UnknownNameError: if a frame is unknown.
+        DisconnectedError: if the frames are in different trees.
+        ConfigurationError: if a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
     """
 
 @overload
@@ -4284,24 +4366,24 @@ def twist_noise(scene: SceneGraph, frame: str) -> EdgeNoise | None: ...
 @overload
 def twist_noise(scene: SceneArrays, frame: str) -> EdgeNoise | None:
     """
-    Return the error of a frame's twist edge by source; None when exact or absent. O(log n).
+    Return the error of a frame's twist edge by source; None if exact or absent. O(log n).
 
     Args:
         scene: the scene; or its arrays, for the writer.
         frame: the frame.
 
     Raises:
-        UnknownNameError: no such frame.
+        UnknownNameError: if a frame is unknown.
     """
 
 class Contact:
     """
-    Two frames in contact, or near it. Positions are in metres, in the axes of the root.
+    Two frames in contact, or near contact. Positions are in root axes [m].
     """
 
     @property
     def frame_a(self) -> str:
-        """The frame that was named first, or comes first in the scene."""
+        """The frame named first, or the first one in the scene."""
 
     @property
     def frame_b(self) -> str:
@@ -4310,51 +4392,52 @@ class Contact:
     @property
     def distance(self) -> float:
         """
-        Signed distance in metres; negative is the depth of penetration.
+        Signed distance [m]; negative is the depth of penetration.
 
-        Two meshes at the level 'exact' have no depth: the distance is at most 0 when their triangles meet.
+        Two meshes at the level 'exact' have no depth: the distance is at most 0 if their triangles
+        intersect.
         """
 
     @property
     def margin(self) -> float:
-        """The margin of this pair in metres."""
+        """The margin of this pair [m]."""
 
     @property
     def point(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        (3,) the point midway between the nearest (or deepest) points, in the root.
+        (3,) point midway between the nearest (or deepest) points, in root axes [m].
         """
 
     @property
     def normal(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        (3,) unit vector from a to b, in the axes of the root: b is freed by moving along it.
+        (3,) unit vector from a to b, in root axes: moving b along it separates the two.
         """
 
     @property
     def point_a(self) -> numpy.typing.NDArray[numpy.float64]:
-        """(3,) the nearest (or deepest) point of a, in the root."""
+        """(3,) nearest (or deepest) point of a, in root axes [m]."""
 
     @property
     def point_b(self) -> numpy.typing.NDArray[numpy.float64]:
-        """(3,) the nearest (or deepest) point of b, in the root."""
+        """(3,) nearest (or deepest) point of b, in root axes [m]."""
 
     def __repr__(self) -> str: ...
 
 class EdgeCollision:
-    """Where a straight joint motion first meets a collision."""
+    """First collision of a straight joint motion."""
 
     @property
     def fraction(self) -> float:
-        """How far along the motion, 0 to 1."""
+        """Fraction of the motion, 0 to 1."""
 
     @property
     def q(self) -> numpy.typing.NDArray[numpy.float64]:
-        """(n_joints,) the configuration there, read-only."""
+        """(n_joints,) configuration of the collision, read-only."""
 
     @property
     def frame_a(self) -> str:
-        """The frame that comes first in the scene."""
+        """The first of the two frames in the scene."""
 
     @property
     def frame_b(self) -> str:
@@ -4364,39 +4447,41 @@ class EdgeCollision:
 
 class CollisionWorld:
     """
-    Collision checks of one version of a scene: which pairs count, and at what margin.
+    Collision checks of one version of a scene: its checked pairs and their margins.
 
-    Two frames with collision shapes are checked unless they are on one body, the scene allows the pair, or they are
-    rigidly joined (connected by fixed edges alone). A pair is in contact when its signed distance is at most its
-    margin, so with margin 0 touching is contact (to 1e-6 m). Frames of different roots are compared as if each root
-    stood at the identity. Immutable; any number of threads may query at once, and no result depends on earlier
+    Two frames with collision shapes are checked unless they are on one body, the scene allows the pair,
+    or they are rigidly joined (connected by fixed edges alone). A pair is in contact if its signed
+    distance is at most its margin; with margin 0 touching is contact (to 1e-6 m). Every root is at the
+    identity. Immutable; any number of threads may query at once, and no result depends on earlier
     queries.
 
-    A plane is checked against everything but planes. The distance to a cloud or a field is that of its nearest or
-    deepest piece: a ball, or the ground under half a cell; so a depth in a field is at most what it takes to leave that
-    piece sideways.
+    A plane is checked against all shapes but planes. The distance to a cloud or a field is that of its
+    nearest or deepest piece: a ball, or the ground under half a cell. A depth in a field is therefore
+    at most the sideways distance out of that piece.
 
     Args:
         scene: the version of the scene.
-        movable: names of frames whose edge may be changed later. Such an edge joins nothing rigidly: a block that lies
-            on a table as its child is checked against the table. Free joints never join.
-        margin: metres, at least -1; negative lets all pairs overlap by so much.
-        pair_margins: ``{(frame_a, frame_b): metres}`` in place of ``margin`` for these pairs, in either order: negative
-            lets them penetrate to that depth, ``-inf`` means never checked. It adds no pair that is not checked
-            otherwise.
-        level: how much counts of a shape that has no level of its own. ``"hull"``: meshes are their convex hulls.
-            ``"exact"``: meshes are their triangles (surfaces only: an object wholly inside a mesh goes unnoticed; how
-            deep two meshes may penetrate is judged by their hulls). ``"box"``: meshes, point clouds and height fields
-            are the boxes around them in their own axes. At the other levels a point cloud is its balls and a height
-            field the ground down to its floor. What is free at "box" is free at "hull", and what is free at "hull" is
-            free at "exact". Hulls and trees are computed once for each shape and shared.
+        movable: names of frames whose edge may be changed later. Such an edge does not join rigidly: a
+            block on a table, as its child, is checked against the table. Free joints never join.
+        margin: margin [m], at least -1; a negative one permits all pairs to overlap by that depth.
+        pair_margins: ``{(frame_a, frame_b): margin}`` [m] in place of ``margin`` for these pairs, in
+            either order: negative permits penetration to that depth, ``-inf`` excludes the pair. It
+            adds no pair that is not checked otherwise.
+        level: geometry of shapes without their own level. ``"hull"``: meshes are their convex hulls.
+            ``"exact"``: meshes are their triangles (surfaces only: an object wholly inside a mesh is
+            not detected; negative margins of two meshes apply to their hulls). ``"box"``: meshes, point
+            clouds and height fields are their bounding boxes in their own axes. At the other levels a
+            point cloud is its balls and a height field the ground down to its floor. A configuration
+            that is free at "box" is free at "hull", and one free at "hull" is free at "exact". Hulls
+            and trees are computed once for each shape and shared.
 
     Raises:
-        UnknownNameError: a frame that is not in the scene, or another level.
-        ConfigurationError: a margin that is infinite, NaN or below -1.
-        ShapeError: a mesh without a convex hull, e.g. a flat one.
+        UnknownNameError: if a frame is not in the scene, or the level is unknown.
+        ConfigurationError: if a margin is infinite, NaN or below -1.
+        ShapeError: if a mesh has no convex hull, e.g. a flat one.
 
-    Cost: some microseconds plus the hulls not yet computed; a check of an arm over a table with ten blocks about 2 us.
+    Cost: some microseconds plus the missing hulls; a check of an arm over a table with ten blocks about
+    2 us.
     """
 
     def __init__(self, scene: SceneGraph, *, movable: Sequence[str] = (), margin: float = 0.0, pair_margins: Mapping[tuple[str, str], float] = {}, level: str = 'hull') -> None: ...
@@ -4405,29 +4490,31 @@ class CollisionWorld:
         """
         Return the world of another version of the scene, reusing the structures of this one.
 
-        It gives the same results as a new world, and this one remains valid for its version. Where frames that carry no
-        joint were moved, reparented, added or removed, shapes replaced or pairs allowed, only those are updated; where a
-        joint or more than a few frames changed, everything is computed again. What the shared structures do not cover
-        (``nearest``, ``distance``, ``pairs``, path search) is computed at the first query.
+        It gives the same results as a new world, and this one remains valid for its version. If only frames
+        that carry no joint were moved, reparented, added or removed, shapes were replaced or pairs allowed,
+        then only those are updated. If a joint or more than a few frames changed, everything is computed
+        again. Data beyond the shared structures (``nearest``, ``distance``, ``pairs``, path search) are
+        computed on the first query.
 
         Args:
             scene: the other version.
-            movable: as for ``CollisionWorld``; None for the frames that are movable here and in the other version.
-            margin: metres, as for ``CollisionWorld``; None for the same margin as here.
-            pair_margins: as for ``CollisionWorld``; None for the margins of this world whose frames are in the other
+            movable: as for ``CollisionWorld``; None for the frames that are movable here and in the other
                 version.
+            margin: margin [m], as for ``CollisionWorld``; None for the same margin as here.
+            pair_margins: as for ``CollisionWorld``; None for the margins of this world whose frames are in
+                the other version.
 
         Raises:
-            UnknownNameError: a frame that is not in the scene.
-            ConfigurationError: a margin that is infinite, NaN or below -1.
-            ShapeError: a mesh without a convex hull.
+            UnknownNameError: if a frame is not in the scene.
+            ConfigurationError: if a margin is infinite, NaN or below -1.
+            ShapeError: if a mesh has no convex hull.
 
         Cost: about one check for a reparented object; O(changes log n + objects).
         """
 
     def shares_with(self, other: CollisionWorld) -> bool:
         """
-        Return whether two worlds share structures, one having been moved from the other.
+        Return whether two worlds share structures, through ``moved_to``.
 
         Args:
             other: the other world.
@@ -4439,17 +4526,15 @@ class CollisionWorld:
 
     @property
     def margin(self) -> float:
-        """The default margin in metres."""
+        """The default margin [m]."""
 
     @property
     def level(self) -> str:
-        """
-        How much of a shape counts that has no level of its own: "box", "hull" or "exact".
-        """
+        """Geometry of shapes without their own level: "box", "hull" or "exact"."""
 
     @property
     def movable(self) -> tuple[str, ...]:
-        """Names of the frames whose edge joins nothing."""
+        """Names of the frames whose edge does not join rigidly."""
 
     @property
     def pairs(self) -> tuple[tuple[str, str, float], ...]:
@@ -4462,34 +4547,35 @@ class CollisionWorld:
         Return the frames whose collisions may differ from those in a world of another version.
 
         Args:
-            before: the other world, of which this one has been moved or the other way round.
+            before: the other world, from which this one was moved, or the reverse.
 
         Returns:
-            Names of frames of either version, carried ones too; some may be as they were. None where the two do not share
-            structures.
+            Names of frames of either version, also those of carried frames; some may be unchanged. None if
+            the two do not share structures.
 
         Cost: O(objects).
         """
 
     def is_still_free(self, path: numpy.typing.ArrayLike, *, proved_in: CollisionWorld) -> bool:
         """
-        Return whether a path that was proved free in another version is still proved free.
+        Return whether a path, proved free in another version, is still proved free.
 
-        Only what differs between the two worlds is checked.
+        Only the differences of the two worlds are checked.
 
         Args:
-            path: (k, n_joints) full configurations, joined by straight joint motions that :func:`search_path` has proved
-                free in ``proved_in``.
+            path: (k, n_joints) full configurations, joined by straight joint motions that
+                :func:`search_path` has proved free in ``proved_in``.
             proved_in: the other world.
 
         Returns:
-            True where the path is proved free here. False where something that changed may be in its way, or where too much
-            differs to tell; then check the path as a whole.
+            True if the path is proved free here. False if a changed object may obstruct it, or too much
+            differs to decide; then check the whole path.
 
         Raises:
-            ConfigurationError: the wrong shape, or non-finite numbers.
+            ConfigurationError: if the path has the wrong shape or non-finite numbers.
 
-        Cost: some 20 us for a path of an arm and an object that has been moved; O(motions x objects that differ).
+        Cost: some 20 us for a path of an arm and an object that has been moved;
+        O(motions x objects that differ).
         """
 
     def is_in_collision(self, q: numpy.typing.ArrayLike) -> bool:
@@ -4500,22 +4586,22 @@ class CollisionWorld:
             q: (n_joints,) full configuration; limits are not checked.
 
         Raises:
-            ConfigurationError: the wrong length, or non-finite numbers.
+            ConfigurationError: if a configuration has the wrong length or non-finite numbers.
         """
 
     def in_collision_batch(self, qs: numpy.typing.ArrayLike, *, threads: int = 1) -> Annotated[NDArray[numpy.bool_], dict(writable=False)]:
         """
-        Return for each row of ``qs`` whether it is in collision.
+        Return the collision state of each row of ``qs``.
 
         Args:
-            qs: (m, n_joints) full configurations, radians or metres.
-            threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
+            qs: (m, n_joints) full configurations [rad or m].
+            threads: number of threads; the result does not depend on it. Other Python threads can run.
 
         Returns:
             (m,) bool, read-only.
 
         Raises:
-            ConfigurationError: the wrong shape, non-finite numbers, or no thread.
+            ConfigurationError: if an array has the wrong shape or non-finite numbers, or ``threads`` is below 1.
         """
 
     def distance_batch(self, qs: numpy.typing.ArrayLike, *, threads: int = 1) -> numpy.typing.NDArray[numpy.float64]:
@@ -4523,14 +4609,14 @@ class CollisionWorld:
         Return the smallest signed distance of all checked pairs for many configurations.
 
         Args:
-            qs: (m, n_joints) full configurations, radians or metres.
-            threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
+            qs: (m, n_joints) full configurations [rad or m].
+            threads: number of threads; the result does not depend on it. Other Python threads can run.
 
         Returns:
-            (m,) metres, inf when no pair is checked; read-only.
+            (m,) distances [m], inf if no pair is checked; read-only.
 
         Raises:
-            ConfigurationError: the wrong shape, non-finite numbers, or no thread.
+            ConfigurationError: if an array has the wrong shape or non-finite numbers, or ``threads`` is below 1.
         """
 
     def contacts_batch(self, qs: numpy.typing.ArrayLike, *, threads: int = 1) -> list[list[Contact]]:
@@ -4538,22 +4624,22 @@ class CollisionWorld:
         Return the ``contacts`` of many configurations.
 
         Args:
-            qs: (m, n_joints) full configurations, radians or metres.
-            threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
+            qs: (m, n_joints) full configurations [rad or m].
+            threads: number of threads; the result does not depend on it. Other Python threads can run.
 
         Returns:
-            For each row its contacts, as ``contacts`` returns them.
+            The contacts of each row, as for ``contacts``.
 
         Raises:
-            ConfigurationError: the wrong shape, non-finite numbers, or no thread.
+            ConfigurationError: if an array has the wrong shape or non-finite numbers, or ``threads`` is below 1.
         """
 
     def find_collision(self, q: numpy.typing.ArrayLike) -> Contact | None:
         """
-        Return a checked pair in contact at a configuration (n_joints,), or None when it is free.
+        Return a checked pair in contact at a configuration (n_joints,), or None if it is free.
 
         Raises:
-            ConfigurationError: the wrong length, or non-finite numbers.
+            ConfigurationError: if a configuration has the wrong length or non-finite numbers.
         """
 
     def contacts(self, q: numpy.typing.ArrayLike) -> list[Contact]:
@@ -4564,7 +4650,7 @@ class CollisionWorld:
             The deepest contact of each pair, in frame order.
 
         Raises:
-            ConfigurationError: the wrong length, or non-finite numbers.
+            ConfigurationError: if a configuration has the wrong length or non-finite numbers.
         """
 
     def nearest(self, q: numpy.typing.ArrayLike) -> Contact | None:
@@ -4572,22 +4658,22 @@ class CollisionWorld:
         Return the checked pair of smallest signed distance at a full configuration (n_joints,).
 
         Returns:
-            The pair, or None when no pair is checked at all.
+            The pair, or None if no pair is checked.
 
         Raises:
-            ConfigurationError: the wrong length, or non-finite numbers.
+            ConfigurationError: if a configuration has the wrong length or non-finite numbers.
         """
 
     @overload
     def distance(self, q: numpy.typing.ArrayLike) -> float:
         """
-        Return the smallest signed distance over all checked pairs, metres; inf when none is checked.
+        Return the smallest signed distance over all checked pairs [m]; inf if none is checked.
 
         Args:
-            q: (n_joints,) full configuration, radians or metres.
+            q: (n_joints,) full configuration [rad or m].
 
         Raises:
-            ConfigurationError: the wrong length, or non-finite numbers.
+            ConfigurationError: if a configuration has the wrong length or non-finite numbers.
         """
 
     @overload
@@ -4595,21 +4681,21 @@ class CollisionWorld:
         """
         Return the distance of two frames: the nearest of their collision shapes.
 
-        Whether the pair is checked or not.
+        The pair need not be checked.
 
         Args:
-            frame_a: a frame; or a body, that is all its frames, where no frame has the name.
+            frame_a: a frame; or a body, for all its frames, if no frame has the name.
             frame_b: the other.
-            q: (n_joints,) full configuration, radians or metres.
+            q: (n_joints,) full configuration [rad or m].
 
         Returns:
-            The nearest or deepest pair of frames, ``frame_a`` of the first name, with the signed distance in metres, the
-            nearest points and the normal from a to b; its margin is ``-inf`` when it is not checked. None when one side has no
-            collision shape, or both are planes.
+            The nearest or deepest pair of frames, ``frame_a`` of the first name, with the signed distance
+            [m], the nearest points and the normal from a to b; its margin is ``-inf`` if it is not checked.
+            None if one side has no collision shape, or both are planes.
 
         Raises:
-            UnknownNameError: no frame and no body has the name.
-            ConfigurationError: the wrong length, or non-finite numbers.
+            UnknownNameError: if no frame and no body has the name.
+            ConfigurationError: if a configuration has the wrong length or non-finite numbers.
         """
 
     def is_edge_free(self, q0: numpy.typing.ArrayLike, q1: numpy.typing.ArrayLike, *, resolution: float = 0.01) -> bool:
@@ -4619,23 +4705,25 @@ class CollisionWorld:
         Args:
             q0: (n_joints,) full configuration.
             q1: (n_joints,) full configuration.
-            resolution: largest step of any joint between two checks, radians or metres.
+            resolution: largest step of any joint between two checks [rad or m].
 
         Raises:
-            ConfigurationError: a wrong length, non-finite numbers, or a resolution that is not positive.
+            ConfigurationError: if a configuration has the wrong length or non-finite numbers, or the
+                resolution is not positive.
         """
 
     def find_edge_collision(self, q0: numpy.typing.ArrayLike, q1: numpy.typing.ArrayLike, *, resolution: float = 0.01) -> EdgeCollision | None:
         """
-        Return where a straight joint motion first meets a collision, or None when it is free.
+        Return the first collision of a straight joint motion, or None if it is free.
 
         Args:
-            q0: (n_joints,) full configuration at the start, radians or metres.
+            q0: (n_joints,) full configuration at the start [rad or m].
             q1: (n_joints,) full configuration at the end.
-            resolution: largest step of any joint between two checks, radians or metres.
+            resolution: largest step of any joint between two checks [rad or m].
 
         Raises:
-            ConfigurationError: a wrong length, non-finite numbers, or a resolution that is not positive.
+            ConfigurationError: if a configuration has the wrong length or non-finite numbers, or the
+                resolution is not positive.
         """
 
     def __repr__(self) -> str: ...
@@ -4646,15 +4734,18 @@ class IkSettings:
 
     Args:
         seed: seed of the random configurations; the same seed gives the same result.
-        restarts: random configurations to try after ``q``; if omitted 25 for one solution and 100 for several.
+        restarts: random configurations to try after ``q``; if omitted 25 for one solution and 100 for
+            several.
         max_iterations: steps of one try.
         position_tolerance: largest position error of a solution [m].
-        rotation_tolerance: largest rotation error of a solution [rad]; infinite leaves the orientation free.
+        rotation_tolerance: largest rotation error of a solution [rad]; infinite leaves the orientation
+            free.
         max_solutions: number of solutions after which ``inverse_kinematics_solutions`` ends.
         separation: several solutions differ by more than this in some joint [rad or m].
 
     Raises:
-        ConfigurationError: if a tolerance or the separation is not positive, or a number is too small.
+        ConfigurationError: if a tolerance or the separation is not positive, or a number is too
+            small.
     """
 
     def __init__(self, *, seed: int = 0, restarts: int | None = None, max_iterations: int = 100, position_tolerance: float = 1e-05, rotation_tolerance: float = 1e-05, max_solutions: int = 8, separation: float = 0.1) -> None: ...
@@ -4707,14 +4798,17 @@ class PathSettings:
         seed: seed of the random configurations; the same seed gives the same path.
         max_iterations: random configurations to draw before the search ends without a path.
         step: longest edge of the trees, Euclidean over the moving joints [rad or m].
-        resolution: largest step of any joint between two samples of a motion that is not proved [rad or m].
-        shortcut_iterations: cuts of corners tried on the path; 0 leaves the path as found.
+        resolution: largest step of any joint between two samples of a motion that is not proved [rad or
+            m].
+        shortcut_iterations: attempts to cut corners of the path; 0 returns the path unchanged.
         time_limit: time after which the search stops [s]; unlimited if omitted.
-        proved: whether all motions of the path are proved to keep the margins, not only at samples. (Within 0.0016 radians
-            of an end of a motion, which may touch, at samples of 1e-4.) Half spaces that joints carry cannot be proved.
+        proved: whether all motions of the path are proved to keep the margins, not only at samples.
+            (Within 0.0016 rad of an end of a motion, which may touch, at samples of 1e-4.) Half spaces
+            that joints carry cannot be proved.
 
     Raises:
-        ConfigurationError: if the step or the resolution is not positive, or another number is negative.
+        ConfigurationError: if the step or the resolution is not positive, or another number is
+            negative.
     """
 
     def __init__(self, *, seed: int = 0, max_iterations: int = 50000, step: float = 0.5, resolution: float = 0.02, shortcut_iterations: int = 100, time_limit: float | None = None, proved: bool = True) -> None: ...
@@ -4739,7 +4833,7 @@ class PathSettings:
 
     @property
     def shortcut_iterations(self) -> int:
-        """Cuts of corners tried on the path."""
+        """Attempts to cut corners of the path."""
 
     @property
     def time_limit(self) -> float | None:
@@ -4767,9 +4861,11 @@ class StraightLineSettings:
         position_step: distance between two solutions of inverse kinematics [m].
         rotation_step: rotation between two solutions of inverse kinematics [rad].
         max_joint_jump: largest change of any joint between two solutions [rad or m].
-        deviation: largest distance of the frame's origin from the line between two rows of the path [m].
+        deviation: largest distance of the frame's origin from the line between two rows of the path
+            [m].
         resolution: largest step of any joint between two collision checks [rad or m].
-        position_only: whether only the origin of the frame follows the line and its orientation is free.
+        position_only: whether only the origin of the frame follows the line and its orientation is
+            free.
 
     Raises:
         ConfigurationError: if a number is not positive and finite.
@@ -4812,51 +4908,51 @@ class StraightLineSettings:
     def __setstate__(self, state: object | None) -> None: ...
 
 class InverseKinematicsStatus(enum.Enum):
-    """How a search for joint values ended."""
+    """Status of an inverse kinematics search."""
 
     SOLVED = 0
-    """the tolerances are met, the limits kept"""
+    """within the tolerances and limits"""
 
     NOT_FOUND = 1
     """no try succeeded; a solution may exist"""
 
     OUT_OF_REACH = 2
-    """proved: the target is farther than the links are long"""
+    """proved: the target is beyond the reach of the links"""
 
 class InverseKinematicsResult:
     """Solution of :func:`inverse_kinematics`, or its best try."""
 
     def __bool__(self) -> bool:
         """
-        Refuse a truth value.
+        Reject a truth value.
 
         Raises:
-            TypeError: always; the message has what to write.
+            TypeError: always; the message names the alternative.
         """
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all properties as plain values, which :func:`json.dumps` takes."""
+        """Return all properties as plain values for :func:`json.dumps`."""
 
     @property
     def status(self) -> InverseKinematicsStatus:
-        """How the search ended."""
+        """Status of the search."""
 
     @property
     def q(self) -> numpy.typing.NDArray[numpy.float64]:
         """
         (n_joints,) solution, read-only; the best try if there is none.
 
-        It has all joints of the scene, in the order of ``scene.joint_names``. Joints outside ``joints`` keep
-        their values.
+        It has all joints of the scene, in the order of ``scene.joint_names``. Joints outside ``joints``
+        keep their values.
         """
 
     @property
     def position_error(self) -> float:
-        """Metres between the frame at ``q`` and the target."""
+        """Distance between the frame at ``q`` and the target [m]."""
 
     @property
     def rotation_error(self) -> float:
-        """Radians between the frame at ``q`` and the target."""
+        """Angle between the frame at ``q`` and the target [rad]."""
 
     @property
     def iterations(self) -> int:
@@ -4878,14 +4974,14 @@ class InverseKinematicsSolutions:
 
     def __bool__(self) -> bool:
         """
-        Refuse a truth value.
+        Reject a truth value.
 
         Raises:
-            TypeError: always; the message has what to write.
+            TypeError: always; the message names the alternative.
         """
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all properties as plain values, which :func:`json.dumps` takes."""
+        """Return all properties as plain values for :func:`json.dumps`."""
 
     @property
     def status(self) -> InverseKinematicsStatus:
@@ -4914,18 +5010,16 @@ class InverseKinematicsSolutions:
 
     @property
     def in_collision(self) -> int:
-        """Solutions thrown away because the world found them in collision."""
+        """Number of solutions rejected by the world as in collision."""
 
     @property
     def blocking_pairs(self) -> tuple[tuple[str, str, int], ...]:
-        """
-        (frame_a, frame_b, count) of what those collided with, most frequent first.
-        """
+        """(frame_a, frame_b, count) of their collisions, most frequent first."""
 
     @property
     def is_target_in_collision(self) -> bool:
         """
-        Proved: every solution collides, since one does in frames whose relative pose is the same in all.
+        Proved: every solution collides, since one does in frames with the same relative pose in all.
         """
 
     def __repr__(self) -> str: ...
@@ -4934,80 +5028,85 @@ def inverse_kinematics(scene: SceneGraph, frame: str, *, target_pose: Pose, join
     """
     Find joint values that put a frame at a pose.
 
-    The first try starts at ``q``, the others at random configurations within the limits (unlimited angles: -pi to pi).
-    A solution keeps the limits; its angles are turned by whole turns to where they are nearest to ``q``. About 20 us
-    for an arm of seven joints.
+    The first try starts at ``q``, the others at random configurations within the limits (unlimited
+    angles: -pi to pi). A solution satisfies the limits; its angles are shifted by whole turns to the
+    values nearest to ``q``. About 20 us for an arm of seven joints.
 
     Args:
         scene: the version of the scene.
         frame: the frame to place, such as the tool frame of an arm.
         target_pose: relative_to_from_frame.
-        joints: names of the joints that may move; those off the chain from ``relative_to`` to ``frame`` stay as they are.
+        joints: names of the joints that may move; those off the chain from ``relative_to`` to ``frame``
+            do not change.
         q: (n_joints,) values of all joints, and the first start.
-        relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted. The joints may
-            move it too.
+        relative_to: the reference frame of the target pose; the root of the frame's tree if omitted.
+            The joints may move it too.
         settings: effort and tolerances; the defaults of :class:`IkSettings` if omitted.
 
     Raises:
         UnknownNameError: if a frame or joint is not in the scene.
         DisconnectedError: if ``frame`` and ``relative_to`` are in different trees.
-        ConfigurationError: if ``q`` has the wrong length or is outside the limits, or a joint mimics another.
+        ConfigurationError: if ``q`` has the wrong length or is outside the limits, or a joint mimics
+            another.
     """
 
 def inverse_kinematics_solutions(scene: SceneGraph | CollisionWorld, frame: str, *, target_pose: Pose, joints: Sequence[str], q: numpy.typing.ArrayLike, relative_to: str | None = None, settings: IkSettings = ...) -> InverseKinematicsSolutions:
     """
     Find several different joint values that put a frame at a pose.
 
-    Tries ``q`` and then random configurations until ``settings.max_solutions`` solutions are found or the restarts are used
-    up. Where the solutions of a redundant arm collide, the elbow is moved while ``frame`` stays, until one is free. When
-    the first one collides in frames that have the same relative pose in every solution, such as the hand and a wall, all
-    would, and the search ends.
+    Starts from ``q`` and then from random configurations, until ``settings.max_solutions`` solutions
+    are found or the restarts are exhausted. If the solutions of a redundant arm collide, the elbow
+    moves while ``frame`` is fixed, until one is free. If the first one collides in frames with the same
+    relative pose in every solution, such as the hand and a wall, all solutions collide, and the search
+    ends.
 
     Args:
-        scene: the version of the scene, or a collision world of it, for solutions without collisions.
+        scene: the version of the scene, or a collision world of it, for solutions
+            without collisions.
         frame: the frame to place, such as the tool frame of an arm.
         target_pose: relative_to_from_frame.
         joints: names of the joints that may move.
         q: (n_joints,) values of all joints, and the first start.
-        relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted. The joints may
-            move it too.
+        relative_to: the reference frame of the target pose; the root of the frame's tree if omitted.
+            The joints may move it too.
         settings: effort and tolerances; the defaults of :class:`IkSettings` if omitted.
 
     Raises:
         UnknownNameError: if a frame or joint is not in the scene.
         DisconnectedError: if ``frame`` and ``relative_to`` are in different trees.
-        ConfigurationError: if ``q`` has the wrong length or is outside the limits, or a joint mimics another.
+        ConfigurationError: if ``q`` has the wrong length or is outside the limits, or a joint mimics
+            another.
     """
 
 class PathStatus(enum.Enum):
-    """How a path search ended."""
+    """Status of a path search."""
 
     SOLVED = 0
-    """there is a path"""
+    """a path is returned"""
 
     START_IN_COLLISION = 1
     """see ``pair``"""
 
     GOAL_IN_COLLISION = 2
-    """no goal can be used; see ``pair`` for the first"""
+    """no goal is usable; see ``pair`` for the first"""
 
     START_OUT_OF_LIMITS = 3
     """see ``joint``"""
 
     GOAL_OUT_OF_LIMITS = 4
-    """every goal is; see ``joint`` for the first"""
+    """no goal is within its limits; see ``joint`` for the first"""
 
     START_VIOLATES_CONSTRAINT = 5
-    """no path can keep the constraints"""
+    """no path satisfies the constraints"""
 
     GOAL_VIOLATES_CONSTRAINT = 6
-    """every goal that can be used does"""
+    """no usable goal satisfies the constraints"""
 
     NO_PATH = 7
-    """the iterations are used up; a path may exist"""
+    """the iterations are exhausted; a path may exist"""
 
     TIME_LIMIT = 8
-    """the clock stopped the search"""
+    """the time limit ended the search"""
 
     RECHECK_FAILED = 9
     """paths were found but none passed the finer check; see ``pair``"""
@@ -5020,44 +5119,45 @@ class PathResult:
         Create the result of a motion planner.
 
         Args:
-            status: how the search ended.
+            status: status of the search.
             path: (k, n_joints) full configurations from the start to a goal; no rows unless SOLVED.
-            blocking_pairs: (frame_a, frame_b, count) of the collisions met, most frequent first.
-            pair: the frames that collide, if one pair decided.
+            blocking_pairs: (frame_a, frame_b, count) of the collisions, most frequent first.
+            pair: the colliding frames, if one pair decided.
             joint: the joint outside its limits, if one decided.
-            goal_index: which goal was reached, or -1.
-            straight_pair: the frames that are in the way of the straight motion.
+            goal_index: index of the reached goal, or -1.
+            straight_pair: the colliding frames of the straight motion.
 
         Raises:
-            ConfigurationError: the path is not a matrix of finite numbers.
+            ConfigurationError: if the path is not a matrix of finite numbers.
         """
 
     def __bool__(self) -> bool:
         """
-        Refuse a truth value.
+        Reject a truth value.
 
         Raises:
-            TypeError: always; the message has what to write.
+            TypeError: always; the message names the alternative.
         """
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all properties as plain values, which :func:`json.dumps` takes."""
+        """Return all properties as plain values for :func:`json.dumps`."""
 
     @property
     def status(self) -> PathStatus:
-        """How the search ended."""
+        """Status of the search."""
 
     @property
     def path(self) -> numpy.typing.NDArray[numpy.float64]:
         """
         (k, n_joints) full configurations to be joined by straight joint motions, read-only.
 
-        The first is the start, the last the goal up to whole turns of continuous joints; (0, n_joints) unless SOLVED.
+        The first is the start, the last the goal, up to whole turns of continuous joints; (0, n_joints)
+        unless SOLVED.
         """
 
     @property
     def goal_index(self) -> int:
-        """Which goal was reached, or -1."""
+        """Index of the reached goal, or -1."""
 
     @property
     def iterations(self) -> int:
@@ -5073,7 +5173,7 @@ class PathResult:
 
     @property
     def blocking_pairs(self) -> tuple[tuple[str, str, int], ...]:
-        """(frame_a, frame_b, count) of the collisions met, most frequent first."""
+        """(frame_a, frame_b, count) of the collisions, most frequent first."""
 
     @property
     def pair(self) -> tuple[str, str] | None:
@@ -5086,56 +5186,56 @@ class PathResult:
     @property
     def straight_pair(self) -> tuple[str, str] | None:
         """
-        Two frames that are in the way of the straight motion to the nearest goal, or None.
+        The colliding frames of the straight motion to the nearest goal, or None.
         """
 
     def __repr__(self) -> str: ...
 
 class StraightLineStatus(enum.Enum):
-    """How a straight motion of the tip ended."""
+    """Status of a straight motion of the tip."""
 
     SOLVED = 0
-    """the tip gets to the target"""
+    """the tip reaches the target"""
 
     UNREACHABLE = 1
     """no joint values were found at ``fraction``"""
 
     JOINT_LIMIT = 2
-    """the motion goes on only beyond the limit of ``joint``"""
+    """the motion continues only beyond the limit of ``joint``"""
 
     JOINT_JUMP = 3
-    """``joint`` would have to move too far at once"""
+    """``joint`` would exceed the largest step"""
 
     COLLISION = 4
     """``pair`` collides at ``fraction``"""
 
 class StraightLineResult:
-    """What ``straight_line`` found."""
+    """Result of ``straight_line``."""
 
     def __bool__(self) -> bool:
         """
-        Refuse a truth value.
+        Reject a truth value.
 
         Raises:
-            TypeError: always; the message has what to write.
+            TypeError: always; the message names the alternative.
         """
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all properties as plain values, which :func:`json.dumps` takes."""
+        """Return all properties as plain values for :func:`json.dumps`."""
 
     @property
     def status(self) -> StraightLineStatus:
-        """How the motion ended."""
+        """Status of the motion."""
 
     @property
     def path(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        (k, n_joints) full configurations from the start to the target, or as far as it came; read-only.
+        (k, n_joints) full configurations from the start to the target, or up to the failure; read-only.
         """
 
     @property
     def fraction(self) -> float:
-        """1 when solved, else where on the line it failed."""
+        """1 if solved, else the fraction of the line up to the failure."""
 
     @property
     def pair(self) -> tuple[str, str] | None:
@@ -5152,10 +5252,10 @@ class StraightLineResult:
     def __repr__(self) -> str: ...
 
 class RecheckStatus(enum.Enum):
-    """What a recheck found first."""
+    """Status of a recheck."""
 
     OK = 0
-    """nothing: the path is free and within the limits"""
+    """the path is free and within the limits"""
 
     COLLISION = 1
     """``pair`` collides"""
@@ -5164,36 +5264,36 @@ class RecheckStatus(enum.Enum):
     """``joint`` is outside its limits"""
 
 class RecheckResult:
-    """What ``recheck_path`` found first."""
+    """Result of ``recheck_path``."""
 
     def __bool__(self) -> bool:
         """
-        Refuse a truth value.
+        Reject a truth value.
 
         Raises:
-            TypeError: always; the message has what to write.
+            TypeError: always; the message names the alternative.
         """
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all properties as plain values, which :func:`json.dumps` takes."""
+        """Return all properties as plain values for :func:`json.dumps`."""
 
     @property
     def status(self) -> RecheckStatus:
-        """What was found."""
+        """Status of the check."""
 
     @property
     def is_ok(self) -> bool:
-        """Whether the path passed."""
+        """Whether the path is free and within the limits."""
 
     @property
     def segment(self) -> int:
         """
-        The failure lies on the motion from row ``segment`` to the next; -1 when there is none.
+        The failure is on the motion from row ``segment`` to the next; -1 if there is none.
         """
 
     @property
     def fraction(self) -> float:
-        """Where within the segment, 0 to 1."""
+        """Fraction of the segment, 0 to 1."""
 
     @property
     def pair(self) -> tuple[str, str] | None:
@@ -5217,41 +5317,41 @@ def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.ty
     """
     Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
 
-    Start and goals are checked first; the straight motions are tried before any tree grows. The result depends on the
-    arguments alone: iterations decide, the clock only stops.
+    Start and goals are checked first; the straight motions are tried before any tree grows. The result
+    depends on the arguments and iteration counts alone; a time limit only ends the search.
 
     Args:
         world: collision world, with its margins.
-        joints: names of the joints that may move; all others stay as in ``start``.
+        joints: names of the joints that may move; all others have their values of ``start``.
         start: (n_joints,) full configuration.
         goals: (n_joints,) or (k, n_joints) full configurations; only the moving joints count.
-        constraints: up to 6 :class:`PathConstraint` that hold along the whole path. Its points are then as
-            dense as straight motions between them need to keep the constraints.
-        known: paths (k, n_joints) that are tried, in order, before any tree grows: joined to the start, and to the goal
-            nearest to their end, by straight motions. One that is free is returned with 0 iterations; it is shortened where
-            it was joined.
+        constraints: up to 6 :class:`PathConstraint` that hold along the whole path. The points of the
+            path are then dense enough that straight motions between them satisfy the constraints.
+        known: paths (k, n_joints) that are tried, in order, before any tree grows, joined by straight
+            motions to the start and to the goal nearest to their end. One that is free is returned with
+            0 iterations; it is shortened at its joins.
         settings: effort and resolution; the defaults of :class:`PathSettings` if omitted.
 
     Raises:
         UnknownNameError: if a joint or frame is not in the scene.
-        ConfigurationError: if a configuration has the wrong length, a joint mimics another, or there are too many
-            constraints.
+        ConfigurationError: if a configuration has the wrong length, a joint mimics another, or there
+            are too many constraints.
     """
 
 def straight_line(scene: SceneGraph | CollisionWorld, frame: str, *, start: numpy.typing.ArrayLike, target_pose: Pose, joints: Sequence[str], relative_to: str | None = None, settings: StraightLineSettings = ...) -> StraightLineResult:
     """
     Move a frame straight to a target pose: translation linearly, rotation along the shorter arc.
 
-    Inverse kinematics is solved at each step from the solution before, without restarts, so the arm does not change its
-    posture on the path.
+    Inverse kinematics is solved at each step from the solution before, without restarts, so the arm
+    does not change its posture on the path.
 
     Args:
-        scene: the version of the scene, or a collision world of it: then the motion is free of collisions.
+        scene: the version of the scene, or a collision world of it, for a motion without collisions.
         frame: the frame to move, such as the tool frame of an arm.
-        start: (n_joints,) full configuration where the motion begins.
+        start: (n_joints,) full configuration at the start.
         target_pose: relative_to_from_frame at the end.
         joints: names of the joints that may move.
-        relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted.
+        relative_to: the reference frame of the target pose; the root of the frame's tree if omitted.
         settings: steps and tolerances; the defaults of :class:`StraightLineSettings` if omitted.
 
     Raises:
@@ -5262,38 +5362,40 @@ def straight_line(scene: SceneGraph | CollisionWorld, frame: str, *, start: nump
 
 def recheck_path(world: CollisionWorld, path: numpy.typing.ArrayLike, *, resolution: float = 0.003, tool_frame: str | None = None, tool_travel: float = 0.001) -> RecheckResult:
     """
-    Check a path of straight joint motions again, finely, and report the first failure.
+    Check a path of straight joint motions again, finely, and return the first failure.
 
     Args:
-        world: what must not collide.
-        path: (k, n_joints) full configurations; (0, n_joints) is fine. Limits bind the joints that move on it.
-        resolution: largest step of any joint between two checks, radians or metres.
-        tool_frame: frame whose origin travels at most ``tool_travel`` between two checks; None for no such bound.
-        tool_travel: metres.
+        world: collision world, with its margins.
+        path: (k, n_joints) full configurations, possibly none. Limits apply to the joints that move on
+            it.
+        resolution: largest step of any joint between two checks [rad or m].
+        tool_frame: frame whose origin travels at most ``tool_travel`` between two checks; None for no
+            bound.
+        tool_travel: largest travel of the tool frame between two checks [m].
 
     Raises:
-        UnknownNameError: no such frame.
-        ConfigurationError: a path of the wrong shape or with non-finite numbers.
+        UnknownNameError: if a frame is unknown.
+        ConfigurationError: if the path has the wrong shape or non-finite numbers.
     """
 
 class TaskSearch:
     """
     A task in finite-domain variables, compiled once for searches from any state.
 
-    Facts are pairs of a variable and its value. States are values of all variables, -1 for none. All methods are functions
-    of their arguments alone, and may be called by several threads at once.
+    Facts are pairs of a variable and its value. States are values of all variables, -1 for none. All
+    methods are functions of their arguments alone, and may be called by several threads at once.
 
     Args:
         domains: number of values of each variable.
         layers: axiom layer of each variable; -1 if it is not derived.
-        defaults: for each variable a value; that of a derived variable holds while no axiom applies.
+        defaults: a value for each variable; that of a derived variable holds if no axiom applies.
         mutexes: groups of facts of which at most one holds in a reachable state.
         operators: each as needs, effects (conditions, fact), and cost, at least 1.
-        axioms: each as conditions and the fact that they make true.
+        axioms: each as conditions and the fact that they imply.
 
     Raises:
-        ConfigurationError: if a variable or value does not exist, an axiom is for a variable that is not derived, or an
-            operator costs nothing.
+        ConfigurationError: if a variable or value does not exist, an axiom is for a variable that is
+            not derived, or an operator costs nothing.
     """
 
     def __init__(self, domains: Sequence[int], layers: Sequence[int], defaults: Sequence[int], mutexes: Sequence[Sequence[tuple[int, int]]], operators: Sequence[tuple[Sequence[tuple[int, int]], Sequence[tuple[Sequence[tuple[int, int]], tuple[int, int]]], int]], axioms: Sequence[tuple[Sequence[tuple[int, int]], tuple[int, int]]]) -> None: ...
@@ -5303,65 +5405,66 @@ class TaskSearch:
         Return the values with those of the derived variables computed from the others.
 
         Raises:
-            ConfigurationError: if a variable has no such value.
+            ConfigurationError: if a value is out of range.
         """
 
     def apply(self, operator: int, values: Sequence[int]) -> tuple[int, ...]:
         """
-        Return the values after an operator, which need not be applicable.
+        Return the values after an operator, without checking that it applies.
 
         Args:
             operator: its number.
             values: the state before.
 
         Raises:
-            ConfigurationError: if there is no such operator or value.
+            ConfigurationError: if the operator or a value does not exist.
         """
 
     def is_applicable(self, operator: int, values: Sequence[int]) -> bool:
         """
-        Return whether an operator can be applied.
+        Return whether an operator is applicable.
 
         Args:
             operator: its number.
             values: the state before.
 
         Raises:
-            ConfigurationError: if there is no such operator or value.
+            ConfigurationError: if the operator or a value does not exist.
         """
 
     def applicable(self, values: Sequence[int]) -> list[int]:
         """
-        Return the numbers of the operators that can be applied, in order.
+        Return the numbers of the applicable operators, in order.
 
         Raises:
-            ConfigurationError: if a variable has no such value.
+            ConfigurationError: if a value is out of range.
         """
 
     def with_constraints(self, constraints: Sequence[tuple[Sequence[tuple[int, int]], int, Sequence[int]]]) -> TaskSearch:
         """
-        Return the same task under these constraints alone.
+        Return the same task with only these constraints.
 
         Args:
-            constraints: each as facts of variables that are not derived, a limit, and operators that apply only while at most
-                so many of the facts hold; with a limit of -1, never.
+            constraints: each as facts of variables that are not derived, a limit, and operators that apply
+                only while at most this many of the facts hold; with a limit of -1, never.
 
         Raises:
-            ConfigurationError: if a variable, value or operator does not exist, or a constraint counts derived facts.
+            ConfigurationError: if a variable, value or operator does not exist, or a constraint counts
+                derived facts.
         """
 
     def follow(self, values: Sequence[int], goal: Sequence[tuple[int, int]], operators: Sequence[int], omits: bool = False) -> tuple[list[int], list[tuple[int, ...]]] | None:
         """
-        Return the operators that are applied until the goal holds, and the states, one more than these.
+        Return the operators applied until the goal holds, and the states, one more than these.
 
         Args:
-            values: the state to begin in.
-            goal: facts.
+            values: the initial state.
+            goal: facts of the goal.
             operators: numbers, in order.
-            omits: whether operators that cannot be applied are omitted.
+            omits: whether to omit operators that are not applicable.
 
         Returns:
-            None if the goal does not hold at the end, or an operator cannot be applied and is not to be omitted.
+            None if the goal does not hold at the end, or without ``omits`` an operator is not applicable.
 
         Raises:
             ConfigurationError: if a variable, value or operator does not exist.
@@ -5372,15 +5475,16 @@ class TaskSearch:
         Search for a plan: lazy A* with FF's heuristic, then a goal agenda.
 
         Args:
-            values: the state to begin in.
-            goal: facts.
-            work: number of looks at rules, effects and axioms, by A* until there is a plan; a look takes some 10 ns.
-            improvement_work: the same after the first plan, for cheaper ones.
-            agenda_work: the same for each goal of the agenda, where A* gives up; 0 for A* alone.
+            values: the initial state.
+            goal: facts of the goal.
+            work: number of evaluations of rules, effects and axioms by A* until the first plan; each takes
+                some 10 ns.
+            improvement_work: number after the first plan, for cheaper ones.
+            agenda_work: number for each goal of the agenda, after A* has given up; 0 for A* alone.
 
         Returns:
-            The numbers of the plan's operators or None; whether it is proved that there is no plan; the number of states
-            expanded, and evaluated. The same arguments give the same plan.
+            The numbers of the plan's operators or None; whether it is proved that there is no plan; the
+            number of states expanded, and evaluated. The same arguments give the same plan.
 
         Raises:
             ConfigurationError: if a variable or value does not exist.

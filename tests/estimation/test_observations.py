@@ -335,7 +335,7 @@ def test_estimates_that_know_directions_exactly_agree_in_them() -> None:
     moved = sight(scene, "right", (0.01, 0, 0, 0, 0, 0), covariance=np.zeros((6, 6)))
     answer = resolve(scene, [exact[0], moved], "cup", policy=Fused())
     assert [result.squared_distance for result in answer.rejected] == [np.inf]
-    with pytest.raises(SceneError, match="contradicts what is known exactly"):
+    with pytest.raises(SceneError, match="contradicts exact data"):
         resolve(scene, [exact[0], moved], "cup", policy=Fused(), probability=None)
 
 

@@ -261,7 +261,7 @@ _REFUSALS: list[tuple[Callable[[SceneGraph], object], type[TmkitError], str]] = 
     (
         lambda s: s.configuration({"finger": 0.0}),
         ConfigurationError,
-        "joint 'finger' mimics 'hand', so it has no value of its own; set 'hand'",
+        "joint 'finger' mimics 'hand', so it has no value; set 'hand'",
     ),
     (
         lambda s: s.configuration({"arm": np.nan}),

@@ -402,11 +402,7 @@ _REFUSALS: list[tuple[Callable[[], object], type[TmkitError], str]] = [
         ShapeError,
         "friction must be a finite number at least 0, not -0.1",
     ),
-    (
-        lambda: Inertia(0.0),
-        SceneError,
-        "mass must be positive and finite, not 0; leave the inertia out",
-    ),
+    (lambda: Inertia(0.0), SceneError, "mass must be positive and finite, not 0; omit the inertia"),
     (lambda: Inertia(float("inf")), SceneError, "mass must be positive and finite, not inf"),
     (lambda: Inertia(1.0, [0, 0]), SceneError, "center must hold 3 numbers"),
     (
@@ -444,7 +440,7 @@ _REFUSALS: list[tuple[Callable[[], object], type[TmkitError], str]] = [
     (
         lambda: Prismatic([0, 0, 1], lower=float("inf")),
         SceneError,
-        "has limits that no value meets",
+        "has limits that no value satisfies",
     ),
     (
         lambda: Prismatic([0, 0, 1], velocity=-1),

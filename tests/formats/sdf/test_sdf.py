@@ -540,7 +540,7 @@ def test_inertias_that_no_solid_has_are_those_of_points(tmp_path: Path) -> None:
     inertia = scene.inertia("l")
     assert inertia is not None
     assert (inertia.mass, inertia.matrix.any()) == (2, False)
-    reason = "no solid has such an inertia: the inertia matrix must be positive semi-definite"
+    reason = "invalid inertia: the inertia matrix must be positive semi-definite"
     assert notes == [f"3: 'l': {reason}; it is taken as that of a point mass"]
 
 

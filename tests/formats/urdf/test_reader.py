@@ -185,7 +185,7 @@ def test_impossible_inertia_is_a_point_mass_and_logged(
     assert inertia is not None
     assert inertia.mass == 2
     assert not inertia.matrix.any()
-    assert "main.urdf:4: 'tip': no solid has such an inertia" in caplog.text
+    assert "main.urdf:4: 'tip': invalid inertia" in caplog.text
 
 
 # --- shapes

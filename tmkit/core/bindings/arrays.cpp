@@ -4,7 +4,7 @@
 #include "bindings.hpp"
 
 namespace tmkit::bindings {
-void refuse_masked(nb::handle values, const char* what, ErrorKind kind) {
+void reject_masked(nb::handle values, const char* what, ErrorKind kind) {
     if (std::string_view(Py_TYPE(values.ptr())->tp_name) == "numpy.ndarray" ||
         !nb::hasattr(values, "mask"))
         return;
@@ -21,8 +21,7 @@ using Array = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 
 constexpr double largest_exact = 9007199254740992.0;  // 2^53: float64 holds all smaller integers
 
-// Throws where float64 does not hold an integer; one that is too large for it is left to numpy to
-// refuse.
+// Throws if float64 cannot represent an integer; numpy rejects integers that are too large.
 void require_exact(nb::handle integer, const char* what, ErrorKind kind) {
     const double number = PyLong_AsDouble(integer.ptr());
     if (number == -1.0 && PyErr_Occurred()) return PyErr_Clear();
@@ -30,8 +29,8 @@ void require_exact(nb::handle integer, const char* what, ErrorKind kind) {
         throw Error(kind, "{} holds {}, which float64 cannot hold", what, nb::str(integer).c_str());
 }
 
-// Throws where an object in an array is no real number, as text and dates, or an integer that
-// float64 does not hold.
+// Throws if an object in an array is not a real number (text, dates), or is an integer that float64
+// cannot represent.
 void require_real(nb::handle value, const char* what, ErrorKind kind) {
     const bool is_typed = nb::hasattr(value, "dtype");  // a number of numpy
     const std::string letter =
@@ -44,21 +43,22 @@ void require_real(nb::handle value, const char* what, ErrorKind kind) {
     if (PyLong_Check(number.ptr())) require_exact(number, what, kind);
 }
 
-// An array of another type than float64, converted; throws where its numbers would become others.
-// Decimal numbers and fractions are rounded to the nearest, as in text.
-nb::object as_float64(const nb::object& given, const char* what, ErrorKind kind) {
+// Convert an array of another type to float64; throws if its numbers would change. Decimal numbers
+// and fractions are rounded to the nearest, as in text.
+nb::object as_float64(const nb::object& argument, const char* what, ErrorKind kind) {
     const nb::module_ numpy = nb::module_::import_("numpy");
     const auto convert = [&numpy](const nb::object& array, const char* type) {
-        return numpy.attr("errstate")("all"_a = "ignore")(array.attr("astype"))(
-            type);  // without warnings
+        // Without warnings.
+        return numpy.attr("errstate")("all"_a = "ignore")(array.attr("astype"))(type);
     };
-    const nb::object dtype = given.attr("dtype");
+    const nb::object dtype = argument.attr("dtype");
     const bool has_objects = nb::cast<std::string>(dtype.attr("kind")) == "O";
     if (has_objects)
-        for (nb::handle value : given.attr("flat")) require_real(value, what, kind);
-    nb::object result = convert(given, "float64");
+        for (nb::handle value : argument.attr("flat")) require_real(value, what, kind);
+    nb::object result = convert(argument, "float64");
     if (has_objects || nb::cast<int>(dtype.attr("itemsize")) < 8) return result;
-    const nb::object before = convert(given, "longdouble"), after = convert(result, "longdouble");
+    const nb::object before = convert(argument, "longdouble"),
+                     after = convert(result, "longdouble");
     if (!nb::cast<bool>(numpy.attr("array_equal")(before, after, "equal_nan"_a = true)))
         throw Error(kind,
                     "{} holds numbers of type {} that float64 cannot hold; round them first: "
@@ -67,11 +67,10 @@ nb::object as_float64(const nb::object& given, const char* what, ErrorKind kind)
     return result;
 }
 
-// Plain numbers: what has a unit (a quantity of pint), or holds such, has lost it when numpy makes
-// an array of it. One without dimension, such as an angle in degrees, gives its number in SI units;
-// any other is refused.
+// Return plain numbers. Values with a unit (quantities of pint) lose it when numpy converts them,
+// and are rejected. Dimensionless quantities, such as angles in degrees, are converted to SI units.
 nb::object plain(nb::handle values, const char* what, ErrorKind kind, int depth = 0) {
-    constexpr int most_dimensions = 64;  // of arrays of numpy, which refuses what is deeper
+    constexpr int most_dimensions = 64;  // of arrays of numpy, which rejects more
     const auto is_plain = [](nb::handle value) {
         return PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()) ||
                PyObject_CheckBuffer(value.ptr());
@@ -84,7 +83,7 @@ nb::object plain(nb::handle values, const char* what, ErrorKind kind, int depth 
             const nb::object number =
                 is_plain(value) ? nb::borrow(value) : plain(value, what, kind, depth + 1);
             if (PyLong_CheckExact(value.ptr())) require_exact(value, what, kind);
-            else if (PyObject_CheckBuffer(value.ptr())) refuse_masked(value, what, kind);
+            else if (PyObject_CheckBuffer(value.ptr())) reject_masked(value, what, kind);
             same &= number.is(value);
             numbers.append(number);
         }
@@ -101,7 +100,7 @@ nb::object plain(nb::handle values, const char* what, ErrorKind kind, int depth 
                 what, nb::str(units).c_str());
 }
 
-// How to make a configuration, for messages.
+// Hint on creating a configuration, for messages.
 std::string configuration_hint(ErrorKind kind) {
     return kind == ErrorKind::configuration
                ? "; write one number for each joint, in the order of joint_names, or "
@@ -109,12 +108,12 @@ std::string configuration_hint(ErrorKind kind) {
                : "";
 }
 
-// The fast way for float64 arrays; numpy converts everything else that is real numbers (no text, no
-// complex numbers).
-Array as_array(nb::handle given, const char* what, ErrorKind kind) {
+// Fast path for float64 arrays; numpy converts all other real numbers (no text, no complex
+// numbers).
+Array as_array(nb::handle argument, const char* what, ErrorKind kind) {
     Array array;
-    const nb::object values = plain(given, what, kind);
-    refuse_masked(values, what, kind);
+    const nb::object values = plain(argument, what, kind);
+    reject_masked(values, what, kind);
     if (nb::try_cast<Array>(values, array, false)) return array;
     const std::string expected = std::string(what) + " must be an array of real numbers";
     try {
@@ -146,12 +145,12 @@ void require_columns(const AnyArray& array, const char* what, std::size_t column
                     configuration_hint(kind));
 }
 
-// The fast way for integers in memory as they are; false for all other arrays.
+// Fast path for contiguous integers; false for all other arrays.
 template <class Integer>
 bool read_integers(nb::handle values, const char* what, std::size_t columns, ErrorKind kind,
                    std::vector<std::int32_t>& result) {
     nb::ndarray<const Integer, nb::c_contig, nb::device::cpu> array;
-    refuse_masked(values, what, kind);
+    reject_masked(values, what, kind);
     if (!PyObject_CheckBuffer(values.ptr()) || !nb::try_cast(values, array, false)) return false;
     require_columns(array, what, columns, kind);
     result.reserve(array.size());
@@ -177,8 +176,8 @@ std::vector<double> finite(const Array& array, const char* what, ErrorKind kind)
 
 }  // namespace
 
-// Whether the values are a row of so many float64 numbers in memory; anything else is for numpy to
-// convert or to refuse.
+// Hold a buffer if the values are a contiguous row of float64 numbers; numpy converts or rejects
+// all others.
 bool HeldVector::hold_buffer(nb::handle values, std::size_t expected) {
     if (!PyObject_CheckBuffer(values.ptr())) return false;
     if (PyObject_GetBuffer(values.ptr(), &buffer_, PyBUF_ND | PyBUF_FORMAT) != 0) {
@@ -193,7 +192,7 @@ bool HeldVector::hold_buffer(nb::handle values, std::size_t expected) {
     return fits;
 }
 
-// Lists and tuples of Python's numbers, in a tenth of the time that numpy takes.
+// Read lists and tuples of Python's numbers, ten times as fast as numpy.
 bool HeldVector::read_sequence(nb::handle values, std::size_t expected) {
     if (!PyList_CheckExact(values.ptr()) && !PyTuple_CheckExact(values.ptr())) return false;
     for (nb::handle value : std::span(PySequence_Fast_ITEMS(values.ptr()), Py_SIZE(values.ptr()))) {
@@ -202,7 +201,7 @@ bool HeldVector::read_sequence(nb::handle values, std::size_t expected) {
         if (PyFloat_Check(value.ptr())) continue;
         if (std::abs(read_.back()) < largest_exact && !(read_.back() == -1.0 && PyErr_Occurred()))
             continue;
-        PyErr_Clear();  // of an integer that is too large
+        PyErr_Clear();  // from an integer that is too large
         return false;
     }
     numbers_ = read_;
@@ -211,7 +210,7 @@ bool HeldVector::read_sequence(nb::handle values, std::size_t expected) {
 
 HeldVector::HeldVector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind) {
     buffer_.obj = nullptr;
-    if (PyObject_CheckBuffer(values.ptr())) refuse_masked(values, what, kind);
+    if (PyObject_CheckBuffer(values.ptr())) reject_masked(values, what, kind);
     if (!hold_buffer(values, expected) && !read_sequence(values, expected)) {
         const Array& array = array_.emplace(as_array(values, what, kind));
         if (array.ndim() != 1 || array.size() != expected)
@@ -264,7 +263,7 @@ std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std:
 }
 
 std::string pose_text(const Pose& pose) {
-    return formatted("Pose({}, quat_xyzw={})", pose.translation, pose.quat_xyzw);
+    return format_text("Pose({}, quat_xyzw={})", pose.translation, pose.quat_xyzw);
 }
 
 }  // namespace tmkit::bindings

@@ -1,8 +1,8 @@
-// What the binding files share: reading arrays, making read-only arrays, and the names of the bind
+// Common parts of the bindings: reading arrays, making read-only arrays, and the names of the bind
 // functions.
 //
-// The bindings are thin: they turn Python values into the core's and back, and hold the docstrings
-// that become the Python documentation. No rule of the scene graph lives here.
+// The bindings are thin: they convert values between Python and the core, and hold the docstrings
+// of the Python documentation. They contain no rule of the scene graph.
 #pragma once
 
 #include <algorithm>
@@ -21,54 +21,54 @@
 
 namespace nb = nanobind;
 
-// What many docstrings share: arguments of queries along a path, and ends.
-#define POSE_ARGS                                           \
-    "\n    frame: the frame of which the pose is returned." \
-    "\n    relative_to: the frame it is relative to; the root of its tree if omitted."
-#define Q_ON_PATH                                                                              \
-    "\n    q: (n_joints,) configuration, radians or metres; optional when no joint is on the " \
+// Common parts of docstrings: arguments of queries along a path, and ends.
+#define POSE_ARGS                                    \
+    "\n    frame: the frame whose pose is returned." \
+    "\n    relative_to: the reference frame; the root of its tree if omitted."
+#define Q_ON_PATH                                                                    \
+    "\n    q: (n_joints,) configuration [rad or m]; optional if no joint is on the " \
     "path."
 #define OF_FRAME "\n\nArgs:\n    frame: the frame."
 #define PAIR "\n\nArgs:\n    a: a frame.\n    b: another frame; the order does not matter."
-#define NO_BODY "\n\nRaises:\n    UnknownNameError: no such body."
-#define NO_GROUP "\n\nRaises:\n    UnknownNameError: no such group."
-#define NO_JOINT "\n\nRaises:\n    UnknownNameError: no such joint."
-#define NO_ROWS "\n\nRaises:\n    SceneError: an array of another shape, or non-finite numbers."
-#define NO_FRAME "\n\nRaises:\n    UnknownNameError: no such frame."
-#define NO_PATH NO_FRAME "\n    DisconnectedError: the frames are in different trees."
-#define NO_POSE                                                                                    \
-    NO_PATH                                                                                        \
-    "\n    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length" \
+#define NO_BODY "\n\nRaises:\n    UnknownNameError: if the body is unknown."
+#define NO_GROUP "\n\nRaises:\n    UnknownNameError: if the group is unknown."
+#define NO_JOINT "\n\nRaises:\n    UnknownNameError: if the joint is unknown."
+#define NO_ROWS "\n\nRaises:\n    SceneError: if an array has another shape or non-finite numbers."
+#define NO_FRAME "\n\nRaises:\n    UnknownNameError: if a frame is unknown."
+#define NO_PATH NO_FRAME "\n    DisconnectedError: if the frames are in different trees."
+#define NO_POSE                                                                                 \
+    NO_PATH                                                                                     \
+    "\n    ConfigurationError: if a joint is on the path and q is missing, or q has the wrong " \
+    "length"                                                                                    \
     " or non-finite numbers."
 
 namespace tmkit::bindings {
 
 using namespace nb::literals;  // "name"_a: an argument of that name
 
-// What Python registers with the core at import, which imports no module of the package and names
-// none: exception classes by name; (function, positional, keywords) -> the error of a call that
-// fits no signature; the class whose functions are the methods that all results have; JSON text ->
-// immutable map, and a JSON value -> its text.
+// Python objects that are registered with the core at import, since the core imports no module of
+// the package. They are the exception classes by name; the function (function, positional,
+// keywords) -> error of a call that fits no signature; the class whose functions are the methods of
+// all results; JSON text -> immutable map, and JSON value -> text.
 enum class Registered { errors, argument_error, result, tree_html, attribute_map, attribute_text };
 
-// A registered object, owned, since a call of it may register another. Invalid where Python
-// registered none, before the module is initialised and after it is cleared at exit;
+// Return a registered object, owned, since a call of it may register another. Invalid if it is not
+// registered, before the module is initialised and after it is cleared at exit;
 // `registered_function` throws std::runtime_error then.
 nb::object registered(Registered what);
 nb::object registered_function(Registered function);
 
-// An argument that is any sequence or array of numbers; shown to type checkers as
-// numpy.typing.ArrayLike.
+// An argument that is any sequence or array of numbers; type checkers get numpy.typing.ArrayLike.
 struct ArrayArgument {
     nb::object value;
     operator nb::handle() const { return value; }
 };
 // Arguments that may be None.
-using OptionalStamp = std::optional<double>;  // seconds
+using OptionalStamp = std::optional<double>;  // [s]
 using OptionalArray = std::optional<ArrayArgument>;
 using OptionalName = std::optional<std::string_view>;
 
-// A mapping; a list or text, which nb::mapping accepts, is an argument of a wrong type.
+// A mapping. A list or text, which nb::mapping accepts, is an argument of a wrong type.
 class Mapping : public nb::mapping {
     NB_OBJECT_DEFAULT(Mapping, nb::mapping, "collections.abc.Mapping", is_mapping)
 
@@ -78,20 +78,20 @@ private:
     }
 };
 
-// What Python holds of a shape: one of its owners.
+// Handle of a shape in Python: one of its owners.
 struct ShapeHandle {
     Ref<const Shape> shape;
     bool operator==(const ShapeHandle& other) const { return shape->same_content(*other.shape); }
 };
 
-// A shape on a frame, or a bare shape, which sits in the frame's origin.
+// A shape on a frame, or a bare shape at the frame's origin.
 struct ShapeArgument {
     nb::object value;
     AttachedShape attached() const;
 };
 std::vector<AttachedShape> attached_shapes(const std::vector<ShapeArgument>& shapes);
 
-// A pose, or an uncertain one.
+// A pose, or an uncertain pose.
 struct PoseArgument {
     nb::object value;
     Pose mean() const;
@@ -112,7 +112,8 @@ OwnedArray<Number> make_owned(std::vector<Number> values,
     return {nb::cast(
         nb::ndarray<nb::numpy, const Number>(owned->data(), shape.size(), shape.begin(), owner))};
 }
-// A few numbers, by numpy over bytes: in half of the time. Not valid where the interpreter ends.
+// Create a small array, by numpy over bytes, in half the time. Undefined at the end of the
+// interpreter.
 nb::object small_array(std::span<const double> numbers);
 template <class Number> OwnedArray<Number> make_owned(std::vector<Number> values) {
     const std::size_t count = values.size();
@@ -122,19 +123,19 @@ template <class Number> OwnedArray<Number> make_owned(std::vector<Number> values
     return make_owned(std::move(values), {count});
 }
 
-// Throws where an array has masked values, which are not there to be read. Arrays of numpy's own
-// type have no mask.
-void refuse_masked(nb::handle values, const char* what, ErrorKind kind);
+// Throws if an array has masked values, which have no number. Arrays of numpy's own type have no
+// mask.
+void reject_masked(nb::handle values, const char* what, ErrorKind kind);
 
 // Any sequence or array of `expected` finite numbers; throws Error(configuration or scene) naming
-// `what`. A float64 array is held while its numbers are read, without a copy, by Python's buffers,
-// which cost half of what DLPack does.
+// `what`. A float64 array is held, without a copy, while its numbers are read, by Python's buffer
+// protocol, at half the cost of DLPack.
 class HeldVector {
 public:
     HeldVector(nb::handle values, const char* what, std::size_t expected,
                ErrorKind kind = ErrorKind::configuration);
-    // For what the conversion itself may change, as it may run code of the user's: the expected
-    // number is asked again after it.
+    // For an expected number that the conversion may change, since it may run user code: it is
+    // evaluated again afterwards.
     template <std::invocable Expected>
     HeldVector(nb::handle values, const char* what, Expected&& expected)
         : HeldVector(values, what, expected()) {
@@ -163,7 +164,7 @@ inline std::vector<double> read_vector(nb::handle values, const char* what, std:
                                        ErrorKind kind = ErrorKind::configuration) {
     return HeldVector(values, what, expected, kind).copy();
 }
-// So many finite numbers; throws Error(scene).
+// Read N finite numbers; throws Error(scene).
 template <std::size_t N> std::array<double, N> read_array(nb::handle values, const char* what) {
     const HeldVector held(values, what, N, ErrorKind::scene);
     std::array<double, N> numbers;
@@ -173,23 +174,23 @@ template <std::size_t N> std::array<double, N> read_array(nb::handle values, con
 inline Vector3 read_vector3(nb::handle values, const char* what) {
     return read_array<3>(values, what);
 }
-// Any (m, columns) array of finite numbers, or nested sequences; rows one after the other.
+// Read any (m, columns) array of finite numbers, or nested sequences; row by row.
 std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns,
                                 ErrorKind kind = ErrorKind::configuration);
-// Any (rows, columns) array of finite numbers; row by row.
+// Read any (rows, columns) array of finite numbers; row by row.
 std::vector<double> read_shaped(nb::handle values, const char* what, std::size_t rows,
                                 std::size_t columns, ErrorKind kind = ErrorKind::scene);
-// An array of any number of columns, which is returned, too.
+// Read an array of any number of columns, which is returned, too.
 std::vector<double> read_grid(nb::handle values, const char* what, std::size_t& columns,
                               ErrorKind kind);
-// Any (m, columns) array of integers of 32 bits.
+// Read any (m, columns) array of integers of 32 bits.
 std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std::size_t columns,
                                        ErrorKind kind);
-// Throws unknown_name for what is no level.
+// Throws unknown_name for an unknown level.
 CollisionLevel read_level(const std::string& name);
 
-// A result, which is finite; throws Error(overflow). For what may be infinite (limits, distances to
-// nothing) there is make_owned.
+// Create an array of a finite result; throws Error(overflow). make_owned is for possibly infinite
+// numbers (limits, distances to nothing).
 inline ReadOnlyArray make_array(std::vector<double> values,
                                 std::initializer_list<std::size_t> shape) {
     require_in_range(values, "the result");
@@ -201,7 +202,7 @@ inline Pose in_range(const Pose& pose) {
 }
 GaussianPose in_range(const GaussianPose& pose);
 
-// One number after the other, and rows of so many.
+// Create an array of numbers, and one of rows of equal length.
 inline ReadOnlyArray make_array(std::vector<double> values) {
     require_in_range(values, "the result");
     return make_owned(std::move(values));
@@ -218,15 +219,15 @@ template <std::size_t N>
 ReadOnlyArray make_square(const std::array<double, N>& matrix, std::size_t n) {
     return make_array(std::vector<double>(matrix.begin(), matrix.end()), {n, n});
 }
-// What `make` makes of each row of an (m, columns) argument, as rows.
+// Return the results of `make` for each row of an (m, columns) argument, as rows.
 template <class Make>
 ReadOnlyArray make_each(nb::handle argument, const char* what, std::size_t columns, Make&& make) {
-    const std::vector<double> given = read_matrix(argument, what, columns, ErrorKind::scene);
-    using Row = decltype(make(given.data()));
+    const std::vector<double> matrix_rows = read_matrix(argument, what, columns, ErrorKind::scene);
+    using Row = decltype(make(matrix_rows.data()));
     std::vector<double> made;
-    made.reserve(given.size() / columns * std::tuple_size_v<Row>);
-    for (std::size_t i = 0; i < given.size(); i += columns) {
-        const Row row = make(&given[i]);
+    made.reserve(matrix_rows.size() / columns * std::tuple_size_v<Row>);
+    for (std::size_t i = 0; i < matrix_rows.size(); i += columns) {
+        const Row row = make(&matrix_rows[i]);
         made.insert(made.end(), row.begin(), row.end());
     }
     return make_rows(std::move(made), std::tuple_size_v<Row>);
@@ -242,8 +243,8 @@ inline Pose pose_of(const double* v) {
 }
 inline void write_pose(double* row, const Pose& pose) { std::ranges::copy(numbers_of(pose), row); }
 
-// A configuration argument, checked against the number of joints. For scenes: nullptr when it is
-// None; for arrays the present configuration is meant then.
+// A configuration argument, checked against the number of joints. None is nullptr for scenes, and
+// the present configuration for arrays.
 template <class Scene> struct Given {
     Given(const OptionalArray& q, const Scene& scene, const char* what = "q") {
         if (q) held.emplace(*q, what, [&] { return scene.joint_count(); });
@@ -257,14 +258,14 @@ template <class Scene> struct Given {
 };
 using ConfigurationArgument = Given<SceneGraph>;
 
-// The frame that a pose is relative to: the given one, or the root of the frame's tree.
+// The reference frame of a pose: the given one, or the root of the frame's tree.
 inline std::string_view reference_frame(const SceneGraph& scene, std::string_view frame,
                                         const OptionalName& relative_to) {
     return relative_to ? *relative_to
                        : scene.record(scene.root_of(scene.record(frame).id)).name->text;
 }
 
-// A docstring that is put together of parts.
+// A docstring that is assembled from parts.
 struct Text {
     std::string text;
     operator const char*() const { return text.c_str(); }
@@ -272,9 +273,8 @@ struct Text {
 };
 
 template <class Value> using TupleOf = nb::typed<nb::tuple, Value, nb::ellipsis>;
-template <class Value>
-TupleOf<Value> tuple_of(
-    std::vector<Value> values) {  // moved: a copy that memory is short for would be a bad cast
+// moved: std::bad_alloc of a copy would become a bad cast.
+template <class Value> TupleOf<Value> tuple_of(std::vector<Value> values) {
     return TupleOf<Value>(nb::tuple(nb::cast(std::move(values))));
 }
 using Names = TupleOf<nb::str>;
@@ -287,7 +287,7 @@ inline Names names_of(const SceneGraph& scene, const std::vector<FrameId>& frame
     return Names(nb::tuple(names));
 }
 
-// __init__ of a class, by a function that makes a value of it.
+// __init__ of a class, by a function that creates its value.
 template <class Value, class... Arguments> auto made_by(Value (*make)(Arguments...)) {
     return [make](Value* self, Arguments... arguments) { new (self) Value(make(arguments...)); };
 }
@@ -297,8 +297,8 @@ template <class Value> bool equals(const Value& a, nb::handle b) {
     return nb::isinstance<Value>(b) && a == nb::cast<const Value&>(b);
 }
 
-// Equality of an immutable value, its hash by what `key` gives of it (a number of less than 63
-// bits: as it is), its text.
+// Bind equality of an immutable value, its hash by `key` (a number of less than 63 bits is used
+// unchanged), and its text.
 template <class Value, class Key, class Text>
 void bind_value(nb::class_<Value>& cls, Key key, Text text) {
     cls.def("__eq__", &equals<Value>, "other"_a.none())
@@ -309,11 +309,11 @@ void bind_value(nb::class_<Value>& cls, Key key, Text text) {
     }).def("__repr__", text);
 }
 
-// Free tags of frames: values that JSON can say, kept as its canonical text.
+// Free tags of frames: JSON values, stored as canonical text.
 using AttributeMapping = nb::typed<Mapping, nb::str, nb::any>;
 std::string attribute_text(const std::string& key, nb::handle value);
 Attributes attributes_of(const AttributeMapping& values);
-std::string_view unstamped(std::string_view text);  // the JSON alone
+std::string_view remove_stamp(std::string_view text);  // JSON without the stamp
 const FrameDetails& details_on(const FrameRecord& record);
 nb::object attribute_map(const Attributes& attributes);
 Attributes with_attribute(Attributes attributes, const std::string& key, const std::string& text);
@@ -326,12 +326,12 @@ std::optional<TwistEdge> read_twist(const std::optional<TwistArgument>& twist);
 std::optional<std::tuple<std::string, ReadOnlyArray>> twist_tuple(
     const std::optional<TwistEdge>& twist);
 
-// Stamped poses: None where none are kept.
+// Stamped poses; None if the edge has no history.
 std::optional<StampedPoses> stamps_copy(const Ref<const StampedPoses>& stamps);
 Ref<const StampedPoses> stamps_ref(const std::optional<StampedPoses>& stamps);
 nb::object stamps_state(const Ref<const StampedPoses>& stamps);
 Ref<const StampedPoses> stamps_from_state(nb::handle state);
-// What Python holds of the noise of an edge and of a source.
+// Handles of the noise of an edge and of a source in Python.
 struct NoiseHandle {
     Ref<const EdgeNoise> noise;
     bool operator==(const NoiseHandle& other) const { return noise->same_content(*other.noise); }
@@ -349,8 +349,8 @@ AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const Op
                             bool visual, bool collision, const std::optional<double>& friction,
                             const std::optional<std::string>& level,
                             const OptionalStamp& stamp = {});
-// The same error, to the bit as it was once given; throws Error(scene) where it is not that of the
-// maps.
+// The same error with an exact covariance, as first given; throws Error(scene) if it differs from
+// that of the maps.
 Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& covariance);
 
 nb::tuple scene_state(const SceneGraph& scene);
@@ -358,13 +358,13 @@ SceneGraph scene_from_state(nb::handle state);
 std::string digest_text(const ContentSum& digest);
 
 std::string pose_text(const Pose& pose);
-inline std::string capitalised(std::string name) {
+inline std::string capitalise(std::string name) {
     name[0] = static_cast<char>(std::toupper(name[0]));
     return name;
 }
 
 void bind_registered(nb::module_& m);
-// A symmetric positive semi-definite (6, 6) argument, and such an answer.
+// Read a symmetric positive semi-definite (6, 6) argument, and return such an array.
 Covariance read_covariance(const ArrayArgument& matrix, std::string_view what);
 ReadOnlyArray covariance_array(const Covariance& covariance);
 

@@ -1,9 +1,9 @@
-// nanobind's conversions of standard containers, which here throw std::bad_alloc when memory runs
+// nanobind's conversions of standard containers, which here throw std::bad_alloc if memory runs
 // out.
 //
-// As nanobind ships them they are noexcept, so a string or a list that does not fit ends the
-// process. What calls them catches all exceptions and makes a MemoryError of this one. Everything
-// that these headers include themselves is included before the word is taken out of them.
+// nanobind declares them noexcept, so a string or a list that does not fit ends the process. Their
+// callers catch all exceptions and translate this one to MemoryError. All headers that these
+// headers include come first, before noexcept is removed from them.
 #pragma once
 
 #include <nanobind/nanobind.h>

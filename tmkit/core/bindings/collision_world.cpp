@@ -8,10 +8,13 @@
 #include "motion.hpp"
 #include "tmkit/rows.hpp"
 
-// Parts of docstrings that several queries share.
-#define WRONG_LENGTH "\n\nRaises:\n    ConfigurationError: the wrong length, or non-finite numbers."
-#define WRONG_BATCH \
-    "\n\nRaises:\n    ConfigurationError: the wrong shape, non-finite numbers, or no thread."
+// Common parts of docstrings.
+#define WRONG_LENGTH                                                                              \
+    "\n\nRaises:\n    ConfigurationError: if a configuration has the wrong length or non-finite " \
+    "numbers."
+#define WRONG_BATCH                                                                                \
+    "\n\nRaises:\n    ConfigurationError: if an array has the wrong shape or non-finite numbers, " \
+    "or ``threads`` is below 1."
 namespace tmkit::bindings {
 namespace {
 
@@ -28,7 +31,7 @@ struct NamedEdgeCollision {
     std::string frame_a, frame_b;
 };
 
-NamedContact named(const CollisionWorld& world, const Contact& c) {
+NamedContact name_frames(const CollisionWorld& world, const Contact& c) {
     return {world.frame_name(c.frame_a),
             world.frame_name(c.frame_b),
             c.distance,
@@ -37,13 +40,14 @@ NamedContact named(const CollisionWorld& world, const Contact& c) {
             c.normal};
 }
 
-std::optional<NamedContact> named(const CollisionWorld& world, const std::optional<Contact>& c) {
-    return c ? std::optional(named(world, *c)) : std::nullopt;
+std::optional<NamedContact> name_frames(const CollisionWorld& world,
+                                        const std::optional<Contact>& c) {
+    return c ? std::optional(name_frames(world, *c)) : std::nullopt;
 }
 
 using MarginMap = std::map<PairNames, double>;
 
-std::vector<PairMargin> listed(const MarginMap& margins) {
+std::vector<PairMargin> list_margins(const MarginMap& margins) {
     std::vector<PairMargin> list;
     for (const auto& [pair, value] : margins) list.push_back({pair.first, pair.second, value});
     return list;
@@ -55,10 +59,10 @@ void make_world(CollisionWorld* self, const SceneGraph& scene,
     CollisionOptions options;
     options.movable = movable;
     options.margin = margin;
-    options.pair_margins = listed(pair_margins);
+    options.pair_margins = list_margins(pair_margins);
     options.level = read_level(level);
     nb::gil_scoped_release released;
-    scene.layout();  // on the version that Python holds, so that it is there for the next question
+    scene.layout();  // cached in the version that Python holds, for the next query
     new (self) CollisionWorld(scene, std::move(options));
 }
 
@@ -67,7 +71,7 @@ CollisionWorld moved_to(const CollisionWorld& world, const SceneGraph& scene,
                         std::optional<double> margin,
                         const std::optional<MarginMap>& pair_margins) {
     CollisionChanges changes{movable, margin, {}};
-    if (pair_margins) changes.pair_margins = listed(*pair_margins);
+    if (pair_margins) changes.pair_margins = list_margins(*pair_margins);
     nb::gil_scoped_release released;
     return world.moved_to(scene, changes);
 }
@@ -92,7 +96,7 @@ std::vector<double> configuration(const CollisionWorld& world, const ArrayArgume
     return read_vector(q, name, world.joint_count());
 }
 
-// What answer(world, q) says of a full configuration.
+// Evaluate query(world, q) at a full configuration.
 template <class Answer>
 auto ask(const CollisionWorld& world, const ArrayArgument& argument, Answer&& answer) {
     const std::vector<double> q = configuration(world, argument);
@@ -115,7 +119,7 @@ struct Rows {
     std::size_t columns, count;
 };
 
-// What answer(world, q) says of each row; it does not depend on the number of threads.
+// Evaluate query(world, q) at each row; the result does not depend on the number of threads.
 template <class Answer>
 auto answers_of(const CollisionWorld& world, const ArrayArgument& argument, int threads,
                 Answer&& answer) {
@@ -144,11 +148,11 @@ nb::ndarray<nb::numpy, const bool> in_collision_batch(const CollisionWorld& worl
             const std::size_t first = block * together,
                               count = std::min(together, rows.count - first);
             std::array<const double*, together> q{};
-            std::array<bool, together> found{};
+            std::array<bool, together> first_collision{};
             for (std::size_t i = 0; i < count; ++i) q[i] = rows.at(order[first + i]);
-            world.in_collisions(q.data(), static_cast<int>(count), found.data());
+            world.in_collisions(q.data(), static_cast<int>(count), first_collision.data());
             for (std::size_t i = 0; i < count; ++i)
-                (*answers)[order[first + i]] = static_cast<char>(found[i]);
+                (*answers)[order[first + i]] = static_cast<char>(first_collision[i]);
         });
         return 0;
     });
@@ -156,8 +160,8 @@ nb::ndarray<nb::numpy, const bool> in_collision_batch(const CollisionWorld& worl
 }
 
 double distance(const CollisionWorld& world, const double* q) {
-    const std::optional<Contact> found = world.nearest(q);
-    return found ? found->distance : std::numeric_limits<double>::infinity();
+    const std::optional<Contact> first_collision = world.nearest(q);
+    return first_collision ? first_collision->distance : std::numeric_limits<double>::infinity();
 }
 
 ReadOnlyArray distance_batch(const CollisionWorld& world, const ArrayArgument& argument,
@@ -165,9 +169,10 @@ ReadOnlyArray distance_batch(const CollisionWorld& world, const ArrayArgument& a
     return make_owned(answers_of(world, argument, threads, &distance));
 }
 
-std::vector<NamedContact> named(const CollisionWorld& world, const std::vector<Contact>& contacts) {
+std::vector<NamedContact> name_frames(const CollisionWorld& world,
+                                      const std::vector<Contact>& contacts) {
     std::vector<NamedContact> result;
-    for (const Contact& contact : contacts) result.push_back(named(world, contact));
+    for (const Contact& contact : contacts) result.push_back(name_frames(world, contact));
     return result;
 }
 
@@ -176,12 +181,12 @@ std::vector<std::vector<NamedContact>> contacts_batch(const CollisionWorld& worl
     std::vector<std::vector<NamedContact>> lists;
     for (const std::vector<Contact>& contacts :
          answers_of(world, argument, threads, &CollisionWorld::contacts))
-        lists.push_back(named(world, contacts));
+        lists.push_back(name_frames(world, contacts));
     return lists;
 }
 
-// The frame of a name, or the frames of the body of that name when no frame has it.
-std::vector<std::int32_t> frames_named(const SceneGraph& scene, const std::string& name) {
+// The frame of a name, or the frames of the body of that name if no frame has it.
+std::vector<std::int32_t> find_frames(const SceneGraph& scene, const std::string& name) {
     std::vector<std::int32_t> frames;
     if (!scene.find(name) && scene.has_body(name))
         for (const FrameId frame : scene.frames_of_body(name))
@@ -190,25 +195,25 @@ std::vector<std::int32_t> frames_named(const SceneGraph& scene, const std::strin
     return frames;
 }
 
-std::optional<NamedContact> distance_between(const CollisionWorld& world, const std::string& a,
+std::optional<NamedContact> compute_distance(const CollisionWorld& world, const std::string& a,
                                              const std::string& b, const ArrayArgument& argument) {
-    const std::vector<std::int32_t> frames_a = frames_named(world.scene(), a),
-                                    frames_b = frames_named(world.scene(), b);
-    return named(world, ask(world, argument, [&](const CollisionWorld& w, const double* q) {
+    const std::vector<std::int32_t> frames_a = find_frames(world.scene(), a),
+                                    frames_b = find_frames(world.scene(), b);
+    return name_frames(world, ask(world, argument, [&](const CollisionWorld& w, const double* q) {
         return w.between(frames_a, frames_b, q);
     }));
 }
 
 std::optional<NamedContact> find_collision(const CollisionWorld& world,
                                            const ArrayArgument& argument) {
-    return named(world,
-                 ask(world, argument,
-                     [](const CollisionWorld& world, const double* q) -> std::optional<Contact> {
+    return name_frames(
+        world, ask(world, argument,
+                   [](const CollisionWorld& world, const double* q) -> std::optional<Contact> {
         const FramePair pair = world.find_collision(q);
         if (!pair) return std::nullopt;
         Contact contact = world.contact(pair, q);
-        contact.distance =
-            std::min(contact.distance, contact.margin);  // measured anew, to a tolerance
+        // Recomputed, within a tolerance.
+        contact.distance = std::min(contact.distance, contact.margin);
         return contact;
     }));
 }
@@ -238,11 +243,12 @@ std::optional<NamedEdgeCollision> find_edge_collision(const CollisionWorld& worl
     require_positive(resolution, "resolution");
     const std::vector<double> q0 = configuration(world, from, "q0"),
                               q1 = configuration(world, to, "q1");
-    const auto found = without_gil(
+    const auto first_collision = without_gil(
         [&](const auto&) { return world.find_edge_collision(q0.data(), q1.data(), resolution); });
-    if (!found) return std::nullopt;
-    return NamedEdgeCollision{found->fraction, found->q, world.frame_name(found->pair.a),
-                              world.frame_name(found->pair.b)};
+    if (!first_collision) return std::nullopt;
+    return NamedEdgeCollision{first_collision->fraction, first_collision->q,
+                              world.frame_name(first_collision->pair.a),
+                              world.frame_name(first_collision->pair.b)};
 }
 
 using CheckedPairs =
@@ -259,42 +265,44 @@ CheckedPairs checked_pairs(const CollisionWorld& world) {
 void bind_contact(nb::module_& m) {
     nb::class_<NamedContact>(
         m, "Contact", nb::is_weak_referenceable(),
-        R"(Two frames in contact, or near it. Positions are in metres, in the axes of the root.)")
+        R"(Two frames in contact, or near contact. Positions are in root axes [m].)")
         .def_ro("frame_a", &NamedContact::frame_a,
-                "The frame that was named first, or comes first in the scene.")
+                "The frame named first, or the first one in the scene.")
         .def_ro("frame_b", &NamedContact::frame_b, "The other frame.")
         .def_ro("distance", &NamedContact::distance,
-                R"(Signed distance in metres; negative is the depth of penetration.
+                R"(Signed distance [m]; negative is the depth of penetration.
 
-Two meshes at the level 'exact' have no depth: the distance is at most 0 when their triangles meet.)")
-        .def_ro("margin", &NamedContact::margin, "The margin of this pair in metres.")
+Two meshes at the level 'exact' have no depth: the distance is at most 0 if their triangles
+intersect.)")
+        .def_ro("margin", &NamedContact::margin, "The margin of this pair [m].")
         .def_prop_ro("point", [](const NamedContact& c) { return make_array(c.point); },
-                     "(3,) the point midway between the nearest (or deepest) points, in the root.")
+                     "(3,) point midway between the nearest (or deepest) points, in root axes [m].")
         .def_prop_ro(
             "normal", [](const NamedContact& c) { return make_array(c.normal); },
-            "(3,) unit vector from a to b, in the axes of the root: b is freed by moving along it.")
+            "(3,) unit vector from a to b, in root axes: moving b along it separates the two.")
         .def_prop_ro("point_a",
                      [](const NamedContact& c) {
         return make_array(c.point - 0.5 * c.distance * c.normal);
-    }, "(3,) the nearest (or deepest) point of a, in the root.")
+    }, "(3,) nearest (or deepest) point of a, in root axes [m].")
         .def_prop_ro("point_b",
                      [](const NamedContact& c) {
         return make_array(c.point + 0.5 * c.distance * c.normal);
-    }, "(3,) the nearest (or deepest) point of b, in the root.")
+    }, "(3,) nearest (or deepest) point of b, in root axes [m].")
         .def("__repr__", [](const NamedContact& c) {
-        return formatted("Contact({}, {}, distance={})", quoted(c.frame_a), quoted(c.frame_b),
-                         c.distance);
+        return format_text("Contact({}, {}, distance={})", quote(c.frame_a), quote(c.frame_b),
+                           c.distance);
     });
     nb::class_<NamedEdgeCollision>(m, "EdgeCollision", nb::is_weak_referenceable(),
-                                   "Where a straight joint motion first meets a collision.")
-        .def_ro("fraction", &NamedEdgeCollision::fraction, "How far along the motion, 0 to 1.")
+                                   "First collision of a straight joint motion.")
+        .def_ro("fraction", &NamedEdgeCollision::fraction, "Fraction of the motion, 0 to 1.")
         .def_prop_ro("q", [](const NamedEdgeCollision& e) { return make_array(e.q); },
-                     "(n_joints,) the configuration there, read-only.")
-        .def_ro("frame_a", &NamedEdgeCollision::frame_a, "The frame that comes first in the scene.")
+                     "(n_joints,) configuration of the collision, read-only.")
+        .def_ro("frame_a", &NamedEdgeCollision::frame_a,
+                "The first of the two frames in the scene.")
         .def_ro("frame_b", &NamedEdgeCollision::frame_b, "The other frame.")
         .def("__repr__", [](const NamedEdgeCollision& e) {
-        return formatted("EdgeCollision({}, {}, fraction={})", quoted(e.frame_a), quoted(e.frame_b),
-                         e.fraction);
+        return format_text("EdgeCollision({}, {}, fraction={})", quote(e.frame_a), quote(e.frame_b),
+                           e.fraction);
     });
 }
 
@@ -306,40 +314,40 @@ void bind_world(nb::class_<CollisionWorld>& cls) {
             "margin"_a = nb::none(), "pair_margins"_a = nb::none(),
             R"(Return the world of another version of the scene, reusing the structures of this one.
 
-It gives the same results as a new world, and this one remains valid for its version. Where frames that carry no
-joint were moved, reparented, added or removed, shapes replaced or pairs allowed, only those are updated; where a
-joint or more than a few frames changed, everything is computed again. What the shared structures do not cover
-(``nearest``, ``distance``, ``pairs``, path search) is computed at the first query.
+It gives the same results as a new world, and this one remains valid for its version. If only frames
+that carry no joint were moved, reparented, added or removed, shapes were replaced or pairs allowed,
+then only those are updated. If a joint or more than a few frames changed, everything is computed
+again. Data beyond the shared structures (``nearest``, ``distance``, ``pairs``, path search) are
+computed on the first query.
 
 Args:
     scene: the other version.
-    movable: as for ``CollisionWorld``; None for the frames that are movable here and in the other version.
-    margin: metres, as for ``CollisionWorld``; None for the same margin as here.
-    pair_margins: as for ``CollisionWorld``; None for the margins of this world whose frames are in the other
+    movable: as for ``CollisionWorld``; None for the frames that are movable here and in the other
         version.
+    margin: margin [m], as for ``CollisionWorld``; None for the same margin as here.
+    pair_margins: as for ``CollisionWorld``; None for the margins of this world whose frames are in
+        the other version.
 
 Raises:
-    UnknownNameError: a frame that is not in the scene.
-    ConfigurationError: a margin that is infinite, NaN or below -1.
-    ShapeError: a mesh without a convex hull.
+    UnknownNameError: if a frame is not in the scene.
+    ConfigurationError: if a margin is infinite, NaN or below -1.
+    ShapeError: if a mesh has no convex hull.
 
 Cost: about one check for a reparented object; O(changes log n + objects).)");
     cls.def("shares_with", &CollisionWorld::shares_with, "other"_a,
-            R"(Return whether two worlds share structures, one having been moved from the other.
+            R"(Return whether two worlds share structures, through ``moved_to``.
 
 Args:
     other: the other world.)")
         .def_prop_ro("scene", [](const CollisionWorld& w) { return w.scene(); },
                      "The version of the scene.")
         .def_prop_ro("margin", [](const CollisionWorld& w) { return w.options().margin; },
-                     "The default margin in metres.")
-        .def_prop_ro("level",
-                     [](const CollisionWorld& w) {
-        return name_of(w.options().level);
-    }, "How much of a shape counts that has no level of its own: \"box\", \"hull\" or \"exact\".")
+                     "The default margin [m].")
+        .def_prop_ro("level", [](const CollisionWorld& w) { return name_of(w.options().level); },
+                     "Geometry of shapes without their own level: \"box\", \"hull\" or \"exact\".")
         .def_prop_ro("movable",
                      [](const CollisionWorld& w) { return tuple_of(w.options().movable); },
-                     "Names of the frames whose edge joins nothing.")
+                     "Names of the frames whose edge does not join rigidly.")
         .def_prop_ro(
             "pairs", &checked_pairs,
             "Every checked pair as (frame_a, frame_b, margin), in frame order. O(frames^2).");
@@ -348,41 +356,43 @@ Args:
 void bind_changes(nb::class_<CollisionWorld>& cls) {
     cls.def(
            "changed_frames", &changed_frames, "before"_a,
-           R"(Return the frames whose collisions may differ from those in a world of another version.
+           "Return the frames whose collisions may differ from those in a world of another version."
+           R"(
 
 Args:
-    before: the other world, of which this one has been moved or the other way round.
+    before: the other world, from which this one was moved, or the reverse.
 
 Returns:
-    Names of frames of either version, carried ones too; some may be as they were. None where the two do not share
-    structures.
+    Names of frames of either version, also those of carried frames; some may be unchanged. None if
+    the two do not share structures.
 
 Cost: O(objects).)")
         .def("is_still_free", &still_free, "path"_a, nb::kw_only(), "proved_in"_a,
-             R"(Return whether a path that was proved free in another version is still proved free.
+             R"(Return whether a path, proved free in another version, is still proved free.
 
-Only what differs between the two worlds is checked.
+Only the differences of the two worlds are checked.
 
 Args:
-    path: (k, n_joints) full configurations, joined by straight joint motions that :func:`search_path` has proved
-        free in ``proved_in``.
+    path: (k, n_joints) full configurations, joined by straight joint motions that
+        :func:`search_path` has proved free in ``proved_in``.
     proved_in: the other world.
 
 Returns:
-    True where the path is proved free here. False where something that changed may be in its way, or where too much
-    differs to tell; then check the path as a whole.
+    True if the path is proved free here. False if a changed object may obstruct it, or too much
+    differs to decide; then check the whole path.
 
 Raises:
-    ConfigurationError: the wrong shape, or non-finite numbers.
+    ConfigurationError: if the path has the wrong shape or non-finite numbers.
 
-Cost: some 20 us for a path of an arm and an object that has been moved; O(motions x objects that differ).)");
+Cost: some 20 us for a path of an arm and an object that has been moved;
+O(motions x objects that differ).)");
 }
 
 constexpr const char* batch_arguments = R"(
 
 Args:
-    qs: (m, n_joints) full configurations, radians or metres.
-    threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
+    qs: (m, n_joints) full configurations [rad or m].
+    threads: number of threads; the result does not depend on it. Other Python threads can run.
 
 Returns:
 )";
@@ -396,71 +406,73 @@ void bind_collision_queries(nb::class_<CollisionWorld>& cls) {
 Args:
     q: (n_joints,) full configuration; limits are not checked.)" WRONG_LENGTH)
         .def("in_collision_batch", &in_collision_batch, "qs"_a, nb::kw_only(), "threads"_a = 1,
-             Text{R"(Return for each row of ``qs`` whether it is in collision.)"} +
-                 batch_arguments + R"(    (m,) bool, read-only.)" WRONG_BATCH)
-        .def(
-            "distance_batch", &distance_batch, "qs"_a, nb::kw_only(), "threads"_a = 1,
-            Text{
-                R"(Return the smallest signed distance of all checked pairs for many configurations.)"} +
-                batch_arguments +
-                R"(    (m,) metres, inf when no pair is checked; read-only.)" WRONG_BATCH)
+             Text{R"(Return the collision state of each row of ``qs``.)"} + batch_arguments +
+                 R"(    (m,) bool, read-only.)" WRONG_BATCH)
+        .def("distance_batch", &distance_batch, "qs"_a, nb::kw_only(), "threads"_a = 1,
+             Text{"Return the smallest signed distance of all checked pairs for many "
+                  "configurations."} +
+                 batch_arguments +
+                 R"(    (m,) distances [m], inf if no pair is checked; read-only.)" WRONG_BATCH)
         .def("contacts_batch", &contacts_batch, "qs"_a, nb::kw_only(), "threads"_a = 1,
              Text{R"(Return the ``contacts`` of many configurations.)"} + batch_arguments +
-                 R"(    For each row its contacts, as ``contacts`` returns them.)" WRONG_BATCH);
-    cls.def(
-           "find_collision", &find_collision, "q"_a,
-           R"(Return a checked pair in contact at a configuration (n_joints,), or None when it is free.)" WRONG_LENGTH)
+                 R"(    The contacts of each row, as for ``contacts``.)" WRONG_BATCH);
+    cls.def("find_collision", &find_collision, "q"_a,
+            "Return a checked pair in contact at a configuration (n_joints,), or None if it is "
+            "free." WRONG_LENGTH)
         .def("contacts",
              [](const CollisionWorld& w, const ArrayArgument& argument) {
-        return named(w, ask(w, argument, &CollisionWorld::contacts));
+        return name_frames(w, ask(w, argument, &CollisionWorld::contacts));
     }, "q"_a,
              R"(Return all checked pairs within their margin at a full configuration (n_joints,).
 
 Returns:
     The deepest contact of each pair, in frame order.)" WRONG_LENGTH)
-        .def(
-            "nearest",
-            [](const CollisionWorld& w, const ArrayArgument& argument) {
-        return named(w, ask(w, argument, &CollisionWorld::nearest));
+        .def("nearest",
+             [](const CollisionWorld& w, const ArrayArgument& argument) {
+        return name_frames(w, ask(w, argument, &CollisionWorld::nearest));
     }, "q"_a,
-            R"(Return the checked pair of smallest signed distance at a full configuration (n_joints,).
+             "Return the checked pair of smallest signed distance at a full configuration "
+             "(n_joints,)."
+             R"(
 
 Returns:
-    The pair, or None when no pair is checked at all.)" WRONG_LENGTH)
-        .def(
-            "distance",
-            [](const CollisionWorld& w, const ArrayArgument& argument) {
+    The pair, or None if no pair is checked.)" WRONG_LENGTH)
+        .def("distance",
+             [](const CollisionWorld& w, const ArrayArgument& argument) {
         return ask(w, argument, &distance);
     }, "q"_a,
-            R"(Return the smallest signed distance over all checked pairs, metres; inf when none is checked.
+             "Return the smallest signed distance over all checked pairs [m]; inf if none is "
+             "checked."
+             R"(
 
 Args:
-    q: (n_joints,) full configuration, radians or metres.)" WRONG_LENGTH)
-        .def("distance", &distance_between, "frame_a"_a, "frame_b"_a, "q"_a,
+    q: (n_joints,) full configuration [rad or m].)" WRONG_LENGTH)
+        .def("distance", &compute_distance, "frame_a"_a, "frame_b"_a, "q"_a,
              R"(Return the distance of two frames: the nearest of their collision shapes.
 
-Whether the pair is checked or not.
+The pair need not be checked.
 
 Args:
-    frame_a: a frame; or a body, that is all its frames, where no frame has the name.
+    frame_a: a frame; or a body, for all its frames, if no frame has the name.
     frame_b: the other.
-    q: (n_joints,) full configuration, radians or metres.
+    q: (n_joints,) full configuration [rad or m].
 
 Returns:
-    The nearest or deepest pair of frames, ``frame_a`` of the first name, with the signed distance in metres, the
-    nearest points and the normal from a to b; its margin is ``-inf`` when it is not checked. None when one side has no
-    collision shape, or both are planes.
+    The nearest or deepest pair of frames, ``frame_a`` of the first name, with the signed distance
+    [m], the nearest points and the normal from a to b; its margin is ``-inf`` if it is not checked.
+    None if one side has no collision shape, or both are planes.
 
 Raises:
-    UnknownNameError: no frame and no body has the name.
-    ConfigurationError: the wrong length, or non-finite numbers.)");
+    UnknownNameError: if no frame and no body has the name.
+    ConfigurationError: if a configuration has the wrong length or non-finite numbers.)");
 }
 
 constexpr const char* resolution_argument = R"(
-    resolution: largest step of any joint between two checks, radians or metres.
+    resolution: largest step of any joint between two checks [rad or m].
 
 Raises:
-    ConfigurationError: a wrong length, non-finite numbers, or a resolution that is not positive.)";
+    ConfigurationError: if a configuration has the wrong length or non-finite numbers, or the
+        resolution is not positive.)";
 
 }  // namespace
 
@@ -468,64 +480,66 @@ void bind_collision_world(nb::module_& m) {
     bind_contact(m);
     nb::class_<CollisionWorld> cls(
         m, "CollisionWorld", nb::is_weak_referenceable(),
-        R"(Collision checks of one version of a scene: which pairs count, and at what margin.
+        R"(Collision checks of one version of a scene: its checked pairs and their margins.
 
-Two frames with collision shapes are checked unless they are on one body, the scene allows the pair, or they are
-rigidly joined (connected by fixed edges alone). A pair is in contact when its signed distance is at most its
-margin, so with margin 0 touching is contact (to 1e-6 m). Frames of different roots are compared as if each root
-stood at the identity. Immutable; any number of threads may query at once, and no result depends on earlier
+Two frames with collision shapes are checked unless they are on one body, the scene allows the pair,
+or they are rigidly joined (connected by fixed edges alone). A pair is in contact if its signed
+distance is at most its margin; with margin 0 touching is contact (to 1e-6 m). Every root is at the
+identity. Immutable; any number of threads may query at once, and no result depends on earlier
 queries.
 
-A plane is checked against everything but planes. The distance to a cloud or a field is that of its nearest or
-deepest piece: a ball, or the ground under half a cell; so a depth in a field is at most what it takes to leave that
-piece sideways.
+A plane is checked against all shapes but planes. The distance to a cloud or a field is that of its
+nearest or deepest piece: a ball, or the ground under half a cell. A depth in a field is therefore
+at most the sideways distance out of that piece.
 
 Args:
     scene: the version of the scene.
-    movable: names of frames whose edge may be changed later. Such an edge joins nothing rigidly: a block that lies
-        on a table as its child is checked against the table. Free joints never join.
-    margin: metres, at least -1; negative lets all pairs overlap by so much.
-    pair_margins: ``{(frame_a, frame_b): metres}`` in place of ``margin`` for these pairs, in either order: negative
-        lets them penetrate to that depth, ``-inf`` means never checked. It adds no pair that is not checked
-        otherwise.
-    level: how much counts of a shape that has no level of its own. ``"hull"``: meshes are their convex hulls.
-        ``"exact"``: meshes are their triangles (surfaces only: an object wholly inside a mesh goes unnoticed; how
-        deep two meshes may penetrate is judged by their hulls). ``"box"``: meshes, point clouds and height fields
-        are the boxes around them in their own axes. At the other levels a point cloud is its balls and a height
-        field the ground down to its floor. What is free at "box" is free at "hull", and what is free at "hull" is
-        free at "exact". Hulls and trees are computed once for each shape and shared.
+    movable: names of frames whose edge may be changed later. Such an edge does not join rigidly: a
+        block on a table, as its child, is checked against the table. Free joints never join.
+    margin: margin [m], at least -1; a negative one permits all pairs to overlap by that depth.
+    pair_margins: ``{(frame_a, frame_b): margin}`` [m] in place of ``margin`` for these pairs, in
+        either order: negative permits penetration to that depth, ``-inf`` excludes the pair. It
+        adds no pair that is not checked otherwise.
+    level: geometry of shapes without their own level. ``"hull"``: meshes are their convex hulls.
+        ``"exact"``: meshes are their triangles (surfaces only: an object wholly inside a mesh is
+        not detected; negative margins of two meshes apply to their hulls). ``"box"``: meshes, point
+        clouds and height fields are their bounding boxes in their own axes. At the other levels a
+        point cloud is its balls and a height field the ground down to its floor. A configuration
+        that is free at "box" is free at "hull", and one free at "hull" is free at "exact". Hulls
+        and trees are computed once for each shape and shared.
 
 Raises:
-    UnknownNameError: a frame that is not in the scene, or another level.
-    ConfigurationError: a margin that is infinite, NaN or below -1.
-    ShapeError: a mesh without a convex hull, e.g. a flat one.
+    UnknownNameError: if a frame is not in the scene, or the level is unknown.
+    ConfigurationError: if a margin is infinite, NaN or below -1.
+    ShapeError: if a mesh has no convex hull, e.g. a flat one.
 
-Cost: some microseconds plus the hulls not yet computed; a check of an arm over a table with ten blocks about 2 us.)");
+Cost: some microseconds plus the missing hulls; a check of an arm over a table with ten blocks about
+2 us.)");
     bind_world(cls);
     bind_changes(cls);
     bind_collision_queries(cls);
     cls.def(
            "is_edge_free", &edge_free, "q0"_a, "q1"_a, nb::kw_only(), "resolution"_a = 0.01,
            Text{
-               R"(Return whether the straight joint motion from q0 to q1 is free, both ends included.
+               "Return whether the straight joint motion from q0 to q1 is free, both ends included."
+               R"(
 
 Args:
     q0: (n_joints,) full configuration.
     q1: (n_joints,) full configuration.)"} +
                resolution_argument)
-        .def(
-            "find_edge_collision", &find_edge_collision, "q0"_a, "q1"_a, nb::kw_only(),
-            "resolution"_a = 0.01,
-            Text{
-                R"(Return where a straight joint motion first meets a collision, or None when it is free.
+        .def("find_edge_collision", &find_edge_collision, "q0"_a, "q1"_a, nb::kw_only(),
+             "resolution"_a = 0.01,
+             Text{
+                 R"(Return the first collision of a straight joint motion, or None if it is free.
 
 Args:
-    q0: (n_joints,) full configuration at the start, radians or metres.
+    q0: (n_joints,) full configuration at the start [rad or m].
     q1: (n_joints,) full configuration at the end.)"} +
-                resolution_argument)
+                 resolution_argument)
         .def("__repr__", [](const CollisionWorld& w) {
-        return formatted("CollisionWorld({} pairs, margin={}, level='{}')", w.pairs().size(),
-                         w.options().margin, name_of(w.options().level));
+        return format_text("CollisionWorld({} pairs, margin={}, level='{}')", w.pairs().size(),
+                           w.options().margin, name_of(w.options().level));
     });
 }
 

@@ -1,4 +1,4 @@
-// How an edit is bound once and works for all: scenes, which give a new version, and SceneEdit and
+// Binding of an edit for all classes: SceneGraph, which returns a new version, and SceneEdit and
 // SceneArrays, which work in place.
 #pragma once
 
@@ -10,12 +10,12 @@
 
 namespace tmkit::bindings {
 
-// Many edits, one new version: see the docstring below.
+// Several edits that make one new version: see the docstring below.
 struct SceneEditHandle {
     SceneEdit edit;
     bool discarded = false;  // by an exception
-    bool out_of_memory =
-        false;  // in the middle of changes in place, which only a copy of all could have taken back
+    // During changes in place, which cannot be undone without a full copy.
+    bool out_of_memory = false;
 
     void require_kept() const {
         if (out_of_memory)
@@ -28,8 +28,8 @@ struct SceneEditHandle {
     }
 };
 
-// The scene that an edit will find, to check arguments against. They are converted before the edit
-// begins: what converts them may run code of the user's, which may edit the same scene.
+// The scene before an edit, to check arguments against. Arguments are converted before the edit
+// begins, since their conversion may run user code that edits the same scene.
 inline const SceneGraph& scene_before(const nb::typed<nb::object, SceneGraph>& self) {
     return nb::cast<const SceneGraph&>(self);
 }
@@ -39,7 +39,7 @@ inline const SceneGraph& scene_before(const SceneEditHandle& self) {
 }
 inline const SceneArrays& scene_before(const SceneArrays& self) { return self; }
 
-// A SceneGraph's edit gives a new version, or the very same object when nothing changed; the others
+// An edit of a SceneGraph returns a new version, or the same object if nothing changed; the others
 // work in place.
 template <class Edit>
 nb::typed<nb::object, SceneGraph> apply_edit(nb::typed<nb::object, SceneGraph> self, Edit&& edit) {
@@ -63,8 +63,8 @@ template <class Edit> void apply_edit(SceneEditHandle& self, Edit&& edit) {
 
 template <class Edit> void apply_edit(SceneArrays& self, Edit&& edit) { edit(self); }
 
-// An edit of these arguments, made by `call` in the scene or in the arrays; EDIT names a method
-// that all have.
+// An edit with these arguments, made by `call` in the scene or in the arrays; EDIT names a method
+// that all classes have.
 template <class Self, class... Arguments> auto editing(auto call) {
     return [call](Self self, Arguments... arguments) {
         return apply_edit(self, [&](auto& s) { call(s, arguments...); });
@@ -73,22 +73,22 @@ template <class Self, class... Arguments> auto editing(auto call) {
 #define EDIT(method, ...) \
     editing<Self, __VA_ARGS__>([](auto& s, const auto&... given) { s.method(given...); })
 
-// What an edit finds, in the middle of it.
+// The scene during an edit.
 inline const SceneGraph& scene_of(const SceneEdit& edit) { return edit.scene(); }
 inline const SceneArrays& scene_of(const SceneArrays& arrays) { return arrays; }
 
-// The docstring of what all have, where {a|b} is `a` for scenes and SceneEdit and `b` for
-// SceneArrays.
+// The docstring of a method of all classes, in which {a|b} is `a` for scenes and SceneEdit and `b`
+// for SceneArrays.
 template <class Self> Text text_for(std::string_view text) {
-    std::string made;
+    std::string result;
     while (true) {
         const std::size_t open = text.find('{'), bar = text.find('|', open),
                           close = text.find('}', open);
-        made += text.substr(0, open);
-        if (open == text.npos) return {made};
-        made += std::is_same_v<std::remove_cvref_t<Self>, SceneArrays>
-                    ? text.substr(bar + 1, close - bar - 1)
-                    : text.substr(open + 1, bar - open - 1);
+        result += text.substr(0, open);
+        if (open == text.npos) return {result};
+        result += std::is_same_v<std::remove_cvref_t<Self>, SceneArrays>
+                      ? text.substr(bar + 1, close - bar - 1)
+                      : text.substr(open + 1, bar - open - 1);
         text.remove_prefix(close + 1);
     }
 }
@@ -97,19 +97,19 @@ template <class Scene>
 using At = Given<std::conditional_t<std::is_same_v<std::remove_cvref_t<Scene>, SceneArrays>,
                                     SceneArrays, SceneGraph>>;
 
-// A covariance that is given of the pose of a frame in its parent, or of its twist relative to a
-// body: a source of its own, called after the edge. Null when there is none.
+// Noise of a given covariance: of the pose of a frame in its parent, or of its twist relative to a
+// body. It has one new source, named after the edge. Null without a covariance.
 Ref<const EdgeNoise> own_noise(const OptionalArray& covariance, std::string_view frame,
                                std::string_view reference, bool of_twist = false);
 Ref<const EdgeNoise> own_noise(const PoseArgument& pose, std::string_view frame,
                                std::string_view reference);
 
-// The error of an edge that has these maps (6, dimension), by source. Null when there are none.
+// The error of an edge with these maps (6, dimension), by source. Null if there are none.
 using SourceMaps = nb::typed<Mapping, SourceHandle, ArrayArgument>;
 Ref<const EdgeNoise> noise_of(const SourceMaps& maps);
 
-// A body that a frame is put on exists, or is a new one of the frame's own name. What makes many
-// frames at once, as from files, makes their bodies as well.
+// The body of a frame exists, or is a new one with the frame's name. Functions that add many frames
+// at once, as from files, also add their bodies.
 template <class Scene, class Text>
 void require_known_body(const Scene& scene, std::string_view frame,
                         const std::optional<Text>& body) {
@@ -118,12 +118,12 @@ void require_known_body(const Scene& scene, std::string_view frame,
         throw errors::no_such_body(*body, scene.body_names());
 }
 
-// How the methods of a class that is edited take it.
+// The self argument of the methods of a class with edits.
 template <class Scene>
 using SelfOf = std::conditional_t<std::is_same_v<Scene, SceneGraph>,
                                   nb::typed<nb::object, SceneGraph>, Scene&>;
 
-// For SceneGraph, SceneEditHandle and SceneArrays, which has all but the edits of whole scenes.
+// For SceneGraph, SceneEditHandle and SceneArrays, which lacks only the edits of whole scenes.
 template <class Scene> void bind_scene_edits(nb::class_<Scene>& cls);
 template <class Scene> void bind_content_edits(nb::class_<Scene>& cls);
 template <class Scene> void bind_noise_edits(nb::class_<Scene>& cls);

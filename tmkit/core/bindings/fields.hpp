@@ -1,4 +1,4 @@
-// The fields of an immutable class: their names and how each is set in a copy.
+// Fields of an immutable class, with their names and setters for a copy.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ template <class Value> struct Field {
     void (*set)(Value& changed, nb::handle value);  // throws std::bad_cast for another type
 };
 
-// A field that is a member, or what `read` makes of an argument of another type.
+// Set a field that is a member, or the result of `read` for an argument of another type.
 template <auto member, class Value> void set_member(Value& changed, nb::handle value) {
     auto& target = changed.*member;
     target = nb::cast<std::remove_cvref_t<decltype(target)>>(value);
@@ -22,7 +22,7 @@ template <auto member, class Value> void set_member(Value& changed, nb::handle v
 [[noreturn]] inline void raise_wrong_field(const char* type, const char* field, nb::handle value) {
     const std::string received = nb::cast<std::string>(nb::str(value.type().attr("__name__")));
     const std::string text =
-        formatted("{}.replace(): '{}' cannot be a value of type {}", type, field, received);
+        format_text("{}.replace(): '{}' cannot be a value of type {}", type, field, received);
     const nb::object error = registered_function(Registered::errors)["ArgumentError"](
         text, nb::arg("function") = "replace", nb::arg("argument") = field,
         nb::arg("received") = received);
@@ -31,7 +31,7 @@ template <auto member, class Value> void set_member(Value& changed, nb::handle v
 }
 
 // `replace`: a copy with other values of some fields, set in the order of the table; `check` throws
-// where they do not fit each other.
+// if they are inconsistent.
 template <class Value, std::size_t count>
 void bind_replace(nb::class_<Value>& cls, const Field<Value> (&fields)[count],
                   std::type_identity_t<void (*)(Value&)> check, const char* type,
@@ -44,7 +44,7 @@ void bind_replace(nb::class_<Value>& cls, const Field<Value> (&fields)[count],
     for (const Field<Value>& field : known)
         text += (&field == &known.front() ? " ``" : ", ``") + std::string(field.name) + "``";
     text += ".\n\nRaises:\n    UnknownNameError: if there is no such field.\n    " + raises;
-    const std::string signature = formatted("def replace(self, **fields: object) -> {}", type);
+    const std::string signature = format_text("def replace(self, **fields: object) -> {}", type);
     cls.def("replace", [known, names, check, type](const Value& self, const nb::kwargs& changes) {
         for (nb::handle key : changes.keys()) {
             std::string name;

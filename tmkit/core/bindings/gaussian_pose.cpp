@@ -51,7 +51,7 @@ void bind_gaussian_members(nb::class_<GaussianPose>& cls) {
         .def_prop_ro("mean", [](const GaussianPose& g) { return g.mean; }, "parent_from_child.")
         .def_prop_ro("covariance", [](const GaussianPose& g) {
         return covariance_array(g.covariance);
-    }, "(6, 6) of xi = [rho, theta] in the child's axes, read-only.");
+    }, "(6, 6) covariance of xi = [rho, theta] in the child's axes, read-only.");
     cls.def("inverse", [](const GaussianPose& g) { return in_range(g.inverse()); },
             "Return ``child_from_parent``; exact.")
         .def("__matmul__",
@@ -65,24 +65,25 @@ void bind_gaussian_members(nb::class_<GaussianPose>& cls) {
              [](const GaussianPose& b, const Pose& a) {
         return in_range(GaussianPose{a * b.mean, b.covariance});
     }, nb::is_operator(), "Compose an exact pose with this one.")
-        .def_static(
-            "from_left",
-            [](const Pose& mean, const ArrayArgument& covariance) {
+        .def_static("from_left",
+                    [](const Pose& mean, const ArrayArgument& covariance) {
         return in_range(
-            GaussianPose{mean, read_covariance(covariance, "covariance").carried_down(mean)});
+            GaussianPose{mean, read_covariance(covariance, "covariance").carry_down(mean)});
     }, "mean"_a, "covariance"_a,
-            R"(Make an uncertain pose from the covariance of its left error: ``T = Pose.exp(xi) @ mean``.
+                    "Create an uncertain pose from the covariance of its left error: ``T = "
+                    "Pose.exp(xi) @ mean``."
+                    R"(
 
 Args:
     mean: parent_from_child.
-    covariance: (6, 6) of xi = [rho, theta], metres and radians, in the parent's axes about its origin; symmetric
-        positive semi-definite.
+    covariance: (6, 6) covariance of xi = [rho, theta] [m, rad], in the parent's axes about its
+        origin; symmetric positive semi-definite.
 
 Raises:
-    SceneError: as for the constructor.)")
+    SceneError: if the constructor raises it.)")
         .def_prop_ro(
             "left_covariance",
-            [](const GaussianPose& g) { return covariance_array(g.covariance.carried_up(g.mean)); },
+            [](const GaussianPose& g) { return covariance_array(g.covariance.carry_up(g.mean)); },
             R"((6, 6) covariance of the left error, read-only: ``T = Pose.exp(xi) @ mean``.
 
 xi is in the parent's axes, about its origin.)")
@@ -90,16 +91,17 @@ xi is in the parent's axes, about its origin.)")
              [](const GaussianPose& a, const GaussianPose& b, int order) {
         if (order != 1 && order != 4)
             throw Error(ErrorKind::scene, "order is 1 or 4, not {}", order);
-        return in_range(order == 1 ? a * b : composed_to_fourth_order(a, b));
+        return in_range(order == 1 ? a * b : compose_to_fourth_order(a, b));
     }, "other"_a, nb::kw_only(), "order"_a = 1,
              R"(Compose independent poses: ``a_from_b.compose(b_from_c)`` is ``a_from_c``.
 
 Args:
     other: b_from_c.
-    order: 1, as ``@`` does, or 4: with the terms that are of fourth order in the errors. The mean is the same.
+    order: 1, as for ``@``, or 4: with the terms of fourth order in the errors. The mean is the
+        same.
 
 Raises:
-    SceneError: another order.)");
+    SceneError: if the order is neither 1 nor 4.)");
     const auto key = [](const GaussianPose& g) {
         return nb::make_tuple(g.mean, g.covariance.linear[0], g.covariance.angular[0]);
     };
@@ -121,17 +123,18 @@ Pose pose_at(const Retraction& retraction, const ArrayArgument& xi) {
 }
 
 void bind_retraction(nb::module_& m) {
-    nb::class_<Retraction>(m, "Retraction", R"(How an error moves a pose of some covariance.
+    nb::class_<Retraction>(m, "Retraction",
+                           R"(Retraction of a covariance: the motion of a pose by an error.
 
-It is ``Pose.exp(xi)`` if the orientation is known to 13 degrees. A turn about axes that are known less well is applied
-last, in the axes of the child, so that it does not bend the shift: measurements then contain no information of what is
-unknown in them.
+It is ``Pose.exp(xi)`` if the orientation is known to 13 degrees. A rotation about less certain axes
+is applied last, in the axes of the child, and does not bend the shift: measurements then add no
+false information on unknown axes.
 
 Args:
-    covariance: (6, 6) of xi = [rho, theta], symmetric positive semi-definite.
+    covariance: (6, 6) covariance of xi = [rho, theta], symmetric positive semi-definite.
 
 Raises:
-    SceneError: as for :class:`GaussianPose`.)")
+    SceneError: if :class:`GaussianPose` raises it.)")
         .def("__init__",
              [](Retraction* self, const ArrayArgument& covariance) {
         new (self) Retraction(read_covariance(covariance, "covariance"));
@@ -139,12 +142,12 @@ Raises:
         .def_prop_ro("is_exponential", &Retraction::is_exponential,
                      "Whether it is ``Pose.exp(xi)``.")
         .def("pose", &pose_at, "xi"_a,
-             R"(Return the pose to which the error xi = [rho, theta] moves the identity.
+             R"(Return the identity moved by the error xi = [rho, theta].
 
 A pose T is moved to ``T @ retraction.pose(xi)``.
 
 Raises:
-    SceneError: not six numbers, or non-finite numbers.)")
+    SceneError: if the argument is not six finite numbers.)")
         .def("jacobian",
              [](const Retraction& r, const ArrayArgument& xi) {
         return make_square(r.jacobian(read_array<6>(xi, "xi")), 6);
@@ -154,13 +157,14 @@ Raises:
 To first order in d, ``pose(xi + d) = pose(xi) @ Pose.exp(jacobian(xi) @ d)``.
 
 Raises:
-    SceneError: not six numbers, or non-finite numbers.)")
-        .def(
-            "residual", &residual_of, "pose"_a,
-            R"(Return the error (6,) that moves the identity to a pose; its derivative (6, 6) by the pose's right error.
+    SceneError: if the argument is not six finite numbers.)")
+        .def("residual", &residual_of, "pose"_a,
+             "Return the error (6,) that moves the identity to a pose; its derivative (6, 6) by "
+             "the pose's right error."
+             R"(
 
-Where no axis of the orientation is known to 13 degrees, theta is as likely negative: the derivative is the mean of
-those at both signs.
+If no axis of the orientation is known to 13 degrees, theta is as likely negative: the derivative is
+the mean of those at both signs.
 
 Args:
     pose: measured_from_predicted.)");
@@ -169,22 +173,21 @@ Args:
 }  // namespace
 
 void bind_gaussian_pose(nb::module_& m) {
-    nb::class_<GaussianPose> cls(
-        m, "GaussianPose", nb::is_weak_referenceable(),
-        R"(A pose that is known up to a Gaussian error: ``T = mean @ Pose.exp(xi)``.
+    nb::class_<GaussianPose> cls(m, "GaussianPose", nb::is_weak_referenceable(),
+                                 R"(A pose with a Gaussian error: ``T = mean @ Pose.exp(xi)``.
 
-``xi = [rho, theta]`` has mean zero: metres and radians, linear part first, in the axes of the child at the mean
-(the right, local tangent). Named ``parent_from_child`` like a pose; composition and inverse take the errors of
-different poses as independent. Immutable; ``==`` is exact.
+``xi = [rho, theta]`` [m, rad] has mean zero, linear part first, in the axes of the child at the
+mean (the right, local tangent). Named ``parent_from_child`` like a pose. Composition and inverse
+treat the errors of different poses as independent. Immutable; ``==`` is exact.
 
 Args:
     mean: parent_from_child; the identity if omitted.
-    covariance: (6, 6) of xi, symmetric positive semi-definite; zero and rank-deficient ones are ordinary. Exact
-        (zero) if omitted.
+    covariance: (6, 6) covariance of xi, symmetric positive semi-definite, possibly rank-deficient
+        or zero. Exact (zero) if omitted.
 
 Raises:
-    SceneError: a covariance that is not symmetric within 1e-9 of its greatest entry, or has an eigenvalue below
-        -1e-9 of the greatest; the message names the eigenvalues.)");
+    SceneError: if the covariance is not symmetric within 1e-9 of its greatest entry, or has an
+        eigenvalue below -1e-9 of the greatest; the message has the eigenvalues.)");
     bind_gaussian_members(cls);
     bind_retraction(m);
 
@@ -207,20 +210,21 @@ Raises:
                                                : *nb::inst_ptr<GaussianPose>(item);
             product = place++ == 0 ? pose
                       : order == 1 ? product * pose
-                                   : composed_to_fourth_order(product, pose);
+                                   : compose_to_fourth_order(product, pose);
         }
         return in_range(product);
     }, "poses"_a, nb::kw_only(), "order"_a = 1,
           R"(Return the product of independent uncertain poses, from left to right.
 
 Args:
-    poses: a_from_b, b_from_c, ...; none give the exact identity. A :class:`Pose` among them is exact.
+    poses: a_from_b, b_from_c, ...; an empty sequence gives the exact identity. A :class:`Pose`
+        among them is exact.
     order: 1 or 4: the highest order of errors in the covariance.
 
 Raises:
-    SceneError: another order, or something that is no pose.)");
-    cls.attr("__array_ufunc__") =
-        nb::none();  // an array times a pose is a TypeError: numpy is not to guess
+    SceneError: if the order is neither 1 nor 4, or an item is not a pose.)");
+    // An array times a pose is a TypeError, not a broadcast by numpy.
+    cls.attr("__array_ufunc__") = nb::none();
 }
 
 }  // namespace tmkit::bindings

@@ -58,37 +58,37 @@ Joint read_joint(int type, const ArrayArgument& axis, double lower, double upper
 
 std::string joint_text(const Joint& joint) {
     if (!joint.is_stated) return "Unstated()";
-    const std::string type = capitalised(name_of(joint.type));
+    const std::string type = capitalise(name_of(joint.type));
     if (!is_actuated(joint.type)) return type + "()";
     std::string text = numbers_text(joint.axis);
     if (joint.type != JointType::continuous)
-        text += formatted(", lower={}, upper={}", joint.lower, joint.upper);
-    if (!joint.name.empty()) text += formatted(", name='{}'", joint.name);
-    if (!joint.mimic.empty()) text += formatted(", mimic='{}'", joint.mimic);
-    return formatted("{}({})", type, text);
+        text += format_text(", lower={}, upper={}", joint.lower, joint.upper);
+    if (!joint.name.empty()) text += format_text(", name='{}'", joint.name);
+    if (!joint.mimic.empty()) text += format_text(", mimic='{}'", joint.mimic);
+    return format_text("{}({})", type, text);
 }
 
-// The docstring of a joint that moves.
+// The docstring of an actuated joint.
 std::string moving_text(const std::string& summary, bool limited) {
     return summary + R"(
 
 Args:
     axis: (3,) direction in the frame itself; it is normalised.)" +
            (limited ? R"(
-    lower: smallest value, radians or metres.
-    upper: largest value.)"
+    lower: smallest value [rad or m].
+    upper: largest value [rad or m].)"
                     : "") +
            R"(
-    velocity: largest speed, rad/s or m/s.
-    effort: largest torque or force, N m or N.
-    name: name of the joint, unique in a scene; the frame's name when empty.
-    mimic: the rule of a joint that follows another and so has no entry in the configuration.
+    velocity: largest speed [rad/s or m/s].
+    effort: largest torque or force [N m or N].
+    name: name of the joint, unique in a scene; if empty, the frame's name.
+    mimic: rule of a joint that follows another and has no entry in the configuration.
 
-Damping and friction are set by ``replace(damping=..., friction=...)``.
+``replace(damping=..., friction=...)`` sets damping and friction.
 
 Raises:
-    SceneError: a zero axis, NaN, )" +
-           (limited ? "lower above upper, " : "") + "a negative limit.";
+    SceneError: if the axis is zero, a number is NaN, )" +
+           (limited ? "lower is above upper, " : "") + "a limit is negative.";
 }
 
 void bind_limited(nb::module_& m, const char* name, JointType type, const std::string& summary) {
@@ -126,20 +126,19 @@ void bind_joint_members(nb::class_<Joint>& cls) {
                 "and has a pose only.")
         .def_prop_ro("axis", [](const Joint& j) { return make_array(j.axis); },
                      "(3,) unit vector in the frame itself, read-only.")
-        .def_ro("name", &Joint::name,
-                "Name of the joint; empty until it is in a scene, when none was given.")
-        .def_ro("lower", &Joint::lower, "Smallest value, radians or metres; -inf when unlimited.")
-        .def_ro("upper", &Joint::upper, "Largest value, radians or metres; inf when unlimited.")
-        .def_ro("velocity", &Joint::velocity, "Largest speed, rad/s or m/s; inf when unlimited.")
-        .def_ro("effort", &Joint::effort, "Largest torque or force, N m or N; inf when unlimited.")
-        .def_ro("damping", &Joint::damping, "N m s/rad or N s/m.")
-        .def_ro("friction", &Joint::friction, "N m or N.")
+        .def_ro("name", &Joint::name, "Name of the joint; empty outside a scene if none was given.")
+        .def_ro("lower", &Joint::lower, "Smallest value [rad or m]; -inf if unlimited.")
+        .def_ro("upper", &Joint::upper, "Largest value [rad or m]; inf if unlimited.")
+        .def_ro("velocity", &Joint::velocity, "Largest speed [rad/s or m/s]; inf if unlimited.")
+        .def_ro("effort", &Joint::effort, "Largest torque or force [N m or N]; inf if unlimited.")
+        .def_ro("damping", &Joint::damping, "Damping [N m s/rad or N s/m].")
+        .def_ro("friction", &Joint::friction, "Friction [N m or N].")
         .def_prop_ro("is_actuated", [](const Joint& j) { return is_actuated(j.type); },
                      "Whether the joint has a value: revolute, continuous or prismatic.")
         .def_prop_ro("mimic", [](const Joint& j) {
         return j.mimic.empty() ? std::optional<Mimic>()
                                : Mimic{j.mimic, j.mimic_multiplier, j.mimic_offset};
-    }, "The rule of a joint that follows another, or None.");
+    }, "Rule of a joint that follows another, or None.");
     const auto key = [](const Joint& j) {
         return nb::make_tuple(static_cast<int>(j.type), j.name, j.lower, j.upper, j.axis[0],
                               j.axis[1], j.axis[2]);
@@ -148,20 +147,21 @@ void bind_joint_members(nb::class_<Joint>& cls) {
 }
 
 void bind_joint_makers(nb::module_& m) {
-    m.def("Fixed", [] { return Joint{}; }, "Make an edge that does not move.");
-    m.def("Unstated", &unstated_joint, R"(Make an edge with a pose and without a stated motion.
+    m.def("Fixed", [] { return Joint{}; }, "Create a fixed joint.");
+    m.def("Unstated", &unstated_joint, R"(Create an edge with a pose and without a stated motion.
 
-It is of type ``fixed`` for poses, collision and planning. Queries of motion across it raise an error, unless a twist
-edge leads over it. ``add_pose`` and ``add_fact`` make such edges between two bodies.)");
+It is of type ``fixed`` for poses, collision and planning. Queries of motion across it raise an
+error, unless a twist edge covers it. ``add_pose`` and ``add_fact`` create such edges between two
+bodies.)");
     m.def("Free", [] {
         Joint j;
         j.type = JointType::free;
         return j;
-    }, "Make an edge of any pose: its pose is scene data, it has no entry in the configuration.");
+    }, "Create a free joint: its pose is scene data, without an entry in the configuration.");
     bind_limited(m, "Revolute", JointType::revolute,
-                 "Make a joint that turns about an axis, in radians.");
+                 "Create a joint that rotates about an axis [rad].");
     bind_limited(m, "Prismatic", JointType::prismatic,
-                 "Make a joint that slides along an axis, in metres.");
+                 "Create a joint that slides along an axis [m].");
     m.def("Continuous",
           [](const ArrayArgument& axis, double velocity, double effort, const std::string& name,
              const std::optional<Mimic>& mimic) {
@@ -170,7 +170,8 @@ edge leads over it. ``add_pose`` and ``add_fact`` make such edges between two bo
     },
           "axis"_a, nb::kw_only(), "velocity"_a = Joint::unlimited, "effort"_a = Joint::unlimited,
           "name"_a = "", "mimic"_a = nb::none(),
-          moving_text("Make a joint that turns about an axis without limits.", false).c_str());
+          moving_text("Create a joint that rotates about an axis without limits [rad].", false)
+              .c_str());
 }
 
 }  // namespace
@@ -178,22 +179,23 @@ edge leads over it. ``add_pose`` and ``add_fact`` make such edges between two bo
 void bind_joint(nb::module_& m) {
     nb::class_<Mimic> rule(
         m, "Mimic", nb::is_weak_referenceable(),
-        R"(The rule of a joint that follows another: value = multiplier * leader + offset.
+        R"(Rule of a joint that follows another: value = multiplier * leader + offset.
 
 Args:
     joint: name of the leading joint.
     multiplier: factor.
-    offset: radians or metres.
+    offset: offset [rad or m].
 
 Raises:
-    SceneError: an empty name, or non-finite numbers.)");
+    SceneError: if the name is empty, or a number is not finite.)");
     rule.def("__init__", made_by(&make_mimic), "joint"_a, "multiplier"_a = 1.0, "offset"_a = 0.0)
         .def_ro("joint", &Mimic::joint, "Name of the leading joint.")
         .def_ro("multiplier", &Mimic::multiplier, "Factor.")
-        .def_ro("offset", &Mimic::offset, "Radians or metres.");
+        .def_ro("offset", &Mimic::offset, "Offset [rad or m].");
     bind_value(rule, [](const Mimic& a) { return nb::make_tuple(a.joint, a.multiplier, a.offset); },
                [](const Mimic& a) {
-        return formatted("Mimic('{}', multiplier={}, offset={})", a.joint, a.multiplier, a.offset);
+        return format_text("Mimic('{}', multiplier={}, offset={})", a.joint, a.multiplier,
+                           a.offset);
     });
 
     bind_state(rule, [](const Mimic& a) {
@@ -201,10 +203,11 @@ Raises:
     }, "a mimic rule", &make_mimic);
 
     nb::class_<Joint> cls(m, "Joint", nb::is_weak_referenceable(),
-                          R"(How a frame moves relative to its parent. Immutable.
+                          R"(Joint between a frame and its parent. Immutable.
 
-Made by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic``, ``Free`` and ``Unstated``. The pose of a frame at joint
-value v is parent_from_frame = pose @ motion(v), a rotation about the axis or a translation along it.)");
+Created by ``Fixed``, ``Revolute``, ``Continuous``, ``Prismatic``, ``Free`` and ``Unstated``. The
+pose of a frame at joint value v is parent_from_frame = pose @ motion(v), a rotation about the axis
+or a translation along it.)");
     bind_joint_members(cls);
     bind_replace(cls, joint_fields, [](Joint& joint) { joint.check(); }, "Joint",
                  "SceneError: if the axis is zero, a number is NaN, lower is above upper, or "

@@ -4,8 +4,8 @@ NB_MODULE(_core, m) {
     m.doc() =
         "The compiled core of tmkit. Import its names from tmkit or from the package that exports "
         "them.";
-    // A library does not print, not even when other modules hold its objects to the end; tests turn
-    // this on.
+    // A library does not print, even if other modules hold its objects to the end; tests turn the
+    // warnings on.
     nb::set_leak_warnings(false);
     m.def("_set_leak_warnings", &nb::set_leak_warnings, nb::arg("on"),
           "Report objects that outlive the interpreter, for tests.");
@@ -30,5 +30,5 @@ NB_MODULE(_core, m) {
     bind_inverse_kinematics(m);
     bind_path_search(m);
     bind_task_search(m);
-    bind_argument_errors(m);  // last: it goes over all that is bound
+    bind_argument_errors(m);  // last, since it processes all bound functions
 }

@@ -1,4 +1,4 @@
-// What the bindings of the motion half share.
+// Common parts of the bindings of the motion half.
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,8 @@
 
 namespace tmkit::bindings {
 
-// Runs a long computation without the GIL. `run` gets a function to ask now and then whether Python
-// wants to stop (after Ctrl-C); when it did, the pending exception (KeyboardInterrupt) is raised.
+// Run a long computation without the GIL. `run` gets a function to call regularly, which is true if
+// Python has a pending signal (Ctrl-C); the pending exception (KeyboardInterrupt) is then raised.
 template <class Run> auto without_gil(Run&& run) {
     bool stopped = false;
     const auto interrupted = [&stopped] {
@@ -32,10 +32,10 @@ inline std::optional<PairNames> pair_names(const CollisionWorld* world, FramePai
     return PairNames{world->frame_name(pair.a), world->frame_name(pair.b)};
 }
 
-// (frame_a, frame_b, count) of each, as a tuple.
+// (frame_a, frame_b, count) of each pair, as a tuple.
 using PairCounts =
     nb::typed<nb::tuple, nb::typed<nb::tuple, nb::str, nb::str, nb::int_>, nb::ellipsis>;
-inline PairCounts named_counts(const CollisionWorld* world, const std::vector<PairCount>& counts) {
+inline PairCounts name_counts(const CollisionWorld* world, const std::vector<PairCount>& counts) {
     nb::list rows;
     for (const PairCount& count : counts)
         rows.append(nb::make_tuple(world->frame_name(count.pair.a), world->frame_name(count.pair.b),
@@ -43,8 +43,8 @@ inline PairCounts named_counts(const CollisionWorld* world, const std::vector<Pa
     return PairCounts(nb::tuple(rows));
 }
 
-// A text as Python writes it.
-inline std::string quoted(const std::string& text) {
+// Text in Python's quotes.
+inline std::string quote(const std::string& text) {
     return nb::cast<std::string>(nb::repr(nb::cast(text)));
 }
 
@@ -59,7 +59,7 @@ inline void require_positive(std::initializer_list<std::pair<double, const char*
     for (const auto& [value, name] : values) require_positive(value, name);
 }
 
-// A scene, or a collision world of one, whose collisions then count.
+// A scene, or a collision world of one for collision checks.
 struct SceneOrWorld {
     nb::object value;
 
@@ -77,7 +77,7 @@ template <class Status> std::string status_name(Status status) {
     return nb::cast<std::string>(nb::cast(status).attr("name"));
 }
 
-// Binds a class of results with what the registered class gives all of them: no truth value, plain
+// Bind a class of results with the common methods of the registered class: no truth value, plain
 // values, a display.
 template <class T> nb::class_<T> result_class(nb::module_& m, const char* name, const char* doc) {
     using PlainValues = nb::typed<nb::dict, nb::str, nb::any>;
@@ -87,12 +87,12 @@ template <class T> nb::class_<T> result_class(nb::module_& m, const char* name, 
     nb::class_<T> bound(m, name, nb::is_weak_referenceable(), doc);
     bound
         .def("__bool__",
-             [](nb::handle_t<T> self) {
-        return nb::cast<bool>(call(self, "__bool__"));
-    }, "Refuse a truth value.\n\nRaises:\n    TypeError: always; the message has what to write.")
+             [](nb::handle_t<T> self) { return nb::cast<bool>(call(self, "__bool__")); },
+             "Reject a truth value.\n\nRaises:\n    TypeError: always; the message names the "
+             "alternative.")
         .def("to_dict",
              [](nb::handle_t<T> self) { return nb::cast<PlainValues>(call(self, "to_dict")); },
-             "Return all properties as plain values, which :func:`json.dumps` takes.")
+             "Return all properties as plain values for :func:`json.dumps`.")
         .def("_repr_html_", [](nb::handle_t<T> self) {
         return nb::cast<nb::str>(call(self, "_repr_html_"));
     }, "Return a short table for notebooks.");
@@ -106,8 +106,8 @@ inline ReadOnlyArray array_of(const std::vector<std::vector<double>>& rows, std:
     return make_array(std::move(values), {rows.size(), columns});
 }
 
-// How a frame comes to a pose by these joints; `reference`: the root of its tree if omitted. `name`
-// is that of q.
+// Inverse kinematics of a frame by these joints; `reference`: the root of its tree if omitted.
+// `name` is that of q.
 inline InverseKinematics make_problem(const SceneGraph& scene, const std::string& tip,
                                       const std::vector<std::string>& joints,
                                       const ArrayArgument& q, const char* name,

@@ -1,4 +1,4 @@
-// The settings values of the motion functions: effort, tolerances and resolution.
+// Settings of the motion functions: effort, tolerances and resolution.
 #include "motion.hpp"
 #include "state.hpp"
 
@@ -50,15 +50,18 @@ void bind_ik_settings(nb::module_& m) {
 
 Args:
     seed: seed of the random configurations; the same seed gives the same result.
-    restarts: random configurations to try after ``q``; if omitted 25 for one solution and 100 for several.
+    restarts: random configurations to try after ``q``; if omitted 25 for one solution and 100 for
+        several.
     max_iterations: steps of one try.
     position_tolerance: largest position error of a solution [m].
-    rotation_tolerance: largest rotation error of a solution [rad]; infinite leaves the orientation free.
+    rotation_tolerance: largest rotation error of a solution [rad]; infinite leaves the orientation
+        free.
     max_solutions: number of solutions after which ``inverse_kinematics_solutions`` ends.
     separation: several solutions differ by more than this in some joint [rad or m].
 
 Raises:
-    ConfigurationError: if a tolerance or the separation is not positive, or a number is too small.)");
+    ConfigurationError: if a tolerance or the separation is not positive, or a number is too
+        small.)");
     cls.def("__init__", made_by(&make_ik_settings), nb::kw_only(), "seed"_a = 0,
             "restarts"_a = nb::none(), "max_iterations"_a = 100, "position_tolerance"_a = 1e-5,
             "rotation_tolerance"_a = 1e-5, "max_solutions"_a = 8, "separation"_a = 0.1)
@@ -115,14 +118,17 @@ Args:
     seed: seed of the random configurations; the same seed gives the same path.
     max_iterations: random configurations to draw before the search ends without a path.
     step: longest edge of the trees, Euclidean over the moving joints [rad or m].
-    resolution: largest step of any joint between two samples of a motion that is not proved [rad or m].
-    shortcut_iterations: cuts of corners tried on the path; 0 leaves the path as found.
+    resolution: largest step of any joint between two samples of a motion that is not proved [rad or
+        m].
+    shortcut_iterations: attempts to cut corners of the path; 0 returns the path unchanged.
     time_limit: time after which the search stops [s]; unlimited if omitted.
-    proved: whether all motions of the path are proved to keep the margins, not only at samples. (Within 0.0016 radians
-        of an end of a motion, which may touch, at samples of 1e-4.) Half spaces that joints carry cannot be proved.
+    proved: whether all motions of the path are proved to keep the margins, not only at samples.
+        (Within 0.0016 rad of an end of a motion, which may touch, at samples of 1e-4.) Half spaces
+        that joints carry cannot be proved.
 
 Raises:
-    ConfigurationError: if the step or the resolution is not positive, or another number is negative.)");
+    ConfigurationError: if the step or the resolution is not positive, or another number is
+        negative.)");
     cls.def("__init__", made_by(&make_path_settings), nb::kw_only(), "seed"_a = 0,
             "max_iterations"_a = 50000, "step"_a = 0.5, "resolution"_a = 0.02,
             "shortcut_iterations"_a = 100, "time_limit"_a = nb::none(), "proved"_a = true)
@@ -134,7 +140,7 @@ Raises:
         .def_ro("resolution", &PathSettings::resolution,
                 "Largest step of any joint between two samples [rad or m].")
         .def_ro("shortcut_iterations", &PathSettings::shortcut_iterations,
-                "Cuts of corners tried on the path.")
+                "Attempts to cut corners of the path.")
         .def_prop_ro("time_limit", &limit_of, "Time after which the search stops [s], or None.")
         .def_ro("proved", &PathSettings::proved, "Whether all motions of the path are proved.");
     bind_value(cls, &path_values, [](const PathSettings& s) {
@@ -171,9 +177,11 @@ Args:
     position_step: distance between two solutions of inverse kinematics [m].
     rotation_step: rotation between two solutions of inverse kinematics [rad].
     max_joint_jump: largest change of any joint between two solutions [rad or m].
-    deviation: largest distance of the frame's origin from the line between two rows of the path [m].
+    deviation: largest distance of the frame's origin from the line between two rows of the path
+        [m].
     resolution: largest step of any joint between two collision checks [rad or m].
-    position_only: whether only the origin of the frame follows the line and its orientation is free.
+    position_only: whether only the origin of the frame follows the line and its orientation is
+        free.
 
 Raises:
     ConfigurationError: if a number is not positive and finite.)");

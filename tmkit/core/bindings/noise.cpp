@@ -3,12 +3,12 @@
 
 #include "edits.hpp"
 
-#define MEASURED "\n\nArgs:\n    frame: the frame that is measured."
-#define NO_MEASUREMENT                                                                        \
-    "\n\nRaises:\n    SceneError: non-finite numbers, or a covariance that is not symmetric " \
+#define MEASURED "\n\nArgs:\n    frame: the measured frame."
+#define NO_MEASUREMENT                                                                            \
+    "\n\nRaises:\n    SceneError: if a number is not finite, or the covariance is not symmetric " \
     "positive semi-definite."
 
-#define OF_NOISE "\n\nArgs:\n    frame: the frame whose edge it is."
+#define OF_NOISE "\n\nArgs:\n    frame: the frame below the edge."
 
 namespace tmkit::bindings {
 
@@ -30,8 +30,9 @@ Ref<const EdgeNoise> noise_of(const SourceMaps& maps) {
 Ref<const EdgeNoise> own_noise(const OptionalArray& covariance, std::string_view frame,
                                std::string_view reference, bool of_twist) {
     if (!covariance) return nullptr;
-    const std::string edge = formatted(of_twist ? "twist of '{}' relative to '{}'" : "'{}' in '{}'",
-                                       frame, reference),
+    const std::string edge =
+                          format_text(of_twist ? "twist of '{}' relative to '{}'" : "'{}' in '{}'",
+                                      frame, reference),
                       what = (of_twist ? "the covariance of the " : "the covariance of ") + edge;
     return EdgeNoise::of_covariance(read_covariance(*covariance, what), edge);
 }
@@ -40,15 +41,15 @@ Ref<const EdgeNoise> own_noise(const PoseArgument& pose, std::string_view frame,
                                std::string_view reference) {
     if (!nb::isinstance<GaussianPose>(pose.value)) return nullptr;
     const Covariance& covariance = nb::cast<const GaussianPose&>(pose.value).covariance;
-    return EdgeNoise::of_covariance(covariance, formatted("'{}' in '{}'", frame, reference));
+    return EdgeNoise::of_covariance(covariance, format_text("'{}' in '{}'", frame, reference));
 }
 
 Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& covariance) {
-    const Matrix6 given = covariance.matrix(), made = noise.covariance.matrix();
+    const Matrix6 stated = covariance.matrix(), sum = noise.covariance.matrix();
     double greatest = 0.0, defect = 0.0;
     for (std::size_t i = 0; i < 36; ++i) {
-        greatest = std::max(greatest, std::abs(made[i]));
-        defect = std::max(defect, std::abs(made[i] - given[i]));
+        greatest = std::max(greatest, std::abs(sum[i]));
+        defect = std::max(defect, std::abs(sum[i] - stated[i]));
     }
     if (defect > 1e-9 * greatest)
         throw Error(ErrorKind::scene,
@@ -105,7 +106,7 @@ Measurement of_bearing(const std::string& frame, const ArrayArgument& direction,
                        const std::optional<std::string>& relative_to, double deviation,
                        const OptionalArray& point) {
     const Vector3 v = read_vector3(direction, "direction");
-    if (!(norm(v) > 0.0)) throw Error(ErrorKind::scene, "direction is zero, which points nowhere");
+    if (!(norm(v) > 0.0)) throw Error(ErrorKind::scene, "direction must not be zero");
     const double variance = read_deviation(deviation, "bearing") * deviation;
     return {Measurement::Kind::bearing,
             frame,
@@ -123,11 +124,11 @@ Measurement of_range(const std::string& frame, double distance,
     if (!std::isfinite(distance) || distance < 0.0)
         throw Error(ErrorKind::scene, "distance must be a finite number and not negative, not {}",
                     distance);
-    Measurement made{Measurement::Kind::range, frame, relative_to};
-    made.distance = distance;
-    made.point = point_or_origin(point);
-    made.covariance = {read_deviation(deviation, "range") * deviation};
-    return made;
+    Measurement new_measurement{Measurement::Kind::range, frame, relative_to};
+    new_measurement.distance = distance;
+    new_measurement.point = point_or_origin(point);
+    new_measurement.covariance = {read_deviation(deviation, "range") * deviation};
+    return new_measurement;
 }
 
 void bind_edge_noise(nb::class_<NoiseHandle>& cls) {
@@ -155,13 +156,13 @@ void bind_edge_noise(nb::class_<NoiseHandle>& cls) {
     }, "source"_a, R"(Return the map (6, dimension) of one of the sources, read-only.
 
 Raises:
-    SceneError: the edge has no error of this source.)");
+    SceneError: if the edge has no error of this source.)");
     const auto key = [](const NoiseHandle& n) {
         return nb::make_tuple(n.noise->terms.size(), n.noise->covariance.linear[0],
                               n.noise->covariance.angular[0]);
     };
     bind_value(cls, key, [](const NoiseHandle& n) {
-        return formatted("EdgeNoise({} sources)", n.noise->terms.size());
+        return format_text("EdgeNoise({} sources)", n.noise->terms.size());
     });
 }
 
@@ -173,49 +174,49 @@ void bind_measurement_makers(nb::class_<Measurement>& cls) {
                            read_covariance_of(covariance, 6)};
     },
                    "frame"_a, "pose"_a, nb::kw_only(), "covariance"_a, "relative_to"_a = nb::none(),
-                   R"(Make a measurement of a pose.)" MEASURED R"(
+                   R"(Create a measurement of a pose.)" MEASURED R"(
     pose: the measured relative_to_from_frame.
-    covariance: (6, 6) of [rho, theta], metres and radians, in the axes of the measured frame.
-    relative_to: the frame it is measured from; the root of its tree if omitted.)" NO_MEASUREMENT)
+    covariance: (6, 6) covariance of [rho, theta] [m, rad], in the axes of the measured frame.
+    relative_to: the reference frame; the root of its tree if omitted.)" NO_MEASUREMENT)
         .def_static("of_position",
                     [](const std::string& frame, const ArrayArgument& position,
                        const ArrayArgument& covariance,
                        const std::optional<std::string>& relative_to, const OptionalArray& point) {
-        Measurement made{Measurement::Kind::position, frame, relative_to};
-        made.vector = read_vector3(position, "position");
-        made.point = point_or_origin(point);
-        made.covariance = read_covariance_of(covariance, 3);
-        return made;
+        Measurement new_measurement{Measurement::Kind::position, frame, relative_to};
+        new_measurement.vector = read_vector3(position, "position");
+        new_measurement.point = point_or_origin(point);
+        new_measurement.covariance = read_covariance_of(covariance, 3);
+        return new_measurement;
     },
                     "frame"_a, "position"_a, nb::kw_only(), "covariance"_a,
                     "relative_to"_a = nb::none(), "point"_a = nb::none(),
-                    R"(Make a measurement of the position of a point of a frame.)" MEASURED R"(
-    position: (3,) metres, in the axes of ``relative_to``.
-    covariance: (3, 3) m^2, in the axes of ``relative_to``.
-    relative_to: the frame it is measured from; the root of its tree if omitted.
-    point: (3,) metres, in the axes of the frame; its origin if omitted.)" NO_MEASUREMENT);
+                    R"(Create a measurement of the position of a point of a frame.)" MEASURED R"(
+    position: (3,) position, in the axes of ``relative_to`` [m].
+    covariance: (3, 3) covariance, in the axes of ``relative_to`` [m^2].
+    relative_to: the reference frame; the root of its tree if omitted.
+    point: (3,) point, in the axes of the frame [m]; its origin if omitted.)" NO_MEASUREMENT);
     cls.def_static("of_bearing", &of_bearing, "frame"_a, "direction"_a, nb::kw_only(),
                    "relative_to"_a = nb::none(), "deviation"_a, "point"_a = nb::none(),
-                   R"(Make a measurement of the direction to a point of a frame.)" MEASURED R"(
+                   R"(Create a measurement of the direction to a point of a frame.)" MEASURED R"(
     direction: (3,) of any length, in the axes of ``relative_to``.
-    relative_to: the frame it is measured from; the root of its tree if omitted.
-    deviation: standard deviation in radians, the same in every direction across.
-    point: (3,) metres, in the axes of the frame; its origin if omitted.
+    relative_to: the reference frame; the root of its tree if omitted.
+    deviation: standard deviation [rad], the same in every direction across.
+    point: (3,) point, in the axes of the frame [m]; its origin if omitted.
 
 Raises:
-    SceneError: non-finite numbers, a zero direction, or a negative deviation.)")
-        .def_static(
-            "of_range", &of_range, "frame"_a, "distance"_a, nb::kw_only(),
-            "relative_to"_a = nb::none(), "deviation"_a, "point"_a = nb::none(),
-            R"(Make a measurement of the distance of a point of a frame from another frame's origin.)" MEASURED
-            R"(
-    distance: metres.
-    relative_to: the frame from whose origin it is measured; the root of its tree if omitted.
-    deviation: standard deviation in metres.
-    point: (3,) metres, in the axes of the frame; its origin if omitted.
+    SceneError: if a number is not finite, the direction is zero, or the deviation is negative.)")
+        .def_static("of_range", &of_range, "frame"_a, "distance"_a, nb::kw_only(),
+                    "relative_to"_a = nb::none(), "deviation"_a, "point"_a = nb::none(),
+                    "Create a measurement of the distance of a point of a frame from another "
+                    "frame's origin." MEASURED
+                    R"(
+    distance: measured distance [m].
+    relative_to: the frame whose origin is the reference; the root of its tree if omitted.
+    deviation: standard deviation [m].
+    point: (3,) point, in the axes of the frame [m]; its origin if omitted.
 
 Raises:
-    SceneError: non-finite numbers, a negative distance, or a negative deviation.)");
+    SceneError: if a number is not finite, or the distance or the deviation is negative.)");
 }
 
 Measurement expected_measurement(const Measurement& measurement, const SceneGraph& scene,
@@ -235,14 +236,15 @@ void bind_noise(nb::module_& m) {
         m, "NoiseSource", nb::is_weak_referenceable(),
         R"(A source of errors: a standard normal vector, independent of all other sources.
 
-Edges that hold maps of one source have correlated errors. A source equals itself alone, whatever its label.
+Edges with maps of one source have correlated errors. A source equals only itself, regardless of its
+label.
 
 Args:
-    dimension: of the vector, at least 1.
-    label: a name for messages and plots.
+    dimension: dimension of the vector, at least 1.
+    label: name for messages and plots.
 
 Raises:
-    SceneError: a dimension of 0.)");
+    SceneError: if the dimension is 0.)");
     source
         .def("__init__",
              [](SourceHandle* self, std::size_t dimension, const std::string& label) {
@@ -251,28 +253,29 @@ Raises:
         new (self) SourceHandle{Ref<const NoiseSource>(new NoiseSource(dimension, label))};
     }, "dimension"_a, "label"_a = "")
         .def_prop_ro("dimension", [](const SourceHandle& s) { return s.source->dimension; },
-                     "Of the vector.")
+                     "Dimension of the vector.")
         .def_prop_ro("label", [](const SourceHandle& s) { return s.source->label; },
-                     "A name for messages and plots; no part of equality.");
+                     "Name for messages and plots; not part of equality.");
     bind_value(source, [](const SourceHandle& s) {
         return reinterpret_cast<std::uintptr_t>(s.source.get());
     }, [](const SourceHandle& s) {
-        return formatted("NoiseSource({}, '{}')", s.source->dimension, s.source->label);
+        return format_text("NoiseSource({}, '{}')", s.source->dimension, s.source->label);
     });
 
-    nb::class_<NoiseHandle> noise(
-        m, "EdgeNoise", nb::is_weak_referenceable(),
-        R"(The error of one edge: a linear map of noise sources. Immutable.
+    nb::class_<NoiseHandle> noise(m, "EdgeNoise", nb::is_weak_referenceable(),
+                                  R"(Error of one edge: a linear map of noise sources. Immutable.
 
-Made by ``scene.noise(frame)`` and of maps.
+Created by ``scene.noise(frame)`` or from maps.
 
 Args:
-    maps: by source, (6, dimension) metres and radians for one standard deviation, in the axes of the edge's frame.
-    covariance: (6, 6), to the bit as it was once given; it must agree with the maps within 1e-9 of its greatest
-        entry.
+    maps: by source, (6, dimension) map of one standard deviation [m, rad], in the axes of the
+        edge's frame.
+    covariance: (6, 6) exact covariance, as first given; it must agree with the maps within 1e-9 of
+        its greatest entry.
 
 Raises:
-    SceneError: a map of another shape, no error at all, or a covariance that is not that of the maps.)");
+    SceneError: if a map has another shape, there is no error, or the covariance differs from that
+        of the maps.)");
     bind_edge_noise(noise);
 }
 
@@ -281,35 +284,38 @@ void bind_measurement(nb::module_& m) {
         m, "Measurement", nb::is_weak_referenceable(),
         R"(A measurement of one frame relative to another, with its uncertainty. Immutable.
 
-Made by :meth:`of_pose`, :meth:`of_position`, :meth:`of_bearing` and :meth:`of_range`; used by ``scene.condition``.)");
+Created by :meth:`of_pose`, :meth:`of_position`, :meth:`of_bearing` and :meth:`of_range`; used by
+``scene.condition``.)");
     bind_measurement_makers(measurement);
     measurement
         .def_prop_ro("kind", [](const Measurement& z) { return name_of(z.kind); },
                      "``pose``, ``position``, ``bearing`` or ``range``.")
-        .def_prop_ro("frame", [](const Measurement& z) { return z.target; },
-                     "The frame that is measured.")
+        .def_prop_ro("frame", [](const Measurement& z) { return z.target; }, "The measured frame.")
         .def_prop_ro("relative_to", [](const Measurement& z) { return z.reference; },
-                     "The frame it is measured from; None: the root of its tree.")
+                     "The reference frame; None: the root of its tree.")
         .def_prop_ro("covariance",
                      [](const Measurement& z) {
         return make_array(z.covariance, {z.size(), z.size()});
-    }, "(m, m) of what was measured, read-only.")
-        .def(
-            "expected", &expected_measurement, "scene"_a, nb::kw_only(), "q"_a = nb::none(),
-            R"(Return this measurement with the value that a scene predicts at its means. O(depth log n).
+    }, "(m, m) covariance of the measurement, read-only.")
+        .def("expected", &expected_measurement, "scene"_a, nb::kw_only(), "q"_a = nb::none(),
+             "Return this measurement with the value that a scene predicts at its means. O(depth "
+             "log n)."
+             R"(
 
-In planning it stands for an observation that is not made yet, the maximum-likelihood observation: conditioning on it
-shrinks covariances and moves no mean. Of a scene with true poses it is the measurement without noise.
+In planning it represents a future observation, the maximum-likelihood observation: conditioning on
+it shrinks covariances and moves no mean. For a scene with true poses it is the measurement without
+noise.
 
 Args:
     scene: the scene that predicts the value.
-    q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
+    q: (n_joints,) configuration of the measurement [rad or m]; optional if no joint is on the path.
 
 Returns:
     A measurement of the same kind, frames, point and covariance.)" NO_POSE R"(
-    SceneError: a bearing or a range of a point at the origin of ``relative_to``.
+    SceneError: if a bearing or a range is of a point at the origin of ``relative_to``.
 
-Source: Platt, Tedrake, Kaelbling and Lozano-Perez, "Belief space planning assuming maximum likelihood observations".)")
+Source: Platt, Tedrake, Kaelbling and Lozano-Perez, "Belief space planning assuming maximum
+likelihood observations".)")
         .def("__repr__", [](const Measurement& z) {
         return std::string("Measurement(") + name_of(z.kind) + " of '" + z.target + "' in " +
                (z.reference ? "'" + *z.reference + "'" : "its root") + ")";
@@ -317,7 +323,7 @@ Source: Platt, Tedrake, Kaelbling and Lozano-Perez, "Belief space planning assum
 
     nb::class_<ConditionReport> innovation(
         m, "Innovation", nb::is_weak_referenceable(),
-        "How far a measurement lies from what was expected. Made by ``innovation``.");
+        "Deviation of a measurement from its prediction. Created by ``innovation``.");
     innovation
         .def_prop_ro("residual", [](const ConditionReport& r) { return make_array(r.innovation); },
                      "(m,) measured minus expected, in the measurement's own tangent; read-only.")
@@ -325,20 +331,21 @@ Source: Platt, Tedrake, Kaelbling and Lozano-Perez, "Belief space planning assum
                      [](const ConditionReport& r) {
         const std::size_t n = r.innovation.size();
         return make_array(r.innovation_covariance, {n, n});
-    }, "(m, m) of the residual: that of the expected pose and that of the measurement; read-only.")
+    },
+                     "(m, m) covariance of the residual, the sum of those of the expected pose and "
+                     "of the measurement; read-only.")
         .def_prop_ro("squared_mahalanobis",
                      [](const ConditionReport& r) { return r.squared_mahalanobis; },
                      R"(Squared Mahalanobis distance of the residual.
 
 Chi-square with m degrees of freedom if all assumptions hold.)")
         .def("__repr__", [](const ConditionReport& r) {
-        return formatted("Innovation(squared_mahalanobis={}, {} numbers)", r.squared_mahalanobis,
-                         r.innovation.size());
+        return format_text("Innovation(squared_mahalanobis={}, {} numbers)", r.squared_mahalanobis,
+                           r.innovation.size());
     });
 }
 
 // --- edits of the errors of edges
-// ------------------------------------------------------------------------------------
 
 namespace {
 
@@ -358,8 +365,8 @@ void condition(SceneEdit& edit, const Measurement& measurement, const double* q,
     if (!report.converged && !iterations)
         throw Error(ErrorKind::scene,
                     "conditioning on the measurement of '{}' in {} did not converge in {} "
-                    "iterations: it lies too "
-                    "far from the expected value for the known errors; see innovation(scene, "
+                    "iterations: it is too far from the expected value for the known errors; see "
+                    "innovation(scene, "
                     "measurement), or give "
                     "max_iterations= to accept the last iterate",
                     measurement.target,
@@ -368,7 +375,7 @@ void condition(SceneEdit& edit, const Measurement& measurement, const double* q,
     edit = std::move(attempt);
 }
 
-// Binds what sets an error: by maps of sources, and to that of another edge.
+// Bind the setters of an error: by maps of sources, and by the noise of another edge.
 template <class Self>
 void bind_noise_setter(auto& cls, const char* name, auto set, const char* text_of_maps,
                        const char* text_of_noise) {
@@ -392,43 +399,47 @@ template <class Self> void bind_edge_noise_edits(auto& cls) {
             text_for<Self>(
                 R"(Set the covariance of the pose of a frame relative to its parent.{ O(log n).|}
 
-The pose is ``T @ Pose.exp(xi)`` with T as ``local_pose`` and the joint give it and xi = [rho, theta] of mean zero,
-in metres and radians, in the frame's own axes, behind the joint. The error comes from a source of its own.)" OF_FRAME
+The pose is ``T @ Pose.exp(xi)`` with T by ``local_pose`` and the joint, and xi = [rho, theta] [m,
+rad] of mean zero, in the frame's own axes, behind the joint. The error has a new source.)" OF_FRAME
                 R"(
-    covariance: (6, 6) of xi, symmetric positive semi-definite; None or zero: exact. Replaces the error of the edge.
+    covariance: (6, 6) covariance of xi, symmetric positive semi-definite; None or zero: exact.
+        Replaces the error of the edge.
 
 Raises:
-    UnknownNameError: no such frame.
-    SceneError: a root; a matrix that is not symmetric positive semi-definite, with its eigenvalues.{|
-    CapacityError: no room for its source; construct SceneArrays with a larger capacity ``noise``.})"));
+    UnknownNameError: if a frame is unknown.
+    SceneError: if the frame is a root, or the matrix is not symmetric positive semi-definite (the
+        message has its eigenvalues).{|
+    CapacityError: if there is no capacity for its source; construct SceneArrays with a larger
+        capacity ``noise``.})"));
     bind_noise_setter<Self>(
         cls, "set_noise",
         [](auto& s, std::string_view frame, const auto& noise) { s.set_noise(frame, noise); },
-        text_for<Self>(
-            R"(Set the sources of the error of an edge: ``xi = sum of map @ w`` over sources w.{ O(log n).|}
+        text_for<Self>("Set the sources of the error of an edge: ``xi = sum of map @ w`` over "
+                       "sources w.{ O(log n).|}"
+                       R"(
 
 Edges that share a source have correlated errors.)" OF_NOISE R"(
-    maps: by source, (6, dimension) metres and radians for one standard deviation, in the frame's own axes. Empty:
-        exact.)" NO_FRAME R"(
-    SceneError: a root, or a map of another shape.{|
-    CapacityError: no room for its sources.})"),
+    maps: by source, (6, dimension) map of one standard deviation [m, rad], in the frame's own axes.
+        Empty: exact.)" NO_FRAME R"(
+    SceneError: if the frame is a root, or a map has another shape.{|
+    CapacityError: if there is no capacity for its sources.})"),
         R"(Set the error of an edge to that of another edge.)" OF_NOISE R"(
-    noise: what ``noise`` returned for another edge; None: exact.)");
+    noise: result of ``noise`` for another edge; None: exact.)");
     bind_noise_setter<Self>(
         cls, "set_twist_noise",
         [](auto& s, std::string_view frame, const auto& noise) { s.set_twist_noise(frame, noise); },
-        R"(Set the sources of the error of a twist edge, as ``set_noise`` does for a pose.
+        R"(Set the sources of the error of a twist edge, as ``set_noise`` for a pose.
 
 Args:
     frame: a frame with a twist edge.
-    maps: by source, (6, dimension) m/s and rad/s for one standard deviation, at the frame's origin and in its axes.
-        Empty: exact.)" NO_FRAME R"(
-    SceneError: it has no twist, or a map of another shape.)",
+    maps: by source, (6, dimension) map of one standard deviation [m/s, rad/s], at the frame's
+        origin and in its axes. Empty: exact.)" NO_FRAME R"(
+    SceneError: if the frame has no twist, or a map has another shape.)",
         R"(Set the error of a twist edge to that of another one.
 
 Args:
     frame: a frame with a twist edge.
-    noise: what ``twist_noise`` returned; None: exact.)");
+    noise: result of ``twist_noise``; None: exact.)");
 }
 
 template <class Self> void bind_whole_noise_edits(auto& cls) {
@@ -442,19 +453,20 @@ template <class Self> void bind_whole_noise_edits(auto& cls) {
             R"(Add errors to those of an edge. O(log n).
 
 Maps of a source that the edge already has are summed.)" OF_NOISE R"(
-    maps: by source, (6, dimension) metres and radians for one standard deviation; see ``set_noise``.)" NO_FRAME
+    maps: by source, (6, dimension) map of one standard deviation [m, rad]; see
+        ``set_noise``.)" NO_FRAME
             R"(
-    SceneError: a root, or a map of another shape.)")
+    SceneError: if the frame is a root, or a map has another shape.)")
         .def("add_joint_noise", EDIT(add_joint_noise, std::string_view, double), "joint"_a,
              "variance"_a,
              R"(Set the variance of the value of a joint: an uncertain encoder. O(joints log n).
 
-The joints that mimic it now move by the same error.
+Joints that mimic it have the same error.
 
 Args:
     joint: name of the joint.
-    variance: rad^2 or m^2.)" NO_JOINT R"(
-    SceneError: a mimic joint, or a variance that is negative or not finite.)");
+    variance: variance [rad^2 or m^2].)" NO_JOINT R"(
+    SceneError: if the joint mimics another, or the variance is negative or not finite.)");
     cls.def("condition",
             [](Self self, const Measurement& measurement, const OptionalArray& q,
                const std::optional<int>& iterations) {
@@ -466,17 +478,18 @@ Args:
             "measurement"_a, nb::kw_only(), "q"_a = nb::none(), "max_iterations"_a = nb::none(),
             R"(Condition the scene on a measurement: update means, covariances and correlations.
 
-Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and
-every twist that does, since it has moved one of them (``integrate``). The result is the most likely one for the
-measurement and all that was known (an iterated Kalman filter); its covariance is of first order there. An error
-behind a joint is corrected for the configuration ``q``. O(noisy frames + sources^2).
+It corrects every edge that shares a source of error with the path between the two frames, also off
+the path. It also corrects every twist that does, since that has moved a frame of them
+(``integrate``). The result is the most likely one for the measurement and all prior data (an
+iterated Kalman filter); its covariance is of first order there. An error behind a joint is
+corrected for the configuration ``q``. O(noisy frames + sources^2).
 
 Args:
     measurement: the measured pose, position, bearing or range.
-    q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
-    max_iterations: steps to take, whether or not they converge; one is the extended Kalman filter. Until convergence if
-        omitted.)" NO_PATH R"(
-    SceneError: the measurement contradicts what is known exactly, or the steps do not converge.)");
+    q: (n_joints,) configuration of the measurement [rad or m]; optional if no joint is on the path.
+    max_iterations: number of steps, without a test of convergence; one is the extended Kalman
+        filter. Until convergence if omitted.)" NO_PATH R"(
+    SceneError: if the measurement contradicts exact data, or the iteration does not converge.)");
 }
 
 }  // namespace

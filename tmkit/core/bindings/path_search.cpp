@@ -7,7 +7,7 @@
 namespace tmkit::bindings {
 namespace {
 
-// A result with names beside its numbers, so that it outlives the world.
+// A result with names in addition to its numbers, independent of the world.
 template <class Result> struct Named : Result {
     std::size_t joint_count;
     std::optional<PairNames> pair_names;
@@ -28,11 +28,11 @@ Named<Result> with_names(Result result, const SceneGraph& scene, const Collision
     return {std::move(result), scene.joint_count(), pair, joint};
 }
 
-// How texts name the pair and the joint of a result.
+// Text of the pair and the joint of a result.
 template <class Result> std::string cause_text(const Named<Result>& r) {
     const auto& [first, second] = r.pair_names.value_or(PairNames());
-    return (r.pair_names ? ", pair=(" + quoted(first) + ", " + quoted(second) + ")" : "") +
-           (r.joint_name ? ", joint=" + quoted(*r.joint_name) : "");
+    return (r.pair_names ? ", pair=(" + quote(first) + ", " + quote(second) + ")" : "") +
+           (r.joint_name ? ", joint=" + quote(*r.joint_name) : "");
 }
 
 Configurations rows_of(const std::vector<double>& values, std::size_t columns) {
@@ -82,7 +82,7 @@ std::vector<PathConstraint> read_constraints(const ConstraintValues& values,
 
 NamedPath search(const CollisionWorld& world, const std::vector<std::string>& joints,
                  const ArrayArgument& start, const ArrayArgument& goals,
-                 const ConstraintValues& constraints, const std::vector<ArrayArgument>& known,
+                 const ConstraintValues& constraints, const std::vector<ArrayArgument>& known_paths,
                  const PathSettings& settings) {
     const std::size_t n = world.joint_count();
     PathQuery query;
@@ -92,11 +92,11 @@ NamedPath search(const CollisionWorld& world, const std::vector<std::string>& jo
     query.constraints = read_constraints(constraints, world.scene());
     query.start = read_vector(start, "start", n);
     query.goals = read_goals(goals, n);
-    for (const ArrayArgument& path : known)
+    for (const ArrayArgument& path : known_paths)
         query.known.push_back(rows_of(read_matrix(path, "known", n), n));
     PathResult result = without_gil(
         [&](const auto& interrupted) { return search_path(world, query, settings, interrupted); });
-    PairCounts blocking = named_counts(&world, result.blocking);
+    PairCounts blocking = name_counts(&world, result.blocking);
     const auto straight = pair_names(&world, result.straight);
     return {with_names(std::move(result), world.scene(), &world), blocking, straight};
 }
@@ -144,20 +144,20 @@ void make_path(NamedPath* self, PathStatus status, const ArrayArgument& path,
 }
 
 void bind_path_result(nb::module_& m) {
-    nb::enum_<PathStatus>(m, "PathStatus", "How a path search ended.")
-        .value("SOLVED", PathStatus::solved, "there is a path")
+    nb::enum_<PathStatus>(m, "PathStatus", "Status of a path search.")
+        .value("SOLVED", PathStatus::solved, "a path is returned")
         .value("START_IN_COLLISION", PathStatus::start_in_collision, "see ``pair``")
         .value("GOAL_IN_COLLISION", PathStatus::goal_in_collision,
-               "no goal can be used; see ``pair`` for the first")
+               "no goal is usable; see ``pair`` for the first")
         .value("START_OUT_OF_LIMITS", PathStatus::start_out_of_limits, "see ``joint``")
         .value("GOAL_OUT_OF_LIMITS", PathStatus::goal_out_of_limits,
-               "every goal is; see ``joint`` for the first")
+               "no goal is within its limits; see ``joint`` for the first")
         .value("START_VIOLATES_CONSTRAINT", PathStatus::start_violates_constraint,
-               "no path can keep the constraints")
+               "no path satisfies the constraints")
         .value("GOAL_VIOLATES_CONSTRAINT", PathStatus::goal_violates_constraint,
-               "every goal that can be used does")
-        .value("NO_PATH", PathStatus::no_path, "the iterations are used up; a path may exist")
-        .value("TIME_LIMIT", PathStatus::time_limit, "the clock stopped the search")
+               "no usable goal satisfies the constraints")
+        .value("NO_PATH", PathStatus::no_path, "the iterations are exhausted; a path may exist")
+        .value("TIME_LIMIT", PathStatus::time_limit, "the time limit ended the search")
         .value("RECHECK_FAILED", PathStatus::recheck_failed,
                "paths were found but none passed the finer check; see ``pair``");
     result_class<NamedPath>(
@@ -168,79 +168,79 @@ void bind_path_result(nb::module_& m) {
              R"(Create the result of a motion planner.
 
 Args:
-    status: how the search ended.
+    status: status of the search.
     path: (k, n_joints) full configurations from the start to a goal; no rows unless SOLVED.
-    blocking_pairs: (frame_a, frame_b, count) of the collisions met, most frequent first.
-    pair: the frames that collide, if one pair decided.
+    blocking_pairs: (frame_a, frame_b, count) of the collisions, most frequent first.
+    pair: the colliding frames, if one pair decided.
     joint: the joint outside its limits, if one decided.
-    goal_index: which goal was reached, or -1.
-    straight_pair: the frames that are in the way of the straight motion.
+    goal_index: index of the reached goal, or -1.
+    straight_pair: the colliding frames of the straight motion.
 
 Raises:
-    ConfigurationError: the path is not a matrix of finite numbers.)")
-        .def_ro("status", &NamedPath::status, "How the search ended.")
+    ConfigurationError: if the path is not a matrix of finite numbers.)")
+        .def_ro("status", &NamedPath::status, "Status of the search.")
         .def_prop_ro(
             "path", [](const NamedPath& r) { return array_of(r.path, r.joint_count); },
             R"((k, n_joints) full configurations to be joined by straight joint motions, read-only.
 
-The first is the start, the last the goal up to whole turns of continuous joints; (0, n_joints) unless SOLVED.)")
-        .def_ro("goal_index", &NamedPath::goal_index, "Which goal was reached, or -1.")
+The first is the start, the last the goal, up to whole turns of continuous joints; (0, n_joints)
+unless SOLVED.)")
+        .def_ro("goal_index", &NamedPath::goal_index, "Index of the reached goal, or -1.")
         .def_ro("iterations", &NamedPath::iterations, "Random configurations drawn.")
         .def_ro("checks", &NamedPath::checks, "Configurations checked.")
         .def_ro("length", &NamedPath::length, "Length of the path, Euclidean over the joints.")
         .def_ro("blocking_pairs", &NamedPath::blocking_pairs,
-                "(frame_a, frame_b, count) of the collisions met, most frequent first.")
+                "(frame_a, frame_b, count) of the collisions, most frequent first.")
         .def_ro("pair", &NamedPath::pair_names,
                 "The frames that collide at the start, the goal or in the recheck.")
         .def_ro("joint", &NamedPath::joint_name, "The joint that is outside its limits.")
-        .def_ro(
-            "straight_pair", &NamedPath::straight_pair,
-            "Two frames that are in the way of the straight motion to the nearest goal, or None.")
+        .def_ro("straight_pair", &NamedPath::straight_pair,
+                "The colliding frames of the straight motion to the nearest goal, or None.")
         .def("__repr__", [](const NamedPath& r) {
         const std::string path =
-            r.path.empty() ? "" : formatted(", {} waypoints, length={}", r.path.size(), r.length);
-        return formatted("PathResult({}{}{}, {} iterations)", status_name(r.status), path,
-                         cause_text(r), r.iterations);
+            r.path.empty() ? "" : format_text(", {} waypoints, length={}", r.path.size(), r.length);
+        return format_text("PathResult({}{}{}, {} iterations)", status_name(r.status), path,
+                           cause_text(r), r.iterations);
     });
 }
 
 void bind_line_and_recheck_results(nb::module_& m) {
     nb::enum_<StraightLineStatus>(m, "StraightLineStatus",
-                                  "How a straight motion of the tip ended.")
-        .value("SOLVED", StraightLineStatus::solved, "the tip gets to the target")
+                                  "Status of a straight motion of the tip.")
+        .value("SOLVED", StraightLineStatus::solved, "the tip reaches the target")
         .value("UNREACHABLE", StraightLineStatus::unreachable,
                "no joint values were found at ``fraction``")
         .value("JOINT_LIMIT", StraightLineStatus::joint_limit,
-               "the motion goes on only beyond the limit of ``joint``")
+               "the motion continues only beyond the limit of ``joint``")
         .value("JOINT_JUMP", StraightLineStatus::joint_jump,
-               "``joint`` would have to move too far at once")
+               "``joint`` would exceed the largest step")
         .value("COLLISION", StraightLineStatus::collision, "``pair`` collides at ``fraction``");
-    result_class<NamedLine>(m, "StraightLineResult", "What ``straight_line`` found.")
-        .def_ro("status", &NamedLine::status, "How the motion ended.")
+    result_class<NamedLine>(m, "StraightLineResult", "Result of ``straight_line``.")
+        .def_ro("status", &NamedLine::status, "Status of the motion.")
         .def_prop_ro("path", [](const NamedLine& r) { return array_of(r.path, r.joint_count); },
-                     "(k, n_joints) full configurations from the start to the target, or as far as "
-                     "it came; read-only.")
+                     "(k, n_joints) full configurations from the start to the target, or up to the "
+                     "failure; read-only.")
         .def_ro("fraction", &NamedLine::fraction,
-                "1 when solved, else where on the line it failed.")
+                "1 if solved, else the fraction of the line up to the failure.")
         .def_ro("pair", &NamedLine::pair_names, "The frames that collide, of COLLISION.")
         .def_ro("joint", &NamedLine::joint_name, "The joint, of JOINT_LIMIT and JOINT_JUMP.")
         .def_ro("checks", &NamedLine::checks, "Configurations checked.")
         .def("__repr__", [](const NamedLine& r) {
-        return formatted("StraightLineResult({}, {} waypoints, fraction={}{})",
-                         status_name(r.status), r.path.size(), r.fraction, cause_text(r));
+        return format_text("StraightLineResult({}, {} waypoints, fraction={}{})",
+                           status_name(r.status), r.path.size(), r.fraction, cause_text(r));
     });
-    nb::enum_<RecheckStatus>(m, "RecheckStatus", "What a recheck found first.")
-        .value("OK", RecheckStatus::ok, "nothing: the path is free and within the limits")
+    nb::enum_<RecheckStatus>(m, "RecheckStatus", "Status of a recheck.")
+        .value("OK", RecheckStatus::ok, "the path is free and within the limits")
         .value("COLLISION", RecheckStatus::collision, "``pair`` collides")
         .value("OUT_OF_LIMITS", RecheckStatus::out_of_limits, "``joint`` is outside its limits");
-    result_class<NamedRecheck>(m, "RecheckResult", "What ``recheck_path`` found first.")
-        .def_ro("status", &NamedRecheck::status, "What was found.")
+    result_class<NamedRecheck>(m, "RecheckResult", "Result of ``recheck_path``.")
+        .def_ro("status", &NamedRecheck::status, "Status of the check.")
         .def_prop_ro("is_ok", [](const NamedRecheck& r) { return r.status == RecheckStatus::ok; },
-                     "Whether the path passed.")
+                     "Whether the path is free and within the limits.")
         .def_ro("segment", &NamedRecheck::segment,
-                "The failure lies on the motion from row ``segment`` to the next; -1 when there is "
+                "The failure is on the motion from row ``segment`` to the next; -1 if there is "
                 "none.")
-        .def_ro("fraction", &NamedRecheck::fraction, "Where within the segment, 0 to 1.")
+        .def_ro("fraction", &NamedRecheck::fraction, "Fraction of the segment, 0 to 1.")
         .def_ro("pair", &NamedRecheck::pair_names, "The frames that collide.")
         .def_ro("joint", &NamedRecheck::joint_name, "The joint outside its limits.")
         .def_prop_ro("q",
@@ -253,29 +253,30 @@ void bind_line_and_recheck_results(nb::module_& m) {
         const std::string place =
             r.status == RecheckStatus::ok
                 ? ""
-                : formatted(", segment={}, fraction={}", r.segment, r.fraction);
-        return formatted("RecheckResult({}{}{}, {} checks)", status_name(r.status), place,
-                         cause_text(r), r.checks);
+                : format_text(", segment={}, fraction={}", r.segment, r.fraction);
+        return format_text("RecheckResult({}{}{}, {} checks)", status_name(r.status), place,
+                           cause_text(r), r.checks);
     });
 }
 
 void bind_line_and_recheck(nb::module_& m) {
-    m.def(
-        "straight_line", &follow_line, "scene"_a, "frame"_a, nb::kw_only(), "start"_a,
-        "target_pose"_a, "joints"_a, "relative_to"_a = nb::none(),
-        "settings"_a = StraightLineSettings{},
-        R"(Move a frame straight to a target pose: translation linearly, rotation along the shorter arc.
+    m.def("straight_line", &follow_line, "scene"_a, "frame"_a, nb::kw_only(), "start"_a,
+          "target_pose"_a, "joints"_a, "relative_to"_a = nb::none(),
+          "settings"_a = StraightLineSettings{},
+          "Move a frame straight to a target pose: translation linearly, rotation along the "
+          "shorter arc."
+          R"(
 
-Inverse kinematics is solved at each step from the solution before, without restarts, so the arm does not change its
-posture on the path.
+Inverse kinematics is solved at each step from the solution before, without restarts, so the arm
+does not change its posture on the path.
 
 Args:
-    scene: the version of the scene, or a collision world of it: then the motion is free of collisions.
+    scene: the version of the scene, or a collision world of it, for a motion without collisions.
     frame: the frame to move, such as the tool frame of an arm.
-    start: (n_joints,) full configuration where the motion begins.
+    start: (n_joints,) full configuration at the start.
     target_pose: relative_to_from_frame at the end.
     joints: names of the joints that may move.
-    relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted.
+    relative_to: the reference frame of the target pose; the root of the frame's tree if omitted.
     settings: steps and tolerances; the defaults of :class:`StraightLineSettings` if omitted.
 
 Raises:
@@ -284,15 +285,17 @@ Raises:
     ConfigurationError: if the start has the wrong length or is outside the limits.)");
     m.def("recheck_path", &recheck, "world"_a, "path"_a, nb::kw_only(), "resolution"_a = 0.003,
           "tool_frame"_a = nb::none(), "tool_travel"_a = 0.001,
-          R"(Check a path of straight joint motions again, finely, and report the first failure.
+          R"(Check a path of straight joint motions again, finely, and return the first failure.
 
 Args:
-    world: what must not collide.
-    path: (k, n_joints) full configurations; (0, n_joints) is fine. Limits bind the joints that move on it.
-    resolution: largest step of any joint between two checks, radians or metres.
-    tool_frame: frame whose origin travels at most ``tool_travel`` between two checks; None for no such bound.
-    tool_travel: metres.)" NO_FRAME R"(
-    ConfigurationError: a path of the wrong shape or with non-finite numbers.)");
+    world: collision world, with its margins.
+    path: (k, n_joints) full configurations, possibly none. Limits apply to the joints that move on
+        it.
+    resolution: largest step of any joint between two checks [rad or m].
+    tool_frame: frame whose origin travels at most ``tool_travel`` between two checks; None for no
+        bound.
+    tool_travel: largest travel of the tool frame between two checks [m].)" NO_FRAME R"(
+    ConfigurationError: if the path has the wrong shape or non-finite numbers.)");
 }
 
 }  // namespace
@@ -300,30 +303,31 @@ Args:
 void bind_path_search(nb::module_& m) {
     bind_path_result(m);
     bind_line_and_recheck_results(m);
-    m.def(
-        "search_path", &search, "world"_a, "joints"_a, nb::kw_only(), "start"_a, "goals"_a,
-        "constraints"_a = nb::tuple(), "known"_a = nb::tuple(), "settings"_a = PathSettings{},
-        R"(Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
+    m.def("search_path", &search, "world"_a, "joints"_a, nb::kw_only(), "start"_a, "goals"_a,
+          "constraints"_a = nb::tuple(), "known"_a = nb::tuple(), "settings"_a = PathSettings{},
+          "Search a collision-free path from a start to one of several goals with RRT-Connect, and "
+          "shorten it."
+          R"(
 
-Start and goals are checked first; the straight motions are tried before any tree grows. The result depends on the
-arguments alone: iterations decide, the clock only stops.
+Start and goals are checked first; the straight motions are tried before any tree grows. The result
+depends on the arguments and iteration counts alone; a time limit only ends the search.
 
 Args:
     world: collision world, with its margins.
-    joints: names of the joints that may move; all others stay as in ``start``.
+    joints: names of the joints that may move; all others have their values of ``start``.
     start: (n_joints,) full configuration.
     goals: (n_joints,) or (k, n_joints) full configurations; only the moving joints count.
-    constraints: up to 6 :class:`PathConstraint` that hold along the whole path. Its points are then as
-        dense as straight motions between them need to keep the constraints.
-    known: paths (k, n_joints) that are tried, in order, before any tree grows: joined to the start, and to the goal
-        nearest to their end, by straight motions. One that is free is returned with 0 iterations; it is shortened where
-        it was joined.
+    constraints: up to 6 :class:`PathConstraint` that hold along the whole path. The points of the
+        path are then dense enough that straight motions between them satisfy the constraints.
+    known: paths (k, n_joints) that are tried, in order, before any tree grows, joined by straight
+        motions to the start and to the goal nearest to their end. One that is free is returned with
+        0 iterations; it is shortened at its joins.
     settings: effort and resolution; the defaults of :class:`PathSettings` if omitted.
 
 Raises:
     UnknownNameError: if a joint or frame is not in the scene.
-    ConfigurationError: if a configuration has the wrong length, a joint mimics another, or there are too many
-        constraints.)");
+    ConfigurationError: if a configuration has the wrong length, a joint mimics another, or there
+        are too many constraints.)");
     bind_line_and_recheck(m);
 }
 

@@ -4,10 +4,10 @@
 
 #include "state.hpp"
 
-#define NO_SIX "\n\nRaises:\n    SceneError: not six numbers, or non-finite numbers."
-#define NO_POSE_ROWS                                                                         \
-    "\n\nRaises:\n    SceneError: an array of another shape, non-finite numbers, or a zero " \
-    "quaternion."
+#define NO_SIX "\n\nRaises:\n    SceneError: if the argument is not six finite numbers."
+#define NO_POSE_ROWS                                                                            \
+    "\n\nRaises:\n    SceneError: if an array has another shape or non-finite numbers, or the " \
+    "quaternion is zero."
 
 namespace tmkit::bindings {
 namespace {
@@ -36,12 +36,11 @@ Matrix3 matrix3(const std::vector<double>& v, std::size_t stride) {
 
 Pose from_matrix(const ArrayArgument& matrix) {
     const std::vector<double> v = read_shaped(matrix, "matrix", 4, 4);
-    // What exponentials and inverses of matrices leave of zero is let pass, as it is in the
-    // rotation.
-    const auto off = [&v](std::size_t i, double exact) {
+    // Accept rounding errors of zeros by exponentials and inverses of matrices, as in the rotation.
+    const auto differs = [&v](std::size_t i, double exact) {
         return !(std::abs(v[i] - exact) <= 1e-9);
     };
-    if (off(12, 0.0) || off(13, 0.0) || off(14, 0.0) || off(15, 1.0))
+    if (differs(12, 0.0) || differs(13, 0.0) || differs(14, 0.0) || differs(15, 1.0))
         throw Error(ErrorKind::scene, "the last row of a rigid transform is [0, 0, 0, 1]");
     return Pose::from_rotation_matrix({v[3], v[7], v[11]}, matrix3(v, 4));
 }
@@ -53,7 +52,9 @@ Pose from_rotation_matrix(const ArrayArgument& translation, const ArrayArgument&
 
 ReadOnlyArray transform_points(const Pose& pose, const ArrayArgument& argument, bool translate) {
     const nb::object& points = argument.value;
-    const auto one = [&](const Vector3& p) { return translate ? pose.apply(p) : pose.rotate(p); };
+    const auto map_point = [&](const Vector3& p) {
+        return translate ? pose.apply(p) : pose.rotate(p);
+    };
     const auto is_matrix = [&points] {
         if (nb::hasattr(points, "ndim")) return nb::cast<int>(points.attr("ndim")) == 2;
         return nb::isinstance<nb::sequence>(points) && nb::len(points) > 0 &&
@@ -61,55 +62,55 @@ ReadOnlyArray transform_points(const Pose& pose, const ArrayArgument& argument, 
     };
     if (is_matrix())
         return make_each(points, "points", 3,
-                         [&](const double* row) { return one({row[0], row[1], row[2]}); });
-    return make_array(one(read_vector3(points, "point")));
+                         [&](const double* row) { return map_point({row[0], row[1], row[2]}); });
+    return make_array(map_point(read_vector3(points, "point")));
 }
 
 void bind_pose_construction(nb::class_<Pose>& cls) {
     cls.def("__init__", made_by(&make_pose), "translation"_a = nb::make_tuple(0.0, 0.0, 0.0),
             "quat_xyzw"_a = nb::make_tuple(0.0, 0.0, 0.0, 1.0))
-        .def_static("identity", [] { return Pose{}; }, "Return the transform that changes nothing.")
+        .def_static("identity", [] { return Pose{}; }, "Return the identity.")
         .def_static("from_matrix", &from_matrix, "matrix"_a,
-                    R"(Make a pose from a homogeneous matrix (4, 4).
+                    R"(Create a pose from a homogeneous matrix (4, 4).
 
 Raises:
-    SceneError: a matrix that is not orthonormal within 1e-6, is left-handed, or whose last row is not [0, 0, 0, 1]
-        within 1e-9.)")
+    SceneError: if the matrix is not orthonormal within 1e-6, is left-handed, or its last row is not
+        [0, 0, 0, 1] within 1e-9.)")
         .def_static("from_rotation_matrix", &from_rotation_matrix, "translation"_a, "rotation"_a,
-                    R"(Make a pose from a translation and a rotation matrix.
+                    R"(Create a pose from a translation and a rotation matrix.
 
 Args:
-    translation: (3,) metres, the child's origin in the parent.
+    translation: (3,) the child's origin in the parent [m].
     rotation: (3, 3) orthonormal matrix; its columns are the child's axes in the parent.
 
 Raises:
-    SceneError: a matrix that is not orthonormal within 1e-6 or is left-handed.)")
+    SceneError: if the matrix is not orthonormal within 1e-6 or is left-handed.)")
         .def_static("from_rpy",
                     [](const ArrayArgument& translation, const ArrayArgument& rpy) {
         return Pose::from_rpy(read_vector3(translation, "translation"), read_vector3(rpy, "rpy"));
     }, "translation"_a, "rpy"_a,
-                    R"(Make a pose from a translation and roll, pitch and yaw about fixed axes.
+                    R"(Create a pose from a translation and roll, pitch and yaw about fixed axes.
 
 Args:
-    translation: (3,) metres, the child's origin in the parent.
-    rpy: (3,) radians: ``R = Rz(yaw) Ry(pitch) Rx(roll)``.
+    translation: (3,) the child's origin in the parent [m].
+    rpy: (3,) roll, pitch and yaw [rad]: ``R = Rz(yaw) Ry(pitch) Rx(roll)``.
 
 Raises:
-    SceneError: arguments of another shape or with non-finite numbers.)")
+    SceneError: if an argument has another shape or non-finite numbers.)")
         .def_static(
             "from_array", &from_array, "values"_a,
-            R"(Make a pose from seven numbers: translation x, y, z (metres) and quaternion x, y, z, w.
+            R"(Create a pose from seven numbers: translation x, y, z [m] and quaternion x, y, z, w.
 
 Raises:
-    SceneError: not seven numbers, non-finite numbers, or a zero quaternion.)")
+    SceneError: if the argument is not seven finite numbers, or the quaternion is zero.)")
         .def_static("exp",
                     [](const ArrayArgument& xi) {
         return in_range(Pose::exp(read_array<6>(xi, "xi")));
     }, "xi"_a,
-                    R"(Return the exponential of xi = [rho, theta], (6,): metres, then radians.
+                    R"(Return the exponential of xi = [rho, theta], (6,) [m, rad].
 
 Raises:
-    SceneError: not six numbers, or non-finite numbers.)");
+    SceneError: if the argument is not six finite numbers.)");
 }
 
 void bind_pose_operations(nb::class_<Pose>& cls) {
@@ -118,7 +119,7 @@ void bind_pose_operations(nb::class_<Pose>& cls) {
         return make_array(p.log());
     }, "Return xi = [rho, theta], (6,), with ``Pose.exp(xi)`` this pose; the angle is at most pi.")
         .def_prop_ro("translation", [](const Pose& p) { return make_array(p.translation); },
-                     "(3,) metres, read-only.")
+                     "(3,) translation [m], read-only.")
         .def_prop_ro("quat_xyzw", [](const Pose& p) { return make_array(p.quat_xyzw); },
                      "(4,) unit quaternion, real part last; read-only.")
         .def_prop_ro("quat_wxyz",
@@ -139,37 +140,37 @@ void bind_pose_operations(nb::class_<Pose>& cls) {
         .def("apply",
              [](const Pose& p, const ArrayArgument& points) {
         return transform_points(p, points, true);
-    }, "points"_a,
-             R"(Map points (3,) or (n, 3), metres in the child, to the parent. O(n).)" NO_ROWS)
-        .def(
-            "rotate",
-            [](const Pose& p, const ArrayArgument& vectors) {
+    }, "points"_a, R"(Map points (3,) or (n, 3) in the child [m] to the parent. O(n).)" NO_ROWS)
+        .def("rotate",
+             [](const Pose& p, const ArrayArgument& vectors) {
         return transform_points(p, vectors, false);
     }, "vectors"_a,
-            R"(Express free vectors (3,) or (n, 3) of the child in the axes of the parent. O(n).)" NO_ROWS)
-        .def(
-            "interpolate",
-            [](const Pose& a, const Pose& b, double fraction) {
+             "Rotate free vectors (3,) or (n, 3) from the axes of the child to those of the "
+             "parent. O(n)." NO_ROWS)
+        .def("interpolate",
+             [](const Pose& a, const Pose& b, double fraction) {
         return in_range(a.interpolate(b, fraction));
     }, "other"_a, "fraction"_a,
-            R"(Return a pose between this one and another: linear in translation, along the shorter arc in rotation.
+             "Return a pose between this one and another: linear in translation, along the shorter "
+             "arc in rotation."
+             R"(
 
 Args:
     other: the pose at fraction 1, relative to the same parent.
     fraction: 0 gives this pose, 1 the other; values outside [0, 1] extrapolate.
 
 Raises:
-    SceneError: a fraction that is not finite.)");
+    SceneError: if the fraction is not finite.)");
 }
 
-// Poses in rows, not copied where they are an array of float64 already.
+// Poses in rows, not copied if they are a float64 array already.
 class PoseRows {
 public:
-    PoseRows(const ArrayArgument& given, const char* what) {
-        refuse_masked(given, what, ErrorKind::scene);
-        if (nb::try_cast(nb::handle(given), array_, false))
+    PoseRows(const ArrayArgument& source, const char* what) {
+        reject_masked(source, what, ErrorKind::scene);
+        if (nb::try_cast(nb::handle(source), array_, false))
             numbers_ = {array_.data(), array_.size()};
-        else numbers_ = copied_ = read_matrix(given, what, 7, ErrorKind::scene);
+        else numbers_ = copied_ = read_matrix(source, what, 7, ErrorKind::scene);
     }
     std::size_t size() const { return numbers_.size(); }
     const double* operator[](std::size_t row) const {
@@ -182,7 +183,7 @@ private:
     std::span<const double> numbers_;
 };
 
-// Unit quaternions and small translations need no further look: what is not finite is neither.
+// Unit quaternions and small translations need no further check: non-finite numbers are neither.
 bool is_usual(const double* v) {
     const double squared = v[3] * v[3] + v[4] * v[4] + v[5] * v[5] + v[6] * v[6];
     return std::abs(squared - 1.0) <= 4e-15 &&
@@ -202,8 +203,8 @@ ReadOnlyArray compose_each(const ArrayArgument& left, const ArrayArgument& right
     };
     for (std::size_t i = 0; i < count; ++i) {
         const double *x = a[i], *y = b[i];
-        write_pose(&rows[7 * i], is_usual(x) && is_usual(y) ? composed(unchecked(x), unchecked(y))
-                                                            : composed(pose_of(x), pose_of(y)));
+        write_pose(&rows[7 * i], is_usual(x) && is_usual(y) ? compose(unchecked(x), unchecked(y))
+                                                            : compose(pose_of(x), pose_of(y)));
     }
     return make_rows(std::move(rows), 7);
 }
@@ -212,8 +213,8 @@ void bind_errors_of_poses(nb::module_& m) {
     m.def("adjoint", [](const Pose& pose) { return make_square(adjoint(pose), 6); }, "pose"_a,
           R"(Return the adjoint (6, 6) of a pose, read-only.
 
-``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``: it maps errors and twists ``[rho, theta]`` of the child's
-tangent space to the parent's.)");
+``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``: it maps errors and twists ``[rho, theta]`` of
+the child's tangent space to the parent's.)");
     m.def("_moved_six",
           [](const ArrayArgument& six, const ArrayArgument& step, bool second) {
         Vector6 moved = read_array<6>(six, "six");
@@ -246,31 +247,34 @@ To first order in d, ``exp(xi + d) = exp(xi) @ exp(right_jacobian(xi) @ d)``.)" 
     jacobian("inverse_left_jacobian", &inverse_left_jacobian,
              R"(Return the inverse (6, 6) of the left Jacobian at xi = [rho, theta], read-only.
 
-To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ d``, at angles < 2 pi.)" NO_SIX);
+To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ d``, at angles < 2
+pi.)" NO_SIX);
     jacobian("inverse_right_jacobian", &inverse_right_jacobian,
              R"(Return the inverse (6, 6) of the right Jacobian at xi = [rho, theta], read-only.
 
-To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``, at angles < 2 pi.)" NO_SIX);
-    m.def(
-        "exp_each",
-        [](const ArrayArgument& argument) {
+To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``, at angles < 2
+pi.)" NO_SIX);
+    m.def("exp_each",
+          [](const ArrayArgument& argument) {
         return make_each(argument, "xi", 6, [](const double* xi) {
             return numbers_of(Pose::exp({xi[0], xi[1], xi[2], xi[3], xi[4], xi[5]}));
         });
     }, "xi"_a,
-        R"(Return the exponentials of many xi, (n, 6), as poses (n, 7): x, y, z and quaternion x, y, z, w.)" NO_ROWS);
-    m.def(
-        "log_each",
-        [](const ArrayArgument& argument) {
+          "Return the exponentials of many xi, (n, 6), as poses (n, 7): x, y, z and quaternion x, "
+          "y, z, w." NO_ROWS);
+    m.def("log_each",
+          [](const ArrayArgument& argument) {
         return make_each(argument, "poses", 7,
                          [](const double* row) { return pose_of(row).log(); });
     }, "poses"_a,
-        R"(Return the logarithms (n, 6) of many poses (n, 7): x, y, z and quaternion x, y, z, w.)" NO_POSE_ROWS);
+          "Return the logarithms (n, 6) of many poses (n, 7): x, y, z and quaternion x, y, z, "
+          "w." NO_POSE_ROWS);
     m.def("compose_each", &compose_each, "left"_a, "right"_a,
           R"(Return the products of many poses, row by row. O(n).
 
 Args:
-    left: (n, 7) or (1, 7) poses a_from_b: x, y, z and quaternion x, y, z, w. One row is used for all.
+    left: (n, 7) or (1, 7) poses a_from_b: x, y, z and quaternion x, y, z, w. A single row applies
+        to all.
     right: (n, 7) or (1, 7) poses b_from_c.
 
 Returns:
@@ -282,31 +286,30 @@ Returns:
 void bind_pose(nb::module_& m) {
     nb::class_<Pose> pose(
         m, "Pose", nb::is_weak_referenceable(),
-        R"(A rigid transform: a translation in metres and a unit quaternion stored x, y, z, w.
+        R"(A rigid transform: a translation [m] and a unit quaternion stored x, y, z, w.
 
-Named ``parent_from_child``, it maps coordinates of a point in the child to coordinates in the parent, and
-``a_from_b @ b_from_c`` is ``a_from_c``. Immutable. ``==`` is exact (the quaternions q and -q differ); see
-``is_close``.
+Named ``parent_from_child``, it maps coordinates of a point in the child to coordinates in the
+parent, and ``a_from_b @ b_from_c`` is ``a_from_c``. Immutable. ``==`` is exact (the quaternions q
+and -q differ); see ``is_close``.
 
 Args:
-    translation: (3,) metres.
+    translation: (3,) translation [m].
     quat_xyzw: (4,) quaternion of any norm above 1e-9; it is normalised.
 
 Raises:
-    SceneError: non-finite numbers, or a zero quaternion.)");
+    SceneError: if a number is not finite, or the quaternion is zero.)");
     bind_pose_construction(pose);
     bind_pose_operations(pose);
-    pose.def(
-            "distance",
-            [](const Pose& a, const Pose& b) {
+    pose.def("distance",
+             [](const Pose& a, const Pose& b) {
         const auto d = a.distance(b);
         require_in_range(d, "the distance");
         return std::make_pair(d[0], d[1]);
     }, "other"_a,
-            R"(Return the distance of the origins in metres and the angle between the orientations in radians.
+             R"(Return the distance of the origins [m] and the angle between the orientations [rad].
 
 Raises:
-    NumberOverflowError: the distance is too large for a number.)")
+    NumberOverflowError: if the distance overflows.)")
         .def("is_close",
              [](const Pose& a, const Pose& b, double translation_tolerance,
                 double rotation_tolerance) {
@@ -319,8 +322,8 @@ Raises:
 
 Args:
     other: the pose to compare with, relative to the same parent.
-    translation_tolerance: metres between the origins.
-    rotation_tolerance: radians between the orientations.)");
+    translation_tolerance: largest distance of the origins [m].
+    rotation_tolerance: largest angle between the orientations [rad].)");
     bind_value(pose, [](const Pose& p) { return nb::tuple(nb::cast(numbers_of(p))); }, &pose_text);
 
     bind_state(pose, [](const Pose& p) {
@@ -329,8 +332,8 @@ Args:
             nb::make_tuple(p.quat_xyzw[0], p.quat_xyzw[1], p.quat_xyzw[2], p.quat_xyzw[3]));
     }, "a pose", &make_pose);
     bind_errors_of_poses(m);
-    pose.attr("__array_ufunc__") =
-        nb::none();  // an array times a pose is a TypeError: numpy is not to guess
+    // An array times a pose is a TypeError, not a broadcast by numpy.
+    pose.attr("__array_ufunc__") = nb::none();
 }
 
 }  // namespace tmkit::bindings

@@ -5,22 +5,21 @@
 #include "tmkit/scene_gaussian.hpp"
 
 #define POSE_FRAMES                                                                               \
-    "\n    frame: the frame of which the pose is returned."                                       \
-    "\n    relative_to: the frame it is relative to, and in whose axes the coordinates are; the " \
-    "root of its tree if"                                                                         \
-    " omitted."
-#define BAD_Q                                                                                 \
-    "\n    ConfigurationError: {a joint is on the path and q is missing, or q has the wrong " \
-    "length|q has the wrong"                                                                  \
+    "\n    frame: the frame whose pose is returned."                                              \
+    "\n    relative_to: the reference frame, in whose axes the coordinates are; the root of its " \
+    "tree if omitted."
+#define BAD_Q                                                                                    \
+    "\n    ConfigurationError: {if a joint is on the path and q is missing, or q has the wrong " \
+    "length|if q has the wrong"                                                                  \
     " length} or non-finite numbers."
-#define Q_OR_PRESENT                                          \
-    "\n    q: (n_joints,) configuration, radians or metres; " \
-    "{optional when no joint is on the path|the present one if omitted}."
+#define Q_OR_PRESENT                                                                           \
+    "\n    q: (n_joints,) configuration [rad or m]; {optional if no joint is on the path|the " \
+    "present one if omitted}."
 
 namespace tmkit::bindings {
 namespace {
 
-// The reference frame and the configuration as scenes and arrays take them.
+// The reference frame and the configuration as arguments of scenes and arrays.
 std::string_view reference_of(const SceneGraph& scene, std::string_view frame,
                               const OptionalName& relative_to) {
     return reference_frame(scene, frame, relative_to);
@@ -31,17 +30,18 @@ const OptionalName& reference_of(const SceneArrays&, std::string_view,
 }
 
 template <class Scene> void bind_poses(nb::class_<Scene>& cls) {
-    cls.def(
-        "pose",
-        [](const Scene& s, std::string_view frame, const OptionalName& relative_to,
-           const OptionalArray& q) {
+    cls.def("pose",
+            [](const Scene& s, std::string_view frame, const OptionalName& relative_to,
+               const OptionalArray& q) {
         return in_range(s.pose(frame, reference_of(s, frame, relative_to), At<Scene>(q, s).get()));
     },
-        "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
-        text_for<Scene>(
-            R"(Return the pose of one frame relative to another: relative_to_from_frame.{ O(depth log n).|
+            "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
+            text_for<Scene>("Return the pose of one frame relative to another: "
+                            "relative_to_from_frame.{ O(depth log n).|"
+                            R"(
 
-O(depth); O(1) without relative_to and q. The same bits as ``SceneGraph.pose`` gives at this configuration.}
+O(depth); O(1) without relative_to and q. The same bits as ``SceneGraph.pose`` at this
+configuration.}
 
 Args:)" POSE_FRAMES Q_OR_PRESENT NO_PATH BAD_Q));
     cls.def("pose",
@@ -55,20 +55,21 @@ Args:)" POSE_FRAMES Q_OR_PRESENT NO_PATH BAD_Q));
             text_for<Scene>(
                 R"(Return the pose of one frame relative to another at a time, by stamped poses.
 
-{O(depth log n).|O(depth + poses of the edges). The same bits as ``SceneGraph.pose`` for this configuration and stamp.}
-Edges without stamped poses keep their pose; joints are at q.
+{O(depth log n).|O(depth + poses of the edges). The same bits as ``SceneGraph.pose`` for this
+configuration and stamp.} Edges without stamped poses have their pose; joints are at q.
 
 Args:)" POSE_FRAMES R"(
-    stamp: seconds.)" Q_OR_PRESENT R"(
-    policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``,
-        or one ``interpolated``: the origin along a straight line, the orientation along the shorter arc; with
-        ``screw`` the motion between both is one of constant twist. ``clamped`` interpolates, and outside of a history
-        takes the pose at its nearer end.
+    stamp: time of the pose [s].)" Q_OR_PRESENT R"(
+    policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer) or of
+        the ``preceding`` stamp, or an ``interpolated`` one: the origin along a straight line, the
+        orientation along the shorter arc. ``screw`` interpolates with a constant twist. ``clamped``
+        interpolates, and outside of a history returns the pose at its nearer end.
 
 Raises:
-    UnknownNameError: no such frame, or policy.
-    DisconnectedError: the frames are in different trees.
-    StampError: the stamp lies outside the history of an edge on the path, and the policy is not ``clamped``.)" BAD_Q));
+    UnknownNameError: if a frame or the policy is unknown.
+    DisconnectedError: if the frames are in different trees.
+    StampError: if the stamp is outside the history of an edge on the path, and the policy is not
+        ``clamped``.)" BAD_Q));
 }
 
 GaussianPose gaussian(const SceneGraph& scene, std::string_view frame, std::string_view reference,
@@ -94,44 +95,48 @@ template <class Scene> void bind_standard_deviations(nb::class_<Scene>& cls) {
         return make_array(deviation);
     },
         "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
-        text_for<Scene>(
-            R"(Return (6,) the standard deviations of the pose of one frame relative to another.{ O(depth log n).|
+        text_for<Scene>("Return (6,) the standard deviations of the pose of one frame relative to "
+                        "another.{ O(depth log n).|"
+                        R"(
 
-O(depth). The same bits as ``SceneGraph.standard_deviation``. For the writer: it works in the arrays' own scratch.}
+O(depth). The same bits as ``SceneGraph.standard_deviation``. For the writer, since it uses the
+arrays' scratch.}
 
-These are the square roots of the diagonal of ``gaussian_pose(...).covariance``, to first order: along x, y and z
-(m), then about x, y and z (rad), in the axes of the frame. The norm of the first three numbers is the
-root-mean-square error of the position, which is the same in all axes.
+These are the square roots of the diagonal of ``gaussian_pose(...).covariance``, to first order:
+along x, y and z [m], then about x, y and z [rad], in the axes of the frame. The norm of the first
+three numbers is the root-mean-square error of the position, which is the same in all axes.
 
 Args:)" POSE_ARGS Q_OR_PRESENT R"(
 
 Returns:
-    (6,) metres and radians, read-only; 0 where the pose is exact.)" NO_PATH BAD_Q
-            "{|\n    ConcurrentWriteError: another thread is writing.}"));
+    (6,) deviations [m, rad], read-only; 0 if the pose is exact.)" NO_PATH BAD_Q
+                        "{|\n    ConcurrentWriteError: if another thread is writing.}"));
 }
 
 template <class Scene> void bind_uncertain_poses_and_twists(nb::class_<Scene>& cls) {
-    cls.def(
-        "gaussian_pose",
-        [](Scene& s, std::string_view frame, const OptionalName& relative_to,
-           const OptionalArray& q) {
+    cls.def("gaussian_pose",
+            [](Scene& s, std::string_view frame, const OptionalName& relative_to,
+               const OptionalArray& q) {
         return in_range(
             gaussian(s, frame, reference_of(s, frame, relative_to), At<Scene>(q, s).get()));
     },
-        "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
-        text_for<Scene>(
-            R"(Return the pose of one frame relative to another with its covariance.{ O(depth log n).|
+            "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
+            text_for<Scene>("Return the pose of one frame relative to another with its "
+                            "covariance.{ O(depth log n).|"
+                            R"(
 
-O(depth). The same bits as ``SceneGraph.gaussian_pose``. For the writer: it works in the arrays' own scratch.}
+O(depth). The same bits as ``SceneGraph.gaussian_pose``. For the writer, since it uses the arrays'
+scratch.}
 
-The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
-the frame. See ``sample_poses`` for errors so large that first order is not enough.
+The covariance is of first order in the errors of the edges on the path, with all their
+correlations, in the axes of the frame. See ``sample_poses`` for errors that are too large for first
+order.
 
 Args:)" POSE_ARGS Q_OR_PRESENT R"(
 
 Returns:
     relative_to_from_frame.)" NO_PATH BAD_Q
-            "{|\n    ConcurrentWriteError: another thread is writing.}"));
+                            "{|\n    ConcurrentWriteError: if another thread is writing.}"));
     cls.def("twist_from_stamps",
             [](const Scene& s, std::string_view frame, const OptionalName& relative_to,
                double first, double second, const OptionalArray& q, std::string_view policy) {
@@ -143,20 +148,20 @@ Returns:
             text_for<Scene>(
                 R"(Return (6,) the constant twist of a frame relative to another between two stamps.
 
-It leads from the pose at the first stamp to that at the second. It is the twist of the frame's body, at the
-frame's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
-``relative_to``.
+It moves the pose at the first stamp to that at the second. It is the twist of the frame's body, at
+the frame's origin and in its axes, linear part first [m/s, rad/s]: an argument of ``set_twist``,
+relative to the body of ``relative_to``.
 
 Args:
     frame: the frame that moves.
-    relative_to: the frame relative to which it moves; the root of its tree if omitted.
-    first: stamp of the first pose, seconds.
-    second: a later stamp, seconds.)" Q_OR_PRESENT R"(
+    relative_to: the reference frame; the root of its tree if omitted.
+    first: stamp of the first pose [s].
+    second: a later stamp [s].)" Q_OR_PRESENT R"(
     policy: for stamps between those of the histories; see ``pose``.
 
 Raises:
-    StampError: the second stamp is not later, or one lies outside a history on the path.
-    UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.)"));
+    StampError: if the second stamp is not later, or one is outside a history on the path.
+    UnknownNameError, DisconnectedError, ConfigurationError: if ``pose`` raises it.)"));
 }
 
 }  // namespace
@@ -170,7 +175,6 @@ template void bind_pose_queries(nb::class_<SceneGraph>& cls);
 template void bind_pose_queries(nb::class_<SceneArrays>& cls);
 
 // --- scenes at a configuration
-// ---------------------------------------------------------------------------------------
 
 namespace {
 
@@ -183,7 +187,7 @@ void bind_kinematics_poses(nb::class_<Kinematics>& cls) {
                      [](const Kinematics& k) -> std::optional<ReadOnlyArray> {
         if (k.qd().size() != k.q().size()) return std::nullopt;
         return make_array(k.qd());
-    }, "(n_joints,) velocities of the joints, read-only; None when none were given.")
+    }, "(n_joints,) velocities of the joints, read-only, or None.")
         .def_prop_ro("poses",
                      [](const Kinematics& k) {
         std::vector<double> rows(7 * k.size());
@@ -193,12 +197,13 @@ void bind_kinematics_poses(nb::class_<Kinematics>& cls) {
     },
                      "(n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in "
                      "frame_names order; read-only.");
-    cls.def(
-           "pose",
-           [](const Kinematics& k, std::string_view frame, const OptionalName& relative_to) {
+    cls.def("pose",
+            [](const Kinematics& k, std::string_view frame, const OptionalName& relative_to) {
         return in_range(relative_to ? k.pose(frame, *relative_to) : k.pose(frame));
     }, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(),
-           R"(Return the pose of one frame relative to another at this configuration: relative_to_from_frame.
+            "Return the pose of one frame relative to another at this configuration: "
+            "relative_to_from_frame."
+            R"(
 
 Args:)" POSE_ARGS NO_PATH)
         .def("jacobian",
@@ -211,28 +216,27 @@ Args:)" POSE_ARGS NO_PATH)
              "frame"_a, nb::kw_only(), "point"_a = nb::none(), "axes"_a = nb::none(),
              R"(Return the Jacobian (6, n_joints) of a point fixed to a frame. O(depth + n_joints).
 
-``J @ qdot`` is the velocity of the point relative to the root: rows are linear (m/s), then angular (rad/s).
+``J @ qdot`` is the velocity of the point relative to the root: rows are linear [m/s], then angular
+[rad/s].
 
 Args:
     frame: the frame that carries the point.
-    point: (3,) metres, in coordinates of the frame; its origin if omitted.
-    axes: the frame in whose axes the rows are expressed; the root if omitted.)" NO_FRAME R"(
-    DisconnectedError: ``axes`` is in another tree.)");
+    point: (3,) point, in coordinates of the frame [m]; its origin if omitted.
+    axes: the frame in whose axes the rows are; the root if omitted.)" NO_FRAME R"(
+    DisconnectedError: if ``axes`` is in another tree.)");
 }
 
 }  // namespace
 
 void bind_kinematics(nb::module_& m) {
-    nb::class_<Kinematics> cls(
-        m, "Kinematics", nb::is_weak_referenceable(),
-        R"(A scene at a configuration: forward kinematics has run, the poses are there to read.
+    nb::class_<Kinematics> cls(m, "Kinematics", nb::is_weak_referenceable(),
+                               R"(A scene at a configuration, with all poses computed.
 
-Made by ``scene.at(q)``. Immutable.)");
+Created by ``scene.at(q)``. Immutable.)");
     bind_kinematics_poses(cls);
-    cls.def(
-           "twist",
-           [](const Kinematics& k, std::string_view frame, const OptionalName& relative_to,
-              const OptionalName& axes) {
+    cls.def("twist",
+            [](const Kinematics& k, std::string_view frame, const OptionalName& relative_to,
+               const OptionalName& axes) {
         if (k.qd().size() != k.q().size())
             throw Error(ErrorKind::configuration,
                         "a twist needs the velocities of the joints: scene.at(q, qd)");
@@ -240,43 +244,46 @@ Made by ``scene.at(q)``. Immutable.)");
         const std::string_view from = reference_frame(scene, frame, relative_to);
         return make_array(k.twist(frame, from, axes ? *axes : from));
     },
-           "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "axes"_a = nb::none(),
-           R"(Return the twist (6,) of one frame relative to another: by joints, and by twist edges. O(depth).
+            "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "axes"_a = nb::none(),
+            "Return the twist (6,) of one frame relative to another: by joints, and by twist "
+            "edges. O(depth)."
+            R"(
 
-Where a twist edge says how a frame on the way moves, that counts; elsewhere the joints move as ``qd`` says, and fixed
-and free edges do not. With t twist edges on the way O(t depth).
+Twist edges determine the motion of the edges that they cover. Elsewhere the joints move at ``qd``,
+and fixed and free edges do not move. With t twist edges on the path O(t depth).
 
-Linear part (m/s) of the frame's origin, then angular part (rad/s). In the notation of relations it is
-``(frame|its body, body of relative_to, [axes])``.
+Linear part of the frame's origin [m/s], then angular part [rad/s]. In the notation of relations it
+is ``(frame|its body, body of relative_to, [axes])``.
 
 Args:
     frame: the frame whose body moves, and whose origin is the point.
-    relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.
-    axes: the frame in whose axes the numbers are; ``relative_to`` if omitted, ``frame`` for the body-fixed twist.
+    relative_to: a frame of the reference body; the root of its tree if omitted.
+    axes: the frame in whose axes the twist is; ``relative_to`` if omitted, ``frame`` for the
+        body-fixed twist.
 
 Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
-    ConfigurationError: the configuration has no velocities, as ``scene.at(q)`` without ``qd``.
-    SceneError: twist edges lead over an edge on the way, and do not say how that moves.)")
+    UnknownNameError: if a frame is unknown.
+    DisconnectedError: if the frames are in different trees.
+    ConfigurationError: if there are no joint velocities, as in ``scene.at(q)`` without ``qd``.
+    SceneError: if twist edges cover an edge of the path without determining its motion.)")
         .def("__repr__", [](const Kinematics& k) {
-        return formatted("Kinematics({} frames, {} joints)", k.size(), k.q().size());
+        return format_text("Kinematics({} frames, {} joints)", k.size(), k.q().size());
     });
 }
 
 // --- errors of poses and samples
-// -------------------------------------------------------------------------------------
 
 namespace {
 
 void bind_stamp_queries(nb::module_& m) {
-    m.def(
-        "common_stamps",
-        [](const SceneGraph& s, std::string_view a, std::string_view b) {
-        const auto found = s.common_stamps(a, b);
-        return found ? std::optional(std::pair((*found)[0], (*found)[1])) : std::nullopt;
+    m.def("common_stamps",
+          [](const SceneGraph& s, std::string_view a, std::string_view b) {
+        const auto interval = s.common_stamps(a, b);
+        return interval ? std::optional(std::pair((*interval)[0], (*interval)[1])) : std::nullopt;
     }, "scene"_a, "a"_a, "b"_a,
-        R"(Return the interval of time in which all stamped edges between two frames have poses. O(depth log n).
+          "Return the interval of common stamps of all stamped edges between two frames. O(depth "
+          "log n)."
+          R"(
 
 Args:
     scene: the scene.
@@ -284,21 +291,20 @@ Args:
     b: another frame of the same tree.
 
 Returns:
-    The oldest and the newest stamp, in seconds; the oldest is the later one where the histories have no common time.
-    None where no edge between the frames has stamped poses.)" NO_PATH);
+    The oldest and the newest stamp [s]; the oldest is the later one if the histories have no common
+    time. None if no edge between the frames has stamped poses.)" NO_PATH);
 }
 
 void bind_error_queries(nb::module_& m) {
-    m.def(
-        "path_noise",
-        [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to,
-           const OptionalArray& q) {
+    m.def("path_noise",
+          [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to,
+             const OptionalArray& q) {
         return noise_or_none(path_noise(s, s.record(reference_frame(s, frame, relative_to)),
                                         s.record(frame), ConfigurationArgument(q, s).get())
                                  .edge());
     },
-        "scene"_a, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
-        R"(Return the error of a relative pose by source, or None when it is exact. O(depth log n).
+          "scene"_a, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
+          R"(Return the error of a relative pose by source, or None if it is exact. O(depth log n).
 
 Args:
     scene: the scene.)" POSE_ARGS Q_ON_PATH R"(
@@ -325,37 +331,39 @@ void bind_sampling_queries(nb::module_& m) {
     },
           "scene"_a, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "count"_a, "seed"_a,
           "q"_a = nb::none(),
-          R"(Return poses drawn from the errors of the edges. O(count * path).
+          R"(Sample poses from the errors of the edges. O(count * path).
 
-Each source is drawn once a sample and every edge of the path is perturbed by it: nothing is linearised.
+Each source is drawn once a sample and perturbs its edges on the path, without linearisation.
 
 Args:
     scene: the scene.)" POSE_ARGS R"(
-    count: how many samples.
-    seed: of the random numbers; the same seed gives the same poses.)" Q_ON_PATH R"(
+    count: number of samples.
+    seed: seed of the random numbers; the same seed gives the same poses.)" Q_ON_PATH R"(
 
 Returns:
     (count, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.)" NO_POSE)
-        .def(
-            "innovation",
-            [](const SceneGraph& s, const Measurement& measurement, const OptionalArray& q) {
+        .def("innovation",
+             [](const SceneGraph& s, const Measurement& measurement, const OptionalArray& q) {
         SceneEdit edit(s);
         return edit.condition(measurement, ConfigurationArgument(q, s).get(), {0, 0.0});
     }, "scene"_a, "measurement"_a, nb::kw_only(), "q"_a = nb::none(),
-            R"(Return how far a measurement lies from its expected value, for gating. The scene does not change.
+             "Return the deviation of a measurement from its expected value, for gating. The scene "
+             "does not change."
+             R"(
 
 Args:
     scene: the scene.
     measurement: the measured pose, position, bearing or range.
-    q: (n_joints,) configuration measured at, radians or metres; optional when no joint is on the path.)" NO_POSE);
+    q: (n_joints,) configuration of the measurement [rad or m]; optional if no joint is
+        on the path.)" NO_POSE);
 }
 
 template <class Scene> void bind_twist_functions(nb::module_& m, auto&& noise) {
-    m.def(
-        "twist_noise",
-        [noise](const Scene& s, std::string_view frame) { return noise_or_none(noise(s, frame)); },
-        "scene"_a, "frame"_a,
-        R"(Return the error of a frame's twist edge by source; None when exact or absent. O(log n).
+    m.def("twist_noise",
+          [noise](const Scene& s, std::string_view frame) {
+        return noise_or_none(noise(s, frame));
+    }, "scene"_a, "frame"_a,
+          R"(Return the error of a frame's twist edge by source; None if exact or absent. O(log n).
 
 Args:
     scene: the scene; or its arrays, for the writer.

@@ -1,5 +1,5 @@
-// What Python registers with the core, and how errors of the core, and of nanobind about arguments,
-// become Python's.
+// Python objects registered with the core, and translation of errors of the core, and of nanobind's
+// argument errors, to Python exceptions.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -18,15 +18,17 @@ static_assert(names.size() == static_cast<std::size_t>(Registered::attribute_tex
 
 struct Objects {
     std::array<nb::object, names.size()> registered;
-    nb::object from_bytes;  // numpy.frombuffer, once it was called
+    nb::object from_bytes;  // numpy.frombuffer, after the first call
 };
-Objects* present = nullptr;  // before the module is initialised, and after it is cleared at exit
+// Null before the module is initialised, and after it is cleared at exit.
+Objects* present = nullptr;
 
 void register_objects(const nb::kwargs& objects) {
     for (const auto& [name, object] : objects) {
-        const auto at = std::find(names.begin(), names.end(), nb::cast<std::string>(name));
-        if (at == names.end()) throw nb::key_error(nb::str(name).c_str());
-        present->registered[static_cast<std::size_t>(at - names.begin())] = nb::borrow(object);
+        const auto position = std::find(names.begin(), names.end(), nb::cast<std::string>(name));
+        if (position == names.end()) throw nb::key_error(nb::str(name).c_str());
+        present->registered[static_cast<std::size_t>(position - names.begin())] =
+            nb::borrow(object);
     }
 }
 
@@ -43,8 +45,8 @@ void raise_in_python(const Error& error) {
     const nb::object type = errors[class_names[static_cast<std::size_t>(error.kind())]];
     nb::dict facts;
     for (const auto& [name, value] : error.facts()) facts[name.c_str()] = nb::cast(value);
-    const nb::object made = type(error.what(), **facts);
-    PyErr_SetObject(type.ptr(), made.ptr());
+    const nb::object instance = type(error.what(), **facts);
+    PyErr_SetObject(type.ptr(), instance.ptr());
 }
 
 }  // namespace
@@ -54,11 +56,11 @@ nb::object registered(Registered what) {
 }
 
 nb::object registered_function(Registered function) {
-    const nb::object found = registered(function);
-    if (!found.is_valid())
+    const nb::object target = registered(function);
+    if (!target.is_valid())
         throw std::runtime_error(
             "the Python part of tmkit is not imported, or the interpreter is ending");
-    return found;
+    return target;
 }
 
 nb::object small_array(std::span<const double> numbers) {
@@ -68,8 +70,8 @@ nb::object small_array(std::span<const double> numbers) {
     return from_bytes(nb::bytes(numbers.data(), numbers.size_bytes()));
 }
 
-// The module owns what is registered: a module is cleared before the interpreter ends, so nothing
-// outlives it.
+// The module owns the registered objects: a module is cleared before the interpreter ends, so
+// nothing outlives it.
 void bind_registered(nb::module_& m) {
     present = new Objects;
     m.attr("_registered") = nb::capsule(present, [](void* owned) noexcept {
@@ -77,10 +79,9 @@ void bind_registered(nb::module_& m) {
         delete static_cast<Objects*>(owned);
     });
     m.def("_register", &register_objects, "objects"_a,
-          "Register Python objects with the core by name: exception classes and functions written "
-          "above it.");
-    // The one place where an error of the core becomes a Python exception, of the class registered
-    // for its kind.
+          "Register Python objects with the core by name: exception classes and functions of upper "
+          "layers.");
+    // Translate errors of the core to Python exceptions, of the class registered for their kind.
     nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
         try {
             std::rethrow_exception(pointer);
@@ -90,30 +91,28 @@ void bind_registered(nb::module_& m) {
     });
 }
 
-// --- arguments of a wrong type, in the words of the API
-// --------------------------------------------------------------
+// --- arguments of a wrong type, in terms of the API
 
 // nanobind reports a call that fits no overload with every signature of the function and the types
-// that it was called with. Here each bound function gets a vectorcall of our own around nanobind's:
-// on that one error it passes the call to the registered argument_error, which finds the argument
-// that does not fit. A call that succeeds pays for one comparison. nanobind has a handful of
-// vectorcall functions, chosen by the shape of a signature; each gets a wrapper of its own, so that
-// no look-up is needed to find the original.
+// of the arguments. Here each bound function gets a vectorcall around nanobind's. On that error it
+// passes the call to the registered argument_error, which identifies the wrong argument. A
+// successful call costs one comparison more. nanobind has a few vectorcall functions, selected by
+// the shape of a signature. Each gets its own wrapper, which needs no look-up of the original.
 
 namespace {
 
 constexpr std::size_t kinds = 16;  // nanobind 3.0 has seven
 std::array<vectorcallfunc, kinds> originals{};
 
-// The error that is set, if it is nanobind's about arguments; it stays set otherwise.
+// Return the current error if it is nanobind's about arguments; any other remains set.
 bool take_mismatch() {
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) return false;
     nb::python_error error;
     const nb::str text(error.value());
-    const bool found = std::strstr(
+    const bool is_mismatch = std::strstr(
         text.c_str(), "(): incompatible function arguments. The following argument types");
-    if (!found) error.restore();
-    return found;
+    if (!is_mismatch) error.restore();
+    return is_mismatch;
 }
 
 void explain(PyObject* function, PyObject* const* args, std::size_t count,
@@ -123,7 +122,7 @@ void explain(PyObject* function, PyObject* const* args, std::size_t count,
     try {
         if (!take_mismatch()) return;
         nb::list positional;
-        // the first argument of a constructor is an object that does not exist yet
+        // The first argument of a constructor is an object that does not exist yet.
         const bool constructs = nb::borrow(function).attr("__name__").equal(nb::str("__init__"));
         for (std::size_t i = 0; i < count; ++i)
             positional.append(constructs && i == 0 ? nb::none() : nb::borrow(args[i]));
@@ -142,10 +141,11 @@ void explain(PyObject* function, PyObject* const* args, std::size_t count,
 }
 
 template <std::size_t kind>
-PyObject* explained(PyObject* function, PyObject* const* args, std::size_t flags, PyObject* names) {
+PyObject* call_and_explain(PyObject* function, PyObject* const* args, std::size_t flags,
+                           PyObject* names) {
     PyObject* result = originals[kind](function, args, flags, names);
     if (!result) [[unlikely]]
-        // nanobind hands flags of its own down in the upper half of the count
+        // Nanobind passes its own flags in the upper half of the count.
         explain(function, args, static_cast<std::size_t>(PyVectorcall_NARGS(flags) & 0xffff'ffff),
                 names);
     return result;
@@ -153,7 +153,7 @@ PyObject* explained(PyObject* function, PyObject* const* args, std::size_t flags
 
 template <std::size_t... kind>
 constexpr std::array<vectorcallfunc, kinds> make_wrappers(std::index_sequence<kind...>) {
-    return {explained<kind>...};
+    return {call_and_explain<kind>...};
 }
 constexpr auto wrappers = make_wrappers(std::make_index_sequence<kinds>());
 
@@ -162,7 +162,7 @@ void wrap(nb::handle function) {
     auto* slot = reinterpret_cast<vectorcallfunc*>(reinterpret_cast<char*>(function.ptr()) +
                                                    type->tp_vectorcall_offset);
     for (std::size_t kind = 0; kind < kinds; ++kind) {
-        if (*slot == wrappers[kind]) return;  // a name for a function that has another one
+        if (*slot == wrappers[kind]) return;  // another name of the same function
         if (!originals[kind]) originals[kind] = *slot;
         if (originals[kind] == *slot) {
             *slot = wrappers[kind];

@@ -1,4 +1,4 @@
-// The numbers of relations in a scene; Python gives them their meaning.
+// Numbers of relations in a scene; the Python layer adds their semantics.
 #include "tmkit/scene_relations.hpp"
 
 #include "bindings.hpp"
@@ -9,17 +9,19 @@ namespace {
 using Name = std::string_view;
 using MaybeArray = std::optional<ReadOnlyArray>;
 
-// None says that a name is wrong, which Python then explains; nothing is looked up twice where all
-// is right. None also where no path of twists leads there.
+// None if a name is unknown, which Python then explains; no second look-up is needed for valid
+// names. None also if no path of twists leads there.
 std::optional<Vector6> twist_numbers(const SceneGraph& s, std::optional<Name> point, Name body,
                                      Name ref_body, Name axes, const OptionalArray& q,
                                      const OptionalArray& qd, NoiseSum* error = nullptr) {
-    const FrameRecord *at = point ? s.find(*point) : nullptr, *turned = s.find(axes);
+    const FrameRecord *point_frame = point ? s.find(*point) : nullptr, *axes_frame = s.find(axes);
     const BodyId *moves = s.find_body(body), *reference = s.find_body(ref_body);
-    if (!turned || !moves || !reference ||
-        (point && (!at || (at->body != *moves && at->body != *reference))))
+    if (!axes_frame || !moves || !reference ||
+        (point &&
+         (!point_frame || (point_frame->body != *moves && point_frame->body != *reference))))
         return std::nullopt;
-    return related_twist(s, at, *moves, *reference, *turned, ConfigurationArgument(q, s).get(),
+    return related_twist(s, point_frame, *moves, *reference, *axes_frame,
+                         ConfigurationArgument(q, s).get(),
                          ConfigurationArgument(qd, s, "qd").get(), error);
 }
 
@@ -27,19 +29,19 @@ using OptionalText = std::optional<std::string>;
 using TwistOfFrames = nb::typed<nb::tuple, MaybeArray, nb::str, nb::str>;
 
 TwistOfFrames twist_of_frames(const SceneGraph& s, Name frame, const OptionalName& relative_to,
-                              const OptionalName& at, const OptionalName& axes,
+                              const OptionalName& point_frame, const OptionalName& axes,
                               const OptionalArray& q, const OptionalArray& qd) {
     const FrameRecord& moving = s.record(frame);
     const FrameRecord& still =
         relative_to ? s.record(*relative_to) : s.record(s.root_of(moving.id));
-    const FrameRecord* turned = axes ? s.find(*axes) : &still;
+    const FrameRecord* axes_frame = axes ? s.find(*axes) : &still;
     std::optional<Vector6> twist;
-    if (turned) {
-        const FrameRecord& point = at ? s.record(*at) : moving;
-        const ConfigurationArgument given(q, s), velocities(qd, s, "qd");
+    if (axes_frame) {
+        const FrameRecord& point = point_frame ? s.record(*point_frame) : moving;
+        const ConfigurationArgument q_argument(q, s), velocities(qd, s, "qd");
         const std::vector<double> zeros(qd && !q ? s.joint_count() : 0);
-        twist = related_twist(s, &point, moving.body, still.body, *turned,
-                              given.held ? given.get() : zeros.data(), velocities.get());
+        twist = related_twist(s, &point, moving.body, still.body, *axes_frame,
+                              q_argument.held ? q_argument.get() : zeros.data(), velocities.get());
     }
     return TwistOfFrames(nb::make_tuple(twist ? MaybeArray(make_array(*twist)) : std::nullopt,
                                         s.body(moving.body).name->text,
@@ -57,20 +59,18 @@ void bind_twist_numbers(nb::class_<SceneGraph>& cls) {
             "qd"_a = nb::none(),
             R"(The numbers (6,) of a twist; the point is on one of the bodies.
 
-None where a name is wrong or nothing says how the bodies move.)");
-    cls.def(
-        "_twist_of_frames", &twist_of_frames, "frame"_a, "relative_to"_a.none(), "at"_a.none(),
-        "axes"_a.none(), "q"_a.none(), "qd"_a.none(),
-        R"(The numbers (6,) of the twist of a frame relative to another, and the names of their bodies.
+None if a name is unknown or the relative motion is not determined.)");
+    cls.def("_twist_of_frames", &twist_of_frames, "frame"_a, "relative_to"_a.none(), "at"_a.none(),
+            "axes"_a.none(), "q"_a.none(), "qd"_a.none(),
+            "The numbers (6,) of the twist of a frame relative to another, and the names of their "
+            "bodies."
+            R"(
 
-None instead of the numbers where the name of the axes is wrong or nothing says how the bodies move.)");
-    cls.def("_unstated_edge",
-            [](const SceneGraph& s, Name a, Name b) -> OptionalText {
+None instead of the numbers if the name of the axes is unknown or the motion is not determined.)");
+    cls.def("_unstated_edge", [](const SceneGraph& s, Name a, Name b) -> OptionalText {
         const FrameRecord* edge = unstated_edge(s, s.record(a), s.record(b));
         return edge ? OptionalText(edge->name->text) : std::nullopt;
-    }, "a"_a, "b"_a,
-            "The frame below the first edge on the way between two frames whose motion nothing "
-            "states.");
+    }, "a"_a, "b"_a, "The frame below the first edge without a stated motion between two frames.");
     cls.def("_unstated_edges",
             [](const SceneGraph& s) {
         std::vector<std::string> edges;
@@ -80,10 +80,10 @@ None instead of the numbers where the name of the axes is wrong or nothing says 
         return edges;
     },
             "The frames below edges without a stated motion, in insertion order, also if twist "
-            "edges lead over them. O(n).");
-    cls.def("_has_group", &SceneGraph::has_group, "name"_a, "Whether there is such a group.");
+            "edges cover them. O(n).");
+    cls.def("_has_group", &SceneGraph::has_group, "name"_a, "Whether the group exists.");
     cls.def("_edges_of_twists", &edges_of_twists, "frame"_a,
-            "The frames below edges of poses that twist edges lead over, in the tree of a frame.");
+            "The frames below edges of poses that twist edges cover, in the tree of a frame.");
     cls.def("_joint_values",
             [](const SceneGraph& s, nb::handle values, const char* what) {
         return make_array(read_vector(values, what, s.joint_count()));
@@ -102,7 +102,7 @@ None instead of the numbers where the name of the axes is wrong or nothing says 
             "point"_a, "body"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(), "qd"_a = nb::none(),
             R"(The numbers (6,) of a twist and its error, source by source (None: exact).
 
-None where a name is wrong or nothing says how the bodies move.)");
+None if a name is unknown or the relative motion is not determined.)");
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ void bind_relations(nb::class_<SceneGraph>& cls) {
             related_position(s, point, ref_point, axes, ConfigurationArgument(q, s).get()));
     },
             "point"_a, "body"_a, "ref_point"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(),
-            "The numbers (3,) of a position; None where a name is wrong.")
+            "The numbers (3,) of a position; None if a name is unknown.")
         .def("_related_orientation",
              [](const SceneGraph& s, Name ori, Name body, Name ref_ori, Name ref_body, Name axes,
                 const OptionalArray& q) -> MaybeArray {
@@ -127,7 +127,7 @@ void bind_relations(nb::class_<SceneGraph>& cls) {
             related_orientation(s, ori, ref_ori, axes, ConfigurationArgument(q, s).get()), 3);
     },
              "ori"_a, "body"_a, "ref_ori"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(),
-             "The numbers (3, 3) of an orientation; None where a name is wrong.");
+             "The numbers (3, 3) of an orientation; None if a name is unknown.");
     cls.def("_related_pose",
             [](const SceneGraph& s, Name point, Name ori, Name body, Name ref_point, Name ref_ori,
                Name ref_body, Name axes, const OptionalArray& q) -> MaybeArray {
@@ -145,7 +145,7 @@ void bind_relations(nb::class_<SceneGraph>& cls) {
     },
             "point"_a, "ori"_a, "body"_a, "ref_point"_a, "ref_ori"_a, "ref_body"_a, "axes"_a,
             "q"_a = nb::none(),
-            "The numbers of a pose in one matrix (4, 4); None where a name is wrong.");
+            "The numbers of a pose in one matrix (4, 4); None if a name is unknown.");
     bind_twist_numbers(cls);
 }
 

@@ -5,7 +5,7 @@
 namespace tmkit::bindings {
 namespace {
 
-// The fields of a frame that a change touches, by the names of FrameSpecification.
+// Names of the changed fields of a frame, as in FrameSpecification.
 std::vector<std::string> changed_fields(const FrameDifference& d) {
     std::vector<std::string> fields;
     if (!d.before || !d.after) return fields;
@@ -28,7 +28,7 @@ std::vector<std::string> changed_fields(const FrameDifference& d) {
     return fields;
 }
 
-std::string joined(const std::vector<std::string>& texts) {
+std::string join_texts(const std::vector<std::string>& texts) {
     std::string all;
     for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
     return all;
@@ -37,27 +37,29 @@ std::string joined(const std::vector<std::string>& texts) {
 std::string text_of(const FrameDifference& d) {
     if (!d.before) return "added '" + d.after->name + "'";
     if (!d.after) return "removed '" + d.before->name + "'";
-    return "'" + d.after->name + "': " + joined(changed_fields(d));
+    return "'" + d.after->name + "': " + join_texts(changed_fields(d));
 }
 
 template <class Choose> Names names_where(const SceneDifference& difference, Choose&& choose) {
     nb::list names;
     for (const FrameDifference& frame : difference.frames)
-        if (const FrameSpecification* said = choose(frame)) names.append(said->name);
+        if (const FrameSpecification* frame_specification = choose(frame))
+            names.append(frame_specification->name);
     return Names(nb::tuple(names));
 }
 
 using NameList = std::vector<std::string>;
-using PairChange = std::tuple<std::string, std::string, std::optional<std::string>,
-                              std::optional<std::string>>;  // as of `pairs`
+// As for `pairs`.
+using PairChange =
+    std::tuple<std::string, std::string, std::optional<std::string>, std::optional<std::string>>;
 using GroupContent = std::tuple<NameList, NameList, NameList, std::optional<AttributeMapping>>;
 using GroupChange = std::pair<std::string, std::optional<GroupContent>>;
 
 void bind_difference_properties(nb::class_<SceneDifference>& cls) {
     cls.def_ro("bodies_before", &SceneDifference::bare_bodies_before,
-               "Bodies without frames of the first alone.")
+               "Bodies without frames in the first version only.")
         .def_ro("bodies_after", &SceneDifference::bare_bodies_after,
-                "Bodies without frames of the second alone.")
+                "Bodies without frames in the second version only.")
         .def_prop_ro(
             "frames", [](const SceneDifference& d) { return tuple_of(d.frames); },
             "One entry for each frame that was added, removed or changed, in insertion order.")
@@ -65,17 +67,17 @@ void bind_difference_properties(nb::class_<SceneDifference>& cls) {
                      [](const SceneDifference& d) {
         return names_where(d,
                            [](const FrameDifference& f) { return f.before ? nullptr : &*f.after; });
-    }, "Names of the frames that only the second version has.")
+    }, "Names of the frames in the second version only.")
         .def_prop_ro("removed",
                      [](const SceneDifference& d) {
         return names_where(d,
                            [](const FrameDifference& f) { return f.after ? nullptr : &*f.before; });
-    }, "Names of the frames that only the first version has.")
+    }, "Names of the frames in the first version only.")
         .def_prop_ro("changed",
                      [](const SceneDifference& d) {
         return names_where(
             d, [](const FrameDifference& f) { return f.before && f.after ? &*f.after : nullptr; });
-    }, "Names, in the second version, of the frames that both have and that differ.")
+    }, "Names, in the second version, of the frames that differ.")
         .def_prop_ro("pairs",
                      [](const SceneDifference& d) {
         nb::list pairs;
@@ -86,9 +88,12 @@ void bind_difference_properties(nb::class_<SceneDifference>& cls) {
         using Reason = std::optional<std::string>;
         return nb::typed<nb::tuple, nb::typed<nb::tuple, nb::str, nb::str, Reason, Reason>,
                          nb::ellipsis>(nb::tuple(pairs));
-    }, R"(Pairs that may touch: (a, b, reason before, reason after); a reason is None where the pair is checked.
+    },
+                     "Changed pairs that may touch: (a, b, reason before, reason after); a reason "
+                     "is None if the pair is checked."
+                     R"(
 
-Names are those of the second version, where both frames are in it.)")
+Names are those of the second version, if it has both frames.)")
         .def_prop_ro("groups",
                      [](const SceneDifference& d) {
         nb::list names;
@@ -96,38 +101,39 @@ Names are those of the second version, where both frames are in it.)")
             names.append(group.after ? group.after->name : group.before->name);
         return Names(nb::tuple(names));
     }, "Names of the groups that differ.")
-        .def("reversed", &SceneDifference::reversed,
-             "Return the difference the other way round: ``b.apply(diff(a, b).reversed()) == a``.")
+        .def("reversed", &SceneDifference::reverse,
+             "Return the reverse difference: ``b.apply(diff(a, b).reversed()) == a``.")
         .def("__len__", &SceneDifference::size)
         .def("__bool__", [](const SceneDifference& d) {
         return !d.empty();
     }).def("__repr__", [](const SceneDifference& d) {
         std::vector<std::string> texts;
         for (const FrameDifference& frame : d.frames) texts.push_back(text_of(frame));
-        if (!d.pairs.empty()) texts.push_back(formatted("{} allowed pairs", d.pairs.size()));
-        if (!d.groups.empty()) texts.push_back(formatted("{} groups", d.groups.size()));
+        if (!d.pairs.empty()) texts.push_back(format_text("{} allowed pairs", d.pairs.size()));
+        if (!d.groups.empty()) texts.push_back(format_text("{} groups", d.groups.size()));
         const std::size_t count = texts.size();
         if (count > 8) {
             texts.resize(8);
-            texts.push_back(formatted("and {} more", count - 8));
+            texts.push_back(format_text("and {} more", count - 8));
         }
-        return "SceneDifference(" + joined(texts) + ")";
+        return "SceneDifference(" + join_texts(texts) + ")";
     });
 }
 
 }  // namespace
 
 void bind_scene_difference(nb::module_& m) {
-    nb::class_<FrameDifference>(m, "FrameDifference", nb::is_weak_referenceable(),
-                                R"(How one frame differs between two versions of a scene. Immutable.
+    nb::class_<FrameDifference>(
+        m, "FrameDifference", nb::is_weak_referenceable(),
+        R"(Difference of one frame between two versions of a scene. Immutable.
 
 Args:
-    frame_id: id of the frame, which a new one gets if it is free.
-    before: all that the first version says of it, None when it is not there.
-    after: all that the second version says of it, None when it is not there.
+    frame_id: id of the frame; a new frame gets it if it is free.
+    before: its specification in the first version, or None.
+    after: its specification in the second version, or None.
 
 Raises:
-    SceneError: no such id, or neither of both.)")
+    SceneError: if the id is invalid, or both specifications are None.)")
         .def("__init__",
              [](FrameDifference* self, FrameId id, const std::optional<FrameSpecification>& before,
                 const std::optional<FrameSpecification>& after) {
@@ -139,40 +145,41 @@ Raises:
              "frame_id"_a, "before"_a.none(), "after"_a.none())
         .def_ro("frame_id", &FrameDifference::id, "Id of the frame, the same in both.")
         .def_prop_ro("before", [](const FrameDifference& d) { return d.before; },
-                     "All that the first version says of it, None when it is not there.")
+                     "Specification in the first version, or None.")
         .def_prop_ro("after", [](const FrameDifference& d) { return d.after; },
-                     "All that the second version says of it, None when it is not there.")
+                     "Specification in the second version, or None.")
         .def_prop_ro("fields",
                      [](const FrameDifference& d) {
         return Names(nb::tuple(nb::cast(changed_fields(d))));
-    }, "Names of the fields that differ; empty when the frame was added or removed.")
+    }, "Names of the fields that differ; empty if the frame was added or removed.")
         .def("__repr__",
              [](const FrameDifference& d) { return "FrameDifference(" + text_of(d) + ")"; });
 
     nb::class_<SceneDifference> cls(m, "SceneDifference", nb::is_weak_referenceable(),
-                                    R"(What differs between two versions of a scene. Immutable.
+                                    R"(Difference of two versions of a scene. Immutable.
 
-Made by ``diff(a, b)``; ``a.apply(diff(a, b)) == b``. Frames are matched by id: a renamed one is one change.
+Created by ``diff(a, b)``; ``a.apply(diff(a, b)) == b``. Frames are matched by id: a renamed one is
+one change.
 
 Args:
     frames: in the order of their ids.
-    pairs: as ``pairs`` gives them.
+    pairs: as in the property ``pairs``.
     groups: (name, (frames, groups, parents, attributes or None) in the second version, or None).
-    bodies_before: bodies without frames that the first version has alone.
-    bodies_after: those that the second version has alone.)");
+    bodies_before: bodies without frames in the first version only.
+    bodies_after: bodies without frames in the second version only.)");
     cls.def("__init__",
             [](SceneDifference* self, std::vector<FrameDifference> frames,
                const std::vector<PairChange>& pairs, const std::vector<GroupChange>& groups,
                const NameList& bodies_before, const NameList& bodies_after) {
-        auto* made =
+        auto* result =
             new (self) SceneDifference{std::move(frames), {}, {}, bodies_before, bodies_after};
         for (const auto& [a, b, before, after] : pairs)
-            made->pairs.push_back({{{a, b}}, {{a, b}}, before, after});
+            result->pairs.push_back({{{a, b}}, {{a, b}}, before, after});
         for (const auto& [name, after] : groups) {
-            made->groups.push_back({GroupSpecification{name, {}, {}}, {}});
+            result->groups.push_back({GroupSpecification{name, {}, {}}, {}});
             if (!after) continue;
             const auto& [frames, nested, parents, tags] = *after;
-            made->groups.back().after = GroupSpecification{
+            result->groups.back().after = GroupSpecification{
                 name, frames, nested, parents, tags ? attributes_of(*tags) : Attributes{}};
         }
     },

@@ -1,10 +1,10 @@
-// The edits of the frames and edges of scenes: each is bound once, and works for SceneGraph,
-// SceneEdit and SceneArrays.
+// Edits of the frames and edges of scenes, each bound once for SceneGraph, SceneEdit and
+// SceneArrays.
 #include "edits.hpp"
 #include "tmkit/scene_errors.hpp"
 
 #define OF_EDGE "\n\nArgs:\n    frame: a frame whose parent is on another body."
-#define NAME_TAKEN "\n\nRaises:\n    DuplicateNameError: the name is taken."
+#define NAME_TAKEN "\n\nRaises:\n    DuplicateNameError: if the name is taken."
 
 namespace tmkit::bindings {
 namespace {
@@ -29,25 +29,25 @@ template <class Self> void bind_root_edits(auto& cls) {
 
 Args:
     name: unique among frames.
-    body: the body that the frame is on, made before with ``add_body`` or by another frame; by default a new body of
-        the frame's own name.)" NAME_TAKEN R"(
-    UnknownNameError: no such body.{|
-    CapacityError: no room.})"))
+    body: the body of the frame, which exists already, by ``add_body`` or another frame; by default
+        a new body with the frame's name.)" NAME_TAKEN R"(
+    UnknownNameError: if the body is unknown.{|
+    CapacityError: if the capacity is exceeded.})"))
         .def("add_body", EDIT(add_body, const std::string&), "name"_a,
-             text_for<Self>(R"(Add a body that has no frame yet. {O(log n)|O(1)}.
+             text_for<Self>(R"(Add a body without frames. {O(log n)|O(1)}.
 
-Frames are put on it by ``body=``. It is removed with its last frame.)" NAME_TAKEN R"(
-    SceneError: an empty name.{|
-    CapacityError: no room.})"))
+Frames join it by ``body=``. It is removed with its last frame.)" NAME_TAKEN R"(
+    SceneError: if the name is empty.{|
+    CapacityError: if the capacity is exceeded.})"))
         .def("remove_body", EDIT(remove_body, const std::string&), "name"_a,
              text_for<Self>(
                  R"(Remove a body without frames. {O(log n + twists)|O(twists)}.)" NO_BODY R"(
-    SceneError: it has a frame, or a twist is relative to it.)"));
-    cls.def(
-        "attach", EDIT(attach, std::string_view, std::string_view, const Pose&, const Joint&),
-        "root"_a, "parent"_a, nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{},
-        text_for<Self>(
-            R"(Attach a root, with its tree, to a frame of another tree. Twists that then follow from others go.
+    SceneError: if it has a frame, or a twist is relative to it.)"));
+    cls.def("attach", EDIT(attach, std::string_view, std::string_view, const Pose&, const Joint&),
+            "root"_a, "parent"_a, nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{},
+            text_for<Self>("Attach a root, with its tree, to a frame of another tree. Redundant "
+                           "twists are removed."
+                           R"(
 
 {O(moved frames * log n)|O(depth + moved frames), with a joint O(n)}.
 
@@ -55,12 +55,14 @@ Args:
     root: a frame without a parent.
     parent: a frame of another tree.
     pose: parent_from_root at joint value 0; the identity if omitted.
-    joint: how the root moves relative to its parent; fixed if omitted, and between frames of one body.)" NO_FRAME
-            R"(
-    CycleError: the parent is in the root's own tree.
-    SceneError: the frame already has a parent; a body would get two paths of poses; or twists that follow from others
-        differ from these by more than 1e-9, or a joint is between.{|
-    CapacityError: the joint's name is too long.})"));
+    joint: joint between the root and its parent; fixed if omitted, and between frames of
+        one body.)" NO_FRAME
+                           R"(
+    CycleError: if the parent is in the root's own tree.
+    SceneError: if the frame already has a parent, a body would get two paths of poses, or twists
+        that become redundant differ from the others by more than 1e-9 or are separated by a
+        joint.{|
+    CapacityError: if the joint's name is too long.})"));
 }
 
 template <class Self> void bind_twist_edits(auto& cls) {
@@ -72,25 +74,27 @@ template <class Self> void bind_twist_edits(auto& cls) {
         return apply_edit(self, [&](auto& s) { s.set_twist(frame, edge); });
     },
             "frame"_a, "vector"_a, nb::kw_only(), "relative_to_body"_a, "covariance"_a = nb::none(),
-            text_for<Self>(R"(Set how a frame moves relative to another body: a twist edge.
+            text_for<Self>(R"(Set the twist of a frame relative to another body: a twist edge.
 
-{O(log n + t log t) for t edges|O(1) for another value of an edge, O(t * (log t + depth)) for a new one among t}. Adds
-an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
+{O(log n + t log t) for t edges|O(1) for another value of an edge, O(t * (log t + depth)) for a new
+one among t}. Adds an edge, or changes its value. ``add_twist`` converts twists at another point or
+in other axes.
 
 Args:
     frame: the frame whose body moves.
-    vector: (6,) twist of the frame's body relative to ``relative_to_body``, at the frame's origin and in its axes:
-        linear part in m/s, then angular part in rad/s.
-    relative_to_body: the body relative to which it moves.
-    covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a
-        source of its own and is the same for as long as the edge has this value.
+    vector: (6,) twist of the frame's body relative to ``relative_to_body``, at the frame's origin
+        and in its axes: linear part [m/s], then angular part [rad/s].
+    relative_to_body: the reference body.
+    covariance: (6, 6) covariance of the vector, symmetric positive semi-definite; None or zero:
+        exact. Its error has a new source and is constant until the edge gets another value.
 
 Raises:
-    UnknownNameError: no such frame or body.
-    SceneError: the frame is on ``relative_to_body``; it has a twist relative to another one; the twist is already
-        given by a path of twists from that body to a frame joined to it by poses; a path of twists leads back; a
-        number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.{|
-    CapacityError: no room for another.})"))
+    UnknownNameError: if the frame or body is unknown.
+    SceneError: if the frame is on ``relative_to_body``; it has a twist relative to another one; a
+        path of twists from that body to a frame joined to it by poses already determines the twist;
+        a path of twists leads back; a number is not finite; or the covariance is not symmetric
+        positive semi-definite (the message has its eigenvalues).{|
+    CapacityError: if the capacity is exceeded.})"))
         .def("remove_twist", EDIT(remove_twist, std::string_view), "frame"_a,
              text_for<Self>(
                  "Remove the twist edge of a frame, if it has one. {O(log n)|O(1)}." NO_FRAME));
@@ -105,32 +109,32 @@ template <class Self> void bind_stamped_pose_edits(auto& cls) {
     },
             "frame"_a, "pose"_a, nb::kw_only(), "stamp"_a, "capacity"_a = nb::none(),
             "window"_a = nb::none(),
-            text_for<Self>(R"(Add a pose at a time to the short history of a frame's edge.
+            text_for<Self>(R"(Add a stamped pose to the history of a frame's edge.
 
-{O(depth log n + capacity)|O(depth + newer poses + subtree)}. Poses may come in any order. When the stamp is the
-newest, this becomes the frame's pose, as by ``set_pose``; a new pose drops what no longer fits. A history belongs to an
-edge: reparenting the frame removes it.)" OF_EDGE R"(
+{O(depth log n + capacity)|O(depth + newer poses + subtree)}. Poses may be added in any order. The
+pose with the newest stamp becomes the frame's pose, as by ``set_pose``. A new pose removes those
+beyond the limits. A history belongs to an edge: reparenting the frame removes it.)" OF_EDGE R"(
     pose: parent_from_frame, at joint value 0.
-    stamp: seconds, on any clock.
-    capacity: most poses that are kept; if omitted as before, at first 32.
-    window: most seconds between the oldest and the newest; if omitted as before, at first unlimited.)" NO_FRAME
+    stamp: time on any clock [s].
+    capacity: largest number of poses; if omitted, unchanged, at first 32.
+    window: largest time between the oldest and the newest [s]; if omitted, unchanged, at first
+        unlimited.)" NO_FRAME
                            R"(
-    StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity
-        of 0 or a window that is not positive.
-    SceneError: a root, or an edge inside one body, whose pose is constant.{|
-    CapacityError: no room for another, and none of this edge's own is to be dropped.})"))
-        .def(
-            "set_stamped_poses",
-            [](Self self, std::string_view frame, const std::optional<StampedPoses>& stamps) {
+    StampError: if a pose with that stamp exists, the stamp is too old for the history or not
+        finite, the capacity is 0, or the window is not positive.
+    SceneError: if the frame is a root, or its edge is inside one body and constant.{|
+    CapacityError: if the capacity is exceeded, and no pose of this edge can be removed.})"))
+        .def("set_stamped_poses",
+             [](Self self, std::string_view frame, const std::optional<StampedPoses>& stamps) {
         return apply_edit(self, [&](auto& s) { s.set_stamped_poses(frame, stamps_ref(stamps)); });
     }, "frame"_a, "stamps"_a.none(),
-            text_for<Self>(
-                R"(Set all stamped poses of a frame's edge; its pose stays. {O(log n + capacity)|O(poses)}.)" OF_EDGE
-                R"(
+             text_for<Self>("Set all stamped poses of a frame's edge, without changing its pose. "
+                            "{O(log n + capacity)|O(poses)}." OF_EDGE
+                            R"(
     stamps: poses parent_from_frame at joint value 0, by stamp; None removes the history.)" NO_FRAME
-                R"(
-    SceneError: a root, or an edge inside one body, whose pose is constant.{|
-    CapacityError: no room for so many.})"));
+                            R"(
+    SceneError: if the frame is a root, or its edge is inside one body and constant.{|
+    CapacityError: if the capacity is exceeded.})"));
 }
 
 void add_specified(SceneEdit& edit, const FrameSpecification& frame) {
@@ -167,68 +171,71 @@ template <class Self> void bind_add_frame(auto& cls) {
 
 Args:
     name: unique among frames.
-    parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
+    parent: name of the parent frame. If omitted, the frame is the root of a new tree on an existing
         ``body``, until a pose or ``attach`` joins it to others.
-    pose: parent_from_frame, at joint value 0. The error of a ``GaussianPose``, [rho, theta] in the frame's own axes and
-        behind the joint, comes from a source of its own; see ``set_covariance``.
-    joint: how the frame moves relative to the parent; fixed if omitted.
-    body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
-        default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
-    classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
-    shapes: the shapes on the frame; a ``Shape`` alone is put at its origin. None if omitted.
+    pose: parent_from_frame, at joint value 0. The error of a ``GaussianPose``, [rho, theta] in the
+        frame's own axes and behind the joint, has a new source; see ``set_covariance``.
+    joint: joint between the frame and its parent; fixed if omitted.
+    body: the body of the frame, which exists already, by ``add_body`` or another frame; with a
+        parent, by default a new body with the frame's name. A frame on its parent's body is joined
+        to it by a fixed edge.
+    classes: classes of the frame, e.g. ``movable`` or ``surface``; none if omitted.
+    shapes: shapes of the frame; a ``Shape`` alone is placed at its origin. None if omitted.
 
 Raises:
-    UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
-    DuplicateNameError: the frame, joint or body name is taken.
-    SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor
-        a body is given.{|
-    CapacityError: no room for another frame, body or shape, or a name that is too long.})"));
+    UnknownNameError: if the parent, the body, or the leader of a mimic joint is unknown.
+    DuplicateNameError: if the name of the frame, joint or body is taken.
+    SceneError: if the body already has a frame in this tree that is not joined to the parent, or
+        neither a parent nor a body is given.{|
+    CapacityError: if there is no capacity for another frame, body or shape, or a name is too
+        long.})"));
 }
 
 template <class Self> void bind_frame_edits(auto& cls) {
     cls.def("remove_frame", EDIT(remove_frame, std::string_view, bool), "frame"_a, nb::kw_only(),
             "subtree"_a = false, text_for<Self>(R"(Remove a frame.
 
-{O(log n) for each frame removed and each of its allowed pairs, after a query like ``children``; and O(members of all
-groups), O(twists), O(joints) when a joint is removed and another mimics.|O(n + allowed pairs + members of groups +
-twists).})" OF_FRAME R"(
+{O(log n) for each removed frame and allowed pair, after a query like ``children``; and
+O(members of all groups), O(twists), O(joints) if a joint is removed and the scene has mimic
+joints.|O(n + allowed pairs + members of groups + twists).})" OF_FRAME R"(
     subtree: remove all its descendants too.)" NO_FRAME R"(
-    SceneError: it has children and ``subtree`` is False, or a joint that stays mimics one that would be removed.)"))
+    SceneError: if it has children and ``subtree`` is False, or a remaining joint mimics a removed
+        one.)"))
         .def("rename_frame", EDIT(rename_frame, std::string_view, const std::string&), "frame"_a,
              "name"_a,
              text_for<Self>(
-                 R"(Rename a frame; its joint and body keep their names. {O(log n)|O(1)}.)" OF_FRAME
+                 "Rename a frame; its joint and body keep their names. {O(log n)|O(1)}." OF_FRAME
                  R"(
     name: its new name, unique among frames.)" NO_FRAME R"(
-    DuplicateNameError: the new name is taken.{|
-    CapacityError: the new name is too long.})"));
-    cls.def(
-           "set_pose", EDIT(set_pose, std::string_view, const Pose&), "frame"_a, "pose"_a,
-           text_for<Self>(
-               R"(Set the pose of a frame relative to its parent. {O(depth log n)|O(depth + subtree)}.
+    DuplicateNameError: if the new name is taken.{|
+    CapacityError: if the new name is too long.})"));
+    cls.def("set_pose", EDIT(set_pose, std::string_view, const Pose&), "frame"_a, "pose"_a,
+            text_for<Self>("Set the pose of a frame relative to its parent. {O(depth log "
+                           "n)|O(depth + subtree)}."
+                           R"(
 
-Stamped poses of the edge stay: a query with a stamp uses them alone, one without uses this pose, until a newer
-stamped pose is added. A twist edge stays as well.)" OF_EDGE R"(
+Stamped poses of the edge remain. A query with a stamp uses them alone; one without uses this pose,
+until a newer stamped pose is added. A twist edge remains too.)" OF_EDGE R"(
     pose: parent_from_frame at joint value 0.)" NO_FRAME R"(
-    SceneError: a root, or an edge inside one body, whose pose is constant.)"))
+    SceneError: if the frame is a root, or its edge is inside one body and constant.)"))
         .def("set_joint", EDIT(set_joint, std::string_view, const Joint&), "frame"_a, "joint"_a,
-             text_for<Self>(R"(Set how a frame moves relative to its parent. {O(log n)|O(n)}.{|
+             text_for<Self>(R"(Set the joint between a frame and its parent. {O(log n)|O(n)}.{|
 
-A joint that was there keeps its value, a new one starts at 0.})" OF_EDGE R"(
-    joint: the new joint, in place of the old one.
+An existing joint keeps its value, a new one starts at 0.})" OF_EDGE R"(
+    joint: the new joint.
 
 Raises:
-    UnknownNameError: no such frame, or no such leader of a mimic joint.
-    DuplicateNameError: the joint name is taken.
-    SceneError: a root, an edge inside one body, or others mimic the joint.{|
-    CapacityError: the joint's name is too long.})"));
+    UnknownNameError: if the frame, or the leader of a mimic joint, is unknown.
+    DuplicateNameError: if the joint name is taken.
+    SceneError: if the frame is a root, its edge is inside one body, or other joints mimic its
+        joint.{|
+    CapacityError: if the joint's name is too long.})"));
 }
 
 template <class Self> void bind_reparent(auto& cls) {
-    cls.def(
-        "reparent",
-        [](Self self, std::string_view frame, std::string_view parent, const Pose* pose,
-           const OptionalArray& q, const OptionalArray& covariance) {
+    cls.def("reparent",
+            [](Self self, std::string_view frame, std::string_view parent, const Pose* pose,
+               const OptionalArray& q, const OptionalArray& covariance) {
         if (pose && q) throw Error(ErrorKind::scene, "give either pose or q to reparent, not both");
         const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent);
         const At<Self> configuration(q, scene_before(self));
@@ -237,32 +244,36 @@ template <class Self> void bind_reparent(auto& cls) {
             else s.reparent_keeping_pose(frame, parent, configuration.get(), noise);
         });
     },
-        "frame"_a, "parent"_a, nb::kw_only(), "pose"_a.none() = nb::none(), "q"_a = nb::none(),
-        "covariance"_a = nb::none(),
-        text_for<Self>(
-            R"(Move a frame with its subtree under another parent. {O(depth log n)|O(depth + subtree)}.
+            "frame"_a, "parent"_a, nb::kw_only(), "pose"_a.none() = nb::none(), "q"_a = nb::none(),
+            "covariance"_a = nb::none(),
+            text_for<Self>("Attach a frame, with its subtree, to another parent. {O(depth log "
+                           "n)|O(depth + subtree)}."
+                           R"(
 
-With t twist edges O(t depth{ log n|}) more. What is known of motions along the old edge ends with it: its stamped
-poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over
-it. A cup on a belt that is grasped moves with the hand. Motions inside the subtree stay; set what still holds with
-``set_twist``.
+With t twist edges O(t depth{ log n|}) more. The motion of the old edge is removed with it: its
+stamped poses, and all twist edges that cover it, by the path of poses from their frame to their
+reference body. A cup grasped from a belt then moves with the hand. Motions inside the subtree
+remain. Set those that are still valid with ``set_twist``.
 
 Args:
     frame: the frame that moves.
     parent: its new parent.
-    pose: parent_from_frame in the new place, at joint value 0.
-    q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); {optional when no
-        joint is on the path between frame and parent|at the present one if omitted}.
-    covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
-        its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
-        added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
-        source by source; to first order every relative pose in the scene keeps its distribution.)" NO_FRAME
-            R"(
-    CycleError: the parent is the frame itself or its descendant.
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
-    SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
-        edges contradict each other.{|
-    CapacityError: no room for the sources of its error; construct SceneArrays with a larger capacity ``noise``.})"));
+    pose: parent_from_frame of the new edge, at joint value 0.
+    q: without ``pose``, the frame keeps its pose in the world at this configuration (n_joints,);
+        {optional if no joint is on the path between frame and parent|at the present one if
+        omitted}.
+    covariance: (6, 6) covariance of an error of the move, [rho, theta] in the frame's own axes,
+        with a new source. With ``pose`` it is the whole error of the new edge, which is exact
+        without it. Otherwise it is added (slip of a grasp, placement). The new edge then keeps the
+        errors of all edges between frame and parent, source by source, and every relative pose in
+        the scene keeps its distribution to first order.)" NO_FRAME
+                           R"(
+    CycleError: if the parent is the frame itself or its descendant.
+    ConfigurationError: if a joint is on the path and q is missing, or q has the wrong length.
+    SceneError: if the frame is a root, would leave its body, would give a body two paths, or would
+        join trees with contradicting twist edges.{|
+    CapacityError: if there is no capacity for the sources of its error; construct SceneArrays with
+        a larger capacity ``noise``.})"));
 }
 
 }  // namespace
@@ -276,12 +287,13 @@ template <class Scene> void bind_scene_edits(nb::class_<Scene>& cls) {
     bind_add_frame<Self>(cls);
     bind_reparent<Self>(cls);
     if constexpr (!std::is_same_v<Scene, SceneArrays>)
-        cls.def(
-            "make_root", EDIT(make_root, std::string_view), "frame"_a,
-            R"(Make a frame the root of its tree: the edges above it are turned round, nothing moves. O(depth log n).
+        cls.def("make_root", EDIT(make_root, std::string_view), "frame"_a,
+                "Make a frame the root of its tree: reverse the edges above it, without motion. "
+                "O(depth log n)."
+                R"(
 
-Errors, stamped poses and twist edges stay what they say.)" OF_FRAME NO_FRAME R"(
-    SceneError: a joint is above it.)");
+Errors, stamped poses and twist edges keep their meaning.)" OF_FRAME NO_FRAME R"(
+    SceneError: if a joint is above it.)");
 }
 template void bind_scene_edits(nb::class_<SceneGraph>&);
 template void bind_scene_edits(nb::class_<SceneEditHandle>&);

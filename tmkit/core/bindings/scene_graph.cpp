@@ -26,29 +26,30 @@ void bind_edit_end(nb::class_<SceneEditHandle>& cls) {
     }, R"(Return the new version. May be called again after more edits.
 
 Raises:
-    SceneError: the edits were discarded.)")
+    SceneError: if the edits were discarded.)")
         .def("__enter__", [](nb::typed<nb::object, SceneEditHandle> self) { return self; })
         .def("__exit__",
              [](SceneEditHandle& e, nb::handle type, nb::handle, nb::handle) {
         if (!type.is_none()) e.discarded = true;
     }, "exception_type"_a.none(), "exception"_a.none(), "traceback"_a.none())
         .def("__repr__", [](const SceneEditHandle& e) {
-        return formatted("SceneEdit({} frames{})", e.edit.scene().size(),
-                         e.discarded || e.out_of_memory ? ", discarded" : "");
+        return format_text("SceneEdit({} frames{})", e.edit.scene().size(),
+                           e.discarded || e.out_of_memory ? ", discarded" : "");
     });
 }
 
 }  // namespace
 
 void bind_scene_graph(nb::module_& m) {
-    nb::class_<SceneGraph> scene(
-        m, "SceneGraph", nb::is_weak_referenceable(),
-        R"(One consistent version of the world: frames in trees, joints, bodies and shapes, as an immutable value.
+    nb::class_<SceneGraph> scene(m, "SceneGraph", nb::is_weak_referenceable(),
+                                 "One consistent version of the world: frames in trees, joints, "
+                                 "bodies and shapes, as an immutable value."
+                                 R"(
 
-An edit returns a new version that shares nearly everything with this one, which stays as it was; an
-edit that changes nothing returns the same object. Safe to read from any thread. Equality is by content, in
-insertion order; of versions made from one another it costs what ``diff`` costs, of others O(n). The first hash of a
-version costs O(n).
+An edit returns a new version that shares nearly everything with this one, which does not change; an
+edit without effect returns the same object. Safe to read from any thread. Equality is by content,
+in insertion order. It costs as much as ``diff`` for versions of a lineage, and O(n) for others. The
+first hash of a version costs O(n).
 
 Args:
     root: name of the first root frame; None for an empty scene.)");
@@ -63,7 +64,7 @@ Args:
     bind_content_edits(scene);
     bind_noise_edits(scene);
     scene.def("edit", [](const SceneGraph& s) { return SceneEditHandle{SceneEdit(s)}; },
-              "Begin many edits that make one new version: ``with scene.edit() as edit: ...; "
+              "Begin several edits that make one new version: ``with scene.edit() as edit: ...; "
               "edit.finish()``.");
     scene
         .def("__eq__",
@@ -76,15 +77,16 @@ Args:
         .def("__deepcopy__",
              [](nb::typed<nb::object, SceneGraph> self, nb::handle) { return self; }, "memo"_a)
         .def("__repr__", [](const SceneGraph& s) {
-        return formatted("SceneGraph({} frames, {} joints)", s.size(), s.joint_count());
+        return format_text("SceneGraph({} frames, {} joints)", s.size(), s.joint_count());
     });
     bind_state(scene, &scene_state, &scene_from_state);
 
     nb::class_<SceneEditHandle> edit(m, "SceneEdit", nb::is_weak_referenceable(),
-                                     R"(Many edits that make one new version.
+                                     R"(Several edits that make one new version.
 
-Made by ``scene.edit()``. Its methods are the edits of ``SceneGraph`` and work in place; the scene it began with
-stays as it was. Used with ``with``, an exception discards all edits; so does a MemoryError in the middle of one.)");
+Created by ``scene.edit()``. Its methods are the edits of ``SceneGraph`` and work in place; the
+original scene does not change. In a ``with`` block, an exception discards all edits, as does a
+MemoryError during one.)");
     bind_scene_edits(edit);
     bind_content_edits(edit);
     bind_noise_edits(edit);
@@ -93,8 +95,8 @@ stays as it was. Used with ``with``, an exception discards all edits; so does a 
     m.def("diff", &difference, "a"_a, "b"_a,
           R"(Return the difference between two versions of a scene.
 
-O(changes log n) when one was made from the other, or both from a third: what they share is skipped. Between scenes
-of different origin it is correct too, but not the smallest, and O(n).
+O(changes log n) for versions of a lineage, since shared parts are skipped. For unrelated scenes it
+is correct, but not the smallest, and O(n).
 
 Args:
     a: the first version.
@@ -104,13 +106,12 @@ Returns:
     The difference; ``a.apply(diff(a, b)) == b``.)");
 }
 
-// --- what pickle keeps of a scene, and how it is read back
-// -----------------------------------------------------------
+// --- pickled state of a scene
 
-constexpr int scene_format = 9;  // of what is written and read
+constexpr int scene_format = 9;  // written and accepted format
 
-// What pickle keeps: (format, shapes, frames, allowed pairs, groups, bare bodies, noise sources). A
-// shape and a source are written once however many frames hold them.
+// State for pickle: (format, shapes, frames, allowed pairs, groups, bare bodies, noise sources). A
+// shape and a source are written once for all frames that share them.
 nb::tuple scene_state(const SceneGraph& scene) {
     nb::list shapes, frames, allowed;
     std::unordered_map<const Shape*, std::size_t> places;
@@ -168,9 +169,9 @@ struct SharedParts {
 Ref<const EdgeNoise> SharedParts::noise(nb::handle state) const {
     if (state.is_none()) return nullptr;
     const StateTuple n(state, "noise", 3);
-    EdgeNoise made;
-    made.maps = n.get<std::vector<Vector6>>(2);
-    for (const Vector6& column : made.maps)
+    EdgeNoise edge_noise;
+    edge_noise.maps = n.get<std::vector<Vector6>>(2);
+    for (const Vector6& column : edge_noise.maps)
         for (const double number : column)
             if (!std::isfinite(number))
                 throw damaged_state("a map of a noise source holds {}", number);
@@ -179,18 +180,18 @@ Ref<const EdgeNoise> SharedParts::noise(nb::handle state) const {
         if (number >= sources.size())
             throw damaged_state("it names noise source {} of {}", number, sources.size());
         const Ref<const NoiseSource>& source = sources[number];
-        if (std::any_of(made.terms.begin(), made.terms.end(),
+        if (std::any_of(edge_noise.terms.begin(), edge_noise.terms.end(),
                         [&](const NoiseTerm& term) { return term.source == source; }))
             throw damaged_state("an edge has two maps of noise source '{}'", source->label);
-        if (source->dimension > made.maps.size() - columns)
+        if (source->dimension > edge_noise.maps.size() - columns)
             throw damaged_state("an edge has fewer maps than its noise sources have dimensions");
-        made.terms.push_back({source, columns});
+        edge_noise.terms.push_back({source, columns});
         columns += source->dimension;
     }
-    if (columns != made.maps.size())
+    if (columns != edge_noise.maps.size())
         throw damaged_state("an edge has more maps than its noise sources have dimensions");
-    made.covariance = Covariance::of_columns(made.maps);
-    return with_covariance(made, Covariance::checked(n.get<Matrix6>(0), "covariance"));
+    edge_noise.covariance = Covariance::of_columns(edge_noise.maps);
+    return with_covariance(edge_noise, Covariance::checked(n.get<Matrix6>(0), "covariance"));
 }
 
 AttachedShape SharedParts::attached(nb::handle state) const {
@@ -209,13 +210,13 @@ Attributes read_attributes(const StateTuple& frame, std::size_t i) {
     Attributes attributes = frame.get<Attributes>(i);
     const nb::object loads = nb::module_::import_("json").attr("loads");
     for (const auto& [key, text] : attributes) {
-        const std::string_view json = unstamped(text),
+        const std::string_view json = remove_stamp(text),
                                stamp = std::string_view(text).substr(json.size());
-        const auto same = [&](std::string_view said) {
-            return attribute_text(key, loads(said)) == said;
+        const auto same = [&](std::string_view value_text) {
+            return attribute_text(key, loads(value_text)) == value_text;
         };
-        const auto is_time = [&](std::string_view said) {
-            return nb::isinstance<nb::float_>(loads(said));
+        const auto is_time = [&](std::string_view value_text) {
+            return nb::isinstance<nb::float_>(loads(value_text));
         };
         if (key.empty() || !same(json) ||
             !(stamp.empty() || (same(stamp.substr(1)) && is_time(stamp.substr(1)))))

@@ -7,7 +7,7 @@
 namespace tmkit::bindings {
 namespace {
 
-// Giving the interpreter to other threads costs about as much as the poses of so many frames.
+// Number of frames whose poses cost about as much as a release of the GIL.
 constexpr std::size_t frames_worth_a_release = 500;
 
 Kinematics kinematics_at(const SceneGraph& scene, const OptionalArray& q, const OptionalArray& qd) {
@@ -54,12 +54,12 @@ ReadOnlyArray configuration(const SceneGraph& scene,
             throw Error(ErrorKind::configuration, "joint names are text, not {}",
                         nb::cast<std::string>(nb::repr(key)));
         const std::string name(text);
-        const auto at = std::find(names.begin(), names.end(), name);
-        if (at == names.end()) {
-            const FrameRecord& record =
-                scene.record(scene.joint_frame(name));  // an unknown name is refused here
+        const auto position = std::find(names.begin(), names.end(), name);
+        if (position == names.end()) {
+            // Rejects an unknown name.
+            const FrameRecord& record = scene.record(scene.joint_frame(name));
             throw Error(ErrorKind::configuration,
-                        "joint '{}' mimics '{}', so it has no value of its own; set '{}'", name,
+                        "joint '{}' mimics '{}', so it has no value; set '{}'", name,
                         record.joint->mimic, record.joint->mimic)
                 .with({{"joint", name}});
         }
@@ -68,12 +68,12 @@ ReadOnlyArray configuration(const SceneGraph& scene,
             throw Error(ErrorKind::configuration, "joint '{}' needs a finite number, not {}", name,
                         nb::cast<std::string>(nb::repr(value)))
                 .with({{"joint", name}});
-        q[static_cast<std::size_t>(at - names.begin())] = number;
+        q[static_cast<std::size_t>(position - names.begin())] = number;
     }
     return make_array(std::move(q));
 }
 
-// The rows of an (m, n_joints) argument, and how many numbers and rows these are.
+// The rows of an (m, n_joints) argument, the number of values and the number of rows.
 std::tuple<std::vector<double>, std::size_t, std::size_t> configurations(const SceneGraph& scene,
                                                                          const ArrayArgument& q) {
     std::vector<double> rows = read_matrix(q, "q", scene.joint_count());
@@ -129,66 +129,67 @@ void bind_array_queries(nb::class_<SceneGraph>& cls) {
 Args:
     )" + std::string(rows) +
                 R"(: (n, 3){}, in coordinates of the source.
-    source: the frame they are given in.
-    target: the frame they are returned in.)" Q_ON_PATH R"(
+    source: the frame of the given coordinates.
+    target: the frame of the returned coordinates.)" Q_ON_PATH R"(
 
 Returns:
     (n, 3){}, in coordinates of the target; read-only.)" NO_POSE;
-        const char* unit = points ? " metres" : "";
-        cls.def(
-            name,
-            [rows, points](const SceneGraph& s, const ArrayArgument& given, std::string_view source,
-                           std::string_view target, const OptionalArray& q) {
+        const char* unit = points ? " [m]" : "";
+        cls.def(name,
+                [rows, points](const SceneGraph& s, const ArrayArgument& row_argument,
+                               std::string_view source, std::string_view target,
+                               const OptionalArray& q) {
             const Pose pose = s.pose(source, target, ConfigurationArgument(q, s).get());
-            return make_each(given, rows, 3, [&](const double* row) {
+            return make_each(row_argument, rows, 3, [&](const double* row) {
                 const Vector3 vector{row[0], row[1], row[2]};
                 return points ? pose.apply(vector) : pose.rotate(vector);
             });
         },
-            nb::arg(rows), nb::kw_only(), "source"_a, "target"_a, "q"_a = nb::none(),
-            formatted(text, unit, unit).c_str());
+                nb::arg(rows), nb::kw_only(), "source"_a, "target"_a, "q"_a = nb::none(),
+                format_text(text, unit, unit).c_str());
     };
     transform("transform_points", "points", true,
-              "Express points given in one frame in coordinates of another.");
+              "Transform points from coordinates of one frame to those of another.");
     transform("transform_vectors", "vectors", false,
-              "Express free vectors of one frame in the axes of another: rotated, not translated.");
-    cls.def(
-        "poses", &poses, "frames"_a, nb::kw_only(), "relative_to"_a = nb::none(),
-        "q"_a = nb::none(),
-        R"(Return the poses of several frames at one configuration. O(k log n), and O(depth log n) a parent.
+              "Rotate free vectors from the axes of one frame to those of another.");
+    cls.def("poses", &poses, "frames"_a, nb::kw_only(), "relative_to"_a = nb::none(),
+            "q"_a = nb::none(),
+            "Return the poses of several frames at one configuration. "
+            "O(k log n), and O(depth log n) a parent."
+            R"(
 
 Row i has the bits of ``pose(frames[i], relative_to=relative_to, q=q)``. For the frames of a class:
 ``scene.poses(scene.frames_of_class("movable"), q=q)``.
 
 Args:
     frames: names of k frames, in the order of the rows; a frame may be repeated.
-    relative_to: the frame that all poses are relative to; the root of each frame's own tree if omitted.)" Q_ON_PATH
-        R"(
+    relative_to: the reference frame of all poses; the root of each frame's tree if
+        omitted.)" Q_ON_PATH R"(
 
 Returns:
-    (k, 7) relative_to_from_frame: x, y, z (m), qx, qy, qz, qw; read-only.)" NO_POSE);
+    (k, 7) relative_to_from_frame: x, y, z [m], qx, qy, qz, qw; read-only.)" NO_POSE);
     cls.def("pose_batch", &pose_batch, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(),
             "q"_a,
             R"(Return the pose of one frame relative to another for many configurations. O(m depth).
 
-Other threads run meanwhile. Row i has the bits of ``pose(frame, relative_to=relative_to, q=q[i])``.
+Other threads can run. Row i has the bits of ``pose(frame, relative_to=relative_to, q=q[i])``.
 
 Args:)" POSE_ARGS R"(
-    q: (m, n_joints) configurations, radians or metres.
+    q: (m, n_joints) configurations [rad or m].
 
 Returns:
     (m, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.)" NO_PATH R"(
-    ConfigurationError: q has the wrong shape or non-finite numbers.)")
+    ConfigurationError: if q has the wrong shape or non-finite numbers.)")
         .def("poses_batch", &poses_batch, "q"_a,
              R"(Return the poses of all frames for many configurations (m, n_joints). O(m n).
 
-Other threads run meanwhile. ``poses_batch(q)[i]`` has the bits of ``at(q[i]).poses``.
+Other threads can run. ``poses_batch(q)[i]`` has the bits of ``at(q[i]).poses``.
 
 Returns:
     (m, n_frames, 7) x, y, z, qx, qy, qz, qw relative to the root; read-only.
 
 Raises:
-    ConfigurationError: q has the wrong shape or non-finite numbers.)");
+    ConfigurationError: if q has the wrong shape or non-finite numbers.)");
 }
 
 void bind_configuration_queries(nb::class_<SceneGraph>& cls) {
@@ -197,54 +198,58 @@ void bind_configuration_queries(nb::class_<SceneGraph>& cls) {
         return nb::cast<std::string>(nb::module_::import_("hashlib")
                                          .attr("sha256")(nb::bytes(bytes.data(), bytes.size()))
                                          .attr("hexdigest")());
-    }, R"(Return the SHA-256 of the content, as hexadecimal text: equal if and only if scenes are equal.
+    }, R"(Return the SHA-256 of the content as hexadecimal text, equal exactly for equal scenes.
 
-Each call costs O(n); ``fingerprint`` costs less. The same in every process. Content is what ``==``
-compares: insertion order, names, parents, bodies, joints, poses, classes, attributes, shapes,
-inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers: q and -q, one
-rotation, make two scenes.)");
+Each call costs O(n); ``fingerprint`` costs less. The same in every process. The content, as for
+``==``, is insertion order, names, parents, bodies, joints, poses, classes, attributes, shapes,
+inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers: q and -q, the
+same rotation, make different scenes.)");
     cls.def_prop_ro("fingerprint", [](const SceneGraph& s) { return digest_text(s.content_sum()); },
                     R"(Key of the content for dictionaries and caches, as 32 hexadecimal digits.
 
 Equal for equal scenes, the same in every process. O(changes log n) if the fingerprint of a related
 version is known: one from which this version was made, or which was made from this one. O(n log n)
-for the first one, after a rename, and where frames with errors changed. Repeated access is O(1).
+for the first one, after a rename, and if frames with errors changed. Repeated access is O(1).
 Not cryptographic: confirm equal fingerprints with ``==`` if an adversary may have made the scenes.
 Within one process the scene itself is a key of the same cost.)");
     cls.def("at", &kinematics_at, "q"_a = nb::none(), "qd"_a = nb::none(),
             R"(Run forward kinematics at a configuration. O(n).
 
 Args:
-    q: (n_joints,) configuration, radians or metres, in joint_names order; optional without joints.
-    qd: (n_joints,) joint velocities, rad/s or m/s, for twists; none if omitted.
+    q: (n_joints,) configuration [rad or m], in joint_names order; optional without joints.
+    qd: (n_joints,) joint velocities [rad/s or m/s], for twists; none if omitted.
 
 Returns:
     The scene at this configuration, with all poses computed.
 
 Raises:
-    ConfigurationError: q is missing though there are joints, or q or qd has the wrong length or non-finite numbers.)")
+    ConfigurationError: if q is missing in a scene with joints, or q or qd has the wrong length or
+        non-finite numbers.)")
         .def("configuration", &configuration, "values"_a, nb::kw_only(), "base"_a = nb::none(),
              R"(Return a configuration (n_joints,) from joint values by name.
 
 Args:
-    values: radians or metres by joint name.
-    base: the configuration that gives all other entries; zeros if omitted.)" NO_JOINT R"(
-    ConfigurationError: a joint that mimics another, or a value that is not finite.)");
+    values: values [rad or m] by joint name.
+    base: the configuration with all other entries; zeros if omitted.)" NO_JOINT R"(
+    ConfigurationError: if a joint mimics another, or a value is not finite.)");
     cls.def_prop_ro(
            "joint_limits", &joint_limits,
-           R"((n_joints, 2) smallest and largest values, radians or metres; -inf and inf when unlimited.
+           R"((n_joints, 2) smallest and largest values [rad or m]; -inf and inf if unlimited.
 
-At these the joint and all joints that mimic it keep their limits. O(joints log n), as the two below.)")
+They satisfy the limits of the joint and of all joints that mimic it. O(joints log n), as the two
+below.)")
         .def_prop_ro("velocity_limits",
                      [](const SceneGraph& s) { return limits_of(s, &EntryLimits::velocity); },
-                     R"((n_joints,) largest speeds, rad/s or m/s.
+                     R"((n_joints,) largest speeds [rad/s or m/s].
 
-At these the joint and all joints that mimic it keep their limits; 0 is no limit, as many files have it.)")
+They satisfy the limits of the joint and of all joints that mimic it; 0 is no limit, as in many
+files.)")
         .def_prop_ro("effort_limits",
                      [](const SceneGraph& s) { return limits_of(s, &EntryLimits::effort); },
-                     R"((n_joints,) largest torques or forces, N m or N.
+                     R"((n_joints,) largest torques or forces [N m or N].
 
-No joint that mimics it alone takes more than its own: a force F on it is one of ``|multiplier| F`` on its leader.)");
+They satisfy the limits of the joint and of each single joint that mimics it: a force F on a mimic
+joint is ``|multiplier| F`` on its leader.)");
 }
 
 }  // namespace
@@ -266,23 +271,23 @@ void bind_scene_queries(nb::class_<SceneGraph>& cls) {
     },
                    "frames"_a, nb::kw_only(), "allowed"_a = nb::tuple(),
                    "bodies_without_frames"_a = nb::tuple(),
-                   R"(Make a scene of all its frames at once. O(n log n).
+                   R"(Create a scene from all its frames at once. O(n log n).
 
 Args:
-    frames: in insertion order; a parent, or the leader of a mimic joint, may come after.
+    frames: in insertion order; a parent, or the leader of a mimic joint, may be later.
     allowed: pairs that may touch, with the reason: (a, b, reason).
-    bodies_without_frames: bodies that have no frame.
+    bodies_without_frames: bodies without a frame.
 
 Raises:
-    UnknownNameError, DuplicateNameError, CycleError, SceneError: as the single edits.)");
+    UnknownNameError, DuplicateNameError, CycleError, SceneError: if a single edit raises it.)");
 #ifdef TMKIT_DEFECTS
     cls.def("_defects", &SceneGraph::defects,
-            "Describe a broken invariant, for tests; empty when all is well.");
+            "Describe a violated invariant, for tests; empty if there is none.");
 #endif
-    // What people see is written in Python.
+    // The HTML is written in Python.
     cls.def("_repr_html_", [](nb::handle self) {
         return nb::cast<std::string>(registered_function(Registered::tree_html)(self));
-    }, "Return what a notebook shows.");
+    }, "Return the HTML for notebooks.");
 }
 
 }  // namespace tmkit::bindings

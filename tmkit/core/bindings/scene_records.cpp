@@ -8,8 +8,8 @@
 
 namespace tmkit::bindings {
 
-// What stands before the value of a key in a JSON object.
-static std::string quoted_key(bool is_first, const std::string& key) {
+// Text before the value of a key in a JSON object.
+static std::string quote_key(bool is_first, const std::string& key) {
     std::string text = is_first ? "\"" : ", \"";
     for (const char letter : key) {
         if (letter == '"' || letter == '\\') text += '\\';
@@ -24,7 +24,7 @@ std::string attribute_text(const std::string& key, nb::handle value) {
 }
 
 // JSON that ends in a digit is a number, in which there is no `@`.
-std::string_view unstamped(std::string_view text) {
+std::string_view remove_stamp(std::string_view text) {
     const bool ends_in_digit = !text.empty() && text.back() >= '0' && text.back() <= '9';
     return ends_in_digit ? text.substr(0, text.rfind('@')) : text;
 }
@@ -32,8 +32,8 @@ std::string_view unstamped(std::string_view text) {
 nb::object stamps_of(const Attributes& attributes) {
     std::string text;
     for (const auto& [key, value] : attributes)
-        if (const std::size_t end = unstamped(value).size(); end < value.size())
-            text += quoted_key(text.empty(), key) + value.substr(end + 1);
+        if (const std::size_t end = remove_stamp(value).size(); end < value.size())
+            text += quote_key(text.empty(), key) + value.substr(end + 1);
     return registered_function(Registered::attribute_map)("{" + text + "}");
 }
 
@@ -69,7 +69,7 @@ const FrameDetails& details_on(const FrameRecord& record) {
 nb::object attribute_map(const Attributes& attributes) {
     std::string text;
     for (const auto& [key, value] : attributes)
-        text.append(quoted_key(text.empty(), key)).append(unstamped(value));
+        text.append(quote_key(text.empty(), key)).append(remove_stamp(value));
     return registered_function(Registered::attribute_map)("{" + text + "}");
 }
 
@@ -117,25 +117,25 @@ void bind_inertia(nb::module_& m) {
         R"(Mass properties of a body, in the axes of one of its frames. Immutable.
 
 Args:
-    mass: kilograms.
-    center: (3,) centre of mass, metres.
-    matrix: (3, 3) inertia about the centre of mass, kg m^2; zeros if omitted.
+    mass: mass [kg].
+    center: (3,) centre of mass [m].
+    matrix: (3, 3) inertia about the centre of mass [kg m^2]; zeros if omitted.
 
 Raises:
-    SceneError: if the mass is not positive, or if no solid has such a matrix: it is not symmetric positive
-        semi-definite, or one principal moment exceeds the sum of the others by more than 1 %.)");
+    SceneError: if the mass is not positive, the matrix is not symmetric positive semi-definite, or
+        one principal moment exceeds the sum of the others by more than 1 %.)");
     cls.def("__init__", made_by(&make_inertia), "mass"_a,
             "center"_a = nb::make_tuple(0.0, 0.0, 0.0), nb::kw_only(), "matrix"_a = nb::none())
         .def_ro("mass", &Inertia::mass, "Kilograms.")
         .def_prop_ro("center", [](const Inertia& i) { return make_array(i.center); },
-                     "(3,) centre of mass, metres.")
+                     "(3,) centre of mass [m].")
         .def_prop_ro("matrix", [](const Inertia& i) { return make_square(i.matrix, 3); },
-                     "(3, 3) inertia about the centre of mass, kg m^2.");
+                     "(3, 3) inertia about the centre of mass [kg m^2].");
     const auto key = [](const Inertia& a) {
         return nb::make_tuple(a.mass, a.center[0], a.center[1], a.center[2]);
     };
     bind_value(cls, key,
-               [](const Inertia& i) { return formatted("Inertia({}, {})", i.mass, i.center); });
+               [](const Inertia& i) { return format_text("Inertia({}, {})", i.mass, i.center); });
     bind_state(cls, [](nb::handle self) {
         return nb::make_tuple(self.attr("mass"), self.attr("center"), self.attr("matrix"));
     }, "an inertia", &read_inertia);
@@ -150,35 +150,35 @@ void bind_specification_properties(nb::class_<FrameSpecification>& cls) {
         .def_prop_ro("pose", [](const FrameSpecification& f) { return f.pose; },
                      "parent_from_frame at joint value 0.")
         .def_prop_ro("joint", [](const FrameSpecification& f) { return f.joint; },
-                     "How the frame moves relative to its parent.")
+                     "Joint between the frame and its parent.")
         .def_prop_ro("body",
                      [](const FrameSpecification& f) { return f.body.empty() ? f.name : f.body; },
-                     "Name of the body it is on.")
+                     "Name of its body.")
         .def_prop_ro("classes", [](const FrameSpecification& f) { return tuple_of(f.classes); },
-                     "What the frame is.")
+                     "Classes of the frame.")
         .def_prop_ro("shapes", [](const FrameSpecification& f) { return tuple_of(f.shapes); },
-                     "The shapes on it.")
+                     "Shapes of the frame.")
         .def_prop_ro("inertia", [](const FrameSpecification& f) { return f.inertia; },
                      "Mass properties of the body, in the axes of this frame, or None.")
         .def_prop_ro("attributes",
                      [](const FrameSpecification& f) { return attribute_map(f.attributes); },
-                     "Its attributes, an immutable map; see :meth:`SceneGraph.attributes`.")
+                     "Attributes, an immutable map; see :meth:`SceneGraph.attributes`.")
         .def_prop_ro("attribute_stamps",
                      [](const FrameSpecification& f) { return stamps_of(f.attributes); },
-                     "When its attributes were set: seconds by key, of those with a stamp.")
+                     "Stamps of its attributes [s] by key, for those with a stamp.")
         .def_prop_ro("twist", [](const FrameSpecification& f) { return twist_tuple(f.twist); },
                      "Name of the reference body and (6,) the twist, or None.")
         .def_prop_ro("twist_noise",
                      [](const FrameSpecification& f) {
         return f.twist ? noise_or_none(f.twist->noise) : std::nullopt;
-    }, "The error of the twist, or None when it is exact or there is none.")
+    }, "Error of the twist; None if it is exact or there is no twist.")
         .def_prop_ro("stamps", [](const FrameSpecification& f) { return stamps_copy(f.stamps); },
-                     "The stamped poses of its edge, or None.")
+                     "Stamped poses of its edge, or None.")
         .def_prop_ro("noise", [](const FrameSpecification& f) { return noise_or_none(f.noise); },
-                     "The error of its pose, or None when it is exact.")
+                     "Error of its pose; None if it is exact.")
         .def("__repr__", [](const FrameSpecification& f) {
-        const std::string parent = f.parent.empty() ? "None" : formatted("'{}'", f.parent);
-        return formatted("FrameSpecification('{}', parent={})", f.name, parent);
+        const std::string parent = f.parent.empty() ? "None" : format_text("'{}'", f.parent);
+        return format_text("FrameSpecification('{}', parent={})", f.name, parent);
     });
 }
 
@@ -241,20 +241,21 @@ constexpr Field<FrameSpecification> specification_fields[] = {
 
 void bind_frame_specification(nb::module_& m) {
     nb::class_<FrameSpecification> cls(m, "FrameSpecification", nb::is_weak_referenceable(),
-                                       R"(The full specification of one frame of a scene. Immutable.
+                                       R"(Full specification of one frame of a scene. Immutable.
 
 Args:
     name: unique among frames.
     parent: name of the parent, None for a root.
     pose: parent_from_frame at joint value 0; the identity if omitted.
-    joint: how the frame moves relative to its parent; fixed if omitted.
-    body: the body it is on; one of the frame's own name if omitted.
-    classes: what the frame is, e.g. ``movable``.
-    shapes: the shapes on it; a ``Shape`` alone is put at its origin.
+    joint: joint between the frame and its parent; fixed if omitted.
+    body: its body; a body with the frame's name if omitted.
+    classes: classes of the frame, e.g. ``movable``.
+    shapes: shapes of the frame; a ``Shape`` alone is placed at its origin.
 
-The other fields are set by ``replace``, for example ``replace(inertia=Inertia(1.0))``: ``inertia``,
-``attributes`` (JSON values by key, which may be ``graph.Stamped``), ``twist`` (name of the reference body, and (6,)
-the twist), ``twist_noise``, ``stamps`` and ``noise``. Each takes the value that the property of its name has.
+``replace`` sets the other fields, for example ``replace(inertia=Inertia(1.0))``: ``inertia``,
+``attributes`` (JSON values by key, which may be ``graph.Stamped``), ``twist`` (name of the
+reference body, and (6,) the twist), ``twist_noise``, ``stamps`` and ``noise``. Each has the type of
+the property of the same name.
 
 Raises:
     SceneError: if the name of the parent or body is empty.)");
@@ -275,21 +276,22 @@ Raises:
 }
 
 void bind_group(nb::module_& m) {
-    nb::class_<GroupSpecification> cls(m, "Group", nb::is_weak_referenceable(),
-                                       "A group: its name, and what it holds itself. Immutable.");
-    cls.def_ro("name", &GroupSpecification::name, "Its name.")
+    nb::class_<GroupSpecification> cls(
+        m, "Group", nb::is_weak_referenceable(),
+        "Specification of a group: its name and its direct members. Immutable.");
+    cls.def_ro("name", &GroupSpecification::name, "Name of the group.")
         .def_prop_ro("frames", [](const GroupSpecification& g) { return tuple_of(g.frames); },
-                     "Its frames, as they were given.")
+                     "Its frames, in the order given.")
         .def_prop_ro("groups", [](const GroupSpecification& g) { return tuple_of(g.groups); },
-                     "The groups in it, as they were given.")
+                     "Its groups, in the order given.")
         .def_prop_ro("parents", [](const GroupSpecification& g) { return tuple_of(g.parents); },
-                     "The frames that it is below.")
+                     "Frames above it.")
         .def_prop_ro("attributes",
                      [](const GroupSpecification& g) { return attribute_map(g.attributes); },
-                     "Its attributes, an immutable map; see :meth:`SceneGraph.attributes`.")
+                     "Attributes, an immutable map; see :meth:`SceneGraph.attributes`.")
         .def_prop_ro("attribute_stamps", [](const GroupSpecification& g) {
         return stamps_of(g.attributes);
-    }, "When its attributes were set: seconds by key, of those with a stamp.");
+    }, "Stamps of its attributes [s] by key, for those with a stamp.");
     const auto key = [](const GroupSpecification& g) {
         return nb::make_tuple(tuple_of(g.frames), tuple_of(g.groups));
     };

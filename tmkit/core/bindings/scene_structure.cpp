@@ -1,11 +1,11 @@
-// Queries of the content of a scene: names, trees, bodies, shapes, attributes, groups, paths. Those
-// that SceneArrays have too are bound once.
+// Queries of the content of a scene: names, trees, bodies, shapes, attributes, groups, paths.
+// Queries common with SceneArrays are bound once.
 #include "edits.hpp"
 
 namespace tmkit::bindings {
 namespace {
 
-// The queries of a scene by the names of frames, as arrays have them.
+// Queries of a scene by the names of frames, as for arrays.
 struct ByName {
     const SceneGraph& s;
 
@@ -30,8 +30,9 @@ struct ByName {
     Names twist_frames() const { return names_of(s, s.frames_with_twists()); }
     Names ancestors(std::string_view frame) const {
         std::vector<FrameId> above;
-        for (FrameId at = s.record(frame).parent; at != no_frame; at = s.record(at).parent)
-            above.push_back(at);
+        for (FrameId ancestor = s.record(frame).parent; ancestor != no_frame;
+             ancestor = s.record(ancestor).parent)
+            above.push_back(ancestor);
         return names_of(s, above);
     }
 };
@@ -51,7 +52,7 @@ void warn_of_similar_class(const SceneGraph& scene, std::string_view name) {
     };
     if (nearest.empty() || (is_object_class(name) && is_object_class(nearest))) return;
     const std::string text =
-        formatted("no frame has the class '{}'; did you mean '{}'?", name, nearest);
+        format_text("no frame has the class '{}'; did you mean '{}'?", name, nearest);
     const nb::object category = nb::module_::import_("tmkit.errors").attr("UnknownClassWarning");
     if (PyErr_WarnEx(category.ptr(), text.c_str(), 1) < 0) throw nb::python_error();
 }
@@ -75,9 +76,8 @@ template <class Scene> void bind_shared_names_and_tree(nb::class_<Scene>& cls) {
         .def_prop_ro("group_names", [](const Scene& s) { return tuple_of(s.group_names()); },
                      text_for<Scene>("Names of all groups, sorted.{| For the writer.}"))
         .def("zero_configuration",
-             [](const Scene& s) {
-        return make_array(std::vector<double>(s.joint_count(), 0.0));
-    }, "Return the configuration (n_joints,) of zeros, whether or not it is within the limits.")
+             [](const Scene& s) { return make_array(std::vector<double>(s.joint_count(), 0.0)); },
+             "Return the configuration (n_joints,) of zeros, even if it is outside the limits.")
         .def("__len__", &Scene::size)
         .def("__contains__", [](const Scene& s, nb::handle name) {
         std::string_view text;
@@ -93,9 +93,9 @@ template <class Scene> void bind_shared_names_and_tree(nb::class_<Scene>& cls) {
         return tuple_of(by_name(s).children(frame));
     }, "frame"_a, text_for<Scene>(R"(Return the names of a frame's children in insertion order.
 
-{O(log n + children), and O(log n) for each frame that changed since the version of the previous such query: versions
-made from one another share an index. The first query of all of them builds it in O(n log n).|O(k log k) for k
-children.})" NO_FRAME))
+{O(log n + children), and O(log n) for each frame that changed since the version of the previous
+such query, since versions of a lineage share an index. The first query builds it in
+O(n log n).|O(k log k) for k children.})" NO_FRAME))
         .def("ancestors",
              [](const Scene& s, std::string_view frame) {
         return tuple_of(by_name(s).ancestors(frame));
@@ -108,8 +108,7 @@ children.})" NO_FRAME))
                  "Return the root of the tree of a frame. {O(depth log n)|O(depth)}." NO_FRAME))
         .def("body", [](const Scene& s, std::string_view frame) { return by_name(s).body(frame); },
              "frame"_a,
-             text_for<Scene>(
-                 "Return the name of the body that a frame is on. {O(log n)|O(1)}." NO_FRAME))
+             text_for<Scene>("Return the name of the body of a frame. {O(log n)|O(1)}." NO_FRAME))
         .def("is_allowed",
              [](const Scene& s, std::string_view a, std::string_view b) {
         return s.is_allowed(a, b);
@@ -127,9 +126,8 @@ template <class Scene> void bind_shared_edges(nb::class_<Scene>& cls) {
         .def("stamped_poses",
              [](const Scene& s, std::string_view frame) { return by_name(s).stamped_poses(frame); },
              "frame"_a,
-             text_for<Scene>(
-                 "Return the stamped poses of a frame's edge, or None when none are kept. "
-                 "{O(log n + capacity)|O(poses)}." NO_FRAME))
+             text_for<Scene>("Return the stamped poses of a frame's edge, or None. "
+                             "{O(log n + capacity)|O(poses)}." NO_FRAME))
         .def("twist_edge",
              [](const Scene& s, std::string_view frame) {
         return twist_tuple(s.twist(frame));
@@ -145,7 +143,7 @@ Returns:
         else return noise_or_none(noise ? Ref<const EdgeNoise>(new EdgeNoise(*noise)) : nullptr);
     }, "frame"_a,
              text_for<Scene>("Return the error of a frame's pose relative to its parent by source, "
-                             "or None when exact. "
+                             "or None if exact. "
                              "{O(log n)|For the writer}." NO_FRAME))
         .def("edge_covariance",
              [](const Scene& s, std::string_view frame) {
@@ -158,12 +156,10 @@ Returns:
         .def("specification",
              [](const Scene& s, std::string_view frame) { return s.specification(frame); },
              "frame"_a,
-             text_for<Scene>("Return the full specification of a frame; ``SceneGraph.from_frames`` "
-                             "makes a scene of "
-                             "these.{| For the writer.}" NO_FRAME))
+             text_for<Scene>("Return the full specification of a frame, an argument of "
+                             "``SceneGraph.from_frames``.{| For the writer.}" NO_FRAME))
         .def("group", [](const Scene& s, std::string_view name) { return s.group(name); }, "name"_a,
-             text_for<Scene>(
-                 R"(Return the direct content of a group.{| For the writer.})" NO_GROUP));
+             text_for<Scene>("Return the specification of a group.{| For the writer.}" NO_GROUP));
 }
 
 void bind_frame_queries(nb::class_<SceneGraph>& cls) {
@@ -193,20 +189,20 @@ Costs as ``children``, and O(log n) for each of them.)" NO_FRAME)
         .def("joint",
              [](const SceneGraph& s, std::string_view frame) {
         return s.specification(frame).joint;
-    }, "frame"_a, "Return how a frame moves relative to its parent. O(log n)." NO_FRAME)
+    }, "frame"_a, "Return the joint between a frame and its parent. O(log n)." NO_FRAME)
         .def("joint_frame",
              [](const SceneGraph& s, std::string_view joint) {
         return s.record(s.joint_frame(joint)).name->text;
     }, "joint"_a, R"(Return the frame that a joint moves. O(log n).)" NO_JOINT)
-        .def(
-            "inertia", &SceneGraph::inertia, "frame"_a,
-            R"(Return the mass properties of a frame's body in the axes of that frame, or None.)" NO_FRAME
-            R"(
-    DisconnectedError: the inertia was given in another tree.)");
+        .def("inertia", &SceneGraph::inertia, "frame"_a,
+             "Return the mass properties of a frame's body in the axes of that frame, or "
+             "None." NO_FRAME
+             R"(
+    DisconnectedError: if the inertia was given in another tree.)");
     cls.def("shapes",
             [](const SceneGraph& s, const std::string& frame) {
         return tuple_of(details_on(s.record(frame)).shapes);
-    }, "frame"_a, "Return the shapes on a frame. O(log n + shapes)." NO_FRAME)
+    }, "frame"_a, "Return the shapes of a frame. O(log n + shapes)." NO_FRAME)
         .def("classes",
              [](const SceneGraph& s, const std::string& frame) {
         return tuple_of(details_on(s.record(frame)).classes);
@@ -232,7 +228,7 @@ Args:
     body: the body.
 
 Raises:
-    UnknownNameError: no such body.
+    UnknownNameError: if the body is unknown.
 )");
 }
 
@@ -243,50 +239,53 @@ void bind_group_and_path_queries(nb::class_<SceneGraph>& cls) {
     }, "frame"_a,
             R"(Return the attributes of a frame, an immutable map (``pyrsistent.PMap``).
 
-Lists are ``PVector``, dicts ``PMap``; ``pyrsistent.thaw`` returns plain ones. Keys have no order.)" OF_FRAME
+Lists are ``PVector`` and dicts ``PMap``; ``pyrsistent.thaw`` converts them. Keys have no
+order.)" OF_FRAME
             R"(
 
-Cost: O(log n + length of the attributes as JSON), some microseconds; more on their first use.)" NO_FRAME);
-    cls.def("attribute_stamps",
-            [](const SceneGraph& s, std::string_view frame) {
+Cost: O(log n + length of the attributes as JSON), some microseconds; more on their
+first use.)" NO_FRAME);
+    cls.def(
+        "attribute_stamps",
+        [](const SceneGraph& s, std::string_view frame) {
         return stamps_of(details_on(s.record(frame)).attributes);
     }, "frame"_a,
-            "Return when the attributes of a frame were set: seconds by key, of those with a "
-            "stamp." NO_FRAME);
-    cls.def(
-           "frames_of_group",
-           [](const SceneGraph& s, std::string_view name) {
+        "Return the stamps of a frame's attributes [s] by key, for those with a stamp." NO_FRAME);
+    cls.def("frames_of_group",
+            [](const SceneGraph& s, std::string_view name) {
         return names_of(s, s.frames_of_group(name));
     }, "name"_a,
-           R"(Return the frames of a group and of the groups in it, each once, in insertion order.)" NO_GROUP)
-        .def(
-            "groups_of",
-            [](const SceneGraph& s, std::string_view frame, bool nested) {
+            "Return the frames of a group and of its nested groups, each once, in insertion "
+            "order." NO_GROUP)
+        .def("groups_of",
+             [](const SceneGraph& s, std::string_view frame, bool nested) {
         return tuple_of(s.groups_of(frame, nested));
     }, "frame"_a, nb::kw_only(), "nested"_a = false,
-            R"(Return the groups that contain a frame, sorted. O(groups and their members).)" OF_FRAME
-            R"(
-    nested: whether groups that contain it through the groups in them count; only direct ones if omitted.)" NO_FRAME);
+             "Return the groups that contain a frame, sorted. O(groups and their members)." OF_FRAME
+             R"(
+    nested: whether to include groups that contain it through nested groups; by default only direct
+        ones.)" NO_FRAME);
     cls.def("frame_id",
             [](const SceneGraph& s, std::string_view frame) { return s.record(frame).id; },
             "frame"_a,
             R"(Return the number of a frame, which survives rename and reparenting. O(log n).
 
-Ids grow with insertion, are not used again, and mean the same in all versions made from one another; they are no
-part of equality.)" NO_FRAME)
+Ids grow with insertion, are never reused, and have the same meaning in all versions of a lineage;
+they are not part of equality.)" NO_FRAME)
         .def("frame_of_id",
              [](const SceneGraph& s, FrameId id) {
         const FrameRecord* record = s.find(id);
         return record ? std::optional<std::string>(record->name->text) : std::nullopt;
     }, "frame_id"_a,
-             "Return the name of the frame with this id, None when it is not (or no longer) there. "
+             "Return the name of the frame with this id, None if there is none. "
              "O(log n).");
     cls.def(
         "path",
         [](const SceneGraph& s, std::string_view start, std::string_view end) {
         return names_of(s, s.path(s.record(start).id, s.record(end).id));
     }, "start"_a, "end"_a,
-        R"(Return the frames from one to another, over their nearest common ancestor. O(depth log n).
+        "Return the frames from one to another, over their nearest common ancestor. O(depth log n)."
+        R"(
 
 Args:
     start: the first frame of the path.

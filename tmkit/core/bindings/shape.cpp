@@ -3,7 +3,7 @@
 #include "fields.hpp"
 #include "state.hpp"
 
-#define NO_SIZE "\n\nRaises:\n    ShapeError: a size that is not positive."
+#define NO_SIZE "\n\nRaises:\n    ShapeError: if a size is not positive."
 
 namespace tmkit::bindings {
 
@@ -24,20 +24,20 @@ std::string shape_text(const Shape& shape) {
     const auto& d = shape.dimensions();
     switch (shape.kind()) {
         case ShapeKind::mesh:
-            return formatted("Mesh({} vertices, {} faces{})", shape.vertices().size() / 3,
-                             shape.faces().size() / 3, source_text(shape));
+            return format_text("Mesh({} vertices, {} faces{})", shape.vertices().size() / 3,
+                               shape.faces().size() / 3, source_text(shape));
         case ShapeKind::plane: return "Plane()";
         case ShapeKind::point_cloud:
-            return formatted("PointCloud({} points, radius={}{})", shape.points().size() / 3, d[0],
-                             source_text(shape));
+            return format_text("PointCloud({} points, radius={}{})", shape.points().size() / 3,
+                               d[0], source_text(shape));
         case ShapeKind::height_field:
-            return formatted("HeightField({} x {} heights, size=({}, {}), floor={}{})",
-                             shape.rows(), shape.columns(), d[0], d[1], d[2], source_text(shape));
-        case ShapeKind::box: return formatted("Box({})", d);
+            return format_text("HeightField({} x {} heights, size=({}, {}), floor={}{})",
+                               shape.rows(), shape.columns(), d[0], d[1], d[2], source_text(shape));
+        case ShapeKind::box: return format_text("Box({})", d);
         default: break;
     }
-    const std::string length = d.size() > 1 ? formatted(", length={}", d[1]) : "";
-    return formatted("{}(radius={}{})", capitalised(name_of(shape.kind())), d[0], length);
+    const std::string length = d.size() > 1 ? format_text(", length={}", d[1]) : "";
+    return format_text("{}(radius={}{})", capitalise(name_of(shape.kind())), d[0], length);
 }
 
 ShapeHandle make_mesh(const ArrayArgument& vertices, const ArrayArgument& faces,
@@ -59,7 +59,7 @@ ShapeHandle make_field(const ArrayArgument& heights, const ArrayArgument& size,
     return {Shape::height_field(std::move(h), columns, {s[0], s[1]}, floor, source)};
 }
 
-// What pickle keeps: (kind, dimensions, arrays, source, checksums). Version 0.1 has no checksums.
+// State for pickle: (kind, dimensions, arrays, source, checksums). Version 0.1 has no checksums.
 ShapeHandle shape_from_state(nb::handle state) {
     const bool is_old = nb::isinstance<nb::tuple>(state) && nb::len(state) == 4;
     const StateTuple s(state, "a shape", is_old ? 4 : 5);
@@ -108,8 +108,8 @@ OwnedArray<Number> view_of(const ShapeHandle& handle, const std::vector<Number>&
 }
 
 std::string attached_text(const AttachedShape& a) {
-    const std::string level = a.level ? formatted(", level='{}'", name_of(*a.level)) : "";
-    return formatted("AttachedShape({}, {}{})", shape_text(*a.shape), pose_text(a.pose), level);
+    const std::string level = a.level ? format_text(", level='{}'", name_of(*a.level)) : "";
+    return format_text("AttachedShape({}, {}{})", shape_text(*a.shape), pose_text(a.pose), level);
 }
 
 std::optional<std::string> level_text(const std::optional<CollisionLevel>& level) {
@@ -118,35 +118,35 @@ std::optional<std::string> level_text(const std::optional<CollisionLevel>& level
 
 void bind_large_shapes(nb::module_& m) {
     m.def("Plane", [] { return ShapeHandle{Shape::plane()}; },
-          "Make a half space: all that lies at z <= 0 of its frame. Planes never collide with each "
-          "other.");
+          "Create a half space: z <= 0 of its frame. Planes never collide with each other.");
     m.def("PointCloud", &make_cloud, "points"_a, nb::kw_only(), "radius"_a, "source"_a = "",
-          R"(Make an obstacle of points, e.g. what a depth camera saw: a ball around each.
+          R"(Create an obstacle from points, e.g. of a depth camera: a ball around each.
 
 Args:
-    points: (n, 3) metres.
-    radius: of the balls, metres; about the distance between neighbouring points, which leaves no gaps.
-    source: where it came from, a label; empty if omitted.
+    points: (n, 3) points [m].
+    radius: radius of the balls [m]; about the distance between neighbouring points leaves no gaps.
+    source: a label of the origin; empty if omitted.
 
 Raises:
-    ShapeError: no points, non-finite numbers, or a radius that is not positive.)");
-    m.def(
-        "HeightField", &make_field, "heights"_a, nb::kw_only(), "size"_a, "floor"_a = nb::none(),
-        "source"_a = "",
-        R"(Make the ground under a surface that is given by heights on a grid, down to a flat underside.
+    ShapeError: if there are no points, a number is not finite, or the radius is not positive.)");
+    m.def("HeightField", &make_field, "heights"_a, nb::kw_only(), "size"_a, "floor"_a = nb::none(),
+          "source"_a = "",
+          R"(Create the ground below a surface of heights on a grid, down to a flat underside.
 
-Column ``i`` of row ``j`` is at ``x = (i / (columns - 1) - 0.5) * size[0]`` and ``y = (j / (rows - 1) - 0.5) *
-size[1]``: the first row is the one of least y. A cell is two triangles that share the edge from its corner of least
-x and y to that of largest x and y.
+Column ``i`` of row ``j`` is at ``x = (i / (columns - 1) - 0.5) * size[0]`` and
+``y = (j / (rows - 1) - 0.5) * size[1]``: the first row is the one of least y. A cell is two
+triangles that share the edge from its corner of least x and y to that of largest x and y.
 
 Args:
-    heights: (rows, columns) z of the surface in metres, at least 2 of each.
-    size: (2,) full lengths along x and y in metres.
-    floor: z of the underside, below all heights; if omitted, a tenth of the longer side below the lowest.
-    source: where it came from, a label; empty if omitted.
+    heights: (rows, columns) z of the surface [m], at least 2 of each.
+    size: (2,) full lengths along x and y [m].
+    floor: z of the underside [m], below all heights; if omitted, a tenth of the longer side below
+        the lowest.
+    source: a label of the origin; empty if omitted.
 
 Raises:
-    ShapeError: too few heights, non-finite numbers, a size that is not positive, or a floor that is too high.)");
+    ShapeError: if there are too few heights, a number is not finite, a size is not positive, or the
+        floor is too high.)");
 }
 
 void check_attached(AttachedShape& attached) {
@@ -189,26 +189,25 @@ constexpr Field<AttachedShape> attached_fields[] = {
 };
 
 void bind_attached_shape(nb::module_& m) {
-    nb::class_<AttachedShape> attached(
-        m, "AttachedShape", nb::is_weak_referenceable(),
-        R"(A shape on a frame: where it sits and what it is for. Immutable.
+    nb::class_<AttachedShape> attached(m, "AttachedShape", nb::is_weak_referenceable(),
+                                       R"(A shape on a frame, with its pose and purpose. Immutable.
 
 Args:
     shape: the shape.
     pose: frame_from_shape.
-    color: red, green, blue, alpha from 0 to 1, or None to let the viewer choose.
-    visual: whether it is drawn.
+    color: red, green, blue, alpha from 0 to 1, or None for the viewer's choice.
+    visual: whether viewers draw it.
     collision: whether it collides.
-    friction: coefficient of friction of its surface, or None to let the simulator choose.
-    level: how much of it counts in collisions, ``"box"``, ``"hull"`` or ``"exact"``, or None to let the collision
-        world choose; see ``CollisionWorld``.
+    friction: coefficient of friction of its surface, or None for the simulator's default.
+    level: geometry used in collisions, ``"box"``, ``"hull"`` or ``"exact"``, or None for the level
+        of the collision world; see ``CollisionWorld``.
 
-A stamp, the time at which it was attached or seen in seconds on any clock, is set by ``replace(stamp=...)``. It is part
-of equality.
+``replace(stamp=...)`` sets a stamp, the time of its attachment or observation on any clock [s]. It
+is part of equality.
 
 Raises:
     ShapeError: if a colour is outside 0 to 1 or the friction negative.
-    UnknownNameError: if there is no such level.)");
+    UnknownNameError: if the level is unknown.)");
     attached.def(
         "__init__",
         [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose,
@@ -232,13 +231,14 @@ Raises:
                    ? std::optional(std::make_tuple(a.color[0], a.color[1], a.color[2], a.color[3]))
                    : std::nullopt;
     }, "Red, green, blue, alpha from 0 to 1, or None.")
-        .def_ro("visual", &AttachedShape::visual, "Whether it is drawn.")
+        .def_ro("visual", &AttachedShape::visual, "Whether viewers draw it.")
         .def_ro("collision", &AttachedShape::collision, "Whether it collides.")
         .def_ro("friction", &AttachedShape::friction,
                 "Coefficient of friction of its surface, or None.")
-        .def_ro("stamp", &AttachedShape::stamp, "When it was attached or seen, seconds, or None.")
+        .def_ro("stamp", &AttachedShape::stamp,
+                "Time of its attachment or observation [s], or None.")
         .def_prop_ro("level", [](const AttachedShape& a) { return level_text(a.level); },
-                     "How much of it counts in collisions: ``box``, ``hull``, ``exact``, or None.");
+                     "Geometry used in collisions: ``box``, ``hull``, ``exact``, or None.");
     bind_value(attached, [](const AttachedShape& a) { return a.shape->digest()[0] >> 3; },
                &attached_text);
 
@@ -250,37 +250,43 @@ Raises:
 }
 
 void bind_shape_content(nb::class_<ShapeHandle>& cls) {
-    cls.def_prop_ro(
-           "kind", [](const ShapeHandle& s) { return std::string(name_of(s.shape->kind())); },
-           R"(``box``, ``sphere``, ``cylinder``, ``cone``, ``capsule``, ``mesh``, ``plane``, ``point_cloud``
+    cls.def_prop_ro("kind",
+                    [](const ShapeHandle& s) { return std::string(name_of(s.shape->kind())); },
+                    "``box``, ``sphere``, ``cylinder``, ``cone``, ``capsule``, ``mesh``, "
+                    "``plane``, ``point_cloud``"
+                    R"(
 or ``height_field``.)")
-        .def_prop_ro(
-            "dimensions", [](const ShapeHandle& s) { return tuple_of(s.shape->dimensions()); },
-            R"(Metres: box (x, y, z); sphere, point cloud (radius,); cylinder, cone, capsule (radius, length);
+        .def_prop_ro("dimensions",
+                     [](const ShapeHandle& s) { return tuple_of(s.shape->dimensions()); },
+                     "Dimensions [m]: box (x, y, z); sphere, point cloud (radius,); cylinder, "
+                     "cone, capsule (radius, length);"
+                     R"(
 height field (x, y, floor); mesh and plane ().)")
         .def_prop_ro("vertices",
                      [](const ShapeHandle& s) { return view_of(s, s.shape->vertices()); },
-                     "(n, 3) vertices of a mesh in metres; (0, 3) for other kinds.")
+                     "(n, 3) vertices of a mesh [m]; (0, 3) for other kinds.")
         .def_prop_ro("faces", [](const ShapeHandle& s) { return view_of(s, s.shape->faces()); },
                      "(m, 3) indices of the corners of a mesh's triangles; (0, 3) for other kinds.")
-        .def_prop_ro(
-            "outward_faces",
-            [](const ShapeHandle& s) { return view_of(s, s.shape->outward_faces()); },
-            R"((m, 3) the faces of a mesh, counter-clockwise seen from outside: those reversed that are turned over.
+        .def_prop_ro("outward_faces",
+                     [](const ShapeHandle& s) { return view_of(s, s.shape->outward_faces()); },
+                     "(m, 3) faces of a mesh, counter-clockwise seen from outside, with inverted "
+                     "ones corrected."
+                     R"(
 
-Triangles that share an edge look to the same side of it, and those of closed parts look outwards. A part inside another
-may be a cavity, and looks where most of its triangles do; so does an open part. O(m log m) on first use.)")
+Triangles that share an edge face the same side of it, and those of closed parts face outwards. A
+part inside another may be a cavity, and faces the side of most of its triangles, as does an open
+part. O(m log m) on first use.)")
         .def_prop_ro("points", [](const ShapeHandle& s) { return view_of(s, s.shape->points()); },
-                     "(n, 3) points of a point cloud in metres; (0, 3) for other kinds.")
+                     "(n, 3) points of a point cloud [m]; (0, 3) for other kinds.")
         .def_prop_ro("heights",
                      [](const ShapeHandle& s) {
         return view_of(s, s.shape->heights(), s.shape->columns());
-    }, "(rows, columns) heights of a height field in metres; (0, 0) for other kinds.")
+    }, "(rows, columns) heights of a height field [m]; (0, 0) for other kinds.")
         .def_prop_ro("source", [](const ShapeHandle& s) { return s.shape->source(); },
-                     "Where a mesh, a cloud or a field came from; may be empty.")
-        .def_prop_ro("checksums", [](const ShapeHandle& s) { return s.shape->checksums(); },
-                     "SHA-256 of the files that a mesh was read from, as ``sha256sum`` prints "
-                     "them; empty for arrays.");
+                     "Origin of a mesh, a cloud or a field; may be empty.")
+        .def_prop_ro("checksums", [](const ShapeHandle& s) {
+        return s.shape->checksums();
+    }, "SHA-256 of the files of a mesh, as printed by ``sha256sum``; empty for arrays.");
 }
 
 void bind_primitives(nb::module_& m) {
@@ -292,47 +298,47 @@ void bind_primitives(nb::module_& m) {
     m.def("Box", [](const ArrayArgument& size) {
         return ShapeHandle{
             Shape::primitive(ShapeKind::box, read_vector(size, "size", 3, ErrorKind::shape))};
-    }, "size"_a, R"(Make a box of full side lengths (3,) in metres, centred at its origin.
+    }, "size"_a, R"(Create a box of full side lengths (3,) [m], centred at its origin.
 
 Raises:
-    ShapeError: a length that is not positive.)");
+    ShapeError: if a length is not positive.)");
     m.def("Sphere", [](double radius) {
         return ShapeHandle{Shape::primitive(ShapeKind::sphere, {radius})};
-    }, "radius"_a, R"(Make a sphere of a radius in metres.
+    }, "radius"_a, R"(Create a sphere of a radius [m].
 
 Raises:
-    ShapeError: a radius that is not positive.)");
+    ShapeError: if the radius is not positive.)");
     radius_and_length("Cylinder", ShapeKind::cylinder,
-                      R"(Make a cylinder along z, centred at its origin.
+                      R"(Create a cylinder along z, centred at its origin.
 
 Args:
-    radius: metres.
-    length: along z, metres.)" NO_SIZE);
+    radius: radius [m].
+    length: length along z [m].)" NO_SIZE);
     radius_and_length("Cone", ShapeKind::cone,
-                      R"(Make a cone along z with its tip at +length/2.
+                      R"(Create a cone along z with its tip at +length/2.
 
 Args:
-    radius: of the base, metres.
-    length: from base to tip, metres.)" NO_SIZE);
+    radius: radius of the base [m].
+    length: length from base to tip [m].)" NO_SIZE);
     radius_and_length("Capsule", ShapeKind::capsule,
-                      R"(Make a capsule along z, centred at its origin.
+                      R"(Create a capsule along z, centred at its origin.
 
 Args:
-    radius: of the cylinder and its caps, metres.
-    length: of the cylinder, without the caps, metres.)" NO_SIZE);
+    radius: radius of the cylinder and its caps [m].
+    length: length of the cylinder without the caps [m].)" NO_SIZE);
     m.def("Mesh", &make_mesh, "vertices"_a, "faces"_a, nb::kw_only(), "source"_a = "",
           "checksums"_a = "",
-          R"(Make a triangle mesh.
+          R"(Create a triangle mesh.
 
 Args:
-    vertices: (n, 3) metres.
+    vertices: (n, 3) vertices [m].
     faces: (m, 3) indices of vertices, counter-clockwise seen from outside.
-    source: where it came from, e.g. ``package://NAME/file.obj``, a label; empty if omitted.
-    checksums: SHA-256 of the files that it was read from, as ``sha256sum`` prints them, a label that only readers of
-        files give: JSON names the file by it instead of writing arrays. Empty if omitted.
+    source: a label of the origin, e.g. ``package://NAME/file.obj``; empty if omitted.
+    checksums: SHA-256 of its files, as printed by ``sha256sum``; only readers of files set it. JSON
+        then refers to the file instead of writing arrays. Empty if omitted.
 
 Raises:
-    ShapeError: no rows, non-finite numbers, or an index out of range.)");
+    ShapeError: if an array is empty, a number is not finite, or an index is out of range.)");
 }
 
 }  // namespace
@@ -372,35 +378,32 @@ void bind_shape(nb::module_& m) {
         m, "Shape", nb::is_weak_referenceable(),
         R"(An immutable shape, shared by reference between scenes, versions and collision worlds.
 
-Made by ``Box``, ``Sphere``, ``Cylinder``, ``Cone``, ``Capsule``, ``Mesh``, ``Plane``, ``PointCloud`` and
-``HeightField``. Equal and hashed by content; the source of a mesh, a cloud or a field is a label and no part of
-it. Metres throughout, in the shape's own axes. Arrays are read-only and show the shape's own memory, which they
-keep alive.)");
+Created by ``Box``, ``Sphere``, ``Cylinder``, ``Cone``, ``Capsule``, ``Mesh``, ``Plane``,
+``PointCloud`` and ``HeightField``. Equality and hash are by content; the source of a mesh, a cloud
+or a field is a label and excluded. Lengths are [m], in the shape's own axes. Arrays are read-only
+views of the shape's memory, which they keep alive.)");
     bind_shape_content(shape);
     shape
-        .def_prop_ro(
-            "digest", [](const ShapeHandle& s) { return digest_text(s.shape->digest()); },
-            "32 hexadecimal digits that depend on the content alone, the same in every process.")
+        .def_prop_ro("digest", [](const ShapeHandle& s) { return digest_text(s.shape->digest()); },
+                     "32 hexadecimal digits of the content, the same in every process.")
         .def_prop_ro("bounds",
                      [](const ShapeHandle& s) {
         const auto corner = [](const Vector3& c) {
             return make_owned(std::vector<double>(c.begin(), c.end()));
         };
         return std::make_pair(corner(s.shape->lower()), corner(s.shape->upper()));
-    },
-                     "Lower and upper corner (3,) of the axis-aligned box around the shape, "
-                     "metres; infinite for a plane.")
+    }, "Lower and upper corner (3,) of the axis-aligned bounding box [m]; infinite for a plane.")
         .def_prop_ro("volume",
                      [](const ShapeHandle& s) {
         const double volume = s.shape->volume();
         if (s.shape->kind() != ShapeKind::plane) require_in_range({&volume, 1}, "the volume");
         return volume;
-    }, R"(Cubic metres; infinite for a plane.
+    }, R"(Volume [m^3]; infinite for a plane.
 
-For a mesh the signed volume of its faces, correct if they are closed and face outwards.
+For a mesh, the signed volume of its faces, correct if they are closed and face outwards.
 
 Raises:
-    ShapeError: a point cloud, whose balls may overlap.)")
+    ShapeError: for a point cloud, whose balls may overlap.)")
         .def("__copy__", [](const ShapeHandle& s) {
         return s;
     }).def("__deepcopy__", [](const ShapeHandle& s, nb::handle) { return s; }, "memo"_a);

@@ -16,8 +16,8 @@ namespace {
 
 using PoseTuple = nb::typed<nb::tuple, Pose, nb::ellipsis>;
 
-StampedPoses made(const std::vector<double>& stamps, const std::vector<Pose>& poses,
-                  std::size_t capacity, double window) {
+StampedPoses make_history(const std::vector<double>& stamps, const std::vector<Pose>& poses,
+                          std::size_t capacity, double window) {
     if (stamps.size() != poses.size())
         throw Error(ErrorKind::stamp, "{} stamps were given for {} poses", stamps.size(),
                     poses.size());
@@ -43,8 +43,8 @@ nb::tuple state_of(const StampedPoses& s) {
 
 StampedPoses read_state(nb::handle state) {
     const StateTuple s(state, "stamped poses", 4);
-    return made(s.get<std::vector<double>>(0), s.get<std::vector<Pose>>(1), s.get<std::size_t>(2),
-                s.get<double>(3));
+    return make_history(s.get<std::vector<double>>(0), s.get<std::vector<Pose>>(1),
+                        s.get<std::size_t>(2), s.get<double>(3));
 }
 
 }  // namespace
@@ -58,30 +58,30 @@ Ref<const StampedPoses> stamps_from_state(nb::handle state) {
 }
 
 void bind_stamped_poses(nb::module_& m) {
-    nb::class_<StampedPoses> cls(
-        m, "StampedPoses", nb::is_weak_referenceable(),
-        R"(Where a frame was: a short history of the pose of its edge. Immutable.
+    nb::class_<StampedPoses> cls(m, "StampedPoses", nb::is_weak_referenceable(),
+                                 R"(Stamped poses of an edge: a short history. Immutable.
 
 Args:
-    stamps: seconds, ascending.
+    stamps: ascending stamps [s].
     poses: parent_from_frame at joint value 0, one for each stamp.
-    capacity: so many poses are kept at most.
-    window: seconds that may lie between the oldest and the newest; without end if omitted.
+    capacity: largest number of poses.
+    window: largest time between the oldest and the newest [s]; unlimited if omitted.
 
 Raises:
-    StampError: stamps that do not ascend, are not finite, too many, too far apart, or not as many as poses.)");
-    cls.def("__init__", made_by(&made), "stamps"_a = nb::tuple(), "poses"_a = nb::tuple(),
+    StampError: if the stamps do not ascend, are not finite, exceed the capacity or the window, or
+        differ in number from the poses.)");
+    cls.def("__init__", made_by(&make_history), "stamps"_a = nb::tuple(), "poses"_a = nb::tuple(),
             nb::kw_only(), "capacity"_a = StampedPoses::usual_capacity,
             "window"_a = StampedPoses::without_end)
         .def_prop_ro("stamps", [](const StampedPoses& s) { return make_array(stamps_of(s)); },
-                     "(k,) seconds, ascending; read-only.")
+                     "(k,) ascending stamps [s]; read-only.")
         .def_prop_ro("poses",
                      [](const StampedPoses& s) {
         return PoseTuple(nb::tuple(nb::cast(poses_of(s))));
     }, "parent_from_frame at joint value 0, one for each stamp.")
-        .def_ro("capacity", &StampedPoses::capacity, "So many poses are kept at most.")
+        .def_ro("capacity", &StampedPoses::capacity, "Largest number of poses.")
         .def_ro("window", &StampedPoses::window,
-                "Seconds that may lie between the oldest and the newest; inf without end.")
+                "Largest time between the oldest and the newest [s]; inf if unlimited.")
         .def("at",
              [](const StampedPoses& s, double stamp, std::string_view policy) {
         return in_range(s.at({stamp, stamp_policy(policy)}, ""));
@@ -89,15 +89,17 @@ Raises:
              R"(Return parent_from_frame at a time. O(log k) for k poses.
 
 Args:
-    stamp: seconds, on the clock of the stamps.
-    policy: ``closest``, ``preceding``, ``interpolated``, ``screw`` or ``clamped``; see ``SceneGraph.pose``.
+    stamp: time on the clock of the stamps [s].
+    policy: ``closest``, ``preceding``, ``interpolated``, ``screw`` or ``clamped``; see
+        ``SceneGraph.pose``.
 
 Raises:
-    StampError: the stamp lies outside the history.
-    UnknownNameError: no such policy.)")
-        .def(
-            "moved", &StampedPoses::moved, "parent_from_old_parent"_a,
-            R"(Return the same history relative to another parent, fixed relative to the old one. O(k).
+    StampError: if the stamp is outside the history.
+    UnknownNameError: if the policy is unknown.)")
+        .def("moved", &StampedPoses::moved, "parent_from_old_parent"_a,
+             "Return the same history relative to another parent, fixed relative to the old one. "
+             "O(k)."
+             R"(
 
 Args:
     parent_from_old_parent: pose of the old parent in the new one.)")
@@ -109,8 +111,8 @@ Args:
     bind_value(cls, key, [](const StampedPoses& s) {
         if (s.entries.empty()) return std::string("StampedPoses()");
         const std::size_t count = s.entries.size();
-        return formatted("StampedPoses({} {} from {} s to {} s)", count,
-                         count == 1 ? "pose" : "poses", s.oldest(), s.newest());
+        return format_text("StampedPoses({} {} from {} s to {} s)", count,
+                           count == 1 ? "pose" : "poses", s.oldest(), s.newest());
     });
     bind_state(cls, &state_of, &read_state);
 }

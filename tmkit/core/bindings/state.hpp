@@ -1,8 +1,7 @@
-// Reading what pickles keep, believing nothing of it: a file may be damaged, of another version, or
-// made by somebody else.
+// Reading of untrusted pickled state: a file may be damaged, of another version, or malicious.
 //
-// Every length, kind and number is checked before it is used, and what is wrong is an Error: of its
-// own kind where a rule of the value is broken, else a PickledStateError.
+// Every length, kind and number is checked before use. A violated rule of the value throws its own
+// kind of Error, all else a PickledStateError.
 #pragma once
 
 #include "bindings.hpp"
@@ -11,11 +10,11 @@ namespace tmkit::bindings {
 
 template <class... Parts> Error damaged_state(std::string_view pattern, const Parts&... parts) {
     return {ErrorKind::pickled_state, "this pickled state is damaged: {}",
-            formatted(pattern, parts...)};
+            format_text(pattern, parts...)};
 }
 
-// The entries of a tuple. It owns them, so that what runs while they are converted can take none
-// away.
+// The entries of a tuple. It owns them, so code that runs during their conversion cannot remove
+// any.
 class StateTuple {
 public:
     StateTuple(nb::handle state, const char* what, std::size_t count) : what_(what) {
@@ -38,7 +37,7 @@ public:
             throw wrong_entry(i);
         }
     }
-    // The entries of a list or tuple that stands at a place.
+    // The entries of a list or tuple at an index.
     std::vector<nb::object> items(std::size_t i) const {
         if (!nb::isinstance<nb::tuple>(at(i)) && !nb::isinstance<nb::list>(at(i)))
             throw wrong_entry(i);
@@ -58,8 +57,8 @@ private:
     nb::tuple items_;
 };
 
-// What `read` makes of a state; a conversion that Python refuses is an Error too.
-template <class Read> auto restored(Read&& read) {
+// The result of `read` for a state; a failed conversion in Python is an Error too.
+template <class Read> auto restore(Read&& read) {
     try {
         return read();
     } catch (nb::python_error& error) {
@@ -70,17 +69,18 @@ template <class Read> auto restored(Read&& read) {
     }
 }
 
-// __getstate__ and __setstate__ of an immutable class; nanobind refuses the latter where there is a
-// value already.
+// __getstate__ and __setstate__ of an immutable class; nanobind rejects the latter for an object
+// with a value.
 template <class Value, class Get, class Read>
 void bind_state(nb::class_<Value>& cls, Get&& get, Read read) {
     cls.def("__getstate__", std::forward<Get>(get))
         .def("__setstate__", [read](Value& self, nb::handle state) {
-        new (&self) Value(restored([&] { return read(state); }));
+        new (&self) Value(restore([&] { return read(state); }));
     }, "state"_a.none());
 }
 
-// The same for a state whose entries are what a function makes the value of.
+// __getstate__ and __setstate__ for a state whose entries are the arguments of a function that
+// creates the value.
 template <class Value, class Get, class... Parts>
 void bind_state(nb::class_<Value>& cls, Get&& get, const char* what, Value (*make)(Parts...)) {
     bind_state(cls, std::forward<Get>(get), [what, make](nb::handle state) {

@@ -5,8 +5,8 @@
 namespace tmkit::bindings {
 namespace {
 
-// As Python has them: facts, effects under conditions, operators that need facts, have effects and
-// cost something, and constraints by facts, limit and operators.
+// Python types: facts, effects with conditions, operators with needs, effects and cost, and
+// constraints with facts, limit and operators.
 using Fact = std::pair<std::int32_t, std::int32_t>;
 using Facts = std::vector<Fact>;
 using Effect = std::pair<Facts, Fact>;
@@ -14,7 +14,7 @@ using Operator = std::tuple<Facts, std::vector<Effect>, std::int64_t>;
 using Constraint = std::tuple<Facts, std::int32_t, std::vector<std::int32_t>>;
 using Values = TupleOf<nb::int_>;
 
-// Reads facts, whose variables and values must exist.
+// Reader of facts, whose variables and values must exist.
 struct Reader {
     const std::vector<std::int32_t>& domains;
 
@@ -24,15 +24,15 @@ struct Reader {
             throw Error(ErrorKind::configuration, "variable {} has no value {}", f.first, f.second);
         return {f.first, f.second};
     }
-    TaskFacts facts(const Facts& given) const {
-        TaskFacts found;
-        for (const Fact& f : given) found.push_back(fact(f));
-        return found;
+    TaskFacts facts(const Facts& source) const {
+        TaskFacts result;
+        for (const Fact& f : source) result.push_back(fact(f));
+        return result;
     }
-    std::vector<TaskEffect> effects(const std::vector<Effect>& given) const {
-        std::vector<TaskEffect> found;
-        for (const auto& [conditions, f] : given) found.push_back({facts(conditions), fact(f)});
-        return found;
+    std::vector<TaskEffect> effects(const std::vector<Effect>& source) const {
+        std::vector<TaskEffect> result;
+        for (const auto& [conditions, f] : source) result.push_back({facts(conditions), fact(f)});
+        return result;
     }
 };
 
@@ -62,7 +62,7 @@ void construct(TaskSearch* self, std::vector<std::int32_t> domains,
     new (self) TaskSearch(std::move(task));
 }
 
-const TaskValues& checked(const TaskSearch& search, const TaskValues& values) {
+const TaskValues& check(const TaskSearch& search, const TaskValues& values) {
     const std::vector<std::int32_t>& domains = search.task().domains;
     if (values.size() != domains.size())
         throw Error(ErrorKind::configuration, "the task has {} variables, not {}", domains.size(),
@@ -73,7 +73,7 @@ const TaskValues& checked(const TaskSearch& search, const TaskValues& values) {
     return values;
 }
 
-std::int32_t checked(const TaskSearch& search, std::int64_t number) {
+std::int32_t check(const TaskSearch& search, std::int64_t number) {
     const std::size_t count = search.task().operators.size();
     if (number < 0 || static_cast<std::size_t>(number) >= count)
         throw Error(ErrorKind::configuration, "there is no operator {} of {}", number, count);
@@ -81,16 +81,16 @@ std::int32_t checked(const TaskSearch& search, std::int64_t number) {
 }
 
 std::vector<TaskConstraint> read_constraints(const TaskSearch& search,
-                                             const std::vector<Constraint>& given) {
+                                             const std::vector<Constraint>& source) {
     const Reader read{search.task().domains};
     std::vector<TaskConstraint> constraints;
-    for (const auto& [facts, limit, operators] : given) {
+    for (const auto& [facts, limit, operators] : source) {
         TaskConstraint constraint{read.facts(facts), limit, operators};
         for (const TaskFact& f : constraint.facts)
             if (search.task().layers[f.variable] >= 0)
                 throw Error(ErrorKind::configuration,
                             "a constraint counts facts of derived variable {}", f.variable);
-        for (const std::int32_t number : operators) checked(search, std::int64_t{number});
+        for (const std::int32_t number : operators) check(search, std::int64_t{number});
         constraints.push_back(std::move(constraint));
     }
     return constraints;
@@ -103,11 +103,12 @@ using Found =
 
 Found plan(const TaskSearch& search, const TaskValues& values, const Facts& goal, std::int64_t work,
            std::int64_t improvement_work, std::int64_t agenda_work) {
-    checked(search, values);
-    const TaskFacts wanted = Reader{search.task().domains}.facts(goal);
+    check(search, values);
+    const TaskFacts goal_facts = Reader{search.task().domains}.facts(goal);
     const TaskSearchWork limits{work, improvement_work, agenda_work};
-    TaskSearchResult r = without_gil(
-        [&](const auto& interrupted) { return search.plan(values, wanted, limits, interrupted); });
+    TaskSearchResult r = without_gil([&](const auto& interrupted) {
+        return search.plan(values, goal_facts, limits, interrupted);
+    });
     std::optional<std::vector<std::int32_t>> operators;
     if (r.status == TaskSearchStatus::solved) operators = std::move(r.operators);
     return {std::move(operators), r.status == TaskSearchStatus::unsolvable, r.expanded,
@@ -118,9 +119,10 @@ using Path = std::tuple<std::vector<std::int32_t>, std::vector<Values>>;
 
 std::optional<Path> follow(const TaskSearch& search, const TaskValues& values, const Facts& goal,
                            const std::vector<std::int32_t>& operators, bool omits) {
-    for (const std::int32_t number : operators) checked(search, std::int64_t{number});
-    const TaskFacts wanted = Reader{search.task().domains}.facts(goal);
-    std::optional<TaskPath> path = search.follow(checked(search, values), wanted, operators, omits);
+    for (const std::int32_t number : operators) check(search, std::int64_t{number});
+    const TaskFacts goal_facts = Reader{search.task().domains}.facts(goal);
+    std::optional<TaskPath> path =
+        search.follow(check(search, values), goal_facts, operators, omits);
     if (!path) return std::nullopt;
     std::vector<Values> states;
     for (const TaskValues& state : path->states) states.push_back(as_tuple(state));
@@ -130,67 +132,69 @@ std::optional<Path> follow(const TaskSearch& search, const TaskValues& values, c
 void bind_states(nb::class_<TaskSearch>& cls) {
     cls.def("derive",
             [](const TaskSearch& search, const TaskValues& values) {
-        return as_tuple(search.derive(checked(search, values)));
+        return as_tuple(search.derive(check(search, values)));
     }, "values"_a,
             R"(Return the values with those of the derived variables computed from the others.
 
 Raises:
-    ConfigurationError: if a variable has no such value.)")
+    ConfigurationError: if a value is out of range.)")
         .def("apply",
              [](const TaskSearch& search, std::int64_t number, const TaskValues& values) {
-        return as_tuple(search.apply(checked(search, number), checked(search, values)));
+        return as_tuple(search.apply(check(search, number), check(search, values)));
     }, "operator"_a, "values"_a,
-             R"(Return the values after an operator, which need not be applicable.
+             R"(Return the values after an operator, without checking that it applies.
 
 Args:
     operator: its number.
     values: the state before.
 
 Raises:
-    ConfigurationError: if there is no such operator or value.)")
+    ConfigurationError: if the operator or a value does not exist.)")
         .def("is_applicable",
              [](const TaskSearch& search, std::int64_t number, const TaskValues& values) {
-        return search.is_applicable(checked(search, number), checked(search, values));
-    }, "operator"_a, "values"_a, R"(Return whether an operator can be applied.
+        return search.is_applicable(check(search, number), check(search, values));
+    }, "operator"_a, "values"_a, R"(Return whether an operator is applicable.
 
 Args:
     operator: its number.
     values: the state before.
 
 Raises:
-    ConfigurationError: if there is no such operator or value.)")
+    ConfigurationError: if the operator or a value does not exist.)")
         .def("applicable", [](const TaskSearch& search, const TaskValues& values) {
-        return search.applicable(checked(search, values));
-    }, "values"_a, R"(Return the numbers of the operators that can be applied, in order.
+        return search.applicable(check(search, values));
+    }, "values"_a, R"(Return the numbers of the applicable operators, in order.
 
 Raises:
-    ConfigurationError: if a variable has no such value.)");
+    ConfigurationError: if a value is out of range.)");
 }
 
 void bind_plans(nb::class_<TaskSearch>& cls) {
     cls.def("with_constraints",
             [](const TaskSearch& search, const std::vector<Constraint>& constraints) {
         return search.with_constraints(read_constraints(search, constraints));
-    }, "constraints"_a, R"(Return the same task under these constraints alone.
+    }, "constraints"_a, R"(Return the same task with only these constraints.
 
 Args:
-    constraints: each as facts of variables that are not derived, a limit, and operators that apply only while at most
-        so many of the facts hold; with a limit of -1, never.
+    constraints: each as facts of variables that are not derived, a limit, and operators that apply
+        only while at most this many of the facts hold; with a limit of -1, never.
 
 Raises:
-    ConfigurationError: if a variable, value or operator does not exist, or a constraint counts derived facts.)")
-        .def(
-            "follow", &follow, "values"_a, "goal"_a, "operators"_a, "omits"_a = false,
-            R"(Return the operators that are applied until the goal holds, and the states, one more than these.
+    ConfigurationError: if a variable, value or operator does not exist, or a constraint counts
+        derived facts.)")
+        .def("follow", &follow, "values"_a, "goal"_a, "operators"_a, "omits"_a = false,
+             "Return the operators applied until the goal holds, and the states, one more than "
+             "these."
+             R"(
 
 Args:
-    values: the state to begin in.
-    goal: facts.
+    values: the initial state.
+    goal: facts of the goal.
     operators: numbers, in order.
-    omits: whether operators that cannot be applied are omitted.
+    omits: whether to omit operators that are not applicable.
 
 Returns:
-    None if the goal does not hold at the end, or an operator cannot be applied and is not to be omitted.
+    None if the goal does not hold at the end, or without ``omits`` an operator is not applicable.
 
 Raises:
     ConfigurationError: if a variable, value or operator does not exist.)")
@@ -199,15 +203,16 @@ Raises:
              R"(Search for a plan: lazy A* with FF's heuristic, then a goal agenda.
 
 Args:
-    values: the state to begin in.
-    goal: facts.
-    work: number of looks at rules, effects and axioms, by A* until there is a plan; a look takes some 10 ns.
-    improvement_work: the same after the first plan, for cheaper ones.
-    agenda_work: the same for each goal of the agenda, where A* gives up; 0 for A* alone.
+    values: the initial state.
+    goal: facts of the goal.
+    work: number of evaluations of rules, effects and axioms by A* until the first plan; each takes
+        some 10 ns.
+    improvement_work: number after the first plan, for cheaper ones.
+    agenda_work: number for each goal of the agenda, after A* has given up; 0 for A* alone.
 
 Returns:
-    The numbers of the plan's operators or None; whether it is proved that there is no plan; the number of states
-    expanded, and evaluated. The same arguments give the same plan.
+    The numbers of the plan's operators or None; whether it is proved that there is no plan; the
+    number of states expanded, and evaluated. The same arguments give the same plan.
 
 Raises:
     ConfigurationError: if a variable or value does not exist.)");
@@ -220,20 +225,20 @@ void bind_task_search(nb::module_& m) {
         m, "TaskSearch",
         R"(A task in finite-domain variables, compiled once for searches from any state.
 
-Facts are pairs of a variable and its value. States are values of all variables, -1 for none. All methods are functions
-of their arguments alone, and may be called by several threads at once.
+Facts are pairs of a variable and its value. States are values of all variables, -1 for none. All
+methods are functions of their arguments alone, and may be called by several threads at once.
 
 Args:
     domains: number of values of each variable.
     layers: axiom layer of each variable; -1 if it is not derived.
-    defaults: for each variable a value; that of a derived variable holds while no axiom applies.
+    defaults: a value for each variable; that of a derived variable holds if no axiom applies.
     mutexes: groups of facts of which at most one holds in a reachable state.
     operators: each as needs, effects (conditions, fact), and cost, at least 1.
-    axioms: each as conditions and the fact that they make true.
+    axioms: each as conditions and the fact that they imply.
 
 Raises:
-    ConfigurationError: if a variable or value does not exist, an axiom is for a variable that is not derived, or an
-        operator costs nothing.)");
+    ConfigurationError: if a variable or value does not exist, an axiom is for a variable that is
+        not derived, or an operator costs nothing.)");
     cls.def("__init__", &construct, "domains"_a, "layers"_a, "defaults"_a, "mutexes"_a,
             "operators"_a, "axioms"_a);
     bind_states(cls);

@@ -20,7 +20,7 @@ std::string numbers_text(std::span<const double> values) {
     return text + "]";
 }
 
-std::string filled(std::string_view pattern, std::initializer_list<std::string> parts) {
+std::string fill_pattern(std::string_view pattern, std::initializer_list<std::string> parts) {
     std::string text;
     for (const std::string& part : parts) {
         const std::size_t hole = pattern.find("{}");
@@ -32,8 +32,8 @@ std::string filled(std::string_view pattern, std::initializer_list<std::string> 
 
 void require_in_range(std::span<const double> numbers, const char* what) {
     constexpr std::uint64_t exponent = 0x7ff0'0000'0000'0000, one = 0x0010'0000'0000'0000;
-    std::uint64_t highest =
-        0;  // an exponent of ones sets its first bit; vectors of SSE2 can add, but not compare
+    // An exponent of ones sets its first bit; vectors of SSE2 can add, but not compare.
+    std::uint64_t highest = 0;
     for (const double number : numbers)
         highest |= (std::bit_cast<std::uint64_t>(number) & exponent) + one;
     if (highest >> 63)
@@ -72,7 +72,7 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
     return nearest;
 }
 
-static std::string listed(const std::vector<std::string>& names) {
+static std::string list_names(const std::vector<std::string>& names) {
     std::string text;
     if (names.size() > 12) return text;
     for (const std::string& name : names) text += (text.empty() ? " (known: " : ", ") + name;
@@ -82,13 +82,13 @@ static std::string listed(const std::vector<std::string>& names) {
 Error unknown_name(const std::string& kind, std::string_view name,
                    const std::vector<std::string>& candidates) {
     const std::string nearest = nearest_name(name, candidates);
-    const std::string hint = !nearest.empty()     ? formatted("; did you mean '{}'?", nearest)
-                             : candidates.empty() ? formatted("; there is no {} at all", kind)
-                                                  : listed(candidates);
-    const Error::Fact near = nearest.empty() ? Error::Fact("nearest", std::monostate{})
-                                             : Error::Fact("nearest", nearest);
+    const std::string hint = !nearest.empty()     ? format_text("; did you mean '{}'?", nearest)
+                             : candidates.empty() ? format_text("; there is no {} at all", kind)
+                                                  : list_names(candidates);
+    const Error::Fact nearest_fact = nearest.empty() ? Error::Fact("nearest", std::monostate{})
+                                                     : Error::Fact("nearest", nearest);
     return Error(ErrorKind::unknown_name, "unknown {} '{}'{}", kind, name, hint)
-        .with({{"kind", kind}, {"name", name}, near});
+        .with({{"kind", kind}, {"name", name}, nearest_fact});
 }
 
 }  // namespace tmkit

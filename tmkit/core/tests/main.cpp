@@ -1,3 +1,3 @@
-// The one file that holds doctest's main function.
+// Doctest's main function.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>

@@ -9,7 +9,7 @@ class BodyEdits : public SceneEditState {
 public:
     using SceneEditState::SceneEditState;
 
-    void add_body(std::string_view name);     // without a frame yet; it is gone with its last one
+    void add_body(std::string_view name);  // no frames yet; the body is removed with its last frame
     void remove_body(std::string_view name);  // without a frame
     void set_inertia(std::string_view frame, const std::optional<Inertia>& inertia);
 
@@ -23,8 +23,8 @@ protected:
         change(*changed);
         scene_.bodies_.assign(id, Ref<const BodyRecord>(changed));
     }
-    void join_parts(
-        const FrameRecord& moving) {  // a top of its body comes to hang off that: one top less
+    // Attaches a root of its body to another frame of it: one root fewer.
+    void join_parts(const FrameRecord& moving) {
         change_body(moving.body, [&](BodyRecord& changed) { std::erase(changed.tops, moving.id); });
     }
 };

@@ -1,34 +1,32 @@
 // Collision checking of one version of a scene.
 //
-// A CollisionWorld collects the collision shapes of all frames and settles which pairs are checked
-// and with what margin; a CollisionView adds what is known when only some joints move. Frames
-// between two moving joints are welded into *links*; what stands still is in a tree of axis-aligned
-// boxes, in which moving shapes are looked up, and moving shapes meet by a list. What the boxes
-// leave over goes through a separating-axis test, and only then to coal's GJK. Where many
-// configurations are asked for, eight of them go through the first two together
-// (src/collision/lanes.hpp).
+// A CollisionWorld collects the collision shapes of all frames and selects the pairs to check, with
+// their margins. A CollisionView restricts the pairs to those that some joints can change. Frames
+// between two moving joints form one *link*. Static shapes are in a tree of axis-aligned boxes, in
+// which moving shapes are looked up. Pairs of moving shapes are in a list. Pairs whose boxes
+// overlap go through a separating-axis test, and then to coal's GJK. A batch of configurations
+// passes the first two stages eight at a time (src/collision/lanes.hpp).
 //
-// Levels. At the level `exact` a mesh is its triangles, at `hull` its convex hull, at `box` the box
-// around it in its own axes. A point cloud and a height field are themselves at `exact` and `hull`,
-// and boxes at `box`. All other shapes are themselves. A shape may carry a level of its own. What
-// is free at a coarser level is free at a finer one.
+// Levels. At the level `exact` a mesh is its triangles, at `hull` its convex hull, at `box` its
+// bounding box in its own axes. Point clouds and height fields are unchanged at `exact` and `hull`,
+// and boxes at `box`. All other shapes are unchanged at every level. A shape may set its own level.
+// A configuration that is free at a coarser level is free at a finer one.
 //
-// Which pairs. Two frames with collision shapes are checked unless they are on one body, or the
-// scene allows the pair, or they are *rigidly joined*: connected by fixed edges alone. An edge
-// whose lower frame is listed as movable joins nothing: so a block that lies on a table as its
-// child is still checked against the table. Pairs whose relative pose no joint can change are
-// *constant*: checked once and remembered. Every root stands at the identity.
+// Pairs. Two frames with collision shapes are checked unless they are on one body, the scene allows
+// the pair, or they are *rigidly joined*, that is, connected by fixed edges alone. An edge whose
+// lower frame is listed as movable joins nothing: a block on a table, as its child, is still
+// checked against the table. Pairs whose relative pose no joint can change are *constant*: they are
+// checked once and the result is stored. Every root is at the identity.
 //
-// Margin. A pair is in contact when its signed distance is at most its margin (so with margin 0
-// touching is contact, to GJK's tolerance of one micrometre). A negative margin lets shapes
-// penetrate to that depth.
+// Margin. A pair is in contact if its signed distance is at most its margin. With margin 0,
+// touching is contact, to GJK's tolerance of one micrometre. A negative margin permits penetration
+// to that depth.
 //
-// Versions. A world can be moved to another version: it keeps the structures of the version they
-// were made for, hides in them what has changed since, and holds the changed things beside them
-// (src/collision/collision_overlay.hpp).
+// Versions. A world can be moved to another version. It keeps its structures, hides the changed
+// objects in them, and holds the new objects beside them (src/collision/collision_overlay.hpp).
 //
-// Threads: a world and a view are immutable; any thread may ask. A Scratch belongs to one thread at
-// a time. Results do not depend on what was asked before.
+// Threads. A world and a view are immutable and may be used by any thread. A Scratch belongs to one
+// thread at a time. Results do not depend on earlier queries.
 #pragma once
 
 #include <cstdint>
@@ -44,34 +42,33 @@ namespace tmkit {
 
 struct PairMargin {
     std::string frame_a, frame_b;
-    double margin = 0.0;  // metres; negative: penetration up to that depth is free; minus infinity:
-                          // never checked
+    // [m]; negative: permitted penetration depth; minus infinity: never checked
+    double margin = 0.0;
 };
 
 struct CollisionOptions {
-    std::vector<std::string> movable;      // frames whose edge may be changed by later edits
-    double margin = 0.0;                   // metres; negative: so much overlap is free
-    std::vector<PairMargin> pair_margins;  // refine the margin of pairs that are checked anyway
-    CollisionLevel level = CollisionLevel::hull;  // of shapes that have none of their own
+    std::vector<std::string> movable;      // frames whose edge later edits may change
+    double margin = 0.0;                   // [m]; negative: permitted penetration depth
+    std::vector<PairMargin> pair_margins;  // margins that replace the default for checked pairs
+    CollisionLevel level = CollisionLevel::hull;  // of shapes without their own level
 };
 
-// Options for another version of a scene; what is not given stays as it was, but for frames that
-// are gone.
+// Options for another version of a scene. Omitted options keep their value, without removed frames.
 struct CollisionChanges {
     std::optional<std::vector<std::string>> movable;
     std::optional<double> margin;
     std::optional<std::vector<PairMargin>> pair_margins;
 };
 
-// Two frames in contact, as far as numbers can say: point midway between the nearest points, normal
-// from a to b, both in the axes of the root. The distance is negative for penetration.
+// Two frames in contact. The point is midway between the nearest points and the normal points from
+// a to b, both in root axes. The distance is negative for penetration.
 struct Contact {
     std::int32_t frame_a = -1, frame_b = -1;  // frame numbers, a < b
-    double distance = 0.0, margin = 0.0;      // metres
+    double distance = 0.0, margin = 0.0;      // [m]
     Vector3 point{}, normal{};
 };
 
-// Two frames by number; the default stands for none.
+// Two frames by number; the default is no pair.
 struct FramePair {
     std::int32_t a = -1, b = -1;
     explicit operator bool() const { return a >= 0; }
@@ -80,15 +77,15 @@ struct FramePair {
 
 class CollisionWorld;
 
-// The checked pairs that can change while some joints move and all others stay.
+// Checked pairs that can change while some joints move and all others are fixed.
 class CollisionView {
 public:
     class Scratch;
     struct Model;  // opaque
 
     // For a search that moves only some entries of the configuration; `base` holds the values of
-    // the others. Check the base with the world first: the view does not contain the pairs that
-    // cannot change.
+    // the others. Check the base with the world first: the view excludes the pairs that cannot
+    // change.
     CollisionView(const CollisionWorld& world, const std::vector<std::int32_t>& entries,
                   const double* base);
     explicit CollisionView(std::unique_ptr<const Model> model);
@@ -97,18 +94,18 @@ public:
 
     Scratch scratch() const;
 
-    // `q` is a full configuration of which only the moving entries are read. The first pair in
-    // contact, or none.
+    // Return the first pair in contact, or none. `q` is a full configuration; only its moving
+    // entries are read.
     FramePair find_collision(const double* q, Scratch& scratch) const;
-    // Looks at up to `together` configurations at once; find_in_batch() then says of each, by its
-    // number, some pair in contact, or none. Other questions may come between.
+    // Prepare up to `together` configurations at once. find_in_batch() then returns, for each by
+    // number, a pair in contact, or none. Other queries may be made in between.
     static constexpr std::size_t together = 8;
     void check_batch(const double* const* q, int count, Scratch& scratch) const;
     FramePair find_in_batch(const double* q, int number, Scratch& scratch) const;
 
-    // A pair that is not proved to keep its margin on the straight motion between two free
-    // configurations; none when the motion is free. With a resolution the motion is free where it
-    // is proved, or where places so far apart are. Adds to the checks.
+    // Return a pair that is not proved to keep its margin on the straight motion between two free
+    // configurations, or none if the motion is free. With a resolution, the motion is free if it is
+    // proved free, or if all samples at that spacing are. Adds to the number of checks.
     FramePair find_unproved(const double* q0, const double* q1, Scratch& scratch,
                             std::int64_t& checks, double resolution = 0.0) const;
 
@@ -118,7 +115,7 @@ private:
     std::unique_ptr<const Model> model_;
 };
 
-// Room to work in. One for each thread; never shared.
+// Workspace of one thread; never shared.
 class CollisionView::Scratch {
 public:
     explicit Scratch(const Model& model);
@@ -134,37 +131,35 @@ private:
 };
 
 struct EdgeCollision {
-    double fraction = 0.0;  // of the way from q0 to q1
+    double fraction = 0.0;  // fraction of the motion from q0 to q1
     std::vector<double> q;
     FramePair pair;
 };
 
 class CollisionWorld {
 public:
-    // Throws unknown_name for a frame that is not in the scene, Error(configuration) for a margin
-    // that is not finite or two margins for one pair, and Error(shape) for a mesh without a hull.
-    // O(frames + moving frames x frames) beyond the hulls, which are computed once for each shape
-    // in the life of the process.
+    // Throws unknown_name for an unknown frame, Error(configuration) for a margin that is not
+    // finite or two margins for one pair, and Error(shape) for a mesh without a hull. O(frames +
+    // moving frames x frames), beyond the hulls, which are computed once a shape and process.
     CollisionWorld(SceneGraph scene, CollisionOptions options);
     CollisionWorld(CollisionWorld&&) noexcept;
     ~CollisionWorld();
     CollisionWorld& operator=(const CollisionWorld&) = delete;
 
-    // The world of another version of the scene: it answers like one made anew, and uses what this
-    // one has worked out where the versions do not differ. O(changes log n + objects) when little
-    // differs from the version that was worked out last, else like a world made anew. Throws as the
-    // constructor does.
+    // Return the world of another version of the scene. Its results are those of a new world; it
+    // shares the structures of unchanged objects. O(changes log n + objects) for few changes since
+    // the last computed version, else the cost of a new world. Throws as the constructor does.
     CollisionWorld moved_to(const SceneGraph& scene, const CollisionChanges& changes = {}) const;
-    // Whether the two use the same work.
+    // Return whether the two worlds share their structures.
     bool shares_with(const CollisionWorld& other) const;
 
-    // Whether straight motions between full configurations, which were proved free in a world of
-    // another version, are proved free here by what differs alone; false also where that cannot be
-    // said. O(rows x what differs).
+    // Return whether straight motions between full configurations, proved free in a world of
+    // another version, are proved free here by checking the changes alone. False also if this
+    // cannot be decided. O(rows x changes).
     bool still_free(const CollisionWorld& before, const double* const* rows,
                     std::size_t count) const;
-    // Frames of either that may count otherwise than in a world of another version; none where too
-    // much differs.
+    // Frames of either version that may collide otherwise than in a world of another version; none
+    // for too many changes.
     std::optional<std::vector<FrameId>> changed_since(const CollisionWorld& before) const;
 
     const SceneGraph& scene() const;
@@ -175,29 +170,29 @@ public:
     // Every checked pair with its margin, in frame order. O(frames^2).
     std::vector<Contact> pairs() const;
 
-    // The first checked pair in contact at q (all entries are read), or none.
+    // Return the first checked pair in contact at q (all entries are read), or none.
     FramePair find_collision(const double* q) const;
     bool in_collision(const double* q) const { return static_cast<bool>(find_collision(q)); }
-    // Whether each of at most CollisionView::together configurations is in collision: faster where
-    // they are near.
-    void in_collisions(const double* const* q, int count, bool* found) const;
-    // An order of configurations, row by row, in which those that follow each other are mostly near
-    // in the joints that carry most. O(count).
+    // Check at most CollisionView::together configurations; faster for configurations that are near
+    // each other.
+    void in_collisions(const double* const* q, int count, bool* results) const;
+    // Return an order of configurations, row by row, in which successive ones are mostly near in
+    // the joints that carry most. O(count).
     std::vector<std::uint32_t> order_by_nearness(const double* rows, std::size_t count) const;
     std::vector<Contact> contacts(const double* q) const;
     std::optional<Contact> nearest(const double* q) const;
-    // The contact of one pair at q, whatever its distance.
+    // Return the contact of one pair at q, at any distance.
     Contact contact(FramePair pair, const double* q) const;
-    // The nearest or deepest of the shapes of some frames and those of others, checked or not; its
-    // margin is minus infinity when the pair is not checked. frame_a is one of the first. None when
-    // one side has no collision shape.
+    // Return the nearest or deepest contact between two sets of frames, checked or not. Its margin
+    // is minus infinity if the pair is not checked. frame_a is of the first set. None if one side
+    // has no collision shape.
     std::optional<Contact> between(const std::vector<std::int32_t>& frames_a,
                                    const std::vector<std::int32_t>& frames_b,
                                    const double* q) const;
 
-    // The straight motion from q0 to q1, both ends included, at steps of at most `resolution`
-    // (radians or metres) in the maximum norm. `edge_free` tests the middle first and halves, so
-    // that a collision is found soon.
+    // Check the straight motion from q0 to q1, both ends included, at steps of at most `resolution`
+    // [rad or m] in the maximum norm. `edge_free` tests the middle first and bisects, which finds
+    // collisions early.
     bool edge_free(const double* q0, const double* q1, double resolution) const;
     std::optional<EdgeCollision> find_edge_collision(const double* q0, const double* q1,
                                                      double resolution) const;
@@ -205,7 +200,7 @@ public:
     struct Rules;
     struct Base;                 // opaque
     struct State;                // opaque
-    const Rules& rules() const;  // of this version; worked out when first asked for
+    const Rules& rules() const;  // of this version; computed on first use
 
 private:
     explicit CollisionWorld(std::unique_ptr<State> state);
@@ -215,14 +210,14 @@ private:
     std::unique_ptr<State> state_;
 };
 
-// The number of equal steps between q0 and q1 such that none exceeds `resolution` in the maximum
-// norm; at least 1.
+// Return the number of equal steps between q0 and q1 of at most `resolution` in the maximum norm;
+// at least 1.
 std::int64_t edge_steps(const double* q0, const double* q1, std::size_t size, double resolution);
 
-// Visits each k in 1 .. steps - 1 once, the middle first and then the middles of what is left,
-// until visit(k) returns false; true when none did. Level by level the odd multiples of steps /
-// 2^level, rounded down; a number that rounds to a neighbour of a coarser level has been visited
-// there.
+// Visit each k in 1 .. steps - 1 once, the middle first and then the middles of the remaining
+// intervals, until visit(k) returns false. Return true if no call did. Each level visits the odd
+// multiples of steps / 2^level, rounded down; a number that rounds to a neighbour of a coarser
+// level was visited there.
 template <class Visit> bool visit_bisecting(std::int64_t steps, Visit&& visit) {
     for (std::int64_t parts = 2; parts < 2 * steps; parts *= 2)
         for (std::int64_t odd = 1; odd < parts; odd += 2) {

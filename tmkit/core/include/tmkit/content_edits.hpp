@@ -15,12 +15,12 @@ public:
     void set_attributes(std::string_view frame, Attributes attributes);
     void allow_collision(std::string_view a, std::string_view b, std::string_view reason);
     void forbid_collision(std::string_view a, std::string_view b);
-    void set_group(const GroupSpecification& group);  // makes or replaces
+    void set_group(const GroupSpecification& group);  // creates or replaces
     void remove_group(std::string_view name);
 
 protected:
     using Pair = SceneGraph::Pair;
-    void forbid_collisions(FrameId frame);  // with any other
+    void forbid_collisions(FrameId frame);  // with any other frame
     template <class Members, class Goes>
     void drop_members(Members GroupRecord::* members, Goes&& goes);
     void leave_groups(const std::vector<FrameId>& leaving);

@@ -4,16 +4,15 @@
 // at the mean, in the axes of the child (the right, local tangent; linear part first). Its
 // covariance is the symmetric positive semi-definite matrix
 //
-//     S = [[ linear, cross ], [ cross^T, angular ]]          m^2, m rad, rad^2
+//     S = [[ linear, cross ], [ cross^T, angular ]]          [m^2, m rad, rad^2]
 //
-// Degenerate ones are ordinary: an exact pose has zero.
+// Singular covariances are valid: that of an exact pose is zero.
 //
-// Carrying a tangent vector over by a transform T is multiplying it with the adjoint Ad(T) = [[R,
-// [t]R], [0, R]]. By blocks Ad(T) S Ad(T)^T is three rotations of 3 x 3 blocks and a few cross
-// products, which is half the work of 6 x 6 products. Sources: Sewtz et al., "Representing
-// Uncertain Spatial Transformations in Robotic Applications in a Structured Framework Leveraging
-// Lie Algebra", equations 1 to 7; Sola, Deray and Atchuthan, "A micro Lie theory for state
-// estimation in robotics".
+// A transform T maps a tangent vector by the adjoint Ad(T) = [[R, [t]R], [0, R]]. By blocks,
+// Ad(T) S Ad(T)^T is three rotations of 3 x 3 blocks and a few cross products, half the work of
+// 6 x 6 products. Sources: Sewtz et al., "Representing Uncertain Spatial Transformations in Robotic
+// Applications in a Structured Framework Leveraging Lie Algebra", equations 1 to 7; Sola, Deray and
+// Atchuthan, "A micro Lie theory for state estimation in robotics".
 #pragma once
 
 #include <cstddef>
@@ -35,8 +34,7 @@ inline Matrix3 cross_columns(const Vector3& t, const Matrix3& m) {  // [t] m
     return c;
 }
 
-// Nine numbers, as pairs that processors without wider registers take two at a time; the tenth is
-// not used.
+// Nine numbers as pairs, the width of registers on every CPU; the tenth number is unused.
 struct PairedRow {
     using Pair = double __attribute__((vector_size(16)));
     Pair pairs[5];
@@ -46,7 +44,7 @@ struct PairedRow {
     }
     double operator[](std::size_t i) const { return pairs[i / 2][i % 2]; }
 };
-inline PairedRow combined(const PairedRow* rows, const double* weights) {
+inline PairedRow combine(const PairedRow* rows, const double* weights) {
     PairedRow sum;
     for (std::size_t k = 0; k < 5; ++k)
         sum.pairs[k] = weights[0] * rows[0].pairs[k] + weights[1] * rows[1].pairs[k] +
@@ -55,16 +53,16 @@ inline PairedRow combined(const PairedRow* rows, const double* weights) {
 }
 
 struct Covariance {
-    // linear and angular are symmetric to the last bit.
+    // Linear and angular are exactly symmetric.
     Matrix3 linear{}, cross{}, angular{};
 
-    // Throws Error(scene) naming `what` and the defect when the matrix has a number that is not
-    // finite, is not symmetric within 1e-9 of its largest entry, or has an eigenvalue below -1e-9
-    // of the largest; all eigenvalues are named then.
+    // Throws Error(scene), naming `what` and the defect, if the matrix has a non-finite number, is
+    // not symmetric within 1e-9 of its largest entry, or has an eigenvalue below -1e-9 of the
+    // largest. The message lists all eigenvalues in that case.
     static Covariance checked(const Matrix6& matrix, std::string_view what);
-    static Covariance of_blocks(
-        const Matrix6& matrix);  // of one that was checked: the mean of it and its transpose
-    static Covariance of_columns(std::span<const Vector6> columns);  // the sum of column column^T
+    // Of a checked matrix: the mean of it and its transpose.
+    static Covariance of_blocks(const Matrix6& matrix);
+    static Covariance of_columns(std::span<const Vector6> columns);  // sum of column column^T
 
     Matrix6 matrix() const;
     bool is_zero() const { return *this == Covariance{}; }
@@ -79,28 +77,28 @@ struct Covariance {
         return *this;
     }
 
-    // Columns whose squares sum to this covariance, as many as its rank: eigenvectors times the
-    // roots of eigenvalues, the greatest first. What lies below 1e-14 of the greatest is none;
-    // variances are scaled before where they are far apart.
+    // Return columns whose squares sum to this covariance, as many as its rank: eigenvectors times
+    // the square roots of the eigenvalues, the greatest first. Eigenvalues below 1e-14 of the
+    // greatest count as zero; variances of very different scale are scaled first.
     std::vector<Vector6> root() const;
 
     // R S R^T for a rotation of both parts. The three blocks lie side by side, nine numbers a row,
-    // and go through in pairs: every number is summed in the order of plain products, so that the
-    // bits are theirs, in two thirds of the time.
-    Covariance turned(const Matrix3& r) const {
+    // and are processed in pairs. Every number is summed in the order of plain products, which
+    // keeps their bits, in two thirds of the time.
+    Covariance rotate(const Matrix3& r) const {
         PairedRow rows[3], half[3], columns[3], turned[3];
         for (std::size_t i = 0; i < 3; ++i) {
             const double *l = &linear[3 * i], *c = &cross[3 * i], *a = &angular[3 * i];
             rows[i] = PairedRow::of(l[0], l[1], l[2], c[0], c[1], c[2], a[0], a[1], a[2]);
         }
-        for (std::size_t i = 0; i < 3; ++i)
-            half[i] = combined(rows, &r[3 * i]);  // R S, block by block
-        for (std::size_t k = 0; k < 3; ++k)  // columns k of the three blocks, one after the other
+        // R S, block by block.
+        for (std::size_t i = 0; i < 3; ++i) half[i] = combine(rows, &r[3 * i]);
+        for (std::size_t k = 0; k < 3; ++k)  // columns k of the three blocks, in sequence
             columns[k] =
                 PairedRow::of(half[0][k], half[1][k], half[2][k], half[0][3 + k], half[1][3 + k],
                               half[2][3 + k], half[0][6 + k], half[1][6 + k], half[2][6 + k]);
-        for (std::size_t j = 0; j < 3; ++j)
-            turned[j] = combined(columns, &r[3 * j]);  // columns j of R S R^T
+        // Columns j of R S R^T.
+        for (std::size_t j = 0; j < 3; ++j) turned[j] = combine(columns, &r[3 * j]);
         Covariance result;
         for (std::size_t i = 0; i < 3; ++i)
             for (std::size_t j = 0; j < 3; ++j) {
@@ -112,37 +110,37 @@ struct Covariance {
         return result;
     }
     // [[1, [t]], [0, 1]] S [[1, [t]], [0, 1]]^T
-    Covariance shifted(const Vector3& t) const {
+    Covariance shift(const Vector3& t) const {
         Covariance result = *this;
         const Matrix3 moved = cross_columns(t, angular);
         for (std::size_t i = 0; i < 9; ++i) result.cross[i] += moved[i];
-        const Matrix3 once = cross_columns(t, tmkit::transposed(cross)),
-                      twice = cross_columns(t, tmkit::transposed(result.cross));
+        const Matrix3 once = cross_columns(t, tmkit::transpose(cross)),
+                      twice = cross_columns(t, tmkit::transpose(result.cross));
         for (std::size_t i = 0; i < 3; ++i)
             for (std::size_t j = 0; j <= i; ++j)
                 result.linear[3 * j + i] = result.linear[3 * i + j] +=
                     once[3 * i + j] + twice[3 * j + i];
         return result;
     }
-    // Ad(T) S Ad(T)^T: the same error said in the parent's axes.
-    Covariance carried_up(const Pose& parent_from_child) const {
-        return turned(parent_from_child.rotation()).shifted(parent_from_child.translation);
+    // Ad(T) S Ad(T)^T: the same error in the parent's axes.
+    Covariance carry_up(const Pose& parent_from_child) const {
+        return rotate(parent_from_child.rotation()).shift(parent_from_child.translation);
     }
-    // Ad(T^-1) S Ad(T^-1)^T: an error of the parent, said in the child's axes.
-    Covariance carried_down(const Pose& parent_from_child) const {
-        return shifted(-1.0 * parent_from_child.translation)
-            .turned(tmkit::transposed(parent_from_child.rotation()));
+    // Ad(T^-1) S Ad(T^-1)^T: an error of the parent, in the child's axes.
+    Covariance carry_down(const Pose& parent_from_child) const {
+        return shift(-1.0 * parent_from_child.translation)
+            .rotate(tmkit::transpose(parent_from_child.rotation()));
     }
 };
 
 // Ad(T) xi and Ad(T^-1) xi.
-[[gnu::always_inline]] inline Vector6 carried_up(const Vector6& xi, const Pose& parent_from_child) {
+[[gnu::always_inline]] inline Vector6 carry_up(const Vector6& xi, const Pose& parent_from_child) {
     const Vector3 angular = parent_from_child.rotate({xi[3], xi[4], xi[5]});
     const Vector3 linear = parent_from_child.rotate({xi[0], xi[1], xi[2]}) +
                            cross(parent_from_child.translation, angular);
     return {linear[0], linear[1], linear[2], angular[0], angular[1], angular[2]};
 }
-inline Vector6 carried_down(const Vector6& xi, const Pose& parent_from_child) {
+inline Vector6 carry_down(const Vector6& xi, const Pose& parent_from_child) {
     const Vector3 theta{xi[3], xi[4], xi[5]};
     const Pose turn{{0.0, 0.0, 0.0},
                     {-parent_from_child.quat_xyzw[0], -parent_from_child.quat_xyzw[1],
@@ -153,43 +151,42 @@ inline Vector6 carried_down(const Vector6& xi, const Pose& parent_from_child) {
     return {linear[0], linear[1], linear[2], angular[0], angular[1], angular[2]};
 }
 
-// Eigenvalues, ascending, and eigenvectors (row i of `vectors` belongs to values[i]) of a symmetric
-// n x n matrix, by Jacobi's rotations: small n, exact to the last places, the same everywhere.
-// O(n^3).
+// Compute the eigenvalues, ascending, and eigenvectors (row i of `vectors` belongs to values[i]) of
+// a symmetric n x n matrix, by Jacobi's rotations: for small n, exact to the last places, the same
+// on every CPU. O(n^3).
 void symmetric_eigen(std::vector<double> matrix, std::size_t n, std::vector<double>& values,
                      std::vector<double>& vectors);
 
-// By what the rows of a covariance (n x n, row-major) are divided before its eigenvalues are
-// compared. Where its variances are alike these are ones. Where they lie more than ten orders apart
-// (a position that nobody knows, 1e9 m^2, beside an angle that is well known) they are deviations,
-// since the small would vanish beside the great; zero where a deviation is below 1e-12 of the
-// greatest, which is what rounding leaves of none.
+// Divisors of the rows of a covariance (n x n, row-major) for the comparison of its eigenvalues.
+// They are ones for variances of similar scale. For variances more than ten orders apart (an
+// unknown position of 1e9 m^2 beside a precise angle) they are standard deviations, since the small
+// would vanish beside the great. A deviation below 1e-12 of the greatest, the size of rounding
+// errors, gives zero.
 std::vector<double> comparable_scales(const std::vector<double>& matrix, std::size_t n);
 
 // --- uncertain poses
-// -------------------------------------------------------------------------------------------------
 
 struct GaussianPose {
     Pose mean;
     Covariance covariance;
 
     // child_from_parent; exact.
-    GaussianPose inverse() const { return {mean.inverse(), covariance.carried_up(mean)}; }
+    GaussianPose inverse() const { return {mean.inverse(), covariance.carry_up(mean)}; }
     bool operator==(const GaussianPose&) const = default;
 };
 
 // a_from_c of a_from_b and b_from_c with independent errors, to first order.
 inline GaussianPose operator*(const GaussianPose& a, const GaussianPose& b) {
-    GaussianPose result{a.mean * b.mean, a.covariance.carried_down(b.mean)};
+    GaussianPose result{a.mean * b.mean, a.covariance.carry_down(b.mean)};
     result.covariance += b.covariance;
     return result;
 }
 
-// What fourth order adds to S1 + S2, both in one tangent space.
+// Terms of fourth order to add to S1 + S2, both in one tangent space.
 Covariance fourth_order_terms(const Covariance& first, const Covariance& second);
 
 // a_from_c of a_from_b and b_from_c with independent errors, to fourth order; always positive
 // semi-definite.
-GaussianPose composed_to_fourth_order(const GaussianPose& a, const GaussianPose& b);
+GaussianPose compose_to_fourth_order(const GaussianPose& a, const GaussianPose& b);
 
 }  // namespace tmkit

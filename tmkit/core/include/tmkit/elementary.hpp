@@ -1,13 +1,13 @@
-// Sine, cosine and their kind with the same bits on every CPU.
+// Elementary functions with the same bits on every CPU.
 //
-// What the C library answers depends on the CPU: glibc has variants with and without fused products
-// that differ in the last bit, and a plan hangs on every bit of every pose. These functions use +,
-// -, *, / and the square root only, which IEEE 754 rounds in one way, in a fixed order; the library
-// is compiled with -ffp-contract=off, so nothing is fused.
+// The results of the C library depend on the CPU: glibc has variants with and without fused
+// products that differ in the last bit, and a plan depends on every bit of every pose. These
+// functions use +, -, *, / and the square root only, in a fixed order; IEEE 754 defines their
+// rounding. The library is compiled with -ffp-contract=off, without fused products.
 //
-// For every argument they are right to less than one unit in the last place, unless they say
-// otherwise, and give what the C library gives for what is not finite. The polynomials were fitted
-// in 300 bits, coefficient after coefficient rounded.
+// The error is below one unit in the last place for every argument, unless stated otherwise.
+// Non-finite arguments give the results of the C library. The polynomials were fitted in 300 bits,
+// coefficient after coefficient rounded.
 #pragma once
 
 #include <bit>
@@ -20,8 +20,8 @@ struct SineCosine {
     double sine, cosine;
 };
 
-// An angle less the nearest multiple of pi/2, as a sum of two doubles, and which multiple it was,
-// modulo four.
+// An angle minus the nearest multiple of pi/2, as a sum of two doubles, with that multiple modulo
+// four.
 struct ReducedAngle {
     double high, low;
     std::uint64_t quadrant;
@@ -29,25 +29,24 @@ struct ReducedAngle {
 
 ReducedAngle reduce_exactly(double angle);  // by integers, for every angle
 
-// By a product with pi/2 in three parts, the first two of 33 bits, so that up to 2^19 their
-// products are exact. What comes too close to a multiple of pi/2 for the third part is left to
-// integers.
+// Multiply with pi/2 in three parts, the first two of 33 bits, so their products are exact up to
+// 2^19. Angles too close to a multiple of pi/2 for the third part are reduced with integers.
 [[gnu::always_inline]] inline ReducedAngle reduce(double angle) {
     if (!(std::abs(angle) < 0x1.0p19)) [[unlikely]]
         return reduce_exactly(angle);
-    constexpr double shift = 0x1.8p52;  // brings the nearest integer into the last bits
+    constexpr double shift = 0x1.8p52;  // moves the nearest integer into the last bits
     const double shifted = angle * 0x1.45f306dc9c883p-1 + shift, n = shifted - shift;
     const double first = angle - n * 0x1.921fb544p+0, second = n * 0x1.0b4611a6p-34;
-    const double rest = first - second, back = first - rest;
-    const double error = (first - (rest + back)) + (back - second);
-    if (std::abs(rest) < std::abs(n) * 0x1.0p-58) [[unlikely]]
+    const double remainder = first - second, back = first - remainder;
+    const double error = (first - (remainder + back)) + (back - second);
+    if (std::abs(remainder) < std::abs(n) * 0x1.0p-58) [[unlikely]]
         return reduce_exactly(angle);
-    const double low = error - n * 0x1.3198a2e037073p-69,
-                 high = n == 0.0 ? angle : rest + low;  // -0.0 stays so
-    return {high, (rest - high) + low, std::bit_cast<std::uint64_t>(shifted)};
+    // Keeps -0.0.
+    const double low = error - n * 0x1.3198a2e037073p-69, high = n == 0.0 ? angle : remainder + low;
+    return {high, (remainder - high) + low, std::bit_cast<std::uint64_t>(shifted)};
 }
 
-// Both at once, as kinematics needs them.
+// Sine and cosine of one angle.
 [[gnu::always_inline]] inline SineCosine sine_cosine(double angle) {
     const ReducedAngle a = reduce(angle);
     const double x = a.high, z = x * x, w = z * z;
@@ -61,7 +60,7 @@ ReducedAngle reduce_exactly(double angle);  // by integers, for every angle
                      w * w * (0x1.1ee9e1583270bp-29 + z * -0x1.8fa99010a4496p-37);
     const double half = 0.5 * z, one = 1.0 - half;
     const double cosine = one + (((1.0 - one) - half) + (w * c - x * a.low));
-    // Whether they change places, and their signs, without a branch: a CPU could not foresee it.
+    // Swap and signs without a branch, which a CPU could not predict.
     const std::uint64_t swap = 0 - (a.quadrant & 1), p = std::bit_cast<std::uint64_t>(sine),
                         q = std::bit_cast<std::uint64_t>(cosine);
     const std::uint64_t exchanged = (p ^ q) & swap;
@@ -73,14 +72,14 @@ inline double sine(double angle) { return sine_cosine(angle).sine; }
 inline double cosine(double angle) { return sine_cosine(angle).cosine; }
 
 // The angle of the point (x, y) from the x axis, -pi to pi, with the signs of zeros and infinities
-// as atan2 has them.
+// of atan2.
 double arctangent(double y, double x);
-// The length of (x, y), right to one and a half units in the last place, without overflow on the
-// way.
+// The length of (x, y), with an error of at most 1.5 units in the last place, without overflow of
+// intermediate values.
 double length_of(double x, double y);
 double exponential(double x);
 double logarithm(double x);
-// 1 - erf(x), also where that is tiny; right to sixteen units in the last place.
+// 1 - erf(x), also for tiny results, with an error of at most 16 units in the last place.
 double complementary_error(double x);
 
 }  // namespace tmkit

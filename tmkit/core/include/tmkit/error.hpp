@@ -1,8 +1,8 @@
 // Errors of the core.
 //
-// The core knows no Python, yet every error must reach the user as the class, message and
-// attributes that Python promises. So an error here is a kind (the name of the Python class), a
-// message and a few named facts; the bindings translate it in one place (bindings/registered.cpp).
+// The core does not depend on Python, but its errors become exceptions with the class, message and
+// attributes of the Python API. An error here is a kind (the name of the Python class), a message
+// and a few named facts. The bindings translate it in one place (bindings/registered.cpp).
 #pragma once
 
 #include <concepts>
@@ -33,11 +33,10 @@ enum class ErrorKind {
     overflow
 };
 
-std::string number_text(double value);  // the shortest that reads back to the same number
+std::string number_text(double value);  // shortest text that reads back to the same number
 std::string numbers_text(std::span<const double> values);  // "[0.5, 2]"
-// The text of a pattern in which each {} is replaced by the next part: texts as they are, numbers
-// as above.
-std::string filled(std::string_view pattern, std::initializer_list<std::string> parts);
+// Return a pattern with each {} replaced by the next part: texts unchanged, numbers as above.
+std::string fill_pattern(std::string_view pattern, std::initializer_list<std::string> parts);
 template <class Part> std::string part_text(const Part& part) {
     if constexpr (std::is_floating_point_v<Part>) return number_text(part);
     else if constexpr (std::is_convertible_v<const Part&, std::span<const double>>)
@@ -45,8 +44,8 @@ template <class Part> std::string part_text(const Part& part) {
     else if constexpr (std::is_arithmetic_v<Part>) return std::to_string(part);
     else return std::string(part);
 }
-template <class... Parts> std::string formatted(std::string_view pattern, const Parts&... parts) {
-    return filled(pattern, {part_text(parts)...});
+template <class... Parts> std::string format_text(std::string_view pattern, const Parts&... parts) {
+    return fill_pattern(pattern, {part_text(parts)...});
 }
 
 class Error : public std::runtime_error {
@@ -67,7 +66,7 @@ public:
     // The message is a pattern with its parts.
     template <class... Parts>
     Error(ErrorKind kind, std::string_view pattern, const Parts&... parts)
-        : std::runtime_error(formatted(pattern, parts...)), kind_(kind) {}
+        : std::runtime_error(format_text(pattern, parts...)), kind_(kind) {}
     Error with(std::vector<Fact> facts) && {
         facts_ = std::move(facts);
         return std::move(*this);
@@ -81,16 +80,16 @@ private:
     std::vector<Fact> facts_;
 };
 
-// Throws Error(overflow) that names `what` unless all numbers are finite: for results, of which
-// arguments that are finite may still make an infinity.
+// Throws Error(overflow), naming `what`, unless all numbers are finite. Results of finite arguments
+// may overflow.
 void require_in_range(std::span<const double> numbers, const char* what);
 
 // The number of letters to insert, delete, replace or swap with their neighbour, case ignored.
 // O(|a| |b|).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// The candidate nearest to `name`, or an empty string when none is within half its length. O(sum of
-// lengths).
+// Return the candidate nearest to `name`, or an empty string if none is within half its length.
+// O(sum of lengths).
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
 
 // "unknown frame 'tabel'; did you mean 'table'?" with the facts kind, name and nearest.

@@ -13,14 +13,13 @@ class FrameEdits : public EdgeEdits {
 public:
     using EdgeEdits::EdgeEdits;
 
-    void add_root(std::string_view name,
-                  std::string_view body = {});  // by default on a body of its own name
+    // By default on a body of the same name.
+    void add_root(std::string_view name, std::string_view body = {});
     void add_frame(const FrameSpecification& specification);
-    // Frames in insertion order; a parent or a mimic joint's leader may come after. All or nothing.
-    // With `joins`, twists that others say as well are left out.
+    // Add frames in insertion order; a parent or a mimic joint's leader may be later in the list.
+    // All or nothing. With `joins`, twists that are already stated are omitted.
     void add_frames(const std::vector<FrameSpecification>& frames, bool joins = false);
-    // The same with the ids that the frames had elsewhere, which are free here; then the first id
-    // for frames to come.
+    // Add frames with ids of another scene, which are free here; then the first id for new frames.
     void add_frames_with_ids(const NumberedFrames& frames, bool joins = false);
     void skip_ids(FrameId next) { scene_.next_frame_ = std::max(scene_.next_frame_, next); }
     void remove_frame(std::string_view name, bool with_subtree);
@@ -31,8 +30,8 @@ protected:
     void require_new_frame_name(std::string_view name) const;
     void add_parents_first(const NumberedFrames& frames);
     void give_inertia(const FrameSpecification& frame);
-    void join_twist(std::string_view frame,
-                    const TwistEdge& edge);  // unless others of its tree say it
+    // Unless the tree already states it.
+    void join_twist(std::string_view frame, const TwistEdge& edge);
 };
 
 }  // namespace tmkit

@@ -1,14 +1,12 @@
-// An index of the frames of a version by parent and by class, shared by all versions made from one
-// another.
+// An index of the frames of a version by parent and by class, shared by all versions of a lineage.
 //
-// No edit maintains it, so an edit costs what it cost without it. A query first brings the index
-// from the version of the previous query to its own, changed frame by changed frame: O(changes log
-// n), since what both versions share is skipped (persistent_map.hpp); the first query builds it in
+// No edit maintains it, so it adds no cost to an edit. A query first moves the index from the
+// version of the previous query to its own, changed frame by changed frame: O(changes log n), since
+// the shared part of both versions is skipped (persistent_map.hpp). The first query builds it in
 // O(n log n). Queries of one version, of neighbours in a search tree, or of a chain of edits
 // therefore cost O(log n) plus the size of their result.
 //
-// A mutex serialises the queries. The index holds the map of frames of the version that it stands
-// for.
+// A mutex serialises the queries. The index holds the map of frames of its version.
 #pragma once
 
 #include <map>
@@ -41,10 +39,10 @@ public:
 private:
     void stand_for(const FrameMap& frames);
     void update(FrameId id, const FrameRecord* before, const FrameRecord* after);
-    void append_children(FrameId parent, std::vector<FrameId>& found) const;
+    void append_children(FrameId parent, std::vector<FrameId>& ids) const;
 
     std::mutex mutex_;
-    FrameMap frames_;                              // of the version that the index stands for
+    FrameMap frames_;                              // of the version of the index
     std::set<std::pair<FrameId, FrameId>> links_;  // (parent, child)
     std::map<std::string, std::set<FrameId>, std::less<>> classes_;
 };

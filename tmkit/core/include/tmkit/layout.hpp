@@ -1,23 +1,22 @@
-// A version of a scene laid out flat, for everything that visits all frames.
+// Arrays of one version of a scene, for sweeps over all frames.
 //
-// The tree answers single questions and edits; sweeps over all frames (forward kinematics,
-// Jacobians, collision, whole subtrees) want arrays. A Layout is those arrays for one version:
-// built on first use, immutable, shared. Frames are numbered by insertion order; `moving` and
-// `LayoutTree::order` list the numbers so that parents come before children.
+// The tree serves single queries and edits. Sweeps over all frames (forward kinematics, Jacobians,
+// collision, whole subtrees) need arrays. A Layout holds them for one version: built on first use,
+// immutable, shared. Frames are numbered by insertion order; `moving` and `LayoutTree::order` list
+// the numbers, parents before children.
 //
-// Folding. A frame with no joint between it and its root is *still*: its pose there is computed
-// once, with the layout, and no configuration asks for it again. Only the `moving` frames are
-// swept. Poses are multiplied down from the root in both cases, so folding changes no bit of any
-// answer.
+// Folding. A frame with no joint between it and its root is *still*: its pose is computed once,
+// with the layout, and is the same at every configuration. Only the `moving` frames are swept.
+// Poses are multiplied down from the root in both cases, so folding changes no bit of any result.
 //
-// Mending. A version a few changed frames away from one that was laid out gets its arrays from
-// those: columns are copied, the frames that came, went or changed are put right, and still poses
-// are computed again below them only. What joints and bodies say is shared when only parents and
-// poses changed. Nothing depends on the way: a mended layout equals, array by array and bit for
-// bit, the one made from scratch (scene_graph_layout.cpp).
+// Updates. The layout of a version a few changed frames away from one with a layout is computed
+// from that. Columns are copied, frames that were added, removed or changed are updated, and still
+// poses are recomputed below them only. Data of joints and bodies are shared if only parents and
+// poses changed. An updated layout equals one computed anew, array by array and bit for bit
+// (scene_graph_layout.cpp).
 //
-// What sweeps over configurations do not need, the order by levels and the lists of children, is
-// made when it is asked for.
+// The order by levels and the lists of children are computed on first use, since sweeps over
+// configurations do not need them.
 #pragma once
 
 #include <algorithm>
@@ -34,29 +33,28 @@ using FrameId = std::uint32_t;
 using BodyId = std::uint32_t;
 inline constexpr FrameId no_frame = 0;  // ids start at 1
 
-// What moves leave as it is; one value for each frame, but for joint_frame.
+// Data that moves do not change; one value a frame, except joint_frame.
 struct LayoutFrames : Shared {
     std::vector<FrameId> ids;  // ascending
     std::vector<BodyId> body;
     std::vector<JointType> type;
     std::vector<Vector3> axis;
-    std::vector<std::int32_t>
-        q_index;  // entry of the configuration that moves this joint, -1 when none
-    std::vector<double> multiplier,
-        offset;  // joint value = multiplier * q[q_index] + offset (1 and 0 unless mimic)
+    // Entry of the configuration that moves this joint, -1 if none.
+    std::vector<std::int32_t> q_index;
+    // Joint value = multiplier * q[q_index] + offset (1 and 0 unless mimic).
+    std::vector<double> multiplier, offset;
     std::vector<std::int32_t> joint_frame;  // by configuration entry: frame number of its joint
 
-    auto columns() {
-        return std::tie(ids, body, type, axis, q_index, multiplier, offset);
-    }  // by frame
+    // By frame.
+    auto columns() { return std::tie(ids, body, type, axis, q_index, multiplier, offset); }
     auto columns() const { return std::tie(ids, body, type, axis, q_index, multiplier, offset); }
 };
 
-// Who hangs off whom.
+// Children of each frame, and the order by levels.
 struct LayoutTree : Shared {
     explicit LayoutTree(const std::vector<std::int32_t>& parent);
-    std::vector<std::int32_t>
-        order;  // tree after tree, level by level, each group of children in insertion order
+    // Tree after tree, level by level, each group of children in insertion order.
+    std::vector<std::int32_t> order;
     std::vector<std::int32_t> first_child;  // n + 1 offsets into `child`
     std::vector<std::int32_t> child;  // frame numbers, by parent, each group in insertion order
     bool operator==(const LayoutTree& other) const {
@@ -85,10 +83,10 @@ struct Layout : Shared {
     std::vector<std::int32_t> parent;  // frame number of the parent, -1 for a root
     std::vector<Pose> pose;            // parent_from_frame at joint value 0
     std::vector<std::int32_t> root;    // frame number of the root of its tree
-    std::vector<std::int32_t>
-        moving;  // frames below a joint: each in insertion order, after its ancestors
-    std::vector<std::int32_t> slot;  // by frame: its place in `moving`, -1 when it is still
-    std::vector<Pose> still;         // root_from_frame of still frames, meaningless elsewhere
+    // Frames below a joint, each in insertion order, after its ancestors.
+    std::vector<std::int32_t> moving;
+    std::vector<std::int32_t> slot;  // by frame: its index in `moving`, -1 if it is still
+    std::vector<Pose> still;         // root_from_frame of still frames, undefined for others
 
     std::size_t size() const { return ids.size(); }
     std::size_t joint_count() const { return joint_frame.size(); }
@@ -97,42 +95,42 @@ struct Layout : Shared {
         return tree_.get([this] { return make_ref<const LayoutTree>(parent); });
     }
 
-    // The number of the frame with this id, which must exist. O(log n), O(1) where none was
+    // Return the number of the frame with this id, which must exist. O(log n), O(1) if none was
     // removed.
     std::int32_t index_of(FrameId id) const;
 
     // parent_from_frame at configuration q.
     Pose edge(std::int32_t frame, const double* q) const {
         if (q_index[frame] < 0) return pose[frame];
-        return moved(pose[frame], type[frame], axis[frame],
-                     multiplier[frame] * q[q_index[frame]] + offset[frame]);
+        return apply_joint(pose[frame], type[frame], axis[frame],
+                           multiplier[frame] * q[q_index[frame]] + offset[frame]);
     }
 
-    // root_from_frame of every frame. O(n).
+    // Compute root_from_frame of every frame. O(n).
     void forward(const double* q, Pose* poses) const;
-    // root_from_frame of the moving frames, in the order of `moving`.
+    // Compute root_from_frame of the moving frames, in the order of `moving`.
     void forward_moving(const double* q, Pose* poses) const;
 
-    // The 6 x n_joints Jacobian (row-major; rows linear, angular) of a point of a frame, expressed
-    // in its root; `point` in coordinates of the root, at the configuration that pose_of(frame
-    // number) speaks of. O(depth + n_joints).
+    // The 6 x n_joints Jacobian (row-major; rows linear, angular) of a point of a frame, in root
+    // axes. `point` is in root coordinates, at the configuration of pose_of(frame number). O(depth
+    // + n_joints).
     template <class PoseOf>
     void jacobian(std::int32_t frame, const Vector3& point, PoseOf&& pose_of, double* rows) const {
         const std::size_t columns = joint_count();
         std::fill(rows, rows + 6 * columns, 0.0);
-        for (std::int32_t at = frame; at >= 0; at = parent[at]) {
-            if (q_index[at] < 0) continue;
-            const Vector6 twist =
-                joint_twist(type[at], axis[at], multiplier[at], pose_of(at), point);
+        for (std::int32_t ancestor = frame; ancestor >= 0; ancestor = parent[ancestor]) {
+            if (q_index[ancestor] < 0) continue;
+            const Vector6 twist = joint_twist(type[ancestor], axis[ancestor], multiplier[ancestor],
+                                              pose_of(ancestor), point);
             for (std::size_t i = 0; i < 6; ++i)
-                rows[i * columns + static_cast<std::size_t>(q_index[at])] += twist[i];
+                rows[i * columns + static_cast<std::size_t>(q_index[ancestor])] += twist[i];
         }
     }
 
-    // Fill in what follows from `parent`, `pose` and the joints. `stale_frames` marks those whose
-    // own edge changed; below the others `still` holds what is right. O(n).
+    // Compute the data that depend on `parent`, `pose` and the joints. `stale_frames` marks the
+    // frames whose own edge changed; `still` is valid except below them. O(n).
     void settle(std::vector<char> stale_frames);
-    // Take the tree of a layout with the same parents, if that has one.
+    // Share the tree of a layout with the same parents, if that has one.
     void share_tree(const Layout& other) { tree_ = other.tree_; }
 
 private:

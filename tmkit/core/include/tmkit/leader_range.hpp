@@ -1,7 +1,7 @@
-// Limits of joints that others mimic: values of a joint that leads at which it and the joints that
-// follow it keep theirs.
+// Limits of joints with mimic joints: values of a leading joint at which it and its followers
+// satisfy their limits.
 //
-//     leader  [-3, 3]   <-  follower = 2 * leader + 0.2 in [-1, 1]   leaves the leader [-0.6, 0.4]
+//     leader  [-3, 3]   <-  follower = 2 * leader + 0.2 in [-1, 1]   restricts it to [-0.6, 0.4]
 #pragma once
 
 #include <algorithm>
@@ -12,46 +12,46 @@
 
 namespace tmkit {
 
-// Joints that mimic one another in a row, at most: every query of a follower climbs up to its
+// Maximum length of a chain of mimic joints, since every query of a follower walks up to its
 // leader.
 inline constexpr std::size_t most_mimics = 100;
 
-// Values of a joint that leads at which it and the joints that follow it keep their limits.
+// Values of a leading joint at which it and its followers satisfy their limits.
 struct LeaderRange {
     double lower = -Joint::unlimited, upper = Joint::unlimited;
-    FrameId lowest = no_frame, highest = no_frame;  // whose limits these are
-    std::size_t mimics = 0;                         // most rules from a follower up to the leader
+    FrameId lowest = no_frame, highest = no_frame;  // frames whose limits these are
+    std::size_t mimics = 0;                         // most rules between a follower and the leader
 
     static LeaderRange of(FrameId frame, JointType type, const JointNumbers& numbers) {
         if (type == JointType::continuous) return {.lowest = frame, .highest = frame};
         return {.lower = numbers.lower, .upper = numbers.upper, .lowest = frame, .highest = frame};
     }
 
-    // Keeps the values at which `multiplier * value + offset` is in the range of a follower, so
-    // many rules below.
+    // Keep the values at which `multiplier * value + offset` is in the range of a follower, with
+    // the given number of rules below.
     void narrow(const LeaderRange& follower, double multiplier, double offset, std::size_t below) {
         mimics = std::max(mimics, below + follower.mimics);
-        LeaderRange kept = follower;
+        LeaderRange range = follower;
         if (multiplier == 0.0) {
             const bool is_inside = offset >= follower.lower - limit_tolerance &&
                                    offset <= follower.upper + limit_tolerance;
             if (is_inside) return;
-            kept.lower = Joint::unlimited;
+            range.lower = Joint::unlimited;
         } else {
-            kept.lower = (follower.lower - offset) / multiplier + 0.0;  // not -0.0
-            kept.upper = (follower.upper - offset) / multiplier + 0.0;
+            range.lower = (follower.lower - offset) / multiplier + 0.0;  // + 0.0 avoids -0.0
+            range.upper = (follower.upper - offset) / multiplier + 0.0;
         }
         if (multiplier < 0.0) {
-            std::swap(kept.lower, kept.upper);
-            std::swap(kept.lowest, kept.highest);
+            std::swap(range.lower, range.upper);
+            std::swap(range.lowest, range.highest);
         }
-        if (kept.lower > lower) {
-            lower = kept.lower;
-            lowest = kept.lowest;
+        if (range.lower > lower) {
+            lower = range.lower;
+            lowest = range.lowest;
         }
-        if (kept.upper < upper) {
-            upper = kept.upper;
-            highest = kept.highest;
+        if (range.upper < upper) {
+            upper = range.upper;
+            highest = range.highest;
         }
     }
 

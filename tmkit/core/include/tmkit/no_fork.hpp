@@ -1,9 +1,9 @@
-// What a fork waits for.
+// Sections during which the process must not fork.
 //
-// A child process has only the thread that forked. What other threads had half done stays so in it
-// for ever: a lock that is held, a value that is being made. So what runs beside Python's own
-// threads holds a NoFork while it holds such things, and a fork begins when all of them have ended
-// (pthread_atfork). Short work only: a fork waits that long.
+// A child process has only the thread that forked. The unfinished work of other threads stays
+// unfinished in it: a held lock, a partly built value. Code that runs beside Python's own threads
+// therefore holds a NoFork during such work, and a fork waits until all of them have ended
+// (pthread_atfork). Keep the sections short, since a fork waits for them.
 #pragma once
 
 #include <pthread.h>
@@ -24,9 +24,8 @@ public:
     NoFork& operator=(const NoFork&) = delete;
 
 private:
-    // Of many owners, and of one when a fork begins. Python forks with its interpreter lock held,
-    // for which threads wait between one NoFork and the next, so that they cannot take turns for
-    // ever.
+    // Shared by all sections, exclusive for a fork. Python forks with its interpreter lock held.
+    // Threads wait for that lock between two NoForks, so they cannot delay the fork forever.
     static inline pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 };
 

@@ -10,9 +10,10 @@ public:
     using ContentEdits::ContentEdits;
 
     void set_noise(std::string_view frame, Ref<const EdgeNoise> noise);  // null: exact
-    void add_noise(std::string_view frame, const EdgeNoise& noise);      // besides what is there
-    // A joint whose value is known with this variance (rad^2 or m^2): one source, for the joint and
-    // those that mimic it.
+    // In addition to the present noise.
+    void add_noise(std::string_view frame, const EdgeNoise& noise);
+    // Set the variance of a joint's value [rad^2 or m^2]: one source, for the joint and its mimic
+    // joints.
     void add_joint_noise(std::string_view joint, double variance);
     ConditionReport condition(const Measurement& measurement, const double* q,
                               const ConditionOptions& options);

@@ -1,21 +1,20 @@
-// Paths through configuration space: search, straight lines of the tip, and the final check.
+// Paths in configuration space: search, straight lines of the tip, and the final check.
 //
 // Search. RRT-Connect (Kuffner and LaValle, ICRA 2000): one tree grows from the start, one from the
-// goals; each turn the smaller one takes a step towards a random configuration and the other then
-// tries to reach the new node by straight steps. Two thirds of the random configurations are drawn
-// from where a way is likely. The straight motions to the goals are tried before any tree grows. A
-// path found is shortened by dropping points and cutting corners. Iterations decide and a clock
-// only stops, so a seed gives one path.
+// goals. In each iteration the smaller tree takes a step towards a random configuration, and the
+// other tries to reach the new node by straight steps. Two thirds of the random configurations are
+// drawn from likely regions. The straight motions to the goals are tried before any tree grows. A
+// solution is shortened by removing points and cutting corners. Results depend on iteration counts,
+// and a time limit only ends the search, so a seed gives one path.
 //
-// Checks. The start is checked whole, everything else through a view that holds only the pairs that
-// the moving joints can change. Motions are proved free (collision/swept_motion.cpp). Without
-// proofs, a motion is free where it is proved or, where it is not, places at steps of at most
-// `resolution` of any moving joint are.
+// Checks. The start is checked with all pairs, all else through a view of the pairs that the moving
+// joints can change. Motions are proved free (collision/swept_motion.cpp). Without proofs, a motion
+// is also free if its samples are, at steps of at most `resolution` of any moving joint.
 //
-// Constraints. With path constraints, samples and the steps of the trees are projected, edges are
-// as many straight pieces as keep the constraints, and cuts count only where they are shorter; see
-// search/path_checker.hpp. Each goal of a continuous joint is shifted by whole turns to where it is
-// nearest to the start.
+// Constraints. With path constraints, samples and the steps of the trees are projected, edges
+// consist of straight pieces that satisfy the constraints, and cuts count only if they are shorter;
+// see search/path_checker.hpp. Each goal of a continuous joint is shifted by whole turns to the
+// value nearest to the start.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +29,12 @@ namespace tmkit {
 
 using Configurations = std::vector<std::vector<double>>;
 
-// --- the final check
-// -------------------------------------------------------------------------------------------------
+// --- final check
 
 struct RecheckOptions {
-    double resolution = 0.003;     // radians or metres of any joint between two checks
+    double resolution = 0.003;     // spacing of checks in any joint [rad or m]
     std::int32_t tool_frame = -1;  // frame number, -1 for none
-    double tool_travel = 0.001;    // metres of the tool frame's origin between two checks
+    double tool_travel = 0.001;    // spacing of checks along the tool frame's origin [m]
 };
 
 enum class RecheckStatus : std::uint8_t { ok, collision, out_of_limits };
@@ -51,40 +49,41 @@ struct RecheckResult {
     std::int64_t checks = 0;
 };
 
-// Checks full configurations joined by straight joint motions, in order, and reports the first
-// failure. Limits bind the joints that move on the path; where the others stand is not its
-// business. After an interruption the result means nothing.
+// Check full configurations joined by straight joint motions, in order, and return the first
+// failure. Limits apply to the joints that move on the path, not to the others. After an
+// interruption the result is undefined.
 RecheckResult recheck_path(const CollisionWorld& world, const Configurations& path,
                            const RecheckOptions& options,
                            const std::function<bool()>& interrupted = {});
 
-// The first of these entries whose value is outside its limits by more than limit_tolerance, or -1.
+// Return the first of these entries whose value is outside its limits by more than limit_tolerance,
+// or -1.
 std::int32_t find_out_of_limits(const std::vector<EntryLimits>& limits,
                                 const std::vector<std::int32_t>& entries, const double* q);
 
-// --- the search
-// ------------------------------------------------------------------------------------------------------
+// --- search
 
-// What a frame keeps along a path; everything but `of_frame` is in the root of its tree.
+// Constraint on a frame along a path; all fields but `of_frame` are in root axes.
 struct PathConstraint {
     enum class Kind : std::uint8_t { orientation, line, plane };
     Kind kind;
     std::int32_t frame;
-    Vector3
-        of_frame;  // orientation: the axis, a unit vector of the frame; else the point of the frame
-    Vector3 direction;  // unit: that the axis points in, of the line, or normal to the plane
-    Vector3 point;      // of the line or plane
-    double tolerance;   // radians or metres, positive
+    // orientation: the axis, a unit vector of the frame; else the point of the frame.
+    Vector3 of_frame;
+    // Unit vector: target of the axis, direction of the line, or normal of the plane.
+    Vector3 direction;
+    Vector3 point;     // of the line or plane
+    double tolerance;  // [rad or m], positive
 };
 
-// A search: from the start to any of the goals, by the joints of some configuration entries.
+// A search from the start to any goal, by the joints of some configuration entries.
 struct PathQuery {
-    std::vector<std::int32_t> entries;  // that move
+    std::vector<std::int32_t> entries;  // moving entries
     std::vector<double> start;          // full configuration
     Configurations goals;               // full configurations; only the moving entries count
     std::vector<PathConstraint> constraints{};
-    // Full configurations of paths that are tried before any tree grows, in order: joined to the
-    // start, and to the goal that is nearest to their end, by straight motions.
+    // Full configurations of paths that are tried before any tree grows, in order: joined by
+    // straight motions to the start, and to the goal that is nearest to their end.
     std::vector<Configurations> known{};
 };
 
@@ -93,10 +92,10 @@ struct PathSettings {
     std::uint64_t seed = 0;
     std::int64_t max_iterations = 50000;
     double step = 0.5;         // longest edge of a tree, Euclidean over the moving joints
-    double resolution = 0.02;  // radians or metres of any joint between two samples
+    double resolution = 0.02;  // spacing of samples in any joint [rad or m]
     bool proved = true;        // motions of the path are proved free
     std::int64_t shortcut_iterations = 100;
-    double time_limit = std::numeric_limits<double>::infinity();  // seconds
+    double time_limit = std::numeric_limits<double>::infinity();  // [s]
 
     bool operator==(const PathSettings&) const = default;
 };
@@ -108,7 +107,7 @@ enum class PathStatus : std::uint8_t {
     start_out_of_limits,
     goal_out_of_limits,  // every goal is out of limits
     start_violates_constraint,
-    goal_violates_constraint,  // every goal does
+    goal_violates_constraint,  // every goal violates a constraint
     no_path,                   // within the iterations
     time_limit,
     recheck_failed,  // of planners whose paths are checked afterwards
@@ -124,22 +123,21 @@ struct PathResult {
     double length = 0.0;      // Euclidean over the moving joints
     std::vector<PairCount> blocking;
     FramePair pair;           // of start_in_collision or goal_in_collision
-    FramePair straight;       // that the straight motion to the nearest goal is not free of
+    FramePair straight;       // first contact of the straight motion to the nearest goal
     std::int32_t joint = -1;  // of ..._out_of_limits
 };
 
-// `interrupted` is called now and then; true ends the search.
+// `interrupted` is called regularly; true ends the search.
 PathResult search_path(const CollisionWorld& world, const PathQuery& query,
                        const PathSettings& settings, const std::function<bool()>& interrupted = {});
 
 // --- straight lines of the tip
-// ---------------------------------------------------------------------------------------
 
 struct StraightLineSettings {
-    double position_step = 0.005;  // metres between two solutions
-    double rotation_step = 0.05;   // radians between two solutions
-    double max_joint_jump = 0.3;   // radians or metres of any joint between two solutions
-    double deviation = 0.0005;     // metres of the tip from the line, anywhere between two rows
+    double position_step = 0.005;  // spacing of solutions [m]
+    double rotation_step = 0.05;   // spacing of solutions [rad]
+    double max_joint_jump = 0.3;   // of any joint between two solutions [rad or m]
+    double deviation = 0.0005;     // of the tip from the line, anywhere between two rows [m]
     double resolution = 0.01;      // of the collision check
     bool position_only = false;
 
@@ -156,15 +154,15 @@ enum class StraightLineStatus : std::uint8_t {
 
 struct StraightLineResult {
     StraightLineStatus status = StraightLineStatus::solved;
-    Configurations path;    // full configurations, as far as it came
-    double fraction = 1.0;  // of the line, where it failed
+    Configurations path;    // full configurations, up to the failure
+    double fraction = 1.0;  // of the line, up to the failure
     FramePair pair;
     std::int32_t joint = -1;
     std::int64_t checks = 0;
 };
 
-// Moves the tip of the problem from where it is at the problem's q straight to the target:
-// translation linearly, rotation along the shorter arc. Each solution starts from the one before.
+// Move the tip of the problem from its pose at the problem's q straight to the target: translation
+// linearly, rotation along the shorter arc. Each solution starts from the one before.
 StraightLineResult straight_line(const InverseKinematics& problem, const Pose& target,
                                  const CollisionWorld* world, const StraightLineSettings& settings);
 

@@ -1,9 +1,9 @@
-// A persistent ordered map: the reason why a scene can branch for free.
+// A persistent ordered map, which makes copies of a scene cheap.
 //
 // An edit copies only the nodes from the root of a search tree down to the changed key; all others
-// are shared between the versions. A node is never changed once a second version can see it, so a
-// version needs no lock and no copy to be read from any thread. Nodes count their owners; the last
-// version that drops one frees it.
+// are shared between the versions. A node never changes once a second version holds it, so any
+// thread can read a version without a lock or a copy. Nodes count their owners; the last version
+// that releases one frees it.
 //
 //          version 1         version 2 = version 1 with D changed
 //              B                 B'
@@ -13,28 +13,27 @@
 //               C   E             C   E
 //
 // Weight balance. Each node stores the size of its subtree, and its weight is that plus one. It is
-// balanced when neither child weighs more than `delta` times the other. An edit changes the weights
-// on its path by one, so one rotation a node on the way back up mends them: a double one where the
-// inner grandchild is at least `gamma` times the outer. Not every pair of parameters is valid; <3,
-// 2> is the only pair of integers for which one rotation is proved always to suffice (Hirai and
+// balanced if neither child weighs more than `delta` times the other. An edit changes the weights
+// on its path by one, so one rotation a node on the way back up restores the balance: a double one
+// if the inner grandchild is at least `gamma` times the outer. Not every pair of parameters is
+// valid; <3, 2> is the only pair of integers for which one rotation is proved to suffice (Hirai and
 // Yamamoto, "Balancing weight-balanced trees", Journal of Functional Programming 21, 2011). A child
 // holds at most 3/4 of the weight; the height is about 1.1 log2 n in practice. Debug builds check
-// every node that is made.
+// every new node.
 //
-// The sizes also answer "how many keys are smaller than this one" in O(log n), by which a joint
-// finds its entry in the configuration; and iteration in key order is what gives a scene its
-// insertion order.
+// The sizes also give the number of smaller keys in O(log n): the index of a joint in the
+// configuration. Iteration in key order is the insertion order of a scene.
 //
-// In place, where nobody looks. A node that has one owner, reached by nodes that have one owner
-// each, is changed instead of copied. The first of a thousand edits copies its path, the others
-// find it theirs.
+// In-place updates. A node with a single owner, whose ancestors have a single owner each, is
+// changed instead of copied. The first of a thousand edits copies its path, the others reuse the
+// copies.
 //
-// Differences. `for_each_difference` walks both trees at once and skips what they share, so that c
-// changed keys among n cost O(c log n) however large the rest.
+// Differences. `for_each_difference` walks both trees at once and skips shared subtrees: c changed
+// keys among n cost O(c log n).
 //
 // Costs: find, assign, remove, rank, at_rank O(log n) comparisons; assign and remove copy O(log n)
-// nodes (one of a node's words for each of owners and size, key, value, two children); iteration
-// O(n) in key order; copying a map O(1). A map with no key holds no node.
+// nodes (one word each for owners and size, key, value, two children); iteration O(n) in key order;
+// copying a map O(1). A map with no key holds no node.
 #pragma once
 
 #include <cassert>
@@ -109,7 +108,7 @@ public:
         return found;
     }
 
-    // The key with so many smaller keys; there must be one. O(log n).
+    // Return the node with this many smaller keys, which must exist. O(log n).
     const Node& at_rank(std::size_t rank) const {
         const Node* node = root_.get();
         for (;;) {
@@ -120,16 +119,16 @@ public:
         }
     }
 
-    // Insert or replace, in place where no other map shares the nodes on the way.
+    // Insert or replace, in place if no other map shares the nodes of the path.
     void assign(const Key& key, const Value& value) { assign_at(root_, key, value, true); }
 
-    // Erase, if it is there, in place where no other map shares the nodes on the way.
+    // Erase a key if present, in place if no other map shares the nodes of the path.
     template <class Probe> void remove(const Probe& probe) {
         if (find(probe)) remove_at(root_, probe, true);
     }
 
-    // The value of a key that is there, to be changed in place; null when another map shares a node
-    // on the way.
+    // The value of an existing key, to be changed in place; null if another map shares a node of
+    // the path.
     template <class Probe> Value* find_unshared(const Probe& probe) {
         const Tree* tree = &root_;
         const Compare less;
@@ -142,9 +141,9 @@ public:
         return nullptr;
     }
 
-    // Calls visit(key, before, after) for every key whose value may differ, in ascending key order;
-    // `before` or `after` is null where the key is missing. Values are held to differ when their
-    // nodes are not shared and the values compare unequal.
+    // Call visit(key, before, after) for every key whose value may differ, in ascending key order;
+    // `before` or `after` is null if the key is missing. Values differ if their nodes are not
+    // shared and the values compare unequal.
     template <class Visit>
     static void for_each_difference(const PersistentMap& a, const PersistentMap& b, Visit&& visit) {
         std::vector<Pending> before, after;
@@ -156,9 +155,9 @@ public:
                 after.pop_back();
                 continue;
             }
-            // Open the larger of the two subtrees in front, so that a subtree that both share comes
-            // to face itself.
-            const std::uint32_t size_before = unopened(before), size_after = unopened(after);
+            // Open the larger of the two front subtrees, which aligns a subtree that both share.
+            const std::uint32_t size_before = count_unopened(before),
+                                size_after = count_unopened(after);
             if (size_before || size_after) {
                 open(size_before >= size_after ? before : after);
                 continue;
@@ -173,12 +172,12 @@ public:
         }
     }
 
-    // Calls visit(key, value) in ascending key order. The recursion is as deep as the tree is high:
+    // Call visit(key, value) in ascending key order. The recursion depth is the height of the tree:
     // O(log n).
     template <class Visit> void for_each(Visit&& visit) const { walk(root_.get(), visit); }
 
-    // The same from the first key on that is not smaller than `probe`, as long as visit returns
-    // true. O(log n + visited).
+    // Call visit(key, value) from the first key not smaller than `probe`, while visit returns true.
+    // O(log n + visited).
     template <class Probe, class Visit>
     void for_each_from(const Probe& probe, Visit&& visit) const {
         walk_from(root_.get(), probe, visit);
@@ -201,7 +200,7 @@ private:
         return Tree(new Node(key, value, std::move(left), std::move(right)));
     }
 
-    static Tree balanced(const Key& key, const Value& value, Tree left, Tree right) {
+    static Tree balance(const Key& key, const Value& value, Tree left, Tree right) {
         if (weight(right) > delta * weight(left)) {
             const Tree inner = right->left;
             if (weight(inner) < gamma * weight(right->right))
@@ -219,14 +218,14 @@ private:
         return node(key, value, std::move(left), std::move(right));
     }
 
-    // A subtree that waits to be visited, or, when it is not whole, its root alone.
+    // A subtree to visit, or, if not whole, its root alone.
     struct Pending {
         const Node* node;
         bool whole;
         bool operator==(const Pending&) const = default;
     };
-    // Negative when the key of `x` comes first, positive when that of `y`, 0 when they are the
-    // same; not both are null.
+    // Negative if the key of `x` is first, positive if that of `y` is, 0 if they are equal; at most
+    // one is null.
     static int which_first(const Node* x, const Node* y) {
         const Compare less;
         if (x && (!y || less(x->key, y->key))) return -1;
@@ -238,7 +237,7 @@ private:
     static const Node* front(const std::vector<Pending>& pending) {
         return pending.empty() ? nullptr : pending.back().node;
     }
-    static std::uint32_t unopened(const std::vector<Pending>& pending) {
+    static std::uint32_t count_unopened(const std::vector<Pending>& pending) {
         return !pending.empty() && pending.back().whole ? pending.back().node->size : 0;
     }
     static void open(std::vector<Pending>& pending) {
@@ -249,10 +248,10 @@ private:
         push(pending, node->left.get());
     }
 
-    // `alone`: all nodes above have one owner. Below the first that has more, the path is copied.
+    // `alone`: all nodes above have one owner. Below the first shared node, the path is copied.
     static void assign_at(Tree& tree, const Key& key, const Value& value, bool alone) {
         if (!tree || !(alone = alone && tree->has_one_owner())) {
-            tree = inserted(tree, key, value);
+            tree = insert(tree, key, value);
             return;
         }
         Node& node = const_cast<Node&>(*tree);
@@ -270,7 +269,7 @@ private:
         const Compare less;
         const bool leftwards = less(probe, tree->key);
         if (!(alone && tree->has_one_owner()) || (!leftwards && !less(tree->key, probe))) {
-            tree = erased(tree, probe);
+            tree = erase(tree, probe);
             return;
         }
         Node& node = const_cast<Node&>(*tree);
@@ -280,33 +279,33 @@ private:
 
     static void rebalance(Tree& tree, Node& node) {
         node.size = 1 + count(node.left) + count(node.right);
-        if (!node.is_balanced()) tree = balanced(node.key, node.value, node.left, node.right);
+        if (!node.is_balanced()) tree = balance(node.key, node.value, node.left, node.right);
     }
 
-    static Tree inserted(const Tree& tree, const Key& key, const Value& value) {
+    static Tree insert(const Tree& tree, const Key& key, const Value& value) {
         if (!tree) return node(key, value, nullptr, nullptr);
         const Compare less;
         if (less(key, tree->key))
-            return balanced(tree->key, tree->value, inserted(tree->left, key, value), tree->right);
+            return balance(tree->key, tree->value, insert(tree->left, key, value), tree->right);
         if (less(tree->key, key))
-            return balanced(tree->key, tree->value, tree->left, inserted(tree->right, key, value));
+            return balance(tree->key, tree->value, tree->left, insert(tree->right, key, value));
         return node(key, value, tree->left, tree->right);
     }
 
-    template <class Probe> static Tree erased(const Tree& tree, const Probe& probe) {
+    template <class Probe> static Tree erase(const Tree& tree, const Probe& probe) {
         const Compare less;
         if (less(probe, tree->key))
-            return balanced(tree->key, tree->value, erased(tree->left, probe), tree->right);
+            return balance(tree->key, tree->value, erase(tree->left, probe), tree->right);
         if (less(tree->key, probe))
-            return balanced(tree->key, tree->value, tree->left, erased(tree->right, probe));
+            return balance(tree->key, tree->value, tree->left, erase(tree->right, probe));
         if (!tree->left) return tree->right;
         if (!tree->right) return tree->left;
         if (count(tree->left) > count(tree->right)) {
             const Node& last = extreme(tree->left, &Node::right);
-            return balanced(last.key, last.value, erased(tree->left, last.key), tree->right);
+            return balance(last.key, last.value, erase(tree->left, last.key), tree->right);
         }
         const Node& first = extreme(tree->right, &Node::left);
-        return balanced(first.key, first.value, tree->left, erased(tree->right, first.key));
+        return balance(first.key, first.value, tree->left, erase(tree->right, first.key));
     }
 
     static const Node& extreme(const Tree& tree, Tree Node::* side) {

@@ -1,29 +1,29 @@
 // Rigid transforms.
 //
-// A Pose is a translation in metres and a unit quaternion stored x, y, z, w. Named
-// `parent_from_child`, it maps coordinates of a point in the child to coordinates in the parent,
-// and `a_from_b * b_from_c` is `a_from_c`.
+// A Pose is a translation [m] and a unit quaternion stored x, y, z, w. Named `parent_from_child`,
+// it maps coordinates of a point in the child to coordinates in the parent, and `a_from_b *
+// b_from_c` is `a_from_c`.
 //
-// Invariants: all seven numbers are finite and | |q|^2 - 1 | stays within a few units in the last
-// place: the checked constructor normalises what is given (and leaves alone what is already unit,
-// so that written numbers read back to the same bits), and a product corrects the norm to first
-// order, so that chains of any length do not drift.
+// Invariants: all seven numbers are finite and | |q|^2 - 1 | is within a few units in the last
+// place. The checked constructor normalises its argument, but keeps the bits of a unit quaternion,
+// so written numbers read back exactly. A product corrects the norm to first order, so chains of
+// any length do not drift.
 //
 // Six-vectors are [rho, theta], linear part first; T = exp(xi) with the usual left Jacobian on rho.
 //
 // The adjoint moves an error from one tangent space to another:
-// T exp(xi) = exp(Ad(T) xi) T. The Jacobians say what exp does to a change of its argument:
+// T exp(xi) = exp(Ad(T) xi) T. The Jacobians are the derivatives of exp by its argument:
 //
-//     exp(xi + d) = exp(J_l(xi) d) exp(xi) = exp(xi) exp(J_r(xi) d)     to first order in d, and
+//     exp(xi + d) = exp(J_l(xi) d) exp(xi) = exp(xi) exp(J_r(xi) d)     to first order in d,
 //     J_r(xi) = J_l(-xi);
 //
-// their inverses do the same for log. The left Jacobian is [[J, Q], [0, J]] with J the Jacobian of
+// their inverses are those of log. The left Jacobian is [[J, Q], [0, J]] with J the Jacobian of
 // rotations and Q as in Barfoot and Furgale, "Associating uncertainty with three-dimensional poses
 // for use in estimation problems", 2014.
 //
 // Invariant: all coefficients are exact to a few units in the last place for every angle. Below one
 // radian, where the closed forms cancel, they are Taylor series. The inverses exist for angles
-// below 2 pi; log gives none above pi.
+// below 2 pi; log returns angles up to pi.
 #pragma once
 
 #include <array>
@@ -82,7 +82,7 @@ inline Matrix3 multiply_transposed(const Matrix3& a, const Matrix3& b) {  // a b
                 a[3 * i] * b[3 * j] + a[3 * i + 1] * b[3 * j + 1] + a[3 * i + 2] * b[3 * j + 2];
     return c;
 }
-inline Matrix3 transposed(const Matrix3& m) {
+inline Matrix3 transpose(const Matrix3& m) {
     return {m[0], m[3], m[6], m[1], m[4], m[7], m[2], m[5], m[8]};
 }
 
@@ -90,10 +90,10 @@ struct Pose {
     Vector3 translation{0.0, 0.0, 0.0};
     Vector4 quat_xyzw{0.0, 0.0, 0.0, 1.0};
 
-    // Check and normalise: throws Error(scene) for numbers that are not finite or a quaternion of
-    // norm below 1e-9.
+    // Check and normalise; throws Error(scene) for non-finite numbers or a quaternion of norm below
+    // 1e-9.
     static Pose checked(const Vector3& translation, const Vector4& quat_xyzw);
-    // Throws Error(scene) naming the defect when the matrix is not orthonormal within 1e-6 or is
+    // Throws Error(scene), naming the defect, if the matrix is not orthonormal within 1e-6 or is
     // left-handed.
     static Pose from_rotation_matrix(const Vector3& translation, const Matrix3& rotation);
     // Fixed-axis roll, pitch, yaw as in URDF: R = Rz(yaw) Ry(pitch) Rx(roll).
@@ -106,10 +106,10 @@ struct Pose {
     Pose inverse() const;
     Vector3 rotate(const Vector3& v) const;
     [[gnu::always_inline]] Vector3 apply(const Vector3& p) const { return rotate(p) + translation; }
-    // Translation linearly, rotation along the shorter great circle; fraction 0 gives *this, 1
-    // gives `other`.
+    // Interpolate: translation linearly, rotation along the shorter great circle; fraction 0 gives
+    // *this, 1 gives `other`.
     Pose interpolate(const Pose& other, double fraction) const;
-    // Metres between the origins and radians of the rotation between the orientations (0 to pi).
+    // Distance of the origins [m] and angle between the orientations [rad], 0 to pi.
     std::array<double, 2> distance(const Pose& other) const;
 
     friend bool operator==(const Pose&, const Pose&) = default;
@@ -128,21 +128,21 @@ inline Vector4 multiply_quaternions(const Vector4& a, const Vector4& b) {
             a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
 }
 
-// The product of unit quaternions, pulled back to norm 1 by one step of Newton's method. A call
-// would cost more than it.
-[[gnu::always_inline]] inline Vector4 composed_quaternions(const Vector4& a, const Vector4& b) {
+// The product of unit quaternions, normalised by one step of Newton's method. Inlined, since a call
+// costs more.
+[[gnu::always_inline]] inline Vector4 compose_quaternions(const Vector4& a, const Vector4& b) {
     Vector4 q = multiply_quaternions(a, b);
     const double correction = 1.5 - 0.5 * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
     for (double& component : q) component *= correction;
     return q;
 }
 
-// The product of poses, for the innermost loops: compiled into them, where * may become a call.
-[[gnu::always_inline]] inline Pose composed(const Pose& a, const Pose& b) {
-    return {a.apply(b.translation), composed_quaternions(a.quat_xyzw, b.quat_xyzw)};
+// The product of poses for the innermost loops: inlined, where * may become a call.
+[[gnu::always_inline]] inline Pose compose(const Pose& a, const Pose& b) {
+    return {a.apply(b.translation), compose_quaternions(a.quat_xyzw, b.quat_xyzw)};
 }
 
-inline Pose operator*(const Pose& a, const Pose& b) { return composed(a, b); }
+inline Pose operator*(const Pose& a, const Pose& b) { return compose(a, b); }
 
 inline Pose Pose::inverse() const {
     const Vector4 q{-quat_xyzw[0], -quat_xyzw[1], -quat_xyzw[2], quat_xyzw[3]};
@@ -154,7 +154,7 @@ inline Pose Pose::inverse() const {
 // Throws Error(overflow) unless the translation is finite; the quaternion of a product always is.
 void require_in_range(const Pose& pose, const char* what);
 
-// Rotation by `angle` radians about the unit vector `axis`.
+// Rotation by `angle` [rad] about the unit vector `axis`.
 inline Vector4 quaternion_about(const Vector3& axis, double angle) {
     const auto [s, c] = sine_cosine(0.5 * angle);
     return {s * axis[0], s * axis[1], s * axis[2], c};

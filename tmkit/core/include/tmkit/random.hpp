@@ -1,10 +1,10 @@
-// Random numbers that are the same everywhere.
+// Random numbers that are the same on every platform.
 //
-// A search is reproducible only if its random numbers are, so nothing here depends on the standard
-// library's unspecified distributions, on a clock or on shared state: a generator is a small value,
-// made from a seed and the number of a stream, and each user owns one. The generator is
-// xoshiro256** (Blackman and Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS
-// 2021), its state filled by splitmix64; a uniform double takes the upper 53 bits.
+// A search is reproducible only if its random numbers are. Therefore nothing here depends on the
+// standard library's unspecified distributions, on a clock or on shared state. A generator is a
+// small value, made from a seed and the number of a stream, and each user owns one. The generator
+// is xoshiro256** (Blackman and Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS
+// 2021), its state initialised by splitmix64; a uniform double is the upper 53 bits.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace tmkit {
 
 class Random {
 public:
-    // Streams of one seed are independent of each other for every practical purpose.
+    // Streams of one seed are independent of each other for practical purposes.
     explicit Random(std::uint64_t seed, std::uint64_t stream = 0) {
         std::uint64_t mixer = seed;
         mixer = split_mix(mixer) ^ (stream * 0xD1342543DE82EF95ULL);

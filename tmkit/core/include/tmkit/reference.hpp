@@ -1,9 +1,9 @@
 // Shared ownership of immutable values.
 //
-// Versions of a scene share their nodes, records, shapes and names, and any thread may hold or drop
-// a version. So each shared value carries its own atomic count (one word, no separate control
-// block), and `Ref<T>` is a pointer that counts. Invariant: what a Ref<const T> points to never
-// changes after the first Ref to it has been handed to a second owner.
+// Versions of a scene share their nodes, records, shapes and names, and any thread may hold or
+// release a version. Each shared value has an atomic count of owners (one word, no separate control
+// block), and `Ref<T>` is a pointer that counts. Invariant: the target of a Ref<const T> never
+// changes once it has a second owner.
 #pragma once
 
 #include <atomic>
@@ -15,10 +15,9 @@ namespace tmkit {
 class Shared {
 public:
     Shared() = default;
-    Shared(const Shared&) noexcept {}  // a copy of a value starts with no owner
-    Shared& operator=(const Shared&) noexcept {
-        return *this;
-    }  // and keeps its own owners when it is assigned
+    Shared(const Shared&) noexcept {}  // a copy of a value starts without owners
+    // Assignment keeps the owners of the target.
+    Shared& operator=(const Shared&) noexcept { return *this; }
 
     void retain() const noexcept { owners_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -62,8 +61,7 @@ private:
     T* value_ = nullptr;
 };
 
-// A shared value that is made when it is first asked for, by whichever thread, and that copies have
-// too.
+// A shared value that is computed on first use, by any thread, and shared with copies.
 template <class T> class LazyRef {
 public:
     LazyRef() noexcept = default;
@@ -83,14 +81,14 @@ public:
     bool is_made() const noexcept { return value_.load(std::memory_order_acquire) != nullptr; }
     template <class Make> const T& get(Make&& make) const {
         if (const T* built = value_.load(std::memory_order_acquire)) return *built;
-        const Ref<const T> made = make();
+        const Ref<const T> new_value = make();
         const T* first = nullptr;
-        if (!value_.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel))
+        if (!value_.compare_exchange_strong(first, new_value.get(), std::memory_order_acq_rel))
             return *first;
-        made->retain();
-        return *made;
+        new_value->retain();
+        return *new_value;
     }
-    // The value if it was made, which is not held here any more.
+    // Return the value if it was computed, and release it here.
     Ref<const T> take() noexcept {
         const Ref<const T> taken(value_.exchange(nullptr));
         if (taken) static_cast<void>(taken->release());

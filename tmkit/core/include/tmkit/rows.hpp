@@ -1,8 +1,7 @@
-// The same work for many rows, over as many threads as the caller wants.
+// Parallel loop over rows.
 //
-// Rows are handed out in blocks by a counter, and each row's answer has a place of its own, so
-// answers do not depend on how many threads there are. The calling thread works too, and alone asks
-// whether the user wants an end.
+// A counter hands out rows in blocks, and each row has its own result, so results do not depend on
+// the number of threads. The calling thread works too, and it alone checks for an interruption.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +15,9 @@
 
 namespace tmkit {
 
-// Calls work(row) for every row in 0 .. count - 1, by at least one thread. `interrupted` is asked
-// now and then, by the caller's thread; true ends the work, and answers then mean nothing. Throws
-// what work throws first.
+// Call work(row) for every row in 0 .. count - 1, by at least one thread. The caller's thread calls
+// `interrupted` regularly; true ends the work, and results are then undefined. Throws the first
+// exception of work.
 template <class Work>
 void for_each_row(std::size_t count, int threads, const std::function<bool()>& interrupted,
                   Work&& work) {

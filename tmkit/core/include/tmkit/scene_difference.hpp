@@ -1,12 +1,12 @@
-// What differs between two versions of a scene, said by name.
+// Difference of two versions of a scene, by name.
 //
-// Versions made from one another share nearly all of their inner trees, and what is shared is not
-// looked at: comparing two versions of 100,000 frames that differ in three costs microseconds
+// Versions of a lineage share nearly all of their inner trees, and shared parts are skipped:
+// comparing two versions of 100,000 frames that differ in three costs microseconds
 // (persistent_map.hpp). Frames are matched by their ids, which survive rename and reparenting, so a
-// renamed frame is one change and not a removal and an addition. Between versions that were not
-// made from one another ids mean nothing; the difference is still right, only not the smallest. It
-// is empty where both have the same content, and only there. Applied to another version than the
-// first it makes the same changes, or throws Error and changes nothing.
+// renamed frame is one change and not a removal and an addition. Between unrelated versions ids
+// have no meaning; the difference is still correct, but not the smallest. It is empty exactly if
+// both have the same content. Applied to another version than the first, it makes the same changes,
+// or throws Error and changes nothing.
 #pragma once
 
 #include <optional>
@@ -20,11 +20,11 @@ namespace tmkit {
 
 struct FrameDifference {
     FrameId id;
-    std::optional<FrameSpecification> before, after;  // none: the frame is not there
-    bool reparented = false;  // hangs under another frame, which may be called like the one before
+    std::optional<FrameSpecification> before, after;  // none: the frame is missing
+    bool reparented = false;  // has another parent, which may have the same name
 };
 
-// A pair by the names of its frames in each version; none where one of them is not there.
+// A pair by the names of its frames in each version; none if a frame is missing.
 struct PairDifference {
     using Names = std::optional<std::pair<std::string, std::string>>;
     Names names_before, names_after;
@@ -39,18 +39,18 @@ struct SceneDifference {
     std::vector<FrameDifference> frames;  // ascending ids: in insertion order
     std::vector<PairDifference> pairs;
     std::vector<GroupDifference> groups;
-    std::vector<std::string> bare_bodies_before,
-        bare_bodies_after;  // without a frame in the one version only
+    // Without a frame in that version only.
+    std::vector<std::string> bare_bodies_before, bare_bodies_after;
 
     bool empty() const { return size() == 0; }
     std::size_t size() const {
         return frames.size() + pairs.size() + groups.size() + bare_bodies_before.size() +
                bare_bodies_after.size();
     }
-    SceneDifference reversed() const;
+    SceneDifference reverse() const;
 };
 
-// O(changes log n) between versions made from one another, O(n) else.
+// O(changes log n) for versions of a lineage, else O(n).
 SceneDifference difference(const SceneGraph& a, const SceneGraph& b);
 
 }  // namespace tmkit

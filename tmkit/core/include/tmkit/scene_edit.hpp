@@ -1,12 +1,12 @@
-// Many edits that make one new version of a scene, in place.
+// Several edits that make one new version of a scene, in place.
 //
-// A SceneEdit starts from a version, which stays as it was, and changes its own: what it shares
-// with others is copied on the first touch, what is its own already is changed where it stands
-// (persistent_map.hpp). So a thousand edits cost one version and not a thousand path copies. The
+// A SceneEdit starts from a version, which does not change, and edits its own copy. Shared nodes
+// are copied on the first write; nodes of this version alone are changed in place
+// (persistent_map.hpp). A thousand edits then cost one version and not a thousand path copies. The
 // edits of SceneGraph are SceneEdits of one step.
 //
-// Each edit holds all rules of the scene graph or throws Error, and then nothing has changed. After
-// any edit `scene()` is a version like every other.
+// Each edit keeps all rules of the scene graph, or throws Error and changes nothing. After any edit
+// `scene()` is a valid version.
 #pragma once
 
 #include "tmkit/frame_edits.hpp"
@@ -20,16 +20,16 @@ class SceneEdit : public FrameEdits {
 public:
     using FrameEdits::FrameEdits;
 
-    // Whole scenes. All or nothing; m is the number of frames that come in: O(m log n).
-    // Every name of `other` gets the prefix; its roots hang under a frame by `joint`, at `pose`.
+    // Whole scenes. All or nothing; O(m log n) for m inserted frames. Every name of `other` gets
+    // the prefix; its roots are attached to a frame by `joint`, at `pose`.
     void mount(const SceneGraph& other, std::string_view under, std::string_view prefix,
                const Pose& pose, const Joint& joint);
-    // A root of `other` that is named like a frame here is that frame.
+    // A root of `other` with the name of a frame here is identified with that frame.
     void merge(const SceneGraph& other);
-    // Keeps what stands below a frame, which becomes the only root.
+    // Keep only a frame, which becomes the only root, and its descendants.
     void extract(std::string_view frame);
-    // What made b of a, done here. O(changes log n) where the changes are independent of each
-    // other, O(n log n) else.
+    // Apply the difference from a to b here. O(changes log n) for independent changes, else O(n log
+    // n).
     void apply(const SceneDifference& difference);
 
 private:

@@ -1,6 +1,6 @@
-// The version that an edit changes, in place: the part that all edits of scenes share.
+// Version under edit, changed in place: the base of all edits of scenes.
 //
-// The edits are classes by subject, each above those that it needs: bodies, joints, contents of
+// The edits are classes by subject, each above its dependencies: bodies, joints, contents of
 // frames, errors, twists, edges, frames, whole scenes (SceneEdit). A class calls only those below.
 #pragma once
 
@@ -27,8 +27,8 @@ protected:
     const BodyRecord& body(BodyId id) const { return scene_.body(id); }
     FrameRecord& own(FrameId id);
     void all_or_nothing(const std::function<void()>& edits);
-    // A frame moved, came, went or got another joint; `of_joint`: a joint came, went or changed
-    // with it.
+    // Record that a frame was moved, added, removed or got another joint; `of_joint`: a joint was
+    // added, removed or changed with it.
     void note_change(FrameId id, bool of_joint);
     void set_details(const FrameRecord& frame, FrameDetails details);
     template <class Change> void change_details(const FrameRecord& frame, Change&& change) {
@@ -44,7 +44,7 @@ protected:
     }
 
     SceneGraph scene_;
-    std::optional<LeaderRanges> ranges_;  // of joints that others follow; null: not known
+    std::optional<LeaderRanges> ranges_;  // of joints with mimic joints; null: not computed
 };
 
 }  // namespace tmkit

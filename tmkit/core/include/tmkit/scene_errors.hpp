@@ -1,7 +1,6 @@
-// What a scene refuses, in words, where a rule is checked in several places: by the persistent
-// scene and by its arrays, which know it by different means, so that both refuse with the same
-// class, message and facts. Rules that are checked in one place (scene_rules.hpp) have their words
-// there.
+// Errors of rules that are checked in several places: by the persistent scene and by its arrays.
+// Both then raise the same class, message and facts. Errors of rules with one check
+// (scene_rules.hpp) are defined there.
 #pragma once
 
 #include <string>
@@ -12,7 +11,7 @@
 
 namespace tmkit {
 
-inline std::string quoted(std::string_view name) {
+inline std::string quote(std::string_view name) {
     std::string text(1, '\'');
     text.append(name);
     text.push_back('\'');
@@ -25,21 +24,20 @@ inline Error duplicate(const std::string& kind, std::string_view name) {
 
 namespace errors {
 
-// Poses this near are one pose said twice: rounding of a product, not a move.
+// Poses within this distance are equal: rounding of a product, not a move.
 inline constexpr double same_pose_tolerance = 1e-9;
 
 template <class... Parts> Error scene(std::string_view pattern, const Parts&... parts) {
     return Error(ErrorKind::scene, pattern, parts...);
 }
-// A broken rule of edges between frames and bodies, by its name in docs/concepts/relations.md: PE1
-// to PE6, TE1 to TE6.
+// A violated rule of edges between frames and bodies, by its name in docs/concepts/relations.md:
+// PE1 to PE6, TE1 to TE6.
 template <class... Parts>
 Error rule(const char* name, std::string_view pattern, const Parts&... parts) {
     return scene(pattern, parts...).with({{"rule", name}});
 }
 
 // --- frames
-// ----------------------------------------------------------------------------------------------------------
 
 inline Error empty_frame_name() { return scene("a frame needs a name that is not empty"); }
 inline Error without_parent(std::string_view frame) {
@@ -77,7 +75,6 @@ inline Error collides_with_itself(std::string_view frame) {
 }
 
 // --- bodies
-// ----------------------------------------------------------------------------------------------------------
 
 inline Error moves_on_body(std::string_view frame, std::string_view parent) {
     return rule("PE4",
@@ -91,7 +88,6 @@ inline Error joint_inside_body(std::string_view frame) {
 }
 
 // --- twists
-// ----------------------------------------------------------------------------------------------------------
 
 inline Error joined_twice(std::string_view frame, std::string_view body,
                           std::string_view reference) {
@@ -116,14 +112,14 @@ inline Error twists_contradict(std::string_view frame, std::string_view referenc
 // A twist edge that joint velocities, or stamped poses, do not contain.
 inline Error twist_left_out(std::string_view target, std::string_view reference,
                             std::string_view frame, std::string_view body, bool by_stamps) {
-    const std::string known = by_stamps ? "poses at two stamps" : "joint velocities";
+    const std::string data_name = by_stamps ? "poses at two stamps" : "joint velocities";
     return scene(
                "frame '{}' also moves relative to '{}' by the twist edge of frame '{}' relative to "
                "body "
                "'{}', which {} do not contain; compute what twist edges alone give with relate() "
                "without "
                "qd, or remove that edge with remove_twist",
-               target, reference, frame, body, known)
+               target, reference, frame, body, data_name)
         .with({{"queried_frame", target},
                {"relative_to", reference},
                {"frame", frame},
@@ -158,7 +154,6 @@ inline Error without_twist(std::string_view frame) {
 inline Error empty_body_name() { return scene("a body needs a name that is not empty"); }
 
 // --- groups, joints, configurations
-// ----------------------------------------------------------------------------------
 
 inline Error empty_group_name() { return scene("a group needs a name that is not empty"); }
 inline Error group_holds_itself(std::string_view group) {
@@ -177,13 +172,12 @@ inline Error wrong_length(std::size_t expected, std::size_t received) {
 }
 
 // --- arrays
-// ----------------------------------------------------------------------------------------------------------
 
-// what: "frame", "body", "attached shape" or "allowed pair"; keyword: the argument that makes more
-// room
+// what: "frame", "body", "attached shape" or "allowed pair"; keyword: the argument that increases
+// the capacity.
 inline Error full(const std::string& what, std::size_t capacity, const std::string& keyword) {
     const std::string larger =
-        keyword == "capacity" ? keyword : formatted("capacity '{}'", keyword);
+        keyword == "capacity" ? keyword : format_text("capacity '{}'", keyword);
     return Error(ErrorKind::capacity,
                  "no room for another {}: all {} are taken; construct SceneArrays with a larger {}",
                  what, capacity, larger)

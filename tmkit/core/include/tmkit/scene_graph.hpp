@@ -1,33 +1,39 @@
-// The persistent scene graph: one consistent version of the world, as an immutable value.
+// Persistent scene graph: one consistent version of the world, as an immutable value.
 //
-// Holding a SceneGraph means that every rule below holds for it. A SceneEdit (scene_edit.hpp) makes
-// a new version that shares nearly everything with the old one, which stays as it was; one that
-// changes nothing gives a version that shares everything (`same_version`). Any thread may read any
-// version.
+// Every SceneGraph satisfies the rules below. A SceneEdit (scene_edit.hpp) makes a new version that
+// shares nearly everything with the old one, which does not change; an edit without effect gives a
+// version that shares everything (`same_version`). Any thread may read any version.
 //
-// Inside are persistent maps (persistent_map.hpp):
+// The data are in persistent maps (persistent_map.hpp):
 //
-//     frames   id   -> FrameRecord     hot: parent, body, joint type, pose; cold details behind a
-//     pointer names    name -> id joints   id   -> Joint           actuated, not mimic; its rank is
-//     the entry in the configuration joint_names, bodies, body_names allowed  (id, id) -> reason
-//     pairs of frames that may touch, each both ways groups   name -> GroupRecord twists   id   ->
-//     body            frames with a twist edge, and the body that it refers to noises   id   ->
-//     EdgeNoise       frames whose edge is not exact
+//     frames   id   -> FrameRecord     hot: parent, body, joint type, pose; pointer to cold details
+//     names    name -> id
+//     joints   id   -> Joint           actuated, not mimic; its rank is the configuration entry
+//     joint_names, bodies, body_names
+//     allowed  (id, id) -> reason      pairs of frames that may touch, in both directions
+//     groups   name -> GroupRecord
+//     twists   id   -> body            frames with a twist edge, with its reference body
+//     noises   id   -> EdgeNoise       frames whose edge is not exact
 //
-// Frames have ids that survive rename and reparenting and grow with insertion, so that the map of
-// frames is in insertion order. A mimic joint is in `joint_names` but not in `joints`.
+// Ids of frames survive rename and reparenting and grow with insertion, so the map of frames is in
+// insertion order. A mimic joint is in `joint_names` but not in `joints`.
 //
-// Rules: names of frames, joints and bodies are unique, each for itself; a parent exists; no cycle;
-// a frame sits on one body; the frames of one body within one tree are joined by fixed edges
-// between frames of that body, so there is at most one path of poses between two bodies; the pose
-// of an edge inside a body does not change; no group holds itself; no two paths of twists lead from
-// one body to frames of another that are joined by poses, and none leads back
-// (scene_edit_twists.cpp).
+// Rules:
 //
-// Costs: an edit or a query of one frame O(log n); those that look at ancestors O(depth log n);
-// those that look at children or classes O(log n) plus what they return (frame_index.hpp); `layout`
-// on first use of a version O(n log n), or O(n) after few changes from a version that had its own,
-// then shared. `same_content` costs what `difference` does.
+//   * names of frames, of joints and of bodies are unique;
+//   * a parent exists, and there is no cycle;
+//   * a frame is on one body;
+//   * the frames of one body within one tree are joined by fixed edges between frames of that body,
+//     so there is at most one path of poses between two bodies;
+//   * the pose of an edge inside a body does not change;
+//   * no group contains itself;
+//   * no two paths of twists lead from one body to frames of another that are joined by poses, and
+//     none leads back (scene_edit_twists.cpp).
+//
+// Costs: an edit or a query of one frame O(log n); of its ancestors O(depth log n); of children or
+// classes O(log n) plus the size of the result (frame_index.hpp). The first `layout` of a version
+// is O(n log n), or O(n) after few changes from a version with a layout; it is then shared.
+// `same_content` has the cost of `difference`.
 #pragma once
 
 #include <atomic>
@@ -42,20 +48,19 @@
 
 namespace tmkit {
 
-// Which entry of the configuration moves a joint, and how: value = multiplier * q[entry] + offset,
-// with all mimic rules on the way to the leader made one. Asked by the tree and by the layout, so
-// that both answer with the same bits.
+// Rule of a joint value: value = multiplier * q[entry] + offset, with all mimic rules up to the
+// leader combined. The tree and the layout both use it, which gives the same bits.
 struct JointRule {
     std::size_t entry = 0;
     double multiplier = 1.0, offset = 0.0;
     double value(const double* q) const { return multiplier * q[entry] + offset; }
 };
 
-inline constexpr std::size_t most_layout_changes = 6;  // from which a layout is mended, see below
+inline constexpr std::size_t most_layout_changes = 6;  // maximum for which a layout is updated
 
 struct LastHash;
 
-// What versions share, and copies of a version have alike.
+// Data that versions share and copies of a version have in common.
 struct SceneMaps {
     FrameMap frames_;
     PersistentMap<Ref<const Name>, FrameId, NameLess> names_;
@@ -69,17 +74,17 @@ struct SceneMaps {
     PersistentMap<FrameId, Ref<const EdgeNoise>> noises_;
     FrameId next_frame_ = 1;
     BodyId next_body_ = 1;
-    // A version few changes away from one that was laid out remembers that layout and which frames
-    // moved, came, went or got another joint, so that its own is made from it.
+    // A version few changes away from one with a layout stores that layout and the frames that were
+    // moved, added, removed or got another joint. Its own layout is computed from it.
     Ref<const Layout> layout_before_;
     std::array<FrameId, most_layout_changes> changed_{};
     std::uint32_t change_count_ = 0;
-    bool joints_as_before_ = true;  // no joint came, went or changed since
-    Ref<FrameIndex> index_;         // null while there is no frame
-    Ref<LastHash> last_hash_;       // as index_
+    bool joints_as_before_ = true;  // no joint was added, removed or changed since
+    Ref<FrameIndex> index_;         // null without frames
+    Ref<LastHash> last_hash_;       // as for index_
 };
 
-class SceneGraph : SceneMaps {  // empty when it is made
+class SceneGraph : SceneMaps {  // empty by default
 public:
     static constexpr std::size_t most_changes = most_layout_changes;
 
@@ -89,72 +94,70 @@ public:
     FrameId next_frame_id() const { return next_frame_; }
     const FrameRecord* find(std::string_view name) const;
     const FrameRecord* find(FrameId id) const {
-        const Ref<const FrameRecord>* found = frames_.find(id);
-        return found ? found->get() : nullptr;
+        const Ref<const FrameRecord>* match = frames_.find(id);
+        return match ? match->get() : nullptr;
     }
     bool has_group(std::string_view name) const { return groups_.find(name) != nullptr; }
-    FrameSpecification specification(std::string_view name) const;  // what makes this frame again
-    const FrameRecord& record(std::string_view name) const;         // throws unknown_name
+    // Specification that creates this frame again.
+    FrameSpecification specification(std::string_view name) const;
+    const FrameRecord& record(std::string_view name) const;  // throws unknown_name
     const FrameRecord& record(FrameId id) const { return **frames_.find(id); }
     const BodyRecord& body(BodyId id) const { return **bodies_.find(id); }
     FrameId joint_frame(std::string_view joint_name) const;  // throws unknown_name
     FrameId root_of(FrameId id) const;
-    // Frames by id, in insertion order where not said otherwise. O(log n + found), and O(log n) for
-    // each frame that changed since the version of the previous such query; the first one of a
-    // scene and its later versions O(n log n).
+    // Frames by id, in insertion order unless stated otherwise. O(log n + results), and O(log n)
+    // for each frame that changed since the version of the previous such query. The first one of a
+    // lineage is O(n log n).
     std::vector<FrameId> children(FrameId parent) const {
         return index_ ? index_->children(frames_, parent) : std::vector<FrameId>{};
     }
     std::vector<FrameId> roots() const { return children(no_frame); }
-    std::vector<FrameId> subtree(FrameId top) const {
-        return index_->subtree(frames_, top);
-    }  // parents before children
+    // Parents before children.
+    std::vector<FrameId> subtree(FrameId top) const { return index_->subtree(frames_, top); }
     std::vector<FrameId> frames_of_class(std::string_view name) const {
         return index_ ? index_->of_class(frames_, name) : std::vector<FrameId>{};
     }
-    std::string class_like(std::string_view name) const {  // see frame_index.hpp
+    // See FrameIndex::class_like.
+    std::string class_like(std::string_view name) const {
         return index_ ? index_->class_like(frames_, name) : std::string();
     }
-    template <class Visit>
-    void for_each_frame(Visit&& visit) const {  // visit(record), in insertion order
+    // visit(record), in insertion order.
+    template <class Visit> void for_each_frame(Visit&& visit) const {
         frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { visit(*frame); });
     }
-    bool is_ancestor(FrameId ancestor, FrameId frame) const;  // true also when they are the same
-    std::optional<Inertia> inertia(
-        std::string_view frame) const;  // of its body, in the axes of this frame
+    bool is_ancestor(FrameId ancestor, FrameId frame) const;  // also true for the frame itself
+    // Of its body, in the axes of this frame.
+    std::optional<Inertia> inertia(std::string_view frame) const;
     bool is_allowed(std::string_view a, std::string_view b) const;
     bool is_allowed(FrameId a, FrameId b) const;
     std::vector<std::string> frame_names() const;
     std::vector<std::string> joint_names() const;
-    std::vector<FrameId> joint_frames() const {
-        return joints_.keys();
-    }  // by entry of the configuration
-    std::vector<EntryLimits> entry_limits() const;  // likewise; O(joints log n)
+    // By entry of the configuration.
+    std::vector<FrameId> joint_frames() const { return joints_.keys(); }
+    // By entry of the configuration; O(joints log n).
+    std::vector<EntryLimits> entry_limits() const;
     bool has_followers() const { return joint_names_.size() > joints_.size(); }
-    std::vector<std::string> body_names()
-        const;  // in the order of their first frames; then those without, by name
-    std::vector<std::string> bodies_without_frames() const;  // without a frame, by name
-    const BodyId* find_body(std::string_view name) const {
-        return body_names_.find(name);
-    }  // null: no such body
+    // In the order of their first frames; then those without, by name.
+    std::vector<std::string> body_names() const;
+    std::vector<std::string> bodies_without_frames() const;  // without frames, by name
+    // Null for an unknown body.
+    const BodyId* find_body(std::string_view name) const { return body_names_.find(name); }
     bool has_body(std::string_view name) const { return find_body(name) != nullptr; }
     bool is_bare(std::string_view name) const { return body(*body_names_.find(name)).tops.empty(); }
     BodyId body_id(std::string_view name) const;  // throws unknown_name
-    std::vector<FrameId> frames_of_body(
-        std::string_view name) const;  // ids ascending; throws unknown_name
+    // Ids ascending; throws unknown_name.
+    std::vector<FrameId> frames_of_body(std::string_view name) const;
     std::optional<TwistEdge> twist(std::string_view frame) const;
     std::vector<FrameId> frames_with_twists() const { return twists_.keys(); }
-    // Throws Error(scene) where the path of a twist edge shares an edge between two bodies with the
-    // path of two frames of one tree: then the one moves relative to the other by that twist, too.
-    // Edges with stamped poses are not looked at when `unstamped`.
+    // Throws Error(scene) if the path of a twist edge shares an edge between two bodies with the
+    // path of two frames of one tree: the twist then moves one relative to the other. With
+    // `unstamped`, edges with stamped poses are skipped.
     void require_no_twist_on_path(std::string_view target, std::string_view reference,
                                   bool unstamped = false) const;
     std::size_t twist_count() const { return twists_.size(); }
-    BodyId twist_reference(FrameId id) const {
-        return *twists_.find(id);
-    }  // of a frame that has a twist edge
-    // Calls visit(frame id, body that it moves relative to) for each twist edge, in ascending order
-    // of ids.
+    // Of a frame that has a twist edge.
+    BodyId twist_reference(FrameId id) const { return *twists_.find(id); }
+    // Call visit(frame id, reference body) for each twist edge, in ascending order of ids.
     template <class Visit> void for_each_twist(Visit&& visit) const { twists_.for_each(visit); }
     void for_each_body(auto&& visit) const {  // visit(body id)
         bodies_.for_each([&](BodyId id, const Ref<const BodyRecord>&) { visit(id); });
@@ -162,66 +165,67 @@ public:
     std::vector<FrameId> frames_with_noise() const { return noises_.keys(); }
     bool has_noise() const { return !noises_.empty(); }
     std::vector<AllowedPair> allowed_pairs() const;
-    std::vector<std::string> group_names() const;               // in the order of their names
-    GroupSpecification group(std::string_view name) const;      // throws unknown_name
-    std::vector<GroupSpecification> groups_inside_out() const;  // each after those that it holds
-    std::vector<FrameId> frames_of_group(
-        std::string_view name) const;  // with those of nested groups, ids ascending
-    // Groups that name the frame itself; `nested`: or that hold such a group.
+    std::vector<std::string> group_names() const;           // in the order of their names
+    GroupSpecification group(std::string_view name) const;  // throws unknown_name
+    // Each after the groups that it contains.
+    std::vector<GroupSpecification> groups_inside_out() const;
+    // With those of nested groups, ids ascending.
+    std::vector<FrameId> frames_of_group(std::string_view name) const;
+    // Groups that name the frame itself; with `nested`, also those that contain such a group.
     std::vector<std::string> groups_of(std::string_view frame, bool nested = false) const;
     // The frames from one to another: up to their nearest common ancestor and down. Throws
     // Error(disconnected).
     std::vector<FrameId> path(FrameId from, FrameId to) const;
-    // How the joint above a frame, which must be actuated, follows the configuration.
+    // The rule by which the joint above a frame, which must be actuated, follows the configuration.
     JointRule joint_rule(const FrameRecord& record) const;
-    // Value of the joint above a frame at q; throws Error(configuration) when q is null.
+    // Value of the joint above a frame at q; throws Error(configuration) if q is null.
     double joint_value(const FrameRecord& record, const double* q) const;
-    // Pose of target relative to reference at q (q may be null when no joint is on the path).
+    // Pose of target relative to reference at q (q may be null if no joint is on the path).
     Pose pose(const FrameRecord& target, const FrameRecord& reference, const double* q) const;
     Pose pose(std::string_view target, std::string_view reference, const double* q) const {
-        const FrameRecord& to = record(target);  // of two that are not there, the first is named
+        const FrameRecord& to = record(target);  // if both are unknown, the error names the first
         return pose(to, record(reference), q);
     }
-    // The poses of several targets, each with the bits of `pose`; relative to the root of each
-    // target's own tree without a reference. Consecutive siblings share the path of their parent.
+    // The poses of several targets, each with the bits of `pose`; by default relative to the root
+    // of each target's tree. Consecutive siblings share the path of their parent.
     std::vector<Pose> poses(const std::vector<std::string>& targets,
                             std::optional<std::string_view> reference, const double* q) const;
-    // The same at a moment: where edges on the path have stamped poses, by these. Throws
-    // Error(stamp) outside of one's.
+    // Pose at a time, by the stamped poses of the edges on the path that have them. Throws
+    // Error(stamp) outside of a history.
     Pose pose(std::string_view target, std::string_view reference, const double* q,
               const Moment& moment) const;
-    Ref<const StampedPoses> stamped_poses(std::string_view frame) const;  // null when none are kept
-    // The oldest and the newest stamp between which every stamped edge between two frames has a
-    // pose: none where the first is later; nothing where no edge is stamped. Throws
+    Ref<const StampedPoses> stamped_poses(std::string_view frame) const;  // null without a history
+    // The oldest and the newest stamp at which every stamped edge between two frames has a pose.
+    // There is no common time if the first is later; nullopt if no edge has stamps. Throws
     // Error(disconnected).
     std::optional<std::array<double, 2>> common_stamps(std::string_view a,
                                                        std::string_view b) const;
-    // The constant twist of target relative to reference that leads from where it is at one stamp
-    // to where at the other.
+    // The constant twist of target relative to reference between its poses at two stamps.
     Vector6 twist_from_stamps(std::string_view target, std::string_view reference, double first,
                               double second, const double* q, StampPolicy policy) const;
     const Layout& layout() const;
+    // In it.
     std::int32_t frame_number(std::string_view name) const {
         return layout().index_of(record(name).id);
-    }  // in it
+    }
 
     bool same_version(const SceneGraph& other) const;
-    bool same_content(const SceneGraph& other) const;  // insertion order counts, ids do not
+    bool same_content(const SceneGraph& other) const;  // compares insertion order, not ids
     // Equal for equal content, stable across processes, not cryptographic. O(changes log n) from
-    // the version of the lineage that was summed last; O(n log n) for the first, after a rename,
-    // and where frames with errors changed.
+    // the last version of the lineage with a sum; O(n log n) for the first, after a rename, and for
+    // frames with changed errors.
     ContentSum content_sum() const;
-    std::uint64_t content_hash() const;  // half of it
-    std::string content_bytes() const;  // equal exactly for equal content: what a digest is made of
+    std::uint64_t content_hash() const;  // half of the sum
+    std::string content_bytes() const;   // equal exactly for equal content: the input of a digest
 
-    // Calls visit(id, before, after) for each frame whose record differs between two versions, in
-    // ascending order of ids; `before` or `after` is null where the frame is missing. O(changes log
-    // n) between versions made from one another.
+    // Call visit(id, before, after) for each frame whose record differs between two versions, in
+    // ascending order of ids; `before` or `after` is null if the frame is missing. O(changes log n)
+    // for versions of a lineage.
     template <class Visit>
     static void for_each_changed_frame(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
         for_each_changed<&SceneMaps::frames_>(a, b, visit);
     }
-    // The same for bodies, pairs of frames that may touch, and groups.
+    // Call visit for bodies, pairs of frames that may touch, and groups.
     template <class Visit>
     static void for_each_changed_body(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
         for_each_changed<&SceneMaps::bodies_>(
@@ -242,8 +246,8 @@ public:
         });
     }
 
-    // Every inner map is balanced and ordered, and all cross references meet: for tests, and
-    // defined with them (tests/support/defects.cpp). Empty when all is well.
+    // Check balance, order and cross references of the inner maps, for tests (defined in
+    // tests/support/defects.cpp). Return an empty string if they are consistent.
     std::string defects() const;
 
 private:
@@ -268,7 +272,7 @@ private:
     using Pair = std::pair<FrameId, FrameId>;
 
     Ref<Layout> fresh_layout() const;
-    Ref<Layout> mended_layout() const;  // from layout_before_; null when that cannot be
+    Ref<Layout> update_layout() const;  // from layout_before_; null if that is impossible
 
     std::size_t pair_count() const { return allowed_.size() / 2; }
     bool has_pair(std::string_view a, std::string_view b, std::string_view reason) const;
@@ -281,7 +285,7 @@ private:
                     ContentSum& sum) const;
 
     LazyRef<Layout> layout_;
-    // Once computed, else 0; a copy may be edited and has its own.
+    // The hash, or 0 before it is computed. A copy may be edited and has a hash of its own.
     struct Hash : std::atomic<std::uint64_t> {
         Hash() noexcept : atomic(0) {}
         Hash(const Hash&) noexcept : Hash() {}
@@ -293,10 +297,10 @@ private:
     mutable Hash hash_;
 };
 
-// The version of a lineage whose content was summed last: the next one adds what differs from it.
+// The version of a lineage whose content was summed last; the next sum adds the difference to it.
 struct LastHash : Shared {
     std::mutex mutex;
-    SceneGraph scene;  // with neither index nor layout
+    SceneGraph scene;  // without index and layout
     ContentSum sum{};
 };
 

@@ -1,8 +1,8 @@
-// What a scene graph keeps of a frame, a body and a group, and what it is told of them.
+// Records of frames, bodies and groups in a scene graph, and their specifications.
 //
 // Records are immutable once a version holds them, shared between versions, and refer to each other
 // by ids, which survive rename and reparenting. A frame's record has a hot part (parent, body,
-// joint type, pose), which every query walks over, and pointers to what most frames lack.
+// joint type, pose), which every query reads, and pointers to data that most frames lack.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ struct NameLess {
     }
 };
 
-// Mass properties of a body, in the axes of one of its frames: kilograms, metres, kg m^2 about the
+// Mass properties of a body, in the axes of one of its frames: [kg], [m], and [kg m^2] about the
 // centre of mass.
 struct Inertia {
     double mass = 0.0;
@@ -45,27 +45,26 @@ struct Inertia {
     // symmetric positive semi-definite (within 1e-9 of its trace) or has a principal moment more
     // than 1 % above the sum of the others.
     void check() const;
-    // The same without the last rule, which earlier versions did not have: what they stored is read
-    // as it is. The matrix is returned with numbers of the order of 1.
+    // Check all rules but the last, which earlier versions lacked: stored data are read unchanged.
+    // The matrix is returned with numbers of the order of 1.
     Matrix3 check_stored() const;
-    // The same said in other axes, of a frame in which these axes stand at `frame_from_axes`.
+    // Return the same inertia in other axes, those of a frame; the present axes are at
+    // `frame_from_axes` in it.
     Inertia in_axes_of(const Pose& frame_from_axes) const;
     bool operator==(const Inertia&) const = default;
 };
 
-// Free tags of a frame or a group, sorted by key. A value is JSON text in its canonical form, so
-// that equal values are equal text; behind it `@` and seconds, a JSON number, where a stamp says
-// when it was set.
+// Free tags of a frame or a group, sorted by key. A value is canonical JSON text, so equal values
+// are equal text. It may end with `@` and the stamp of the value [s], a JSON number.
 using Attributes = std::vector<std::pair<std::string, std::string>>;
 
-// A twist edge: how the body of a frame moves relative to another body, at the frame's origin and
-// in its axes; metres and radians a second, linear part first. In the notation of the papers (g|C,
-// D, [g]).
+// A twist edge: the twist of the body of a frame relative to another body, at the frame's origin
+// and in its axes [m/s, rad/s], linear part first. In the notation of the papers (g|C, D, [g]).
 struct TwistEdge {
     std::string reference;  // name of the body D
     std::array<double, 6> vector{};
-    Ref<const EdgeNoise>
-        noise{};  // error of the vector, the same for as long as it holds; null when it is exact
+    // Error of the vector, constant in time; null if it is exact.
+    Ref<const EdgeNoise> noise{};
 
     bool same_motion(const TwistEdge& other) const {
         return reference == other.reference && vector == other.vector;
@@ -79,14 +78,14 @@ inline bool same_stamps(const Ref<const StampedPoses>& a, const Ref<const Stampe
     return a == b || (a && b && *a == *b);
 }
 
-// What most frames do not have: kept apart so that it costs nothing where it is not used.
+// Rare data of frames, stored separately at no cost for other frames.
 struct FrameDetails : Shared {
     std::vector<AttachedShape> shapes;
     std::vector<std::string> classes;
     Attributes attributes;
     std::optional<TwistEdge> twist;
-    Ref<const StampedPoses>
-        stamps;  // of the edge above, which lies between two bodies; null: none are kept
+    // Of the edge above, which lies between two bodies; null: no history.
+    Ref<const StampedPoses> stamps;
 
     bool empty() const {
         return shapes.empty() && classes.empty() && attributes.empty() && !twist && !stamps;
@@ -107,14 +106,14 @@ struct FrameRecord : Shared {
     FrameId parent = no_frame;  // no_frame for a root
     BodyId body = 0;
     JointType joint_type = JointType::fixed;
-    bool is_stated =
-        true;   // false: the motion of the edge is unknown; only of a fixed edge between two bodies
+    // false: the motion of the edge is unknown; only for a fixed edge between two bodies.
+    bool is_stated = true;
     Pose pose;  // parent_from_frame at joint value 0
     Ref<const Name> name;
     Ref<const Joint> joint;           // null for fixed and free
-    Ref<const FrameDetails> details;  // null when there are none
-    Ref<const EdgeNoise>
-        noise;  // error of the edge, in the frame's tangent behind the joint; null when it is exact
+    Ref<const FrameDetails> details;  // null if there are none
+    // Error of the edge, in the frame's tangent behind the joint; null if it is exact.
+    Ref<const EdgeNoise> noise;
 
     const EdgeNoise* twist_noise() const {
         return details && details->twist ? details->twist->noise.get() : nullptr;
@@ -123,17 +122,17 @@ struct FrameRecord : Shared {
 
 struct BodyRecord : Shared {
     Ref<const Name> name;
-    std::vector<FrameId>
-        tops;  // the topmost frame of the body in each tree where it has frames; none: no frame yet
+    // Root frames of the body in each tree where it has frames; empty: no frame yet.
+    std::vector<FrameId> tops;
     FrameId inertia_frame = no_frame;
     Inertia inertia;
 };
 
-// Frames and groups by meaning: groups nest, may share members, and may be below frames.
+// Frames and groups with a common meaning: groups nest, may share members, and may be below frames.
 struct GroupRecord : Shared {
-    std::vector<FrameId> frames;          // as they were given, each once
+    std::vector<FrameId> frames;          // in the order given, each once
     std::vector<Ref<const Name>> groups;  // each once
-    std::vector<FrameId> parents;         // frames that it is below, each once
+    std::vector<FrameId> parents;         // frames above it, each once
     Attributes attributes;
 
     bool same_content(const GroupRecord& other) const {
@@ -147,14 +146,13 @@ struct GroupRecord : Shared {
     }
 };
 
-// --- what is said from outside, by name
-// ------------------------------------------------------------------------------
+// --- specifications, by name
 
 struct FrameSpecification {
     std::string name, parent;
     Pose pose;
     Joint joint;
-    std::string body;  // empty: a body of the frame's own name
+    std::string body;  // empty: a body with the frame's name
     std::vector<std::string> classes;
     std::vector<AttachedShape> shapes;
     std::optional<Inertia> inertia{};  // of the body, in the axes of this frame

@@ -1,26 +1,26 @@
-// A sequence lock: one writer that never waits, any number of readers that try again.
+// A sequence lock: one writer that never waits, any number of readers that retry.
 //
-// The writer makes a counter odd, writes, and makes it even. A reader notes the counter, reads, and
-// looks again: when the counter was odd or has changed, what was read is thrown away and read anew.
+// The writer makes a counter odd, writes, and makes it even. A reader reads the counter, the data,
+// and the counter again. If the counter was odd or has changed, it discards the data and retries.
 // Readers write nothing, so they disturb neither the writer nor one another.
 //
-// In the memory model of C++ a reader races with the writer unless every word that both touch is
+// In the memory model of C++ a reader races with the writer unless every word that both access is
 // atomic, so those words go through `load_shared` and `store_shared`: loads acquire, stores
 // release, plain moves on x86. That is enough, without fences (which the thread sanitizer does not
-// understand):
+// support):
 //
 //     writer                                reader
 //     counter = odd                         before = counter      acquire
-//     data = new       release              seen   = data         acquire
+//     data = new       release              value  = data         acquire
 //     counter = even   release              after  = counter
 //
-// A reader that saw a new datum acquired it, hence also the odd counter stored before it, so
-// `after` is not `before`. And no load may move above an acquiring load before it, so `after` is
-// read last. The writer itself may read its words plainly: reads do not race with reads.
+// A reader that loaded a new datum acquired it, hence also the odd counter stored before it, so
+// `after` is not `before`. No load may move above an acquiring load before it, so `after` is read
+// last. The writer may read its own words plainly: reads do not race with reads.
 //
-// The rules for a reader: it follows indices only within bounds and takes a bounded number of
-// steps, whatever it reads; and what it reads is used only after `read` has returned. It waits
-// while the writer is writing: sections are to be short.
+// Rules for a reader: it follows indices only within bounds, takes a bounded number of steps for
+// any data, and uses the data only after `read` has returned. It waits while the writer is writing:
+// keep sections short.
 #pragma once
 
 #include <array>
@@ -52,9 +52,9 @@ inline void store_shared(Word& into, Word value) noexcept {
 
 // An array of fixed size that one thread writes and all may read.
 //
-// A number or enumerator is kept once. Of a value made of doubles there are two copies: the
-// writer's own, as it is, and the one that readers see, word by word, so that the writer computes
-// at full speed. The words are integers, since compilers move atomic doubles by way of the stack.
+// A number or enumerator is stored once. A value made of doubles is stored twice: the writer's
+// copy, unchanged, and the one for readers, word by word, so the writer computes at full speed. The
+// words are integers, since compilers move atomic doubles through the stack.
 template <class Value> class Column {
     static constexpr bool is_word = std::is_integral_v<Value> || std::is_enum_v<Value>;
     static constexpr std::size_t words = is_word ? 0 : sizeof(Value) / 8;
@@ -66,16 +66,15 @@ public:
         for (std::size_t i = 0; i < size; ++i) store(static_cast<std::int32_t>(i), value);
     }
 
-    const Value& operator[](std::int32_t index) const noexcept {
-        return values_[place(index)];
-    }  // the writer only
+    // Writer only.
+    const Value& operator[](std::int32_t index) const noexcept { return values_[place(index)]; }
 
     Value load(std::int32_t index) const noexcept {
         if constexpr (is_word) return load_shared(values_[place(index)]);
-        else return assembled(shown_[place(index)]);
+        else return assemble(shown_[place(index)]);
     }
 
-    // Writes the numbers of a value to wherever they are to go.
+    // Write the numbers of a value to their destination.
     void load_into(std::int32_t index, double* numbers) const noexcept {
         const Shown& shown = shown_[place(index)];
         for (std::size_t i = 0; i < words; ++i) {
@@ -93,8 +92,8 @@ public:
         }
     }
 
-    // The two halves of `store` for values made of doubles: what only the writer sees may be
-    // written before readers are made to wait.
+    // The two parts of `store` for values made of doubles. The first writes only the writer's copy,
+    // before readers have to wait.
     void prepare(std::int32_t index, const Value& value) noexcept { values_[place(index)] = value; }
     void show(std::int32_t index) noexcept {
         const auto* bytes = reinterpret_cast<const char*>(&values_[place(index)]);
@@ -114,14 +113,14 @@ private:
         return std::bit_cast<double>(load_shared(word));
     }
 
-    static double assembled(const std::array<std::uint64_t, 1>& w) noexcept { return number(w[0]); }
-    static Vector3 assembled(const std::array<std::uint64_t, 3>& w) noexcept {
+    static double assemble(const std::array<std::uint64_t, 1>& w) noexcept { return number(w[0]); }
+    static Vector3 assemble(const std::array<std::uint64_t, 3>& w) noexcept {
         return {number(w[0]), number(w[1]), number(w[2])};
     }
-    static Vector6 assembled(const std::array<std::uint64_t, 6>& w) noexcept {
+    static Vector6 assemble(const std::array<std::uint64_t, 6>& w) noexcept {
         return {number(w[0]), number(w[1]), number(w[2]), number(w[3]), number(w[4]), number(w[5])};
     }
-    static Pose assembled(const std::array<std::uint64_t, 7>& w) noexcept {
+    static Pose assemble(const std::array<std::uint64_t, 7>& w) noexcept {
         return {{number(w[0]), number(w[1]), number(w[2])},
                 {number(w[3]), number(w[4]), number(w[5]), number(w[6])}};
     }
@@ -132,7 +131,7 @@ private:
 
 class SequenceLock {
 public:
-    // Held by the writer through a whole edit. A second writer is misuse, and is told so by
+    // Held by the writer during a whole edit. A second writer is a misuse and throws
     // Error(concurrent_write).
     class Writer {
     public:
@@ -150,7 +149,7 @@ public:
         SequenceLock& lock_;
     };
 
-    // Held while words change, which readers see as an odd counter.
+    // Held while words change; readers get an odd counter.
     class Section {
     public:
         explicit Section(SequenceLock& lock) noexcept
@@ -166,8 +165,8 @@ public:
         std::uint64_t count_;
     };
 
-    // What `read` returns, or the Error that it throws, when nothing was written meanwhile. It may
-    // be called many times.
+    // Return the result of `read`, or throw its Error, if there was no write in between. It may be
+    // called many times.
     template <class Read> auto read(Read&& read) const {
         for (unsigned attempt = 1;; ++attempt) {
             const std::uint64_t before = count_.load(std::memory_order_acquire);
@@ -179,7 +178,7 @@ public:
                     if (count_.load(std::memory_order_relaxed) == before) throw;
                 }
             }
-            if (attempt % 64 == 0) std::this_thread::yield();  // the writer may want this processor
+            if (attempt % 64 == 0) std::this_thread::yield();  // the writer may need this processor
         }
     }
 

@@ -1,16 +1,16 @@
-// Shapes: what a frame looks like and collides with.
+// Visual and collision shapes of frames.
 //
 // A Shape is immutable and shared by reference between all versions of all scenes, the collision
-// worlds and Python: a mesh exists once in memory however many hold it. Its collision structures
-// hang off the shape, one for each level of detail, are built on first use, once, safely from many
-// threads, and are freed with the last owner of the shape.
+// worlds and Python: a mesh is in memory once. Its collision structures belong to the shape, one
+// for each level of detail. They are built once, on first use, from any thread, and are freed with
+// the last owner of the shape.
 //
-// Dimensions in metres: box (x, y, z); sphere (radius); cylinder, cone and capsule (radius,
-// length), centred at their origin along z, a capsule's length without its caps, a cone's tip at
-// +z; plane (), the half space z <= 0; point cloud (radius), a ball of that radius around each
-// point; height field (x, y, floor). Equality and hash are by content (kind, dimensions, numbers,
-// faces); the source of a mesh, a cloud or a field is a note and no part of it. Where the heights
-// of a field stand is said in bindings/shape.cpp, as users read it.
+// Dimensions [m]: box (x, y, z); sphere (radius); cylinder, cone and capsule (radius, length),
+// centred at their origin along z, a capsule's length without its caps, a cone's tip at +z; plane
+// (), the half space z <= 0; point cloud (radius), a ball of that radius around each point; height
+// field (x, y, floor). Equality and hash are by content (kind, dimensions, numbers, faces). The
+// source of a mesh, a cloud or a field is a note and excluded. bindings/shape.cpp describes the
+// positions of the heights of a field.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@
 
 namespace tmkit {
 
-using ContentSum = std::array<std::uint64_t, 2>;  // hashes, added lane by lane in whatever order
+using ContentSum = std::array<std::uint64_t, 2>;  // hashes, added lane by lane in any order
 
 // Two lanes of the 64-bit finaliser of MurmurHash3 over eight bytes at a time; not cryptographic.
 class ContentHash {
@@ -38,12 +38,12 @@ public:
         const auto* next = static_cast<const unsigned char*>(data);
         while (bytes > 0) {
             std::uint64_t word = 0;
-            const std::size_t taken = std::min<std::size_t>(bytes, 8);
-            std::memcpy(&word, next, taken);
+            const std::size_t length = std::min<std::size_t>(bytes, 8);
+            std::memcpy(&word, next, length);
             lanes_[0] = mix(lanes_[0] ^ word);
             lanes_[1] = mix(lanes_[1] + word * 0x9E3779B97F4A7C15ull);
-            next += taken;
-            bytes -= taken;
+            next += length;
+            bytes -= length;
         }
     }
     template <class T> void add(const std::vector<T>& values) {
@@ -77,14 +77,14 @@ enum class ShapeKind {
 
 const char* name_of(ShapeKind kind);
 
-// How much of a shape counts in a collision: all of it, its convex hull, or the box around it in
-// its own axes.
+// Collision geometry of a shape: the shape itself, its convex hull, or its bounding box in its own
+// axes.
 enum class CollisionLevel : std::uint8_t { exact, hull, box };
 constexpr std::size_t collision_level_count = 3;
 
 const char* name_of(CollisionLevel level);
 
-// What a collision structure derives from, so that the graph need not know the collision library.
+// Base class of collision structures, which keeps the graph independent of the collision library.
 class CollisionStructure {
 public:
     virtual ~CollisionStructure() = default;
@@ -95,17 +95,17 @@ public:
     // Throws Error(shape) for the wrong number of dimensions or one that is not positive and
     // finite.
     static Ref<const Shape> primitive(ShapeKind kind, std::vector<double> dimensions);
-    // vertices: 3 n numbers, metres; faces: 3 m indices. checksums: of the files that `source`
-    // names, as `sha256sum` prints them; empty for arrays. Throws Error(shape) when empty, not
-    // finite or out of range.
+    // vertices: 3 n numbers [m]; faces: 3 m indices. checksums: of the files that `source` names,
+    // as printed by `sha256sum`; empty for arrays. Throws Error(shape) if empty, not finite or out
+    // of range.
     static Ref<const Shape> mesh(std::vector<double> vertices, std::vector<std::int32_t> faces,
                                  std::string source, std::string checksums = {});
     static Ref<const Shape> plane();
-    // points: 3 n numbers, metres. Throws Error(shape) when empty or not finite, or for a radius
-    // that is not positive.
+    // points: 3 n numbers [m]. Throws Error(shape) if empty or not finite, or for a radius that is
+    // not positive.
     static Ref<const Shape> point_cloud(std::vector<double> points, double radius,
                                         std::string source);
-    // heights: row by row, metres; size: along x and y. Without a floor it lies a tenth of the
+    // heights: row by row [m]; size: along x and y [m]. By default, the floor is a tenth of the
     // longer side below the lowest height. Throws Error(shape) for fewer than 2 rows or columns, a
     // height that is not finite, a size that is not positive, or a floor that is not below all
     // heights.
@@ -115,33 +115,32 @@ public:
 
     ShapeKind kind() const { return kind_; }
     const std::vector<double>& dimensions() const { return dimensions_; }
-    // Empty unless the shape is of the kind that has them.
+    // Empty for shapes of other kinds.
     const std::vector<double>& vertices() const { return numbers_of(ShapeKind::mesh); }
     const std::vector<double>& points() const { return numbers_of(ShapeKind::point_cloud); }
     const std::vector<double>& heights() const { return numbers_of(ShapeKind::height_field); }
     const std::vector<std::int32_t>& faces() const { return faces_; }
-    // The faces of a mesh, those that were turned over turned back (mesh_winding.hpp). Found on
-    // first use.
+    // The faces of a mesh with inverted faces corrected (mesh_winding.hpp). Computed on first use.
     const std::vector<std::int32_t>& outward_faces() const;
     std::size_t columns() const { return columns_; }  // of a height field; else 0
     std::size_t rows() const { return columns_ == 0 ? 0 : numbers_.size() / columns_; }
     // The corner of a height field's surface at a row and a column.
     Vector3 surface_point(std::size_t row, std::size_t column) const;
     const std::string& source() const { return source_; }
-    const std::string& checksums() const {
-        return checksums_;
-    }  // a label like the source, and no part of the content
+    // a label like the source, not part of the content.
+    const std::string& checksums() const { return checksums_; }
     // 128 bits of content hash, stable across processes and platforms of one byte order.
     const std::array<std::uint64_t, 2>& digest() const { return digest_; }
     const Vector3& lower() const { return lower_; }  // infinite for a plane
     const Vector3& upper() const { return upper_; }
-    // Cubic metres; for a mesh the signed volume of its faces, right when it is closed and faces
-    // outwards; infinite for a plane. Throws Error(shape) for a point cloud, whose balls overlap.
+    // Volume [m^3]; for a mesh the signed volume of its faces, correct if it is closed and its
+    // faces point outwards; infinite for a plane. Throws Error(shape) for a point cloud, whose
+    // balls overlap.
     double volume() const;
 
     bool same_content(const Shape& other) const;
 
-    // The collision structure of a level. `build` runs at most once for each.
+    // The collision structure of a level. `build` runs at most once for each level.
     template <class Build>
     const CollisionStructure& collision_structure(CollisionLevel level, Build&& build) const {
         const auto slot = static_cast<std::size_t>(level);
@@ -179,23 +178,23 @@ private:
     Vector3 lower_{}, upper_{};
     double volume_ = 0.0;
     mutable std::once_flag is_wound_;
-    mutable std::vector<std::int32_t> outward_faces_;  // empty where no face is turned over
+    mutable std::vector<std::int32_t> outward_faces_;  // empty if no face is inverted
     mutable std::once_flag built_[collision_level_count];
     mutable std::unique_ptr<CollisionStructure> structures_[collision_level_count];
 };
 
-// A shape on a frame: where it sits, and what it is for.
+// A shape on a frame, with its pose and purpose.
 struct AttachedShape {
     Ref<const Shape> shape;
     Pose pose;                                        // frame_from_shape
     std::array<double, 4> color{0.7, 0.7, 0.7, 1.0};  // red, green, blue, alpha, 0 to 1
-    bool has_color = false;  // false: the viewer chooses, and `color` is not meant
+    bool has_color = false;  // false: the viewer chooses, and `color` is ignored
     bool visual = true;
     bool collision = true;
     std::optional<double> friction;  // coefficient of its surface; none: the simulator chooses
-    std::optional<CollisionLevel>
-        level;                      // how much of it counts; none: the collision world chooses
-    std::optional<double> stamp{};  // seconds: when it was attached or seen
+    // Geometry used in collisions; none: that of the collision world.
+    std::optional<CollisionLevel> level;
+    std::optional<double> stamp{};  // time of attachment or observation [s]
 
     bool operator==(const AttachedShape& other) const {
         return shape->same_content(*other.shape) && pose == other.pose && color == other.color &&

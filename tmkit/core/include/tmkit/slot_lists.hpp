@@ -1,4 +1,4 @@
-// What arrays keep of slots: marks that are forgotten at once, and lists.
+// Lists and sets of slots for arrays.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 
 namespace tmkit {
 
-// A column that is the writer's own.
+// A column of the writer only.
 template <class Value> struct Own : std::vector<Value> {
     explicit Own(std::size_t size, const Value& value = {}) : std::vector<Value>(size, value) {}
 };
 
-// Slots that are free: a stack, from which 0 comes first.
+// Stack of free slots, which returns 0 first.
 struct FreeSlots : std::vector<std::int32_t> {
     explicit FreeSlots(std::size_t count) : std::vector<std::int32_t>(count) {
         std::iota(rbegin(), rend(), 0);
@@ -29,7 +29,7 @@ struct FreeSlots : std::vector<std::int32_t> {
     }
 };
 
-// A list of slots for each of some owners, the newest first, that readers may follow; -1 ends it.
+// A list of slots for each owner, the newest first, that readers may follow; -1 ends it.
 class SlotChains {
 public:
     SlotChains(std::size_t owners, std::size_t slots)
@@ -58,7 +58,7 @@ private:
     Own<std::int32_t> previous_;
 };
 
-// A set of slots that is emptied in O(1): a slot is marked when it has the number of the present
+// A set of slots that is cleared in O(1): a slot is marked if it has the number of the present
 // epoch.
 class SlotMarks {
 public:
@@ -70,23 +70,23 @@ public:
         epoch_ = 1;
     }
     bool has(std::int32_t slot) const { return marks_[slot] == epoch_; }
-    bool mark(std::int32_t slot) {
-        return std::exchange(marks_[slot], epoch_) != epoch_;
-    }  // whether it was not marked
+    // Return whether it was unmarked before.
+    bool mark(std::int32_t slot) { return std::exchange(marks_[slot], epoch_) != epoch_; }
 
 private:
     std::vector<std::uint32_t> marks_;
     std::uint32_t epoch_ = 0;
 };
 
-// Room for so many values in lists, each of which is known by its first entry (-1: empty).
+// Storage of values in lists with a fixed total capacity. The index of its first entry identifies a
+// list (-1: empty).
 template <class Value> class SlotLists {
 public:
     explicit SlotLists(std::size_t room) : entries_(room), free_(room ? 0 : -1), room_(room) {
         for (std::size_t i = 1; i < room; ++i) entries_[i - 1].next = static_cast<std::int32_t>(i);
     }
 
-    std::size_t room() const { return room_; }  // that is left
+    std::size_t room() const { return room_; }  // remaining capacity
     template <class Visit> void for_each(std::int32_t first, Visit&& visit) const {
         for (; first >= 0; first = entries_[first].next) visit(entries_[first].value);
     }
@@ -104,16 +104,16 @@ public:
         --room_;
     }
     template <class Goes> void drop_if(std::int32_t& first, Goes&& goes) {
-        for (std::int32_t* at = &first; *at >= 0;) {
-            const std::int32_t here = *at;
-            Entry& entry = entries_[here];
+        for (std::int32_t* cursor = &first; *cursor >= 0;) {
+            const std::int32_t index = *cursor;
+            Entry& entry = entries_[index];
             if (!goes(entry.value)) {
-                at = &entry.next;
+                cursor = &entry.next;
                 continue;
             }
-            *at = std::exchange(entry.next, free_);
+            *cursor = std::exchange(entry.next, free_);
             entry.value = Value{};
-            free_ = here;
+            free_ = index;
             ++room_;
         }
     }

@@ -1,16 +1,16 @@
-// Where a frame was: a short history of the pose of an edge.
+// Stamped poses: a short history of the pose of an edge.
 //
-// A tracked object is seen at certain times, and asked about at others. So an edge may carry
-// stamped poses, parent_from_frame at joint value 0 each, sorted by stamp. Stamps are seconds on
-// whatever clock the user keeps.
+// A tracked object is observed at some times and queried at others. An edge may therefore have
+// stamped poses, each parent_from_frame at joint value 0, sorted by stamp. Stamps are [s] on a
+// clock of the user.
 //
-// The history is bounded in two ways: by `capacity`, the number of poses, and by `window`, the
-// seconds that the oldest may lie behind the newest. Poses may come in any order. A stamp that is
-// there already is refused, as two poses of one moment contradict each other; one that is older
-// than the window, or than all of a full history, is refused too, as it would be dropped at once. A
-// new one drops what has become too old.
+// The history has two bounds: `capacity`, the number of poses, and `window`, the maximum age of the
+// oldest relative to the newest [s]. Poses may be added in any order. A stamp that exists already
+// is rejected, since two poses at one time contradict each other. A stamp older than the window, or
+// than all of a full history, is rejected too, since it would be removed at once. A new pose
+// removes those that have become too old.
 //
-// At a stamp the answer is the pose given for it, bit for bit. Histories are immutable, shared
+// At a stamp the result is the pose given for it, bit for bit. Histories are immutable, shared
 // between versions.
 #pragma once
 
@@ -32,15 +32,15 @@ struct StampedPose {
 };
 
 // closest: the nearer in time, of two equally near the newer. preceding: the last one before.
-// interpolated: the origin along a straight line, the orientation by the shorter way
+// interpolated: the origin along a straight line, the orientation along the shorter arc
 // (Pose::interpolate). screw: with a constant twist. clamped: interpolated, and outside of the
 // history the pose at its nearer end.
 enum class StampPolicy : unsigned char { closest, preceding, interpolated, screw, clamped };
 
-// Throws unknown_name for what is no policy.
+// Throws unknown_name for an unknown policy.
 StampPolicy stamp_policy(std::string_view name);
 
-// A time to ask for.
+// The time of a query.
 struct Moment {
     double stamp = 0.0;
     StampPolicy policy = StampPolicy::interpolated;
@@ -57,16 +57,16 @@ struct StampedPoses : Shared {
     double oldest() const { return entries.front().stamp; }
     double newest() const { return entries.back().stamp; }
 
-    // Throws Error(stamp) for a capacity of 0, a window that is not positive, or poses that do not
-    // fit.
+    // Throws Error(stamp) for a capacity of 0, a window that is not positive, or poses that violate
+    // these limits.
     void check(std::string_view frame) const;
-    // With one more, under these limits. Throws Error(stamp) when the history of the frame cannot
-    // take it.
+    // Return the history with one more pose, under these limits. Throws Error(stamp) if the pose is
+    // rejected.
     Ref<const StampedPoses> with(const StampedPose& entry, std::size_t most, double seconds,
                                  std::string_view frame) const;
     // Throws Error(stamp) outside of the history.
     Pose at(const Moment& moment, std::string_view frame) const;
-    // Every pose p becomes parent_from_old_parent * p.
+    // Return the history with every pose p replaced by parent_from_old_parent * p.
     StampedPoses moved(const Pose& parent_from_old_parent) const;
 
     bool operator==(const StampedPoses& other) const {
@@ -74,18 +74,18 @@ struct StampedPoses : Shared {
     }
 };
 
-// A pose at a stamp that lies between those of two others, or at one of them.
+// A pose at a stamp between those of two others, or at one of them.
 Pose pose_between(const StampedPose& before, const StampedPose& after, const Moment& moment);
 
 // Throws Error(stamp) unless the second of two stamps is later.
 void require_later(double first, double second, std::string_view frame);
 
-// The constant twist (at the frame's origin and in its axes, linear part first) that leads from one
-// pose to another.
+// The constant twist (at the frame's origin and in its axes, linear part first) that moves one pose
+// to another.
 Vector6 twist_between(const Pose& before, const Pose& after, double seconds);
 
-// What a history of so many poses from `oldest` to `newest` says to one more. Throws Error(stamp)
-// when it is refused.
+// The stamps of a history from `oldest` to `newest` that one more pose may have. Throws
+// Error(stamp) if it is rejected.
 struct StampBounds {
     std::size_t count = 0, capacity = 0;
     double window = 0.0, oldest = 0.0, newest = 0.0;

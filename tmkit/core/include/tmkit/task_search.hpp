@@ -1,21 +1,21 @@
 // Search for plans of tasks in finite-domain variables, in the form of Fast Downward's translator.
 //
-// Small tasks: lazy A* (Richter and Westphal, JAIR 2010). States are evaluated when they are
-// expanded; of two queues one holds only successors by preferred operators, and has priority while
-// the estimate decreases. The heuristic is FF's (Hoffmann and Nebel, JAIR 2001), with supporters by
-// additive costs (Keyder and Geffner, ECAI 2008). Derived facts count as facts; a negated derived
-// fact is reached by breaking all rules for it, or, where those are recursive, taken as reached. So
-// a state without a relaxed plan is a dead end, and a search that runs out of states is a proof.
+// Small tasks: lazy A* (Richter and Westphal, JAIR 2010). States are evaluated on expansion. One of
+// two queues holds only successors by preferred operators, and has priority while the estimate
+// decreases. The heuristic is FF's (Hoffmann and Nebel, JAIR 2001), with supporters by additive
+// costs (Keyder and Geffner, ECAI 2008). Derived facts count as facts. A negated derived fact is
+// reached by breaking all rules for it, or, if those are recursive, assumed to be reached. A state
+// without a relaxed plan is therefore a dead end, and an exhausted search is a proof.
 //
 // Large tasks: a goal agenda (Koehler and Hoffmann, JAIR 2000). Goals are reached one after the
-// other and kept, in reasonable orders, those first that change no variable of another goal, and
-// each only where all others can still be reached beside it. The plan is then shortened by action
-// elimination (Nakhost and Mueller, ICAPS 2010) and by searches for some of its actions, among the
-// operators close to the plan (action plan neighborhood, same paper).
+// other and kept, in reasonable orders: first those that change no variable of another goal, and
+// each only while all others remain reachable. The plan is then shortened by action elimination
+// (Nakhost and Mueller, ICAPS 2010) and by searches for some of its actions, among the operators
+// close to the plan (action plan neighborhood, same paper).
 //
-// Constraints bound how many of some facts hold before an operator: capacities of regions, learned
-// causes of failure. The relaxed task has facts "at most k of them hold" for them, which operators
-// reach that make one of the facts false.
+// Constraints bound the number of given facts that hold before an operator: capacities of regions,
+// learned causes of failure. The relaxed task has facts "at most k of them hold" for them, which
+// operators reach that make one of the facts false.
 #pragma once
 
 #include <cstdint>
@@ -46,9 +46,9 @@ struct TaskOperator {
 struct Task {
     std::vector<std::int32_t> domains;   // number of values of each variable
     std::vector<std::int32_t> layers;    // of axioms; -1 for variables that are not derived
-    std::vector<std::int32_t> defaults;  // of derived variables: the value while no axiom applies
-    std::vector<TaskFacts>
-        mutexes;  // groups of facts of which at most one holds in a reachable state
+    std::vector<std::int32_t> defaults;  // of derived variables: the value if no axiom applies
+    // Groups of mutually exclusive facts: at most one holds in a reachable state.
+    std::vector<TaskFacts> mutexes;
     std::vector<TaskOperator> operators;
     std::vector<TaskEffect> axioms;  // each gives a derived variable its other value
 };
@@ -70,16 +70,16 @@ struct TaskSearchResult {
     bool by_agenda = false;
 };
 
-// Numbers of looks at rules, which are operators' effects and axioms.
+// Numbers of rule evaluations; rules are operators' effects and axioms.
 struct TaskSearchWork {
-    std::int64_t search = 0;       // A*, until there is a plan
+    std::int64_t search = 0;       // A*, until the first plan
     std::int64_t improvement = 0;  // search for a cheaper plan, after the first
-    std::int64_t agenda = 0;  // for each search of the agenda, after A* has given up; 0 for none
+    std::int64_t agenda = 0;  // of each search of the agenda, after A* has given up; 0: no search
 };
 
 using TaskValues = std::vector<std::int32_t>;
 
-// Operators and the states that they lead through, the first and the last too.
+// Operators and the states along them, with the first and the last.
 struct TaskPath {
     std::vector<std::int32_t> operators;
     std::vector<TaskValues> states;
@@ -87,12 +87,12 @@ struct TaskPath {
 
 class ConstrainedTask;
 
-// A task that is compiled once, and constraints. All methods are functions of the arguments alone,
-// and may be called by several threads.
+// A compiled task with constraints. All methods are functions of the arguments alone, and may be
+// called by several threads.
 class TaskSearch {
 public:
     explicit TaskSearch(Task task);
-    // The same task under these constraints alone.
+    // The same task with only these constraints.
     TaskSearch with_constraints(const std::vector<TaskConstraint>& constraints) const;
 
     const Task& task() const { return *task_; }
@@ -101,13 +101,13 @@ public:
     bool is_applicable(std::int32_t number, const TaskValues& values) const;
     std::vector<std::int32_t> applicable(const TaskValues& values) const;
 
-    // The path by these operators until the goal holds; none where it does not, or an operator
-    // cannot be applied, which is omitted if `omits` holds.
+    // Return the path by these operators until the goal holds; none if it does not hold, or an
+    // operator does not apply. With `omits`, such an operator is omitted.
     std::optional<TaskPath> follow(const TaskValues& values, const TaskFacts& goal,
                                    const std::vector<std::int32_t>& operators, bool omits) const;
 
-    // A plan from the values. Only A* proves that there is none. `interrupted` is called now and
-    // then; true ends the search.
+    // Return a plan from the values. Only A* proves that there is none. `interrupted` is called
+    // regularly; true ends the search.
     TaskSearchResult plan(const TaskValues& values, const TaskFacts& goal,
                           const TaskSearchWork& work,
                           const std::function<bool()>& interrupted = {}) const;

@@ -9,18 +9,17 @@ class TwistEdits : public NoiseEdits {
 public:
     using NoiseEdits::NoiseEdits;
 
-    void set_twist(
-        std::string_view frame,
-        const TwistEdge& edge);  // adds it, or changes the value of the one that is there
-    void set_twist_noise(std::string_view frame,
-                         Ref<const EdgeNoise> noise);  // of the edge that is there; null: exact
+    // Adds it, or changes the value of the existing edge.
+    void set_twist(std::string_view frame, const TwistEdge& edge);
+    // Of an existing edge; null: exact.
+    void set_twist_noise(std::string_view frame, Ref<const EdgeNoise> noise);
     void remove_twist(std::string_view frame);
 
 protected:
     void drop_twist(FrameId id);
-    std::vector<FrameId> joined_twists(const FrameRecord& moving, const FrameRecord& parent,
-                                       const Pose& pose, JointType type,
-                                       std::vector<FrameId> ending, bool keep) const;
+    std::vector<FrameId> find_redundant_twists(const FrameRecord& moving, const FrameRecord& parent,
+                                               const Pose& pose, JointType type,
+                                               std::vector<FrameId> ending, bool keep) const;
 };
 
 }  // namespace tmkit

@@ -1,4 +1,4 @@
-// The structures that collision worlds of several versions share.
+// Structures that collision worlds of several versions share.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ struct CollisionWorld::Base {
     Base(const Base&) = delete;
 
     const CollisionView::Model& model() const { return view.model(); }
-    // The first pair in contact of those that no joint can change.
+    // The first pair in contact among those that no joint can change.
     FramePair constant_collision() const;
 
     Rules rules;
@@ -33,7 +33,7 @@ struct CollisionWorld::Base {
     };
     std::vector<MarginOfPair> pair_margins;  // ascending
 
-    // Scratches that no thread uses at the moment, so that threads rarely make their own.
+    // Scratches that no thread uses at present; threads then rarely create their own.
     struct alignas(64) Spare {
         std::atomic<CollisionView::Scratch*> scratch{nullptr};
     };
@@ -44,11 +44,11 @@ private:
     mutable FramePair constant_collision_;
 };
 
-// The pair margins of frames that are in the scene, ascending.
+// The pair margins of frames in the scene, ascending.
 std::vector<CollisionWorld::Base::MarginOfPair> margins_by_id(const SceneGraph& scene,
                                                               const CollisionOptions& options);
 
-// A scratch borrowed from those that the base keeps, or a new one while another thread has it.
+// A scratch borrowed from the base, or a new one while another thread has it.
 class BorrowedScratch {
 public:
     explicit BorrowedScratch(const CollisionWorld::Base& base)

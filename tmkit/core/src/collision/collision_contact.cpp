@@ -1,4 +1,4 @@
-// The narrow phase: is a pair of solids in contact, and how deep.
+// Narrow phase: contact and depth of a pair of solids.
 #include <coal/BV/OBBRSS.h>
 #include <coal/BVH/BVH_model.h>
 #include <coal/collision.h>
@@ -22,14 +22,14 @@ using coal::Vec3s;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// A solid and where it stands.
+// A solid with its pose.
 struct Posed {
     const CollisionGeometry& geometry;
     const Transform3s& pose;
 };
 
-// A signed distance, infinite when nothing was compared; of bodies of pieces, that of the nearest
-// or deepest piece.
+// A signed distance, infinite without a comparison; of bodies of pieces, that of the nearest or
+// deepest piece.
 struct Gap {
     double distance;
     Vec3s point_a, point_b;  // the nearest or deepest points
@@ -49,7 +49,7 @@ public:
                   (b.pose.transform(b.geometry.center) - pose_a.getTranslation())),
           half_(b.geometry.half), span_(absolute_ * b.geometry.half) {}
 
-    // True when an axis separates the boxes by more than `margin` (sufficient, not necessary). The
+    // True if an axis separates the boxes by more than `margin` (sufficient, not necessary). The
     // fifteen axes of Gottschalk, Lin and Manocha, "OBBTree" (SIGGRAPH 1996); the first box is
     // grown by the margin on each side, which covers all points within that distance of it.
     bool is_apart(const Vec3s& center, const Vec3s& half, double margin) const {
@@ -74,8 +74,9 @@ public:
         return false;
     }
 
-    // No part of the box and no part of B have a smaller signed distance: it is at least that of
-    // the boxes along the axes of A, and what separates two bodies separates their parts.
+    // A lower bound of the signed distance of any part of the box and any part of B: the largest
+    // separation of the boxes along the axes of A. An axis that separates two bodies separates
+    // their parts.
     double least_gap(const Bounds& box) const {
         double squares = 0.0, overlap = infinity;
         for (int k = 0; k < 3; ++k) {
@@ -103,10 +104,9 @@ bool is_simple(const CollisionGeometry& geometry) {
 Vec3s half_of(const Bounds& box) { return 0.5 * (box.max_ - box.min_); }
 
 // --- convex solids and triangles
-// -------------------------------------------------------------------------------------
 
-// Their distance by GJK alone, which is stopped as soon as one above the limit is proved: then
-// infinite. 0 for overlap. The limit must not be negative.
+// Their distance by GJK alone, which stops at a proof that it exceeds the limit: then infinite. 0
+// for overlap. The limit must not be negative.
 double convex_distance(Posed a, Posed b, double limit, NarrowPhaseWorkspace& workspace,
                        WarmStart* warm = nullptr) {
     workspace.difference.set_shapes(static_cast<const coal::ShapeBase&>(*a.geometry.coal_geometry),
@@ -150,8 +150,8 @@ bool triangles_contact(Posed a, Posed b, double margin) {
                          request, result) > 0;
 }
 
-// coal 3.0.3 errs on a ball whose centre lies within a cylinder: it may pass over the nearer way
-// out. None for others.
+// Coal 3.0.3 may return the farther way out of a cylinder for a ball whose centre is inside. None
+// for other pairs.
 std::optional<Gap> ball_in_cylinder(const coal::CollisionGeometry* a, const Transform3s& pose_a,
                                     const coal::CollisionGeometry* b, const Transform3s& pose_b) {
     if (a->getNodeType() != coal::GEOM_SPHERE || b->getNodeType() != coal::GEOM_CYLINDER)
@@ -163,12 +163,12 @@ std::optional<Gap> ball_in_cylinder(const coal::CollisionGeometry* a, const Tran
     const double to_mantle = cylinder->radius - across,
                  to_end = cylinder->halfLength - std::abs(center[2]);
     if (to_mantle <= 0.0 || to_end <= 0.0) return std::nullopt;
-    Vec3s out(0.0, 0.0, center[2] < 0.0 ? -1.0 : 1.0);
+    Vec3s outward(0.0, 0.0, center[2] < 0.0 ? -1.0 : 1.0);
     if (to_mantle < to_end)
-        out = across > 0.0 ? Vec3s(center[0] / across, center[1] / across, 0.0)
-                           : Vec3s(1.0, 0.0, 0.0);
+        outward = across > 0.0 ? Vec3s(center[0] / across, center[1] / across, 0.0)
+                               : Vec3s(1.0, 0.0, 0.0);
     const double depth = std::min(to_mantle, to_end);
-    const Vec3s direction = pose_b.getRotation() * out, &middle = pose_a.getTranslation();
+    const Vec3s direction = pose_b.getRotation() * outward, &middle = pose_a.getTranslation();
     return Gap{-depth - radius, middle - radius * direction, middle + depth * direction,
                -direction};
 }
@@ -185,19 +185,18 @@ Gap coal_gap(const coal::CollisionGeometry* a, const Transform3s& pose_a,
     return {result.min_distance, result.nearest_points[0], result.nearest_points[1], result.normal};
 }
 
-// Whether the hulls of two meshes penetrate as deep as the (negative) margin. The hulls are never
-// less deep than the meshes where these meet in shallow contact, so the answer errs towards
-// contact; without hulls it is contact.
+// Return whether the hulls of two meshes penetrate as deep as the (negative) margin. In shallow
+// contact the hulls are never less deep than the meshes, so the error is towards contact; without
+// hulls it is contact.
 bool hulls_are_deeper(Posed a, Posed b, double margin) {
     return !a.geometry.hull || !b.geometry.hull ||
            coal_gap(a.geometry.hull, a.pose, b.geometry.hull, b.pose).distance <= margin;
 }
 
 // --- half spaces
-// -----------------------------------------------------------------------------------------------------
 
-// The point of a solid that lies farthest along a direction in the solid's axes. Triangles reach as
-// far as their hull, or are all looked at when they have none, because they lie in one plane.
+// The point of a solid that is farthest along a direction in the solid's axes. For triangles it is
+// that of their hull, or by a scan of all if they have none, because they are in one plane.
 Vec3s farthest_point(const CollisionGeometry& geometry, const Vec3s& direction) {
     const coal::CollisionGeometry* coal_geometry = geometry.coal_geometry;
     if (geometry.kind == GeometryKind::triangles)
@@ -224,7 +223,7 @@ Gap plane_gap(const Transform3s& plane, Posed b) {
     return {distance, deepest - distance * normal, deepest, normal};
 }
 
-// The least signed distance from a half space that a box in the axes of `pose` allows.
+// A lower bound of the signed distance of a half space and a box in the axes of `pose`.
 double plane_least_gap(const Transform3s& plane, const Transform3s& pose, const Bounds& box) {
     const Vec3s normal = plane.getRotation().col(2),
                 local = pose.getRotation().transpose() * normal;
@@ -238,15 +237,15 @@ bool plane_touches(const Transform3s& plane, Posed b, double margin) {
 }
 
 // --- bodies of pieces
-// ------------------------------------------------------------------------------------------------
 
-// A box of so many pieces, no larger than a share of the other solid, is worth a comparison of its
-// own: larger ones mostly meet the solid, and that costs as much as some pieces. So is a single
-// piece before triangles are looked at.
+// A box of this many pieces, no larger than a fraction of the other solid, is worth a comparison:
+// larger ones mostly touch the solid, and a comparison costs as much as some pieces. So is a single
+// piece before its triangles are tested.
 constexpr std::int32_t many = 8;
 constexpr double share = 0.5;
 
-// Boxes in the axes of a body of pieces as solids, compared with what holds all of another solid.
+// Boxes in the axes of a body of pieces as solids, compared with an enclosing hull of another
+// solid.
 class BoxAgainstHull {
 public:
     BoxAgainstHull(const Transform3s& pose_a, Posed b, NarrowPhaseWorkspace& workspace)
@@ -270,8 +269,8 @@ public:
                 triangles_contact({box, box_pose_}, b_, margin));
     }
 
-    // At most the signed distance between any parts of the two: what separates two bodies separates
-    // their parts.
+    // A lower bound of the signed distance of any parts of the two: an axis that separates two
+    // bodies separates their parts.
     double least_gap(const Bounds& bounds) {
         return coal_gap(geometry_of(bounds).coal_geometry, box_pose_, hull_.coal_geometry, b_.pose)
             .distance;
@@ -406,13 +405,13 @@ double distance_within(const PlacedShape& a, const PlacedShape& b, double margin
 
 Contact measure(const PlacedShape& a, const PlacedShape& b, double margin, double limit) {
     NarrowPhaseWorkspace workspace;
-    Gap found = gap_within({*a.shape, *a.pose}, {*b.shape, *b.pose}, limit, workspace, 0);
-    if (!found.normal.allFinite()) {  // e.g. of a ball whose centre is on the face of a box
-        found.normal = Vec3s(0.0, 0.0, 1.0);
-        found.point_a = found.point_b =
+    Gap nearest_gap = gap_within({*a.shape, *a.pose}, {*b.shape, *b.pose}, limit, workspace, 0);
+    if (!nearest_gap.normal.allFinite()) {  // e.g. of a ball whose centre is on the face of a box
+        nearest_gap.normal = Vec3s(0.0, 0.0, 1.0);
+        nearest_gap.point_a = nearest_gap.point_b =
             0.5 * (a.pose->transform(a.shape->center) + b.pose->transform(b.shape->center));
     }
-    const Gap gap = a.frame > b.frame ? found.flipped() : found;
+    const Gap gap = a.frame > b.frame ? nearest_gap.flipped() : nearest_gap;
     return {std::min(a.frame, b.frame),
             std::max(a.frame, b.frame),
             gap.distance,
@@ -425,8 +424,8 @@ void gather(const PlacedShape& a, const PlacedShape& b, double margin,
             CollisionView::Scratch::Data& scratch, std::vector<Contact>& contacts) {
     if (!in_contact(a, b, margin, scratch)) return;
     Contact contact = measure(a, b, margin);
-    contact.distance =
-        std::min(contact.distance, margin);  // both tests have tolerances; the first has decided
+    // Both tests have tolerances; the first one decides.
+    contact.distance = std::min(contact.distance, margin);
     contacts.push_back(contact);
 }
 

@@ -1,4 +1,4 @@
-// The solids of shapes: what coal is given for each kind at each level of detail.
+// Solids of shapes: the input of coal for each kind at each level of detail.
 #include "collision/collision_geometry.hpp"
 
 #include <coal/BV/OBBRSS.h>
@@ -14,12 +14,12 @@
 namespace tmkit {
 namespace {
 
-// Stands for what has no end: sums and differences of it are still finite.
+// Represents an infinite extent: sums and differences of it are still finite.
 constexpr double endless = 1e300;
-// No box is thinner than this in metres, the tolerance to which touching is contact.
+// Smallest thickness of a box [m], the tolerance of touching contact.
 constexpr double thinnest = 1e-6;
 
-std::string described(const Shape& shape) {
+std::string describe(const Shape& shape) {
     return shape.source().empty() ? std::string("a mesh") : "mesh '" + shape.source() + "'";
 }
 
@@ -30,7 +30,7 @@ std::shared_ptr<std::vector<coal::Vec3s>> points_of(const Shape& shape) {
     return points;
 }
 
-// coal holds the number of a corner's neighbours in one byte.
+// Coal stores the number of a corner's neighbours in one byte.
 constexpr std::size_t most_neighbours = 254;
 
 std::size_t largest_neighbourhood(const Hull& hull) {
@@ -44,7 +44,7 @@ std::unique_ptr<coal::CollisionGeometry> build_hull(const Shape& shape) {
     const auto points = points_of(shape);
     const Hull hull = convex_hull(shape.vertices().data(), points->size(), most_neighbours);
     const auto refuse = [&](const std::string& why) {
-        return Error(ErrorKind::shape, described(shape) + why)
+        return Error(ErrorKind::shape, describe(shape) + why)
             .with({{"source", shape.source()}, {"vertices", points->size()}});
     };
     if (hull.triangles.empty())
@@ -171,9 +171,9 @@ void enclose(CoalStructure& structure, const Shape& shape) {
     const double middle = half.sum() - thin - long_half;
     for (const double side : {0.0, -1.0, 1.0}) {
         const double offset = side * (long_half - (hull ? middle : thin));
-        coal::Vec3s at = center;
-        at[structure.axis] += offset;
-        const double radius = hull ? depth_of(*hull, at) : thin;
+        coal::Vec3s ball_center = center;
+        ball_center[structure.axis] += offset;
+        const double radius = hull ? depth_of(*hull, ball_center) : thin;
         if (radius > 0.0 && (side == 0.0 || std::abs(offset) > 0.3 * thin))
             structure.balls.emplace_back(offset, radius);
     }
@@ -188,7 +188,7 @@ const CoalStructure& find_structure(const Shape& shape, CollisionLevel level) {
         try {
             fill(*structure, from, level);
             enclose(*structure, from);
-        } catch (const Error& error) {  // kept, so that it need not be found out again
+        } catch (const Error& error) {  // stored, to raise it again
             structure->failure = error;
         }
         return structure;
@@ -214,7 +214,7 @@ coal::Transform3s to_coal(const Pose& pose) {
             coal::Vec3s(pose.translation.data())};
 }
 
-// A plane has an end only where its normal lies along an axis, to 1e-6 m within a thousand
+// A plane has a finite bound only if its normal is along an axis, to 1e-6 m within a thousand
 // kilometres.
 Bounds bounds_of(const CollisionGeometry& geometry, const coal::Transform3s& pose) {
     if (geometry.kind == GeometryKind::plane) {

@@ -1,14 +1,14 @@
-// What the narrow phase compares: convex solids, triangle meshes, half spaces, and bodies of many
+// Solids of the narrow phase: convex solids, triangle meshes, half spaces, and bodies of many
 // convex pieces.
 //
 // A point cloud is a body of balls, a height field one of prisms (two under each cell, from the
-// surface down to the floor). Their pieces hang in a tree of boxes, and whatever meets such a body
-// meets a few of its pieces: so any two kinds can be compared, a cloud with a cloud too, while only
-// three pairs need an answer of their own (convex with convex, convex with triangles, and a half
-// space with either). Exact for balls and prisms, where coal's octree rounds points to voxels and
-// its height field knows no distances. Half spaces never meet each other.
+// surface down to the floor). Their pieces are in a tree of boxes, and a solid that touches such a
+// body touches a few of its pieces. Any two kinds can therefore be compared, a cloud with a cloud
+// too, with three implemented pairs (convex with convex, convex with triangles, and a half space
+// with either). Exact for balls and prisms, while coal's octree rounds points to voxels and its
+// height field has no distances. Half spaces never touch each other.
 //
-// Lengths in metres. A gap is a signed distance; for a body of pieces it is that of its nearest or
+// Lengths are [m]. A gap is a signed distance; for a body of pieces it is that of its nearest or
 // deepest piece.
 #pragma once
 
@@ -44,18 +44,18 @@ enum class GeometryKind : std::uint8_t { convex, triangles, plane, pieces };
 
 class CoalStructure;
 
-// A shape, or a piece of one, as the narrow phase sees it. It owns nothing.
+// A shape, or a piece of one, in the narrow phase. It owns nothing.
 struct CollisionGeometry {
     GeometryKind kind = GeometryKind::convex;
     const coal::CollisionGeometry* coal_geometry = nullptr;  // of a convex solid or triangles
     const CoalStructure* structure = nullptr;                // of all but single pieces
     const coal::CollisionGeometry* hull = nullptr;  // of triangles that may penetrate; else null
-    coal::Vec3s center = coal::Vec3s::Zero(),
-                half = coal::Vec3s::Zero();  // box in its own axes; a plane has none
+    // Box in its own axes; a plane has none.
+    coal::Vec3s center = coal::Vec3s::Zero(), half = coal::Vec3s::Zero();
 };
 
-// Where a prism of a height field takes shape while it is compared; nested comparisons need one
-// each. Made when needed.
+// Storage for a prism of a height field during a comparison; nested comparisons need one each.
+// Created on demand.
 class PrismWorkspace {
 public:
     // The prism under three corners, down to z = bottom.
@@ -80,10 +80,9 @@ class Pieces {
 public:
     explicit Pieces(const Shape& shape);
 
-    // Visit pieces, those of small keys sooner. `key(bounds)` says what the key of a box and all
-    // within it is at least; what has a key above `limit` is passed over, and visit(piece) may
-    // lower it. `enter(bounds, count)` may keep the search out of a box of `count` pieces. Stops
-    // when visit returns true.
+    // Visit pieces in order of their keys, approximately. `key(bounds)` returns a lower bound of
+    // the keys within a box; those above `limit`, which visit(piece) may lower, are skipped.
+    // `enter(bounds, count)` may skip a box of `count` pieces. Stops if visit returns true.
     template <class Key, class Enter, class Visit>
     bool visit(const double& limit, Key&& key, Enter&& enter, Visit&& visit) const;
 
@@ -114,7 +113,7 @@ private:
     std::vector<Node> nodes_;
 };
 
-// What hangs off a Shape for each level, or why there is nothing.
+// Structure of a Shape at one level, or the error of its construction.
 class CoalStructure : public CollisionStructure {
 public:
     const Shape* shape = nullptr;
@@ -123,11 +122,11 @@ public:
     std::unique_ptr<Pieces> pieces;
     Vector3 offset{};  // of the geometry's origin in the shape's axes
     coal::Vec3s center, half;
-    // Points about the centre, x, y, z of each, whose hull grown by the radius encloses all; see
-    // lanes.hpp.
+    // Points about the centre, x, y, z of each, whose hull grown by the radius encloses the shape;
+    // see lanes.hpp.
     std::vector<float> points;
     double radius = 0.0;
-    // Up to three balls within, by offset from the centre along the longest axis of the box, and
+    // Up to three balls inside, by offset from the centre along the longest axis of the box, and
     // radius.
     std::int32_t axis = 0;
     std::vector<std::pair<double, double>> balls;
@@ -145,7 +144,7 @@ const coal::CollisionGeometry* hull_or_null(const Shape& shape);
 
 coal::Transform3s to_coal(const Pose& pose);
 
-// The box of a solid at a pose; huge numbers where a plane has no end.
+// The box of a solid at a pose; huge numbers in infinite directions of a plane.
 Bounds bounds_of(const CollisionGeometry& geometry, const coal::Transform3s& pose);
 
 template <class Key, class Enter, class Visit>
@@ -169,11 +168,11 @@ bool Pieces::visit(const double& limit, Key&& key, Enter&& enter, Visit&& visit_
             continue;
         }
         if (!enter(node.bounds, node.end - node.begin)) continue;
-        Waiting near{next.node + 1, key(nodes_[next.node + 1].bounds)},
+        Waiting near_child{next.node + 1, key(nodes_[next.node + 1].bounds)},
             far{node.second, key(nodes_[node.second].bounds)};
-        if (far.key < near.key) std::swap(near, far);
+        if (far.key < near_child.key) std::swap(near_child, far);
         stack[waiting++] = far;
-        stack[waiting++] = near;
+        stack[waiting++] = near_child;
     }
     return false;
 }

@@ -1,5 +1,4 @@
-// The model of a view: links, what each carries, the tree of what stands still, and the pairs that
-// can change.
+// Model of a view: links, their shapes, the tree of static shapes, and the pairs that can change.
 #include "collision/collision_model.hpp"
 
 #include <algorithm>
@@ -19,7 +18,7 @@ BoundsTree::BoundsTree(const std::vector<Bounds>& boxes) {
 void BoundsTree::build(const std::vector<Bounds>& boxes, std::int32_t* first, std::int32_t* last) {
     Bounds all = boxes[*first];
     for (const std::int32_t* i = first; i != last; ++i) all += boxes[*i];
-    const std::size_t at = nodes_.size();
+    const std::size_t index = nodes_.size();
     nodes_.push_back({all, last - first == 1 ? *first : -1, 0});
     if (last - first > 1) {
         const Eigen::Index side = longest_side(all);
@@ -32,7 +31,7 @@ void BoundsTree::build(const std::vector<Bounds>& boxes, std::int32_t* first, st
         build(boxes, first, middle);
         build(boxes, middle, last);
     }
-    nodes_[at].skip = static_cast<std::int32_t>(nodes_.size());
+    nodes_[index].skip = static_cast<std::int32_t>(nodes_.size());
 }
 
 CollisionView::Model::Model(const CollisionWorld::Rules& r, const std::vector<bool>& moves,
@@ -65,7 +64,7 @@ void CollisionView::Model::stand_still() {
 void CollisionView::Model::build_links(const std::vector<bool>& moves, const double* base) {
     const Layout& layout = *rules->layout;
     const std::size_t n = layout.size();
-    // Which frames lead to a shape: links without any are left out.
+    // Frames with a shape at or below them: links without any are omitted.
     std::vector<bool> carries(n, false);
     for (const std::int32_t frame : rules->object_frame) carries[frame] = true;
     const std::vector<std::int32_t>& order = layout.tree().order;
@@ -101,7 +100,7 @@ void CollisionView::Model::build_links(const std::vector<bool>& moves, const dou
         placed.push_back({static_cast<std::int32_t>(i), frame_link[frame],
                           to_coal(link_from_frame[frame] * shape.frame_from_shape)});
     }
-    // Moving shapes by link, then those that stand still; within both by number.
+    // Moving shapes by link, then static ones; within both by number.
     std::stable_sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
         return static_cast<std::uint32_t>(a.link) < static_cast<std::uint32_t>(b.link);
     });
@@ -175,7 +174,6 @@ FramePair CollisionView::Model::frames(const Candidate& candidate) const {
 }
 
 // --- views
-// ---------------------------------------------------------------------------------------------------------
 
 std::vector<Contact> deepest_of_each(std::vector<Contact> contacts) {
     std::stable_sort(contacts.begin(), contacts.end(), [](const Contact& a, const Contact& b) {
@@ -220,14 +218,14 @@ CollisionView::Scratch CollisionView::scratch() const { return Scratch(*model_);
 
 FramePair CollisionView::find_collision(const double* q, Scratch& scratch) const {
     model_->place(q, scratch.data());
-    FramePair found;
+    FramePair contact_pair;
     Scratch::Data& data = scratch.data();
     model_->visit_variable(data, [&](const Model::Candidate& candidate) {
         if (!model_->in_contact(candidate, data)) return false;
-        found = model_->frames(candidate);
+        contact_pair = model_->frames(candidate);
         return true;
     });
-    return found;
+    return contact_pair;
 }
 
 }  // namespace tmkit

@@ -1,5 +1,5 @@
-// What the collision sources share and nobody else sees: the shapes of a scene, the rules for
-// pairs, the model of a view.
+// Internal types of the collision sources: the shapes of a scene, the rules for pairs, the model of
+// a view.
 #pragma once
 
 #include <limits>
@@ -20,32 +20,33 @@ struct CollisionShape : CollisionGeometry {
     Pose frame_from_shape;  // of the solid, whose origin may differ from the shape's
 };
 
-// A collision shape where it stands: what the narrow phase sees. The order of two of them may
-// change the last bits.
+// A collision shape at its pose, for the narrow phase. The order of two of them may change the last
+// bits.
 struct PlacedShape {
     const CollisionShape* shape;
     const coal::Transform3s* pose;  // root_from_shape
     std::int32_t frame;             // number of its frame
 };
 
-// Whether the signed distance of two shapes is at most the margin.
+// Return whether the signed distance of two shapes is at most the margin.
 bool in_contact(const PlacedShape& a, const PlacedShape& b, double margin,
                 CollisionView::Scratch::Data& scratch);
-// Where GJK starts for a pair: what it found last.
+// Start values of GJK for a pair: its last result.
 struct WarmStart {
     std::int32_t a = -1, b = -1;
     coal::Vec3s ray = coal::Vec3s::Zero();
     coal::support_func_guess_t hint = coal::support_func_guess_t::Zero();
     float direction[3]{};  // the ray in the axes of the second, of length 1; or zero
 };
-// At most the margin where they are in contact, above the limit where they are farther apart, else
-// between the two; then the ray separates convex shapes by so much, in the axes of the first.
+// Return at most the margin for a contact, more than the limit for a larger distance, else a value
+// between the two. The ray then separates convex shapes by that distance, in the axes of the first.
 double distance_within(const PlacedShape& a, const PlacedShape& b, double margin, double limit,
                        WarmStart& warm, CollisionView::Scratch::Data& scratch);
-// Their signed distance, point and normal. What is not below `limit` may be told as infinitely far.
+// Their signed distance, point and normal. A distance of at least `limit` may be returned as
+// infinite.
 Contact measure(const PlacedShape& a, const PlacedShape& b, double margin,
                 double limit = std::numeric_limits<double>::infinity());
-// Adds their contact when there is one.
+// Add their contact, if any.
 void gather(const PlacedShape& a, const PlacedShape& b, double margin,
             CollisionView::Scratch::Data& scratch, std::vector<Contact>& contacts);
 
@@ -58,17 +59,17 @@ CollisionShape make_collision_shape(std::int32_t object, const AttachedShape& at
 
 // The largest margin of any pair, at least 0.
 double largest_margin_of(const CollisionOptions& options);
-// Whether some pair may penetrate.
+// Return whether some pair may penetrate.
 bool needs_depth(const CollisionOptions& options);
 // Throws Error(configuration) for a margin that is not finite or two margins for one pair.
 void check_options(const CollisionOptions& options);
 
-// The shapes that a model places, and the margins of their classes.
+// Shapes of a model, and the margins of their classes.
 struct CollisionShapes {
-    std::vector<std::int32_t>
-        object_frame;  // by object: frame number, ascending but for those of an overlay
+    // By object: frame number, ascending except for those of an overlay.
+    std::vector<std::int32_t> object_frame;
     std::vector<CollisionShape> shapes;  // by object
-    std::vector<double> margins;         // by margin class; [0] means nothing, [1] is the default
+    std::vector<double> margins;         // by margin class; [0] is unused, [1] is the default
     double largest_margin = 0.0;
     std::size_t joint_count = 0;  // of the scene
 
@@ -81,15 +82,15 @@ struct CollisionWorld::Rules : CollisionShapes {
     SceneGraph scene;
     CollisionOptions options;
     const Layout* layout;
-    std::vector<FrameId>
-        cluster;  // by frame: topmost frame of those that it is rigidly joined with
-    std::vector<std::int32_t> object_of;  // by frame: its object, -1 when it has no collision shape
+    // By frame: root frame of its rigid cluster.
+    std::vector<FrameId> cluster;
+    std::vector<std::int32_t> object_of;  // by frame: its object, -1 without a collision shape
 
     FrameId cluster_of(std::int32_t object) const { return cluster[object_frame[object]]; }
     MarginClass margin_class(std::int32_t object_a, std::int32_t object_b) const;
-    // The same for two that are not rigidly joined.
+    // The class of two objects that are not rigidly joined.
     MarginClass exception_class(std::int32_t object_a, std::int32_t object_b) const;
-    // Fill row[b] with the class of the pair (object, b) for every object b, if `object` were
+    // Fill row[b] with the class of the pair (object, b) for every object b, as if `object` were
     // rigidly joined with the cluster. O(objects + exceptions of the row).
     void fill_row(std::int32_t object, FrameId cluster, MarginClass* row) const;
 
@@ -125,14 +126,14 @@ public:
     explicit BoundsTree(const std::vector<Bounds>& boxes);
 
     template <class Visit> bool visit(const Bounds& query, Visit&& visit_leaf) const {
-        for (std::int32_t at = 0, end = static_cast<std::int32_t>(nodes_.size()); at < end;) {
-            const Node& node = nodes_[at];
+        for (std::int32_t index = 0, end = static_cast<std::int32_t>(nodes_.size()); index < end;) {
+            const Node& node = nodes_[index];
             if (!node.bounds.overlap(query)) {
-                at = node.skip;
+                index = node.skip;
                 continue;
             }
             if (node.leaf >= 0 && visit_leaf(node.leaf)) return true;
-            ++at;
+            ++index;
         }
         return false;
     }
@@ -158,7 +159,7 @@ private:
 struct CollisionView::Model {
     Model(const CollisionWorld::Rules& rules, const std::vector<bool>& moves, const double* base);
 
-    // A set of frames welded together, carried by one moving joint whose axis is the link's own z.
+    // A set of rigidly joined frames, carried by one moving joint whose axis is the link's own z.
     struct Link {
         std::int32_t parent;  // -1: the world
         std::int32_t q_index;
@@ -180,27 +181,27 @@ struct CollisionView::Model {
         double margin;
     };
 
-    // What moves in another model, among other shapes that stand still.
+    // The moving shapes of another model, among other static shapes.
     Model(const Model& moving, std::unique_ptr<const CollisionShapes> shapes,
           const std::vector<Placed>& still);
 
     const CollisionWorld::Rules* rules;
-    std::unique_ptr<const CollisionShapes> own_shapes;  // where they are not those of the rules
+    std::unique_ptr<const CollisionShapes> own_shapes;  // null if they are those of the rules
     const CollisionShapes* shapes;
     std::vector<Link> links;
-    std::vector<std::int32_t>
-        frame_link;  // by frame: what carries it, -1 for the world, -2 for a link without shapes
-    std::vector<Pose> link_from_frame;  // by frame; nothing where frame_link is -2
-    std::vector<Placed> placed;         // moving shapes first, then those that stand still
+    // By frame: the link that carries it, -1 for the world, -2 for a link without shapes.
+    std::vector<std::int32_t> frame_link;
+    std::vector<Pose> link_from_frame;  // by frame; undefined if frame_link is -2
+    std::vector<Placed> placed;         // moving shapes first, then static ones
     std::int32_t moving_count = 0;
-    std::vector<coal::Transform3s> still_pose;  // by shape that stands still
+    std::vector<coal::Transform3s> still_pose;  // by static shape
     std::vector<Bounds> still_bounds;
     BoundsTree tree;
     std::vector<std::int32_t> row;   // by moving shape: its row of `table`
     std::vector<MarginClass> table;  // rows x objects
     std::vector<MovingPair> moving_pairs;
 
-    // Forward kinematics and bounds of all moving shapes; and in steps.
+    // Compute forward kinematics and bounds of all moving shapes; also in steps.
     void place(const double* q, Scratch::Data& scratch) const;
     void place_links(const double* q, std::int32_t first, std::int32_t end,
                      Scratch::Data& scratch) const;
@@ -215,7 +216,7 @@ struct CollisionView::Model {
     const Bounds& bounds(std::int32_t number, const Scratch::Data& scratch) const;
     FramePair frames(const Candidate& candidate) const;
 
-    // Visit the pairs whose boxes come within their margin, after place(); stops when visit returns
+    // Visit the pairs whose boxes are within their margin, after place(); stops if visit returns
     // true.
     template <class Visit> bool visit_variable(const Scratch::Data& scratch, Visit&& visit) const;
     template <class Visit> bool visit_constant(const Scratch::Data& scratch, Visit&& visit) const;
@@ -231,7 +232,7 @@ struct CollisionView::Model {
                     double limit = std::numeric_limits<double>::infinity()) const {
         return tmkit::measure(shape(c.a, scratch), shape(c.b, scratch), c.margin, limit);
     }
-    // Replaces `best` by the contact of a candidate that is nearer.
+    // Replace `best` by the contact of a candidate that is nearer.
     void keep_nearest(const Candidate& candidate, const Scratch::Data& scratch,
                       std::optional<Contact>& best) const;
 
@@ -247,8 +248,8 @@ struct CollisionView::Scratch::Data {
     std::vector<coal::Transform3s> own_pose;  // by own shape of an overlay
     std::vector<Bounds> own_bounds;
     NarrowPhaseWorkspace narrow;
-    std::shared_ptr<Lanes>
-        lanes;  // made when needed; the pointer deletes a type that is not known here
+    // Created on demand; the pointer deletes an incomplete type.
+    std::shared_ptr<Lanes> lanes;
 };
 
 inline const coal::Transform3s& CollisionView::Model::pose(std::int32_t number,
@@ -265,8 +266,7 @@ inline const Bounds& CollisionView::Model::bounds(std::int32_t number,
 template <class Visit>
 bool CollisionView::Model::visit_variable(const Scratch::Data& scratch, Visit&& visit) const {
     const std::vector<double>& margins = shapes->margins;
-    for (std::int32_t a = moving_count - 1; a >= 0;
-         --a) {  // what is farther out is in contact more often
+    for (std::int32_t a = moving_count - 1; a >= 0; --a) {  // outer links are in contact more often
         const MarginClass* of_object = table.data() + std::size_t(row[a]) * shapes->object_count();
         const Bounds query = inflated(scratch.shape_bounds[a], shapes->largest_margin);
         const bool stopped = tree.visit(query, [&](std::int32_t still) {

@@ -1,4 +1,4 @@
-// Finding what a version changes: see collision_overlay.hpp.
+// Search for the changes of a version: see collision_overlay.hpp.
 #include "collision/collision_overlay.hpp"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace tmkit {
 namespace {
 
-// Beyond these a world is made anew: own shapes are tested one by one.
+// Beyond these limits a new world is made, since own shapes are tested one by one.
 constexpr std::size_t most_frames = 16, most_objects = 8;
 
 bool collides(const FrameRecord& record) {
@@ -25,7 +25,7 @@ bool same_shapes(const FrameRecord& a, const FrameRecord& b) {
 
 }  // namespace
 
-// The steps, each of which gives up (false) when too much differs.
+// The steps, each of which fails (false) if too much differs.
 class OverlayBuilder {
 public:
     OverlayBuilder(const CollisionWorld::Base& base, const SceneGraph& scene,
@@ -61,18 +61,18 @@ private:
         MarginClass margin;
     };
 
-    // Frames whose records differ. Joints, bodies and names must not: what a name means to the
-    // options could change.
+    // Frames whose records differ. Joints, bodies and names must not: names in the options could
+    // change their meaning.
     bool collect_frames() {
-        bool little = true;
+        bool is_small = true;
         SceneGraph::for_each_changed_frame(
             base_.rules.scene, scene_,
             [&](FrameId id, const FrameRecord* before, const FrameRecord* after) {
-            if (!little) return;
-            little =
+            if (!is_small) return;
+            is_small =
                 frames_.size() + removed_.size() < most_frames && add_changed(id, before, after);
         });
-        return little;
+        return is_small;
     }
 
     bool add_changed(FrameId id, const FrameRecord* before, const FrameRecord* after) {
@@ -96,7 +96,7 @@ private:
         return true;
     }
 
-    // What hangs off a frame that moves, moves with it.
+    // The descendants of a moved frame move with it.
     bool add_carried() {
         const std::size_t changed = frames_.size();
         for (std::size_t i = 0; i < changed; ++i)
@@ -111,10 +111,10 @@ private:
         for (std::int32_t i = tree.first_child[number]; i < tree.first_child[number + 1]; ++i) {
             const std::int32_t child = tree.child[i];
             const FrameId id = layout_.ids[child];
-            Frame* known = find(id);
-            if (is_removed(id) || (known && known->moves)) continue;
+            Frame* entry = find(id);
+            if (is_removed(id) || (entry && entry->moves)) continue;
             if (layout_.q_index[child] >= 0 || frames_.size() >= most_frames) return false;
-            if (known) known->moves = true;
+            if (entry) entry->moves = true;
             else frames_.push_back({id, &scene_.record(id), false, true, false, -1, id, {}});
             if (!add_children(id)) return false;
         }
@@ -134,8 +134,7 @@ private:
         return frame && frame->is_new;
     }
 
-    // Other frames may become movable only where they are new: what is rigidly joined would change
-    // anywhere else.
+    // Only new frames may become movable: otherwise rigid joins would change elsewhere.
     bool same_movable() {
         if (&options_ == &rules_.options || options_.movable == rules_.options.movable) return true;
         std::vector<FrameId> now, changed;
@@ -154,7 +153,7 @@ private:
                          frame.record->name->text) != options_.movable.end();
     }
 
-    // Link, pose in the link and rigid cluster of each, as a world made anew computes them.
+    // Link, pose in the link and rigid cluster of each, as in a new world.
     bool place_frames() {
         for (Frame& frame : frames_) place(frame);
         return std::none_of(frames_.begin(), frames_.end(),
@@ -223,7 +222,7 @@ private:
         return nullptr;
     }
 
-    // Pairs whose rule is another one. The rule of a new frame's pairs is new, too.
+    // Pairs with changed rules. The rules of a new frame's pairs are new, too.
     bool change_pairs() {
         SceneGraph::for_each_changed_pair(
             rules_.scene, scene_, [&](FrameId a, FrameId b, const Name* before, const Name* after) {
@@ -254,16 +253,16 @@ private:
     MarginClass class_from_scratch(const Override& pair) {
         const FrameRecord *a = record_of(pair.a), *b = record_of(pair.b);
         if (!a || !b || a->body == b->body || scene_.is_allowed(pair.a, pair.b)) return 0;
-        const auto& known = same_margins_ ? base_.pair_margins : margins_;
-        const auto found = std::lower_bound(known.begin(), known.end(), pair,
+        const auto& known_margins = same_margins_ ? base_.pair_margins : margins_;
+        const auto match = std::lower_bound(known_margins.begin(), known_margins.end(), pair,
                                             [](const auto& x, const Override& y) {
             return std::pair(x.a, x.b) < std::pair(y.a, y.b);
         });
-        if (found == known.end() || found->a != pair.a || found->b != pair.b) return 1;
-        return std::isinf(found->margin) ? MarginClass{0} : class_of(found->margin);
+        if (match == known_margins.end() || match->a != pair.a || match->b != pair.b) return 1;
+        return std::isinf(match->margin) ? MarginClass{0} : class_of(match->margin);
     }
 
-    // The frame as it is in the new version, or null.
+    // The record of a frame in the new version, or null.
     const FrameRecord* record_of(FrameId id) {
         if (const Frame* frame = find(id)) return frame->record;
         const auto number = static_cast<std::size_t>(layout_.index_of(id));
@@ -273,11 +272,12 @@ private:
     }
 
     MarginClass class_of(double margin) {
-        const std::vector<double>& known = *overlay_->margins_;
+        const std::vector<double>& known_margins = *overlay_->margins_;
         const auto number = static_cast<MarginClass>(
-            std::find(known.begin() + 1, known.end(), margin) - known.begin());
-        if (number == known.size()) {
-            std::vector<double> more = known;
+            std::find(known_margins.begin() + 1, known_margins.end(), margin) -
+            known_margins.begin());
+        if (number == known_margins.size()) {
+            std::vector<double> more = known_margins;
             more.push_back(margin);
             overlay_->own_margins_ = std::move(more);
             overlay_->margins_ = &overlay_->own_margins_;
@@ -285,8 +285,7 @@ private:
         return number;
     }
 
-    // See to it that one of the pair is an own object, unless the base has the same rule or one has
-    // no shape.
+    // Make one of the pair an own object, unless the base has the same rule or one has no shape.
     bool take_apart(const Override& pair) {
         if (own_object(pair.a) || own_object(pair.b)) return true;
         const std::int32_t a = base_object(pair.a), b = base_object(pair.b);
@@ -309,7 +308,8 @@ private:
         for (const Frame& frame : frames_)
             if (frame.is_new) added.push_back(frame.id);
         const auto smaller = [](const std::vector<FrameId>& ids, FrameId id) {
-            return std::count_if(ids.begin(), ids.end(), [&](FrameId other) { return other < id; });
+            return std::count_if(ids.begin(), ids.end(),
+                                 [&](FrameId other_id) { return other_id < id; });
         };
         const auto number = [&](FrameId id) {
             return static_cast<std::int32_t>(layout_.index_of(id) + smaller(added, id) -
@@ -335,23 +335,22 @@ private:
             else fill_new_row(object, row);
             for (const Override& pair : changed_) {
                 if (pair.a != object.id && pair.b != object.id) continue;
-                const std::int32_t other = base_object(pair.a == object.id ? pair.b : pair.a);
-                if (other >= 0 && rules_.cluster_of(other) != object.cluster)
-                    row[other] = pair.margin;
+                const std::int32_t other_id = base_object(pair.a == object.id ? pair.b : pair.a);
+                if (other_id >= 0 && rules_.cluster_of(other_id) != object.cluster)
+                    row[other_id] = pair.margin;
             }
-            for (std::size_t other = 0; other < count; ++other)
-                if (overlay_->hidden_[other]) row[other] = 0;
+            for (std::size_t other_id = 0; other_id < count; ++other_id)
+                if (overlay_->hidden_[other_id]) row[other_id] = 0;
         }
     }
 
-    // The base knows no rule of a frame that is new, or that had no shape: what was allowed to it
-    // long ago counts too.
+    // The base has no rule of a frame that is new, or had no shape: earlier permissions count too.
     void fill_new_row(const CollisionOverlay::Object& object, MarginClass* row) {
-        for (std::size_t other = 0; other < rules_.object_count(); ++other) {
-            const std::int32_t frame = rules_.object_frame[other];
-            row[other] = rules_.cluster[frame] == object.cluster
-                             ? MarginClass{0}
-                             : class_of_pair(object.id, layout_.ids[frame]);
+        for (std::size_t other_id = 0; other_id < rules_.object_count(); ++other_id) {
+            const std::int32_t frame = rules_.object_frame[other_id];
+            row[other_id] = rules_.cluster[frame] == object.cluster
+                                ? MarginClass{0}
+                                : class_of_pair(object.id, layout_.ids[frame]);
         }
     }
     MarginClass class_of_pair(FrameId a, FrameId b) {
@@ -399,18 +398,19 @@ private:
     std::unique_ptr<CollisionOverlay> overlay_;
     std::vector<Frame> frames_;      // changed, new or carried
     std::vector<FrameId> removed_;   // ascending
-    std::vector<Override> changed_;  // pairs whose rule may be another one
+    std::vector<Override> changed_;  // pairs whose rule may have changed
     bool same_margins_ = true;
-    std::vector<CollisionWorld::Base::MarginOfPair>
-        margins_;  // when they are not those of the base
+    // If they differ from those of the base.
+    std::vector<CollisionWorld::Base::MarginOfPair> margins_;
 };
 
 std::unique_ptr<const CollisionOverlay> CollisionOverlay::find(const CollisionWorld::Base& base,
                                                                const SceneGraph& scene,
                                                                const CollisionOptions& options) {
-    const CollisionOptions& known = base.rules.options;
-    if (&options != &known && (options.margin != known.margin || options.level != known.level ||
-                               needs_depth(options) != needs_depth(known)))
+    const CollisionOptions& base_options = base.rules.options;
+    if (&options != &base_options &&
+        (options.margin != base_options.margin || options.level != base_options.level ||
+         needs_depth(options) != needs_depth(base_options)))
         return nullptr;
     return OverlayBuilder(base, scene, options).build();
 }

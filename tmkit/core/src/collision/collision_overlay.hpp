@@ -1,17 +1,17 @@
-// What a version of a scene changes in a collision world that was made for another version.
+// Changes of a version of a scene relative to the collision world of another version.
 //
-// A world of the new version keeps what was worked out for an old one (its *base*) and holds in an
-// overlay the parts that differ: base objects that changed are *hidden*; their shapes as they are
-// now, and those of new frames, are *own* shapes, each carried by a link of the base or standing
-// still, with a row of margin classes against the objects of the base.
+// A world of the new version keeps the structures of an old one (its *base*) and holds the
+// differences in an overlay. Changed base objects are *hidden*. Their present shapes, and those of
+// new frames, are *own* shapes. Each is carried by a link of the base or static, with a row of
+// margin classes against the objects of the base.
 //
-// What is compared is always the base and the new version, so nothing accumulates, and the
-// comparison skips what they share. A pair whose rule changed makes one of its frames an own one.
-// When a joint, a body or what a joint carries changed, or more than a few frames did, there is no
-// overlay, and the world is made anew.
+// The comparison is always between the base and the new version, so nothing accumulates, and it
+// skips their shared parts. A pair with a changed rule makes one of its frames an own one. If a
+// joint, a body or a shape carried by a joint changed, or more than a few frames did, there is no
+// overlay, and a new world is made.
 //
-// Invariant: a pair of shapes has the poses, the order and the margin that a world made anew would
-// give them, so answers agree to the last bit.
+// Invariant: a pair of shapes has the poses, the order and the margin of a new world, so results
+// agree to the last bit.
 #pragma once
 
 #include <memory>
@@ -26,18 +26,18 @@ public:
     using Model = CollisionView::Model;
     using Data = CollisionView::Scratch::Data;
 
-    // What differs from the base, or null when it is too much.
+    // Return the differences from the base, or null if they are too many.
     static std::unique_ptr<const CollisionOverlay> find(const CollisionWorld::Base& base,
                                                         const SceneGraph& scene,
                                                         const CollisionOptions& options);
 
-    // The moving shapes of the base, among those that stand elsewhere than in another version of
-    // it, or that other rules hold for; null where such a shape moves. Either version may be that
-    // of the base, whose overlay is null.
+    // The moving shapes of the base, among static ones whose pose or rules differ between two
+    // versions of it; null if such a shape moves. Either version may be that of the base, whose
+    // overlay is null.
     static std::unique_ptr<const Model> changes(const CollisionWorld::Base& base,
                                                 const CollisionOverlay* now,
                                                 const CollisionOverlay* before);
-    // Adds the frames with own shapes, and those that are hidden.
+    // Add the frames with own shapes, and the hidden ones.
     void add_changed(const CollisionWorld::Base& base, std::vector<FrameId>& frames) const;
 
     bool hides(std::int32_t base_object) const { return hidden_[base_object]; }
@@ -49,15 +49,14 @@ public:
     bool changes_numbers() const { return changes_numbers_; }
     bool removes_frames() const { return removes_frames_; }
 
-    // Puts the own shapes where the links are.
+    // Place the own shapes on the links.
     void place(const std::vector<coal::Transform3s>& link_pose, Data& scratch) const;
 
-    // Visit the pairs of this version as visit(shape, shape, margin), those that joints can change
-    // or the constant ones, which they cannot, after both have been placed; stops when visit
-    // returns true.
+    // Visit the pairs of this version as visit(shape, shape, margin), either those that joints can
+    // change or the constant ones, after both have been placed; stops if visit returns true.
     template <class Visit>
     bool visit(bool constant, const Model& model, const Data& scratch, Visit&& visit) const;
-    // Only those that have an own shape; `poses`: where the shapes of the base stand.
+    // Visit only those with an own shape; `poses`: poses of the shapes of the base.
     template <class Visit>
     bool visit_own(bool constant, const Model& model, const Data& poses, const Data& scratch,
                    Visit&& visit) const;
@@ -71,7 +70,7 @@ private:
     struct Object {
         FrameId id;
         std::int32_t frame;        // number in this version
-        std::int32_t base_object;  // -1 when it is new
+        std::int32_t base_object;  // -1 if it is new
         BodyId body;
         FrameId cluster;
     };
@@ -79,7 +78,7 @@ private:
         CollisionShape shape;  // its object is an own one
         std::int32_t link;     // of the base; -1: the world
         coal::Transform3s link_from_shape;
-        Bounds still_bounds;  // when link is -1
+        Bounds still_bounds;  // if link is -1
     };
     struct Pair {
         std::int32_t a, b;  // own shapes
@@ -104,36 +103,37 @@ private:
         return table_[std::size_t(shapes_[own].shape.object) * hidden_.size() +
                       model.collision_shape(number).object];
     }
-    // Whether the boxes of two shapes, the second on this link, come within the margin of a class:
-    // for what stands still, within the largest, as the tree of the base is asked.
+    // Return whether the boxes of two shapes, the second on this link, are within the margin of a
+    // class. For static shapes the largest margin applies, as in the tree of the base.
     bool are_near(const Bounds& a, const Bounds& b, std::int32_t link, MarginClass margin) const {
         return inflated(a, link < 0 ? largest_margin_ : std::max((*margins_)[margin], 0.0))
             .overlap(b);
     }
 
-    // An own shape and one of the base in the order of a world made anew: by link, then by frame.
+    // An own shape and one of the base in the order of a new world: by link, then by frame.
     template <class Visit>
     bool offer(std::size_t own, const PlacedShape& mine, std::int32_t number,
-               const PlacedShape& other, const Model& model, MarginClass margin,
+               const PlacedShape& other_shape, const Model& model, MarginClass margin,
                Visit&& visit) const {
         const auto my_link = static_cast<std::uint32_t>(shapes_[own].link);
         const auto other_link = static_cast<std::uint32_t>(model.placed[number].link);
-        const bool first = my_link != other_link ? my_link < other_link : mine.frame < other.frame;
-        return first ? visit(mine, other, (*margins_)[margin])
-                     : visit(other, mine, (*margins_)[margin]);
+        const bool first =
+            my_link != other_link ? my_link < other_link : mine.frame < other_shape.frame;
+        return first ? visit(mine, other_shape, (*margins_)[margin])
+                     : visit(other_shape, mine, (*margins_)[margin]);
     }
 
     std::vector<Object> objects_;
     std::vector<CarriedShape> shapes_;
-    std::vector<Pair> pairs_;           // of own shapes, in the order of a world made anew
-    std::vector<MarginClass> table_;    // own objects x objects of the base; 0 where that is hidden
-    std::vector<std::uint8_t> hidden_;  // by object of the base
-    const std::vector<double>* margins_;  // by margin class: those of the base, or these:
-    std::vector<double> own_margins_;     // those of the base and more
+    std::vector<Pair> pairs_;             // of own shapes, in the order of a new world
+    std::vector<MarginClass> table_;      // own objects x objects of the base; 0 for hidden ones
+    std::vector<std::uint8_t> hidden_;    // by object of the base
+    const std::vector<double>* margins_;  // by margin class: those of the base, or own_margins_
+    std::vector<double> own_margins_;     // those of the base and new ones
     double largest_margin_ = 0.0;
     bool changes_numbers_ = false, removes_frames_ = false;
-    std::vector<std::int32_t>
-        frame_numbers_;  // by object of the base; empty when they are those of the base
+    // By object of the base; empty if they are those of the base.
+    std::vector<std::int32_t> frame_numbers_;
 };
 
 template <class Visit>
@@ -149,8 +149,8 @@ bool CollisionOverlay::visit(bool constant, const Model& model, const Data& scra
     return stopped || visit_own(constant, model, scratch, scratch, visit);
 }
 
-// Constant are the pairs of one link; what stands still has the link -1, and those of the base are
-// in its tree.
+// Pairs within one link are constant; static shapes have the link -1, and those of the base are in
+// its tree.
 template <class Visit>
 bool CollisionOverlay::visit_own(bool constant, const Model& model, const Data& poses,
                                  const Data& scratch, Visit&& visit) const {
@@ -178,7 +178,7 @@ bool CollisionOverlay::visit_own(bool constant, const Model& model, const Data& 
     return visit_pairs(constant, scratch, visit);
 }
 
-// Of those, the pairs of two own shapes.
+// Of these, the pairs of two own shapes.
 template <class Visit>
 bool CollisionOverlay::visit_pairs(bool constant, const Data& scratch, Visit&& visit) const {
     for (const Pair& pair : pairs_) {

@@ -1,5 +1,4 @@
-// The collision shapes of a scene and the rules that say which pairs of frames are checked, and
-// with what margin.
+// Collision shapes of a scene and the rules of its checked pairs and their margins.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -9,7 +8,7 @@
 namespace tmkit {
 namespace {
 
-constexpr double lowest_margin = -1.0;  // metres; a lower one switches all checks off
+constexpr double lowest_margin = -1.0;  // [m]; a lower one would disable all checks
 
 }  // namespace
 
@@ -62,8 +61,8 @@ CollisionShape make_collision_shape(std::int32_t object, const AttachedShape& at
     const CoalStructure& structure =
         collision_structure(*attached.shape, attached.level.value_or(options.level));
     CollisionShape shape{structure.geometry(), object, attached.pose * Pose{structure.offset}};
-    // Triangles have no depth, so a pair of meshes that may penetrate is judged by hulls as well. A
-    // flat mesh has none.
+    // Triangles have no depth, so hulls decide for a pair of meshes that may penetrate. A flat mesh
+    // has none.
     if (shape.kind == GeometryKind::triangles && needs_depth(options))
         shape.hull = hull_or_null(*attached.shape);
     return shape;
@@ -107,7 +106,7 @@ void CollisionWorld::Rules::find_rigid_clusters() {
     }
 }
 
-// Bodies are rigid clusters too unless a movable edge lies inside one, so pairs on one body are
+// Bodies are rigid clusters too unless a movable edge is inside one, so pairs on one body are
 // exceptions.
 void CollisionWorld::Rules::collect_exceptions() {
     const auto except = [&](std::int32_t a, std::int32_t b, MarginClass margin) {
@@ -132,7 +131,7 @@ void CollisionWorld::Rules::collect_exceptions() {
     sort_exceptions();
 }
 
-// By pair, each once: what forbids the check of a pair wins over a margin.
+// By pair, each once: a forbidden check has priority over a margin.
 void CollisionWorld::Rules::sort_exceptions() {
     std::stable_sort(exceptions_.begin(), exceptions_.end());
     std::vector<Exception> kept;
@@ -148,8 +147,8 @@ void CollisionWorld::Rules::sort_exceptions() {
 }
 
 MarginClass CollisionWorld::Rules::class_of(double margin) {
-    const auto found = std::find(margins.begin() + 1, margins.end(), margin);
-    if (found != margins.end()) return static_cast<MarginClass>(found - margins.begin());
+    const auto match = std::find(margins.begin() + 1, margins.end(), margin);
+    if (match != margins.end()) return static_cast<MarginClass>(match - margins.begin());
     if (margins.size() > std::numeric_limits<MarginClass>::max())
         throw Error(ErrorKind::configuration, "more than 65534 different pair margins");
     margins.push_back(margin);
@@ -163,8 +162,8 @@ MarginClass CollisionWorld::Rules::margin_class(std::int32_t a, std::int32_t b) 
 MarginClass CollisionWorld::Rules::exception_class(std::int32_t a, std::int32_t b) const {
     const auto begin = exceptions_.begin() + first_exception_[a],
                end = exceptions_.begin() + first_exception_[a + 1];
-    const auto found = std::lower_bound(begin, end, Exception{a, b, 0});
-    return found != end && found->b == b ? found->margin : MarginClass{1};
+    const auto match = std::lower_bound(begin, end, Exception{a, b, 0});
+    return match != end && match->b == b ? match->margin : MarginClass{1};
 }
 
 void CollisionWorld::Rules::fill_row(std::int32_t a, FrameId joined, MarginClass* row) const {

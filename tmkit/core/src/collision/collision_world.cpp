@@ -1,10 +1,10 @@
 // Worlds: the queries over all pairs, of one version or of one that was moved to.
 //
-// A world is a base, and what its version changes in it (collision_overlay.hpp). Where the overlay
-// is not enough, the structures of the version itself are made, once. Scratches are borrowed from
-// the base, so that threads rarely make their own.
+// A world is a base with the changes of its version (collision_overlay.hpp). If the overlay does
+// not suffice, the structures of the version itself are made, once. Scratches are borrowed from the
+// base, so threads rarely create their own.
 //
-// Invariant: answers do not depend on which version the base was made for, nor on who else asks.
+// Invariant: results do not depend on the version of the base, nor on other threads.
 #include "tmkit/collision_world.hpp"
 
 #include <algorithm>
@@ -42,61 +42,63 @@ struct PlacedBase {
     CollisionView::Scratch::Data& data = (*scratch).data();
 };
 
-// Stops at the first pair in contact, and keeps its frames.
-auto first_contact(CollisionView::Scratch::Data& data, FramePair& found) {
+// Stops at the first pair in contact, and stores its frames.
+auto first_contact(CollisionView::Scratch::Data& data, FramePair& contact_pair) {
     return [&](const PlacedShape& a, const PlacedShape& b, double margin) {
         if (!in_contact(a, b, margin, data)) return false;
-        found = {std::min(a.frame, b.frame), std::max(a.frame, b.frame)};
+        contact_pair = {std::min(a.frame, b.frame), std::max(a.frame, b.frame)};
         return true;
     };
 }
 
 // The options without the frames that are not in the scene.
-std::shared_ptr<const CollisionOptions> reduced(const CollisionOptions& options,
-                                                const SceneGraph& scene) {
-    auto kept = std::make_shared<CollisionOptions>(options);
-    std::erase_if(kept->movable, [&](const std::string& frame) { return !scene.find(frame); });
-    std::erase_if(kept->pair_margins, [&](const PairMargin& pair) {
+std::shared_ptr<const CollisionOptions> reduce_options(const CollisionOptions& options,
+                                                       const SceneGraph& scene) {
+    auto remaining_options = std::make_shared<CollisionOptions>(options);
+    std::erase_if(remaining_options->movable,
+                  [&](const std::string& frame) { return !scene.find(frame); });
+    std::erase_if(remaining_options->pair_margins, [&](const PairMargin& pair) {
         return !scene.find(pair.frame_a) || !scene.find(pair.frame_b);
     });
-    return kept;
+    return remaining_options;
 }
 
-std::shared_ptr<const CollisionOptions> changed(const CollisionOptions& options,
-                                                const CollisionChanges& changes,
-                                                const SceneGraph& scene) {
-    auto made = std::make_shared<CollisionOptions>(*reduced(options, scene));
-    if (changes.movable) made->movable = *changes.movable;
-    if (changes.margin) made->margin = *changes.margin;
-    if (changes.pair_margins) made->pair_margins = *changes.pair_margins;
-    check_options(*made);
-    for (const std::string& frame : made->movable) scene.record(frame);
-    for (const PairMargin& pair : made->pair_margins) {
+std::shared_ptr<const CollisionOptions> change_options(const CollisionOptions& options,
+                                                       const CollisionChanges& changes,
+                                                       const SceneGraph& scene) {
+    auto new_options = std::make_shared<CollisionOptions>(*reduce_options(options, scene));
+    if (changes.movable) new_options->movable = *changes.movable;
+    if (changes.margin) new_options->margin = *changes.margin;
+    if (changes.pair_margins) new_options->pair_margins = *changes.pair_margins;
+    check_options(*new_options);
+    for (const std::string& frame : new_options->movable) scene.record(frame);
+    for (const PairMargin& pair : new_options->pair_margins) {
         scene.record(pair.frame_a);
         scene.record(pair.frame_b);
     }
-    return made;
+    return new_options;
 }
 
 }  // namespace
 
-// A world is a base, and what its version changes in it.
+// A world is a base with the changes of its version.
 struct CollisionWorld::State {
     static constexpr FramePair unknown{-2, -2};
 
     SceneGraph scene;
     std::shared_ptr<const CollisionOptions> options;
     std::shared_ptr<const Base> base;
-    std::unique_ptr<const CollisionOverlay> overlay;  // null: nothing
+    std::unique_ptr<const CollisionOverlay> overlay;  // null: no changes
     std::atomic<FramePair> constant_collision{
-        unknown};  // of all threads that find it first, each finds the same
+        unknown};  // all threads that compute it first get the same value
     std::once_flag anew_made;
-    std::shared_ptr<const Base>
-        anew;  // made for this version, once it is asked for what the overlay is not enough for
+    // Made for this version, on the first query beyond the overlay.
+    std::shared_ptr<const Base> anew;
 
     // A state without changes.
-    explicit State(std::shared_ptr<const Base> made)
-        : scene(made->rules.scene), options(made, &made->rules.options), base(std::move(made)) {}
+    explicit State(std::shared_ptr<const Base> new_options)
+        : scene(new_options->rules.scene), options(new_options, &new_options->rules.options),
+          base(std::move(new_options)) {}
     State(const SceneGraph& s, std::shared_ptr<const CollisionOptions> o,
           std::shared_ptr<const Base> b, std::unique_ptr<const CollisionOverlay> p)
         : scene(s), options(std::move(o)), base(std::move(b)), overlay(std::move(p)) {}
@@ -125,12 +127,13 @@ CollisionWorld CollisionWorld::moved_to(const SceneGraph& scene,
                                         const CollisionChanges& changes) const {
     std::shared_ptr<const CollisionOptions> options = state_->options;
     if (changes.movable || changes.margin || changes.pair_margins)
-        options = changed(*options, changes, scene);
+        options = change_options(*options, changes, scene);
     std::unique_ptr<const CollisionOverlay> overlay =
         CollisionOverlay::find(*state_->base, scene, *options);
-    // Frames that are gone may be those of the base, or such as this version has added.
+    // Removed frames may be those of the base, or added ones of this version.
     const bool adds_frames = state_->overlay && state_->overlay->changes_numbers();
-    if (!overlay || overlay->removes_frames() || adds_frames) options = reduced(*options, scene);
+    if (!overlay || overlay->removes_frames() || adds_frames)
+        options = reduce_options(*options, scene);
     if (!overlay) return CollisionWorld(scene, *options);
     return CollisionWorld(
         std::make_unique<State>(scene, std::move(options), state_->base, std::move(overlay)));
@@ -150,9 +153,9 @@ bool CollisionWorld::still_free(const CollisionWorld& before, const double* cons
     const CollisionView view(std::move(changes));
     CollisionView::Scratch scratch = view.scratch();
     for (std::size_t first = 0; first < count; first += CollisionView::together) {
-        const int here = static_cast<int>(std::min(count - first, CollisionView::together));
-        view.check_batch(rows + first, here, scratch);
-        for (int i = 0; i < here; ++i)
+        const int batch_count = static_cast<int>(std::min(count - first, CollisionView::together));
+        view.check_batch(rows + first, batch_count, scratch);
+        for (int i = 0; i < batch_count; ++i)
             if (view.find_in_batch(rows[first + i], i, scratch)) return false;
     }
     std::int64_t checks = 0;
@@ -188,15 +191,15 @@ std::string CollisionWorld::frame_name(std::int32_t frame) const {
 
 std::vector<Contact> CollisionWorld::pairs() const {
     std::vector<Contact> result;
-    const Rules& known = rules();
-    const std::int32_t count = static_cast<std::int32_t>(known.object_count());
+    const Rules& rule_set = rules();
+    const std::int32_t count = static_cast<std::int32_t>(rule_set.object_count());
     for (std::int32_t a = 0; a < count; ++a)
         for (std::int32_t b = a + 1; b < count; ++b)
-            if (const MarginClass margin = known.margin_class(a, b))
-                result.push_back({known.object_frame[a],
-                                  known.object_frame[b],
+            if (const MarginClass margin = rule_set.margin_class(a, b))
+                result.push_back({rule_set.object_frame[a],
+                                  rule_set.object_frame[b],
                                   0.0,
-                                  known.margins[margin],
+                                  rule_set.margins[margin],
                                   {},
                                   {}});
     return result;
@@ -210,12 +213,12 @@ FramePair CollisionWorld::State::find_constant() const {
             return {overlay->frame_of(model, a), overlay->frame_of(model, b)};
         return const_cast<State*>(this)->of_this_version().constant_collision();
     }
-    FramePair found;
+    FramePair contact_pair;
     BorrowedScratch scratch(*base);
     CollisionView::Scratch::Data& data = (*scratch).data();
     overlay->place(base->at_zero.data().link_pose, data);
-    overlay->visit_own(true, model, base->at_zero.data(), data, first_contact(data, found));
-    return found;
+    overlay->visit_own(true, model, base->at_zero.data(), data, first_contact(data, contact_pair));
+    return contact_pair;
 }
 
 FramePair CollisionWorld::constant_collision() const {
@@ -230,13 +233,13 @@ FramePair CollisionWorld::constant_collision() const {
 
 FramePair CollisionWorld::find_variable(const double* q, CollisionView::Scratch& scratch) const {
     if (!state_->overlay) return state_->base->view.find_collision(q, scratch);
-    FramePair found;
+    FramePair contact_pair;
     CollisionView::Scratch::Data& data = scratch.data();
     const CollisionView::Model& model = state_->base->model();
     model.place(q, data);
     state_->overlay->place(data.link_pose, data);
-    state_->overlay->visit(false, model, data, first_contact(data, found));
-    return found;
+    state_->overlay->visit(false, model, data, first_contact(data, contact_pair));
+    return contact_pair;
 }
 
 FramePair CollisionWorld::find_collision(const double* q) const {
@@ -245,17 +248,18 @@ FramePair CollisionWorld::find_collision(const double* q) const {
     return find_variable(q, *scratch);
 }
 
-void CollisionWorld::in_collisions(const double* const* q, int count, bool* found) const {
+void CollisionWorld::in_collisions(const double* const* q, int count, bool* contact_pair) const {
     if (constant_collision()) {
-        std::fill_n(found, count, true);
+        std::fill_n(contact_pair, count, true);
         return;
     }
     BorrowedScratch scratch(*state_->base);
     const CollisionView& view = state_->base->view;
     if (!state_->overlay) view.check_batch(q, count, *scratch);
     for (int i = 0; i < count; ++i)
-        found[i] = static_cast<bool>(state_->overlay ? find_variable(q[i], *scratch)
-                                                     : view.find_in_batch(q[i], i, *scratch));
+        contact_pair[i] =
+            static_cast<bool>(state_->overlay ? find_variable(q[i], *scratch)
+                                              : view.find_in_batch(q[i], i, *scratch));
 }
 
 std::vector<std::uint32_t> CollisionWorld::order_by_nearness(const double* rows,
@@ -267,7 +271,7 @@ std::vector<std::uint32_t> CollisionWorld::order_by_nearness(const double* rows,
         double least, scale;
     };
     std::vector<Varying> joints;
-    // So many parts of the range of a joint that there are about as many cells as groups of
+    // Number of parts of the range of a joint that gives about as many cells as groups of
     // configurations.
     const double groups = static_cast<double>(count) / static_cast<double>(CollisionView::together);
     const auto overlay =
@@ -289,10 +293,11 @@ std::vector<std::uint32_t> CollisionWorld::order_by_nearness(const double* rows,
     std::vector<std::uint32_t> cells(count),
         begins(std::size_t(overlay) * overlay * overlay * overlay + 1), order(count);
     for (std::size_t i = 0; i < count; ++i) {
-        std::uint32_t weight = 1;  // the first joint least: it changes nothing between two links
+        // The first joint least: it changes no relative pose of two links.
+        std::uint32_t weight = 1;
         for (const Varying& joint : joints) {
-            const double at = joint.scale * (rows[i * columns + joint.column] - joint.least);
-            cells[i] += weight * std::min(static_cast<std::uint32_t>(at), overlay - 1);
+            const double cell = joint.scale * (rows[i * columns + joint.column] - joint.least);
+            cells[i] += weight * std::min(static_cast<std::uint32_t>(cell), overlay - 1);
             weight *= overlay;
         }
         ++begins[cells[i] + 1];
@@ -305,49 +310,53 @@ std::vector<std::uint32_t> CollisionWorld::order_by_nearness(const double* rows,
 
 std::vector<Contact> CollisionWorld::contacts(const double* q) const {
     std::vector<Contact> all;
-    PlacedBase at(*state_->base, q);
-    const CollisionView::Model& model = at.model;
+    PlacedBase placed_base(*state_->base, q);
+    const CollisionView::Model& model = placed_base.model;
     const auto add = [&](const PlacedShape& a, const PlacedShape& b, double margin) {
-        gather(a, b, margin, at.data, all);
+        gather(a, b, margin, placed_base.data, all);
         return false;
     };
     if (const CollisionOverlay* overlay = state_->overlay.get()) {
-        overlay->place(at.data.link_pose, at.data);
-        overlay->visit(false, model, at.data, add);
-        overlay->visit(true, model, at.data, add);
+        overlay->place(placed_base.data.link_pose, placed_base.data);
+        overlay->visit(false, model, placed_base.data, add);
+        overlay->visit(true, model, placed_base.data, add);
     } else {
         const auto candidate = [&](const CollisionView::Model::Candidate& c) {
-            return add(model.shape(c.a, at.data), model.shape(c.b, at.data), c.margin);
+            return add(model.shape(c.a, placed_base.data), model.shape(c.b, placed_base.data),
+                       c.margin);
         };
-        model.visit_variable(at.data, candidate);
-        model.visit_constant(at.data, candidate);
+        model.visit_variable(placed_base.data, candidate);
+        model.visit_constant(placed_base.data, candidate);
     }
     return deepest_of_each(std::move(all));
 }
 
 std::optional<Contact> CollisionWorld::nearest(const double* q) const {
     std::optional<Contact> best;
-    const PlacedBase at(state_->of_this_version(), q);
-    const auto& [placed, moving] = std::tie(at.model.placed, at.model.moving_count);
+    const PlacedBase placed_base(state_->of_this_version(), q);
+    const auto& [placed, moving] =
+        std::tie(placed_base.model.placed, placed_base.model.moving_count);
     for (std::int32_t a = 0; a < moving; ++a)
-        for (std::int32_t b = moving; b < at.count(); ++b)
-            if (const MarginClass margin = at.margin_class(a, b))
-                at.keep_nearest(a, b, margin, best);
-    for (const CollisionView::Model::MovingPair& pair : at.model.moving_pairs)
-        at.keep_nearest(pair.a, pair.b, pair.margin, best);
-    for (std::int32_t a = 0; a < at.count(); ++a)
-        for (std::int32_t b = a + 1; b < at.count() && placed[b].link == placed[a].link; ++b)
-            if (const MarginClass margin = at.margin_class(a, b))
-                at.keep_nearest(a, b, margin, best);
+        for (std::int32_t b = moving; b < placed_base.count(); ++b)
+            if (const MarginClass margin = placed_base.margin_class(a, b))
+                placed_base.keep_nearest(a, b, margin, best);
+    for (const CollisionView::Model::MovingPair& pair : placed_base.model.moving_pairs)
+        placed_base.keep_nearest(pair.a, pair.b, pair.margin, best);
+    for (std::int32_t a = 0; a < placed_base.count(); ++a)
+        for (std::int32_t b = a + 1; b < placed_base.count() && placed[b].link == placed[a].link;
+             ++b)
+            if (const MarginClass margin = placed_base.margin_class(a, b))
+                placed_base.keep_nearest(a, b, margin, best);
     return best;
 }
 
 Contact CollisionWorld::contact(FramePair pair, const double* q) const {
     std::optional<Contact> best;
-    const PlacedBase at(state_->of_this_version(), q);
-    for (std::int32_t a = 0; a < at.count(); ++a)
-        for (std::int32_t b = 0; b < at.count() && at.frame_of(a) == pair.a; ++b)
-            if (at.frame_of(b) == pair.b) at.keep_nearest(a, b, at.margin_class(a, b), best);
+    const PlacedBase placed_base(state_->of_this_version(), q);
+    for (std::int32_t a = 0; a < placed_base.count(); ++a)
+        for (std::int32_t b = 0; b < placed_base.count() && placed_base.frame_of(a) == pair.a; ++b)
+            if (placed_base.frame_of(b) == pair.b)
+                placed_base.keep_nearest(a, b, placed_base.margin_class(a, b), best);
     return best.value_or(
         Contact{pair.a, pair.b, std::numeric_limits<double>::infinity(), 0.0, {}, {}});
 }
@@ -355,11 +364,12 @@ Contact CollisionWorld::contact(FramePair pair, const double* q) const {
 std::optional<Contact> CollisionWorld::between(const std::vector<std::int32_t>& frames_a,
                                                const std::vector<std::int32_t>& frames_b,
                                                const double* q) const {
-    const PlacedBase at(state_->of_this_version(), q);
+    const PlacedBase placed_base(state_->of_this_version(), q);
     const auto items_of = [&](const std::vector<std::int32_t>& frames) {
         std::vector<std::int32_t> shapes;
-        for (std::int32_t shape = 0; shape < at.count(); ++shape)
-            if (std::find(frames.begin(), frames.end(), at.frame_of(shape)) != frames.end())
+        for (std::int32_t shape = 0; shape < placed_base.count(); ++shape)
+            if (std::find(frames.begin(), frames.end(), placed_base.frame_of(shape)) !=
+                frames.end())
                 shapes.push_back(shape);
         return shapes;
     };
@@ -369,13 +379,14 @@ std::optional<Contact> CollisionWorld::between(const std::vector<std::int32_t>& 
     for (const std::int32_t a : items_a)
         for (const std::int32_t b : items_b) {
             if (a == b) continue;
-            const MarginClass margin = at.margin_class(a, b);
-            const double metres = margin != 0 ? at.base.rules.margins[margin]
+            const MarginClass margin = placed_base.margin_class(a, b);
+            const double metres = margin != 0 ? placed_base.base.rules.margins[margin]
                                               : -std::numeric_limits<double>::infinity();
             const std::optional<Contact> before = best;
-            at.model.keep_nearest({std::min(a, b), std::max(a, b), metres}, at.data, best);
+            placed_base.model.keep_nearest({std::min(a, b), std::max(a, b), metres},
+                                           placed_base.data, best);
             if (best && (!before || best->distance < before->distance))
-                flipped = at.frame_of(a) != best->frame_a;
+                flipped = placed_base.frame_of(a) != best->frame_a;
         }
     if (best && flipped) {
         std::swap(best->frame_a, best->frame_b);

@@ -1,20 +1,20 @@
 // Quickhull in exact integer arithmetic.
 //
-// Meshes of robots are full of coplanar, collinear and repeated points, and a hull computed with
-// rounded predicates can contradict itself there: a horizon that is no loop, faces that look
-// inwards. So the points are first rounded to a grid of 2^26 steps to each side of their centre (15
-// nanometres for a part of one metre); after that every predicate is an integer determinant below
-// 2^85, exact in 128 bits, and the topology cannot go wrong. The hull is made of the points as
-// given; the grid only decides which of them are corners.
+// Meshes of robots have many coplanar, collinear and repeated points, for which a hull with rounded
+// predicates can be inconsistent: a horizon that is no loop, faces that face inwards. Therefore the
+// points are first rounded to a grid of 2^26 steps to each side of their centre (15 nanometres for
+// a part of one metre). Every predicate is then an integer determinant below 2^85, exact in 128
+// bits, and the topology is always consistent. The hull consists of the original points; the grid
+// only decides which of them are corners.
 //
-// Quickhull (Barber, Dobkin and Huhdanpaa, ACM TOMS 1996): each face keeps the points that it sees;
-// the farthest of them becomes a corner; the faces it sees are replaced by a fan from it to their
-// horizon. A face whose plane contains the new corner counts as seen, so no new face is degenerate:
-// if the corner were collinear with an edge of the horizon, it would lie in the plane of the face
-// behind that edge, which then would be no part of the hull any more.
+// Quickhull (Barber, Dobkin and Huhdanpaa, ACM TOMS 1996): each face stores the points outside it;
+// the farthest of them becomes a corner; the faces visible from it are replaced by a fan from it to
+// their horizon. A face whose plane contains the new corner counts as visible, so no new face is
+// degenerate. A corner collinear with an edge of the horizon would be in the plane of the face
+// behind that edge, which then would not be part of the hull.
 //
-// A flat side with many corners ends up as one fan, whose apex would have that many edges. Flipping
-// every other edge of the fan halves them, and so on until no corner has more than is wanted.
+// A flat side with many corners becomes one fan, whose apex would have that many edges. Flipping
+// every other edge of the fan halves them, and so on until no corner exceeds the limit.
 #include "collision/convex_hull.hpp"
 
 #include <algorithm>
@@ -72,8 +72,7 @@ public:
         return true;
     }
 
-    // Flips edges inside flat sides until at most `most` faces meet in a corner, as far as that is
-    // possible.
+    // Flip edges inside flat sides until at most `most` faces meet in a corner, if possible.
     void lower_degrees(std::size_t most) {
         for (bool flipped = true; flipped;) {
             flipped = false;
@@ -112,7 +111,7 @@ public:
     }
 
 private:
-    // Positive when the point lies outside the face.
+    // Positive if the point is outside the face.
     Wide height(const Face& face, std::int32_t point) const {
         return dot_product(face.normal, difference(points_[point], points_[face.corner[0]]));
     }
@@ -124,7 +123,7 @@ private:
         return static_cast<std::int32_t>(faces_.size()) - 1;
     }
 
-    // The number of the point for which measure(point) is greatest, or -1 when none is above zero.
+    // The number of the point for which measure(point) is greatest, or -1 if none is above zero.
     template <class Measure> std::int32_t greatest(Measure&& measure) const {
         std::int32_t best = -1;
         Wide most = 0;
@@ -138,7 +137,7 @@ private:
         return best;
     }
 
-    // A tetrahedron of far-apart points; false when all points lie in one plane.
+    // A tetrahedron of far-apart points; false if all points are in one plane.
     bool start() {
         const Point& origin = points_[0];
         const std::int32_t a = 0;
@@ -217,19 +216,19 @@ private:
     }
 
     void fan_to_horizon(std::int32_t corner, const std::vector<std::int32_t>& visible) {
-        std::vector<std::array<std::int32_t, 2>>
-            by_start;  // first corner of the horizon's edge, new face
+        // First corner of the horizon's edge, new face.
+        std::vector<std::array<std::int32_t, 2>> by_start;
         const std::size_t first_new = faces_.size();
         for (const std::int32_t f : visible)
             for (int i = 0; i < 3; ++i) {
                 const std::int32_t behind = faces_[f].beyond[i];
                 if (faces_[behind].marked) continue;
                 const std::int32_t a = faces_[f].corner[i], b = faces_[f].corner[(i + 1) % 3];
-                const std::int32_t made = make_face(a, b, corner);
-                faces_[made].beyond[0] = behind;
+                const std::int32_t new_face = make_face(a, b, corner);
+                faces_[new_face].beyond[0] = behind;
                 for (int k = 0; k < 3; ++k)
-                    if (faces_[behind].corner[k] == b) faces_[behind].beyond[k] = made;
-                by_start.push_back({a, made});
+                    if (faces_[behind].corner[k] == b) faces_[behind].beyond[k] = new_face;
+                by_start.push_back({a, new_face});
             }
         std::sort(by_start.begin(), by_start.end());
         for (std::size_t f = first_new; f < faces_.size(); ++f) {

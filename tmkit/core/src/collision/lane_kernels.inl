@@ -1,4 +1,4 @@
-// Included by a source for each set of instructions, within a namespace of its own.
+// Included by a source for each set of instructions, within its own namespace.
 #ifdef __SSE2__
 #include <immintrin.h>
 #endif
@@ -17,29 +17,35 @@ INLINE Floats absolute(const Floats& x) { return (Floats)((Integers)x & 0x7FFFFF
 INLINE Floats broadcast(float value) { return value - Floats{}; }
 INLINE Integers above(const Floats& a, const Floats& b) { return a > b; }
 INLINE Integers at_most(const Floats& a, const Floats& b) { return a <= b; }
-INLINE Floats chosen(const Integers& mask, const Floats& a, const Floats& b) { return mask ? a : b; }
+INLINE Floats select(const Integers& mask, const Floats& a, const Floats& b) {
+    return mask ? a : b;
+}
 #else
-// By halves: where registers are no wider, compilers do this number by number.
+// By halves: with narrower registers, compilers do this number by number.
 #define LOW(x) __builtin_shufflevector(x, x, 0, 1, 2, 3)
 #define HIGH(x) __builtin_shufflevector(x, x, 4, 5, 6, 7)
 #define JOINED(low, high) __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7)
 typedef float Half __attribute__((vector_size(16), aligned(16)));  // NOLINT(modernize-use-using)
 INLINE Floats broadcast(float value) {
-    // Else: eight stores of one number, and a load that waits for them, a third of all time.
+    // Otherwise: eight stores of one number, and a load that waits for them, a third of all time.
     const Half half = value - Half{};
     Floats result;
     __builtin_memcpy(&result, &half, sizeof(half));
     __builtin_memcpy((char*)&result + sizeof(half), &half, sizeof(half));
     return result;
 }
-INLINE Integers above(const Floats& a, const Floats& b) { return JOINED(LOW(a) > LOW(b), HIGH(a) > HIGH(b)); }
-INLINE Integers at_most(const Floats& a, const Floats& b) { return JOINED(LOW(a) <= LOW(b), HIGH(a) <= HIGH(b)); }
-INLINE Floats chosen(const Integers& mask, const Floats& a, const Floats& b) {
+INLINE Integers above(const Floats& a, const Floats& b) {
+    return JOINED(LOW(a) > LOW(b), HIGH(a) > HIGH(b));
+}
+INLINE Integers at_most(const Floats& a, const Floats& b) {
+    return JOINED(LOW(a) <= LOW(b), HIGH(a) <= HIGH(b));
+}
+INLINE Floats select(const Integers& mask, const Floats& a, const Floats& b) {
     return (Floats)((mask & (Integers)a) | (~mask & (Integers)b));
 }
 #endif
-INLINE Floats larger(const Floats& a, const Floats& b) { return chosen(above(a, b), a, b); }
-INLINE Floats smaller(const Floats& a, const Floats& b) { return chosen(above(b, a), a, b); }
+INLINE Floats larger(const Floats& a, const Floats& b) { return select(above(a, b), a, b); }
+INLINE Floats smaller(const Floats& a, const Floats& b) { return select(above(b, a), a, b); }
 INLINE Floats root(const Floats& x) {
     Floats result;
     for (int i = 0; i < width; ++i) result[i] = __builtin_sqrtf(x[i]);
@@ -49,7 +55,8 @@ INLINE unsigned bits(const Integers& mask) {
 #if defined(__AVX2__)
     return static_cast<unsigned>(_mm256_movemask_ps((__m256)mask));
 #elif defined(__SSE2__)
-    return static_cast<unsigned>(_mm_movemask_ps((__m128)LOW(mask)) | _mm_movemask_ps((__m128)HIGH(mask)) << 4);
+    return static_cast<unsigned>(_mm_movemask_ps((__m128)LOW(mask)) |
+                                 _mm_movemask_ps((__m128)HIGH(mask)) << 4);
 #else
     unsigned result = 0;
     for (int i = 0; i < width; ++i) result |= (mask[i] & 1u) << i;
@@ -63,8 +70,12 @@ INLINE std::int32_t count_of(unsigned mask) {
     return count;
 }
 
-INLINE Vector operator+(const Vector& a, const Vector& b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
-INLINE Vector operator-(const Vector& a, const Vector& b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
+INLINE Vector operator+(const Vector& a, const Vector& b) {
+    return {a.x + b.x, a.y + b.y, a.z + b.z};
+}
+INLINE Vector operator-(const Vector& a, const Vector& b) {
+    return {a.x - b.x, a.y - b.y, a.z - b.z};
+}
 INLINE Vector operator*(const Floats& a, const Vector& b) { return {a * b.x, a * b.y, a * b.z}; }
 INLINE Vector operator*(float a, const Vector& b) { return broadcast(a) * b; }
 INLINE Floats dot(const Vector& a, const Vector& b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
@@ -74,28 +85,32 @@ INLINE Vector cross(const Vector& a, const Vector& b) {
     return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
 // Sum of columns by numbers, and numbers of a vector along columns.
-INLINE Vector combined(const Vector* columns, const float* by) {
+INLINE Vector combine(const Vector* columns, const float* by) {
     return by[0] * columns[0] + by[1] * columns[1] + by[2] * columns[2];
 }
 INLINE Vector project(const Vector* columns, const Vector& v) {
     return {dot(columns[0], v), dot(columns[1], v), dot(columns[2], v)};
 }
 // A column of a matrix that is stored row by row.
-INLINE Vector turned(const Vector* columns, const float* rotation, int column) {
-    return rotation[column] * columns[0] + rotation[column + 3] * columns[1] + rotation[column + 6] * columns[2];
+INLINE Vector rotate(const Vector* columns, const float* rotation, int column) {
+    return rotation[column] * columns[0] + rotation[column + 3] * columns[1] +
+           rotation[column + 6] * columns[2];
 }
 
-// Of angles up to some thousand; after Moshier's Cephes library (sinf, cosf), whose polynomials are these.
+// For angles up to some thousand; after Moshier's Cephes library (sinf, cosf), with its
+// polynomials.
 INLINE void sine_cosine(const Floats& angle, Floats& sine, Floats& cosine) {
-    const Floats shift = broadcast(12582912.0f);  // 1.5 * 2^23: rounds what is added
+    const Floats shift = broadcast(12582912.0f);  // 1.5 * 2^23: rounds the other summand
     const Floats turns = (angle * 0.636619772f + shift) - shift;
     const Floats r = (angle - turns * 1.5703125f) - turns * 4.83826794896619e-4f, s = r * r;
-    const Floats sin = r + r * s * (((-1.9515295891e-4f * s) + 8.3321608736e-3f) * s - 1.6666654611e-1f);
+    const Floats sin =
+        r + r * s * (((-1.9515295891e-4f * s) + 8.3321608736e-3f) * s - 1.6666654611e-1f);
     const Floats cos =
-        1.0f - 0.5f * s + s * s * ((2.443315711809948e-5f * s - 1.388731625493765e-3f) * s + 4.166664568298827e-2f);
+        1.0f - 0.5f * s +
+        s * s * ((2.443315711809948e-5f * s - 1.388731625493765e-3f) * s + 4.166664568298827e-2f);
     const Integers quarter = __builtin_convertvector(turns, Integers);
     const Integers swapped = -(quarter & 1);
-    const Floats first = chosen(swapped, cos, sin), second = chosen(swapped, sin, cos);
+    const Floats first = select(swapped, cos, sin), second = select(swapped, sin, cos);
     sine = (Floats)((Integers)first ^ ((quarter & 2) << 30));
     cosine = (Floats)((Integers)second ^ (((quarter + 1) & 2) << 30));
 }
@@ -112,8 +127,8 @@ void place(const Link* links, std::size_t count, const Joint* joints, Pose* pose
                                 broadcast(link.translation[2])};
         } else {
             const Pose& parent = poses[link.parent];
-            for (int k = 0; k < 3; ++k) pose.columns[k] = turned(parent.columns, link.rotation, k);
-            pose.translation = parent.translation + combined(parent.columns, link.translation);
+            for (int k = 0; k < 3; ++k) pose.columns[k] = rotate(parent.columns, link.rotation, k);
+            pose.translation = parent.translation + combine(parent.columns, link.translation);
         }
         const Floats value = joints[i].value;
         if (link.prismatic) pose.translation = pose.translation + value * pose.columns[2];
@@ -136,39 +151,43 @@ void place(const Link* links, std::size_t count, const Joint* joints, Pose* pose
     }
 }
 
-// How far the points of an item move in half an interval at most.
+// Upper bound of the motion of the points of an item in half an interval.
 INLINE Floats reach(const PlacedGeometry& placed, const Vector& moves, const Vector& turns) {
     const float* half = placed.geometry->half;
     const float radius = __builtin_sqrtf(half[0] * half[0] + half[1] * half[1] + half[2] * half[2]);
-    return length(moves) + radius * length(turns) + placed.rest;
+    return length(moves) + radius * length(turns) + placed.remainder;
 }
 
-void place_geometry(const Geometry& geometry, const Pose* poses, const Twist* twists, const Floats& half,
-                    PlacedGeometry& placed) {
+void place_geometry(const Geometry& geometry, const Pose* poses, const Twist* twists,
+                    const Floats& half, PlacedGeometry& placed) {
     placed.geometry = &geometry;
     if (geometry.link < 0) {
         for (int k = 0; k < 3; ++k)
-            placed.columns[k] = {broadcast(geometry.rotation[k]), broadcast(geometry.rotation[k + 3]),
+            placed.columns[k] = {broadcast(geometry.rotation[k]),
+                                 broadcast(geometry.rotation[k + 3]),
                                  broadcast(geometry.rotation[k + 6])};
-        placed.center = {broadcast(geometry.center[0]), broadcast(geometry.center[1]), broadcast(geometry.center[2])};
+        placed.center = {broadcast(geometry.center[0]), broadcast(geometry.center[1]),
+                         broadcast(geometry.center[2])};
     } else {
         const Pose& link = poses[geometry.link];
-        for (int k = 0; k < 3; ++k) placed.columns[k] = turned(link.columns, geometry.rotation, k);
-        placed.center = link.translation + combined(link.columns, geometry.center);
+        for (int k = 0; k < 3; ++k) placed.columns[k] = rotate(link.columns, geometry.rotation, k);
+        placed.center = link.translation + combine(link.columns, geometry.center);
     }
     if (geometry.link < 0 || !twists) {
         placed.moves = placed.turns = Vector{};
-        placed.rest = placed.reach = Floats{};
+        placed.remainder = placed.reach = Floats{};
     } else {
         const Twist& twist = twists[geometry.link + 1];
         placed.turns = twist.angular;
         placed.moves = twist.linear + cross(twist.angular, placed.center);
-        placed.rest = (4.0f * geometry.rest) * half * half;
+        placed.remainder = (4.0f * geometry.remainder) * half * half;
         placed.reach = reach(placed, placed.moves, placed.turns);
     }
-    placed.span = geometry.half[0] * absolute(placed.columns[0]) + geometry.half[1] * absolute(placed.columns[1]) +
+    placed.span = geometry.half[0] * absolute(placed.columns[0]) +
+                  geometry.half[1] * absolute(placed.columns[1]) +
                   geometry.half[2] * absolute(placed.columns[2]);
-    if (geometry.count == 1) placed.span = {broadcast(endless), broadcast(endless), broadcast(endless)};
+    if (geometry.count == 1)
+        placed.span = {broadcast(endless), broadcast(endless), broadcast(endless)};
 }
 
 void enclose(const PlacedGeometry& placed, float* box) {
@@ -187,52 +206,57 @@ void enclose(const PlacedGeometry& placed, float* box) {
     side(2, placed.center.z, placed.span.z);
 }
 
-std::uint64_t overlapping_boxes(const float* box, float within, const Boxes* groups, std::size_t count) {
+std::uint64_t overlapping_boxes(const float* box, float within, const Boxes* groups,
+                                std::size_t count) {
     Floats lower[3], upper[3];
     for (int k = 0; k < 3; ++k) {
         lower[k] = broadcast(box[k] - within);
         upper[k] = broadcast(box[k + 3] + within);
     }
-    std::uint64_t found = 0;
+    std::uint64_t results = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        Integers is_near = at_most(lower[0], groups[i].upper[0]) & at_most(groups[i].lower[0], upper[0]);
+        Integers is_near =
+            at_most(lower[0], groups[i].upper[0]) & at_most(groups[i].lower[0], upper[0]);
         for (int k = 1; k < 3; ++k)
-            is_near &= at_most(lower[k], groups[i].upper[k]) & at_most(groups[i].lower[k], upper[k]);
-        found |= static_cast<std::uint64_t>(bits(is_near)) << width * i;
+            is_near &=
+                at_most(lower[k], groups[i].upper[k]) & at_most(groups[i].lower[k], upper[k]);
+        results |= static_cast<std::uint64_t>(bits(is_near)) << width * i;
     }
-    return found;
+    return results;
 }
 
-// How far the boxes around two placed geometries are apart in the axes of the root, at least.
+// Lower bound of the distance of the boxes of two placed geometries in root axes.
 INLINE Floats gap_of(const PlacedGeometry& a, const PlacedGeometry& b) {
     const Vector gap = absolute(b.center - a.center) - a.span - b.span;
     return larger(larger(gap.x, gap.y), gap.z);
 }
 
-std::size_t overlapping_pairs(const PlacedGeometry* placed, const Pair* pairs, std::size_t count, float within,
-                              std::int32_t* found) {
+std::size_t overlapping_pairs(const PlacedGeometry* placed, const Pair* pairs, std::size_t count,
+                              float within, std::int32_t* results) {
     std::size_t size = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const PlacedGeometry &a = placed[pairs[i].a], &b = placed[pairs[i].b];
-        const Integers is_near = at_most(gap_of(a, b), a.reach + b.reach + (within + b.geometry->fuzz));
-        found[size] = static_cast<std::int32_t>(i);
+        const Integers is_near =
+            at_most(gap_of(a, b), a.reach + b.reach + (within + b.geometry->fuzz));
+        results[size] = static_cast<std::int32_t>(i);
         size += bits(is_near) != 0;
     }
     return size;
 }
 
-// What is left of the movements of an item when those of a link are taken off.
+// The movements of an item less those of a link.
 struct Relative {
     Vector moves, turns;
 };
 INLINE Relative relative(const PlacedGeometry& placed, const Twist& common) {
-    return {placed.moves - common.linear - cross(common.angular, placed.center), placed.turns - common.angular};
+    return {placed.moves - common.linear - cross(common.angular, placed.center),
+            placed.turns - common.angular};
 }
 
 // The fifteen axes of two boxes, the first of which grows: see BoxAgainstSolid.
 template <bool moves>
-Overlap overlap_of(const PlacedGeometry& a, const PlacedGeometry& b, const Twist* common, float within,
-                   Vector& normal) {
+Overlap overlap_of(const PlacedGeometry& a, const PlacedGeometry& b, const Twist* common,
+                   float within, Vector& normal) {
     Floats limit = a.reach + b.reach + within;
     const Vector between = b.center - a.center;
     const Floats widest = gap_of(a, b);
@@ -253,10 +277,11 @@ Overlap overlap_of(const PlacedGeometry& a, const PlacedGeometry& b, const Twist
     Integers side{};
     const auto look = [&](const Floats& apart, int number) __attribute__((always_inline)) {
         const Integers is_more = above(apart, most);
-        most = chosen(is_more, apart, most);
+        most = select(is_more, apart, most);
         side = (is_more & number) | (~is_more & side);
     };
-    const auto check = [&](const Floats& apart, const Floats& growth) __attribute__((always_inline)) {
+    const auto check = [&](const Floats& apart, const Floats& growth)
+                           __attribute__((always_inline)) {
         swept &= at_most(apart, growth * limit);
         if (moves) middle &= at_most(apart, growth * within);
     };
@@ -265,15 +290,16 @@ Overlap overlap_of(const PlacedGeometry& a, const PlacedGeometry& b, const Twist
             r[i][j] = dot(a.columns[i], b.columns[j]);
             size[i][j] = absolute(r[i][j]) + 1e-6f;
         }
-        const Floats apart =
-            absolute(t[i]) - half_a[i] - size[i][0] * half_b[0] - size[i][1] * half_b[1] - size[i][2] * half_b[2];
+        const Floats apart = absolute(t[i]) - half_a[i] - size[i][0] * half_b[0] -
+                             size[i][1] * half_b[1] - size[i][2] * half_b[2];
         check(apart, broadcast(1.0f));
         look(apart, i);
     }
     if (bits(swept) == 0) return {0, 0};
     for (int j = 0; j < 3; ++j) {
-        const Floats apart = absolute(t[0] * r[0][j] + t[1] * r[1][j] + t[2] * r[2][j]) - half_b[j] -
-                             size[0][j] * half_a[0] - size[1][j] * half_a[1] - size[2][j] * half_a[2];
+        const Floats apart = absolute(t[0] * r[0][j] + t[1] * r[1][j] + t[2] * r[2][j]) -
+                             half_b[j] - size[0][j] * half_a[0] - size[1][j] * half_a[1] -
+                             size[2][j] * half_a[2];
         check(apart, broadcast(1.0f));
         look(apart, j + 3);
     }
@@ -282,8 +308,9 @@ Overlap overlap_of(const PlacedGeometry& a, const PlacedGeometry& b, const Twist
         const int i1 = (i + 1) % 3, i2 = (i + 2) % 3;
         for (int j = 0; j < 3; ++j) {
             const int j1 = (j + 1) % 3, j2 = (j + 2) % 3;
-            check(absolute(t[i2] * r[i1][j] - t[i1] * r[i2][j]) - half_a[i1] * size[i2][j] - half_a[i2] * size[i1][j] -
-                      half_b[j1] * size[i][j2] - half_b[j2] * size[i][j1],
+            check(absolute(t[i2] * r[i1][j] - t[i1] * r[i2][j]) - half_a[i1] * size[i2][j] -
+                      half_a[i2] * size[i1][j] - half_b[j1] * size[i][j2] -
+                      half_b[j2] * size[i][j1],
                   broadcast(1.0f));
         }
     }
@@ -292,7 +319,8 @@ Overlap overlap_of(const PlacedGeometry& a, const PlacedGeometry& b, const Twist
     for (int k = 1; k < 6; ++k) {
         const Vector& axis = k < 3 ? a.columns[k] : b.columns[k - 3];
         const Integers is_it = side == k;
-        normal = {chosen(is_it, axis.x, normal.x), chosen(is_it, axis.y, normal.y), chosen(is_it, axis.z, normal.z)};
+        normal = {select(is_it, axis.x, normal.x), select(is_it, axis.y, normal.y),
+                  select(is_it, axis.z, normal.z)};
     }
     const Integers sign = above(dot(normal, between), Floats{}) & (1 << 31);
     const auto turned_by = [&](const Floats& x) { return (Floats)((Integers)x ^ sign); };
@@ -300,50 +328,57 @@ Overlap overlap_of(const PlacedGeometry& a, const PlacedGeometry& b, const Twist
     return {bits(swept), moves ? bits(middle) : bits(swept)};
 }
 
-Overlap overlap(const PlacedGeometry& a, const PlacedGeometry& b, const Twist* common, float within, Vector& normal) {
-    return common ? overlap_of<true>(a, b, common, within, normal) : overlap_of<false>(a, b, nullptr, within, normal);
+Overlap overlap(const PlacedGeometry& a, const PlacedGeometry& b, const Twist* common, float within,
+                Vector& normal) {
+    return common ? overlap_of<true>(a, b, common, within, normal)
+                  : overlap_of<false>(a, b, nullptr, within, normal);
 }
 
-// Whether balls of an item meet a box, or balls of another.
+// Return whether balls of an item intersect a box, or balls of another.
 INLINE Integers balls_meet(const PlacedGeometry& a, const PlacedGeometry& b, float by) {
     const Geometry &of_a = *a.geometry, &of_b = *b.geometry;
-    Integers found{};
+    Integers results{};
     for (std::int32_t i = 0; i < of_a.ball_count; ++i) {
         const Vector to = a.center + of_a.offsets[i] * a.columns[of_a.axis] - b.center;
         if (of_b.is_box) {
             const Vector local = absolute(project(b.columns, to));
             const float radius = of_a.radii[i] - by;
-            const Vector out = {larger(local.x - of_b.half[0], Floats{}), larger(local.y - of_b.half[1], Floats{}),
-                                larger(local.z - of_b.half[2], Floats{})};
-            if (radius > 0.0f) found |= above(broadcast(radius * radius), dot(out, out));
+            const Vector outside = {larger(local.x - of_b.half[0], Floats{}),
+                                    larger(local.y - of_b.half[1], Floats{}),
+                                    larger(local.z - of_b.half[2], Floats{})};
+            if (radius > 0.0f) results |= above(broadcast(radius * radius), dot(outside, outside));
         } else {
             for (std::int32_t j = 0; j < of_b.ball_count; ++j) {
                 const Vector apart = to - of_b.offsets[j] * b.columns[of_b.axis];
                 const float radius = of_a.radii[i] + of_b.radii[j] - by;
-                if (radius > 0.0f) found |= above(broadcast(radius * radius), dot(apart, apart));
+                if (radius > 0.0f) results |= above(broadcast(radius * radius), dot(apart, apart));
             }
         }
     }
-    return found;
+    return results;
 }
 
 unsigned inside(const PlacedGeometry& a, const PlacedGeometry& b, float by) {
-    Integers found = balls_meet(a, b, by);
-    if (a.geometry->is_box) found |= balls_meet(b, a, by);
-    return bits(found);
+    Integers results = balls_meet(a, b, by);
+    if (a.geometry->is_box) results |= balls_meet(b, a, by);
+    return bits(results);
 }
 
-// How far the points of an item move along a direction in half an interval at most.
-INLINE Floats reach_in_direction(const PlacedGeometry& placed, const Twist& common, const Vector& direction) {
+// Upper bound of the motion of the points of an item along a direction in half an interval.
+INLINE Floats reach_in_direction(const PlacedGeometry& placed, const Twist& common,
+                                 const Vector& direction) {
     const Relative by = relative(placed, common);
     const Vector turns = absolute(project(placed.columns, cross(by.turns, direction)));
     const float* half = placed.geometry->half;
-    return absolute(dot(direction, by.moves)) + half[0] * turns.x + half[1] * turns.y + half[2] * turns.z + placed.rest;
+    return absolute(dot(direction, by.moves)) + half[0] * turns.x + half[1] * turns.y +
+           half[2] * turns.z + placed.remainder;
 }
 
 // Bounds of the height of a shape along a direction in its axes.
 INLINE Floats least_top_of(const Geometry& geometry, const Vector& direction) {
-    const Floats component = geometry.axis == 0 ? direction.x : geometry.axis == 1 ? direction.y : direction.z;
+    const Floats component = geometry.axis == 0   ? direction.x
+                             : geometry.axis == 1 ? direction.y
+                                                  : direction.z;
     Floats top = broadcast(-1e30f);
     for (std::int32_t i = 0; i < geometry.ball_count; ++i)
         top = larger(top, geometry.offsets[i] * component + geometry.radii[i]);
@@ -354,44 +389,53 @@ INLINE Floats most_top_of(const Geometry& geometry, const Vector& direction) {
            geometry.half[2] * absolute(direction.z);
 }
 
-// The largest height of the points of a shape along a direction in its axes. As SupportTable::farthest().
+// The largest height of the points of a shape along a direction in its axes. As
+// SupportTable::farthest().
 float support_height(const Geometry& geometry, const float* direction) {
     const auto height = [&](std::uint32_t number) __attribute__((always_inline)) {
         const float* p = geometry.points + 3 * number;
         return p[0] * direction[0] + p[1] * direction[1] + p[2] * direction[2];
     };
-    const float x = __builtin_fabsf(direction[0]), y = __builtin_fabsf(direction[1]), z = __builtin_fabsf(direction[2]);
+    const float x = __builtin_fabsf(direction[0]), y = __builtin_fabsf(direction[1]),
+                z = __builtin_fabsf(direction[2]);
     if (geometry.is_box) return geometry.half[0] * x + geometry.half[1] * y + geometry.half[2] * z;
     float top = -1e30f;
     if (!geometry.first) {
         for (std::int32_t i = 0; i < geometry.count; ++i) {
-            const float other = height(static_cast<std::uint32_t>(i));
-            top = other > top ? other : top;
+            const float candidate = height(static_cast<std::uint32_t>(i));
+            top = candidate > top ? candidate : top;
         }
         return top;
     }
     const int axis = x >= y ? (x >= z ? 0 : 2) : y >= z ? 1 : 2;
-    const float half = 0.5f * static_cast<float>(geometry.side), scale = half / (axis == 0 ? x : axis == 1 ? y : z);
+    const float half = 0.5f * static_cast<float>(geometry.side), scale = half / (axis == 0   ? x
+                                                                                 : axis == 1 ? y
+                                                                                             : z);
     const auto cell_at = [&](float component) __attribute__((always_inline)) {
-        const float at = scale * component + half;  // no number where there is no direction
-        return at > 0.0f ? (at < 2.0f * half - 1.0f ? static_cast<std::int32_t>(at) : geometry.side - 1) : 0;
+        const float position = scale * component + half;  // not a number without a direction
+        return position > 0.0f
+                   ? (position < 2.0f * half - 1.0f ? static_cast<std::int32_t>(position)
+                                                    : geometry.side - 1)
+                   : 0;
     };
     const std::int32_t face = 2 * axis + (direction[axis] < 0.0f ? 1 : 0);
-    const std::int32_t row = cell_at(direction[(axis + 1) % 3]), column = cell_at(direction[(axis + 2) % 3]);
-    const std::uint32_t* cell = geometry.first + (face * geometry.side + row) * geometry.side + column;
+    const std::int32_t row = cell_at(direction[(axis + 1) % 3]),
+                       column = cell_at(direction[(axis + 2) % 3]);
+    const std::uint32_t* cell =
+        geometry.first + (face * geometry.side + row) * geometry.side + column;
     for (std::uint32_t i = cell[0]; i < cell[1]; ++i) {
-        const float other = height(geometry.farthest[i]);
-        top = other > top ? other : top;
+        const float candidate = height(geometry.farthest[i]);
+        top = candidate > top ? candidate : top;
     }
     return top;
 }
 
-INLINE Floats top_of(const Geometry& geometry, const Vector& direction, unsigned wanted) {
+INLINE Floats top_of(const Geometry& geometry, const Vector& direction, unsigned lane_mask) {
     if (geometry.is_box) return most_top_of(geometry, direction);
     Floats top = broadcast(-1e30f);
-    if (geometry.first && count_of(wanted) * 20 < geometry.count) {
+    if (geometry.first && count_of(lane_mask) * 20 < geometry.count) {
         for (int i = 0; i < width; ++i)
-            if (wanted >> i & 1) {
+            if (lane_mask >> i & 1) {
                 const float of_lane[3] = {direction.x[i], direction.y[i], direction.z[i]};
                 top[i] = support_height(geometry, of_lane);
             }
@@ -404,38 +448,43 @@ INLINE Floats top_of(const Geometry& geometry, const Vector& direction, unsigned
     return top;
 }
 
-unsigned apart(const PlacedGeometry& a, const PlacedGeometry& b, const Twist* common, const float* direction,
-               const Vector* given, float within, unsigned wanted) {
-    const Vector between = a.center - b.center, normal = direction ? combined(b.columns, direction) : *given;
+unsigned apart(const PlacedGeometry& a, const PlacedGeometry& b, const Twist* common,
+               const float* direction, const Vector* root_normal, float within,
+               unsigned lane_mask) {
+    const Vector between = a.center - b.center,
+                 normal = direction ? combine(b.columns, direction) : *root_normal;
     const Geometry &of_a = *a.geometry, &of_b = *b.geometry;
     Floats gap = dot(normal, between) - (of_a.radius + of_b.radius + within);
-    if ((bits(above(gap, Floats{})) & wanted) == 0) return 0;  // both contain their centres
+    if ((bits(above(gap, Floats{})) & lane_mask) == 0) return 0;  // both contain their centres
     if (direction) gap -= support_height(of_b, direction);
-    else gap -= top_of(of_b, project(b.columns, normal), wanted);
+    else gap -= top_of(of_b, project(b.columns, normal), lane_mask);
     if (common) gap -= reach_in_direction(a, *common, normal);
     if (common && of_b.link >= 0) gap -= reach_in_direction(b, *common, normal);
     const Vector of_normal = project(a.columns, -1.0f * normal);
     const Floats to_center = gap + of_a.radius;
-    const unsigned surely = bits(above(to_center, most_top_of(of_a, of_normal))) & wanted;
-    if (surely == wanted || of_a.is_box) return surely;
-    const unsigned open = bits(above(to_center, least_top_of(of_a, of_normal))) & wanted & ~surely;
+    const unsigned surely = bits(above(to_center, most_top_of(of_a, of_normal))) & lane_mask;
+    if (surely == lane_mask || of_a.is_box) return surely;
+    const unsigned open =
+        bits(above(to_center, least_top_of(of_a, of_normal))) & lane_mask & ~surely;
     return open ? surely | (bits(above(gap, top_of(of_a, of_normal, open))) & open) : surely;
 }
 
-void reach(const PlacedGeometry& a, const PlacedGeometry& b, const Twist& common, const float* direction,
-           float* found) {
-    const Vector normal = direction ? combined(b.columns, direction) : Vector{};
+void reach(const PlacedGeometry& a, const PlacedGeometry& b, const Twist& common,
+           const float* direction, float* results) {
+    const Vector normal = direction ? combine(b.columns, direction) : Vector{};
     Floats sum{};
     const auto add = [&](const PlacedGeometry& placed) __attribute__((always_inline)) {
         const Relative by = relative(placed, common);
-        sum += direction ? reach_in_direction(placed, common, normal) : reach(placed, by.moves, by.turns);
+        sum += direction ? reach_in_direction(placed, common, normal)
+                         : reach(placed, by.moves, by.turns);
     };
     add(a);
     if (b.geometry->link >= 0) add(b);
-    for (int i = 0; i < width; ++i) found[i] = sum[i];
+    for (int i = 0; i < width; ++i) results[i] = sum[i];
 }
 
-void nearest(const float* nodes, std::int32_t count, std::int32_t size, const Floats* points, std::int32_t* found) {
+void nearest(const float* nodes, std::int32_t count, std::int32_t size, const Floats* points,
+             std::int32_t* results) {
     Floats least = broadcast(1e30f);
     Integers best{};
     for (std::int32_t node = 0; node < count; ++node, nodes += size) {
@@ -445,16 +494,17 @@ void nearest(const float* nodes, std::int32_t count, std::int32_t size, const Fl
             sum += difference * difference;
         }
         const Integers nearer = above(least, sum);
-        least = chosen(nearer, sum, least);
+        least = select(nearer, sum, least);
         best = (nearer & node) | (~nearer & best);
     }
-    for (int i = 0; i < width; ++i) found[i] = best[i];
+    for (int i = 0; i < width; ++i) results[i] = best[i];
 }
 
 }  // namespace
 
 extern const Kernels TMKIT_KERNELS;
-const Kernels TMKIT_KERNELS{place, place_geometry, enclose, overlapping_boxes, overlapping_pairs, overlap, inside,
-                            apart, reach,          nearest};
+const Kernels TMKIT_KERNELS{
+    place, place_geometry, enclose, overlapping_boxes, overlapping_pairs, overlap, inside,
+    apart, reach,          nearest};
 
 }  // namespace tmkit::lanes

@@ -6,7 +6,7 @@
 namespace tmkit {
 namespace {
 
-// Of single precision, a few times over.
+// Rounding of single precision, with a safety factor.
 constexpr double rounding = 1e-6;
 
 bool has_direction(const WarmStart& warm) {
@@ -21,14 +21,14 @@ void copy(const coal::Transform3s& pose, float* rotation, float* translation) {
     }
 }
 
-// Boxes that meet nothing.
+// Boxes that overlap nothing.
 lanes::Boxes no_boxes() {
-    const lanes::Floats far = lanes::Floats{} + 2.0f * lanes::endless;
-    return {{far, far, far}, {-far, -far, -far}};
+    const lanes::Floats far_corner = lanes::Floats{} + 2.0f * lanes::endless;
+    return {{far_corner, far_corner, far_corner}, {-far_corner, -far_corner, -far_corner}};
 }
 
-// A number in single precision, no nearer to the middle of a box.
-float rounded(double number, float outwards) {
+// A number in single precision, rounded away from the middle of a box.
+float round_outwards(double number, float outwards) {
     return std::nextafter(
         static_cast<float>(std::clamp<double>(number, -lanes::endless, lanes::endless)),
         2.0f * outwards);
@@ -58,10 +58,10 @@ void LanePairs::make_workspace() {
     workspace_.placed_at.assign(moving, -1);
     workspace_.still_number.assign(model_.placed.size() - moving, -1);
     for (const Model::Link& link : model_.links) {
-        lanes::Link& made = workspace_.links.emplace_back();
-        made.parent = link.parent;
-        made.prismatic = link.prismatic;
-        copy(link.parent_from_joint, made.rotation, made.translation);
+        lanes::Link& item = workspace_.links.emplace_back();
+        item.parent = link.parent;
+        item.prismatic = link.prismatic;
+        copy(link.parent_from_joint, item.rotation, item.translation);
         workspace_.extent +=
             workspace_.lengths.emplace_back(link.parent_from_joint.getTranslation().norm());
     }
@@ -96,8 +96,8 @@ void LanePairs::make_groups() {
         const Bounds& box = model_.still_bounds[shape];
         lanes::Boxes& group = workspace_.still_groups[number / lanes::width];
         for (int k = 0; k < 3; ++k) {
-            group.lower[k][number % lanes::width] = rounded(box.min_[k], -lanes::endless);
-            group.upper[k][number % lanes::width] = rounded(box.max_[k], lanes::endless);
+            group.lower[k][number % lanes::width] = round_outwards(box.min_[k], -lanes::endless);
+            group.upper[k][number % lanes::width] = round_outwards(box.max_[k], lanes::endless);
         }
         const std::int32_t object = model_.collision_shape(model_.moving_count + shape).object;
         for (std::size_t a = 0; a < moving; ++a)
@@ -109,30 +109,30 @@ void LanePairs::make_groups() {
 lanes::Geometry LanePairs::geometry_of(std::int32_t number) const {
     const CollisionShape& shape = model_.collision_shape(number);
     const CoalStructure& structure = *shape.structure;
-    lanes::Geometry made{};
-    made.link = model_.placed[number].link;
+    lanes::Geometry item{};
+    item.link = model_.placed[number].link;
     coal::Transform3s pose = model_.placed[number].link_from_shape;
     pose.translation() = pose.transform(shape.center);
-    copy(pose, made.rotation, made.center);
-    made.radius = static_cast<float>(structure.radius);
-    made.axis = structure.axis;
-    made.ball_count = static_cast<std::int32_t>(structure.balls.size());
+    copy(pose, item.rotation, item.center);
+    item.radius = static_cast<float>(structure.radius);
+    item.axis = structure.axis;
+    item.ball_count = static_cast<std::int32_t>(structure.balls.size());
     for (std::size_t i = 0; i < structure.balls.size(); ++i) {
-        made.offsets[i] = static_cast<float>(structure.balls[i].first);
-        made.radii[i] = static_cast<float>(structure.balls[i].second);
+        item.offsets[i] = static_cast<float>(structure.balls[i].first);
+        item.radii[i] = static_cast<float>(structure.balls[i].second);
     }
-    made.fuzz = static_cast<float>(rounding * (shape.half.norm() + pose.getTranslation().norm()));
-    made.is_box =
+    item.fuzz = static_cast<float>(rounding * (shape.half.norm() + pose.getTranslation().norm()));
+    item.is_box =
         structure.coal_geometry && structure.coal_geometry->getNodeType() == coal::GEOM_BOX;
-    for (int k = 0; k < 3; ++k) made.half[k] = static_cast<float>(shape.half[k]);
-    made.points = structure.points.data();
-    made.count = static_cast<std::int32_t>(structure.points.size() / 3);
+    for (int k = 0; k < 3; ++k) item.half[k] = static_cast<float>(shape.half[k]);
+    item.points = structure.points.data();
+    item.count = static_cast<std::int32_t>(structure.points.size() / 3);
     if (const auto* hull = dynamic_cast<const TabledHull*>(structure.coal_geometry.get())) {
-        made.first = hull->table.first();
-        made.farthest = hull->table.corners();
-        made.side = hull->table.side();
+        item.first = hull->table.first();
+        item.farthest = hull->table.corners();
+        item.side = hull->table.side();
     }
-    return made;
+    return item;
 }
 
 void LanePairs::place_lanes(double half) {
@@ -170,7 +170,7 @@ void LanePairs::place_in_lanes(std::int32_t number) {
 
 Bounds LanePairs::enclose(std::int32_t shape) {
     float* box = workspace_.boxes[shape].data();
-    kernels_.enclose(workspace_.shapes[placed(shape)], box);
+    kernels_.enclose(workspace_.shapes[place_number(shape)], box);
     Bounds around;
     for (int k = 0; k < 3; ++k) {
         around.min_[k] = box[k] -= workspace_.slack;
@@ -181,7 +181,7 @@ Bounds LanePairs::enclose(std::int32_t shape) {
 
 unsigned LanePairs::meet(const Model::Candidate& pair, std::int32_t link, unsigned used) {
     const auto& [a, b, margin] = pair;
-    const std::int32_t at_a = placed(a), at_b = placed(b);
+    const std::int32_t at_a = place_number(a), at_b = place_number(b);
     const lanes::PlacedGeometry &shape_a = workspace_.shapes[at_a],
                                 &shape_b = workspace_.shapes[at_b];
     const lanes::Twist* common = twist(link);
@@ -210,26 +210,27 @@ unsigned LanePairs::meet(const Model::Candidate& pair, std::int32_t link, unsign
     return inside;
 }
 
-const float* LanePairs::separate(NearPair& near, const coal::Vec3s& ray, bool in_present_lanes) {
-    const auto& [a, b, margin] = near.pair;
+const float* LanePairs::separate(NearPair& near_pair, const coal::Vec3s& ray,
+                                 bool in_present_lanes) {
+    const auto& [a, b, margin] = near_pair.pair;
     const coal::Vec3s direction = data_.shape_pose[a].getRotation() * ray.normalized();
     const coal::Vec3s local = model_.pose(b, data_).getRotation().transpose() * direction;
     WarmStart& warm = warm_of(a, b);
     for (int k = 0; k < 3; ++k) warm.direction[k] = static_cast<float>(local[k]);
-    if (!near.waiting || !in_present_lanes) return warm.direction;
-    const std::int32_t at_a = placed(a), at_b = placed(b);
-    near.waiting &= ~kernels_.apart(workspace_.shapes[at_a], workspace_.shapes[at_b],
-                                    twist(near.link), warm.direction, nullptr,
-                                    within(margin, workspace_.shapes[at_b]), near.waiting);
+    if (!near_pair.waiting || !in_present_lanes) return warm.direction;
+    const std::int32_t at_a = place_number(a), at_b = place_number(b);
+    near_pair.waiting &= ~kernels_.apart(
+        workspace_.shapes[at_a], workspace_.shapes[at_b], twist(near_pair.link), warm.direction,
+        nullptr, within(margin, workspace_.shapes[at_b]), near_pair.waiting);
     return warm.direction;
 }
 
-double LanePairs::reach(const NearPair& near, int lane, const float* direction) {
+double LanePairs::reach(const NearPair& near_pair, int lane, const float* direction) {
     if (!moves_) return 0.0;
-    const std::int32_t at_a = placed(near.pair.a), at_b = placed(near.pair.b);
+    const std::int32_t at_a = place_number(near_pair.pair.a), at_b = place_number(near_pair.pair.b);
     std::array<float, lanes::width> by{};
     kernels_.reach(workspace_.shapes[at_a], workspace_.shapes[at_b],
-                   workspace_.twists[near.link + 1], direction, by.data());
+                   workspace_.twists[near_pair.link + 1], direction, by.data());
     return static_cast<double>(by[static_cast<std::size_t>(lane)]);
 }
 

@@ -1,4 +1,4 @@
-// The pairs of a view that may be in contact at eight places at once: see lanes.hpp.
+// Pairs of a view that may be in contact in eight lanes at once: see lanes.hpp.
 #pragma once
 
 #include <algorithm>
@@ -18,52 +18,52 @@ namespace tmkit {
 struct NearPair {
     CollisionView::Model::Candidate pair;
     std::int32_t link;  // that carries both
-    unsigned waiting,
-        middle;     // lanes: to be looked at, and of those where their boxes meet in the middle
+    // Lanes to check, and those of them in which the boxes overlap in the middle.
+    unsigned waiting, middle;
     unsigned open;  // lanes that are not proved
 };
 
-// Where lanes are looked at. Kept for all queries of a search.
+// Scratch of the lanes. Kept for all queries of a search.
 struct LaneWorkspace {
     std::vector<lanes::Link> links;
-    std::vector<double> lengths;  // by link: metres from its parent
-    std::vector<double>
-        sizes;  // by moving shape: metres from its link to its farthest point, at most
+    std::vector<double> lengths;  // by link: length from its parent [m]
+    // By moving shape: upper bound of the distance of its points from its link [m].
+    std::vector<double> sizes;
     std::vector<lanes::Joint> joints;  // by link
     std::vector<lanes::Pose> poses;
     std::vector<lanes::Twist> twists;              // by link, after that of the root
     std::vector<std::int32_t> common;              // by moving pair: the link that carries both
     std::vector<lanes::Geometry> geometries;       // by moving shape
-    std::deque<lanes::Geometry> still_geometries;  // those that something came near to
-    std::vector<lanes::PlacedGeometry> shapes;     // by moving shape, then those that stand still
-    std::vector<std::int64_t>
-        placed_at;         // by moving shape: the number of the lanes that it was placed in
+    std::deque<lanes::Geometry> still_geometries;  // those near a moving shape
+    std::vector<lanes::PlacedGeometry> shapes;     // by moving shape, then static ones
+    // By moving shape: the number of the lanes that it was placed in.
+    std::vector<std::int64_t> placed_at;
     std::int64_t now = 0;  // the number of the present lanes
-    float slack = 0.0f;    // metres, for what rounding does in these
-    std::vector<std::int32_t>
-        still_number;  // by shape that stands still: its number among `shapes`, or -1
-    std::vector<std::array<float, 6>>
-        boxes;  // by moving shape: around it in all lanes, lower and upper corner
+    float slack = 0.0f;    // tolerance for rounding in these [m]
+    // By static shape: its number among `shapes`, or -1.
+    std::vector<std::int32_t> still_number;
+    // By moving shape: its box in all lanes, lower and upper corner.
+    std::vector<std::array<float, 6>> boxes;
     std::vector<lanes::Pair> pairs;               // of moving shapes
     std::vector<std::int32_t> overlapping_pairs;  // of these, those that may be near
-    std::vector<std::uint64_t>
-        among;  // by moving shape: which of those that stand still are checked with it
-    std::vector<std::int32_t> still_order;   // these, as the tree has them
-    std::vector<lanes::Boxes> still_groups;  // their boxes; none where there are more than 64
+    // By moving shape: the static shapes that are checked with it.
+    std::vector<std::uint64_t> among;
+    std::vector<std::int32_t> still_order;   // these, in the order of the tree
+    std::vector<lanes::Boxes> still_groups;  // their boxes; empty for more than 64
     std::vector<NearPair> near;
-    std::array<WarmStart, 512> warm;  // of the pairs looked at last
-    std::vector<std::uint8_t>
-        exact;  // by moving shape: whether it is placed exactly, in the lane that is looked at
-    double extent =
-        0.0;  // metres, no point of a moving shape is farther from the root but for slides
+    std::array<WarmStart, 512> warm;  // of the last pairs
+    // By moving shape: whether it is placed exactly, in the present lane.
+    std::vector<std::uint8_t> exact;
+    // Upper bound of the distance of moving shapes from the root, without slides [m].
+    double extent = 0.0;
 };
 
-// Intervals of a motion in lanes, with the pairs that may meet in them; see swept_motion.cpp.
+// Intervals of a motion in lanes, with the pairs that may touch in them; see swept_motion.cpp.
 struct SweptBatch {
     std::array<double, lanes::width> middle;  // fractions of the motion
     double half;                              // of an interval
     unsigned used;
-    std::size_t first, last;  // of the pairs; none for a batch that finds its own
+    std::size_t first, last;  // of the pairs; empty for a batch that searches for its own
 };
 
 // Configurations in lanes; see state_lanes.cpp.
@@ -86,7 +86,7 @@ protected:
 
     LanePairs(const Model& model, Data& data);
 
-    // The value of a joint, changed by so much, in single precision: an angle without whole turns.
+    // The value of a joint and its change, in single precision: an angle without whole turns.
     static float lane_value(const Model::Link& link, const double* q, double changed_by = 0.0) {
         double value = link.multiplier * q[link.q_index] + link.offset + changed_by;
         if (!link.prismatic && std::abs(value) > 4.0)
@@ -94,14 +94,14 @@ protected:
         return static_cast<float>(value);
     }
 
-    // Puts the links at the values of the joints, which change by so much in `half` of the motion.
+    // Place the links at the values of the joints, with their changes in `half` of the motion.
     void place_lanes(double half);
 
-    // Where a pair may meet in some lanes it is added to the near ones; the lanes where it surely
-    // overlaps.
+    // Add a pair to the near ones if it may touch in some lanes; return the lanes in which it
+    // certainly overlaps.
     unsigned meet(const Model::Candidate& pair, std::int32_t link, unsigned used);
 
-    // Meets all pairs, until hit(pair, lanes) returns true for one that surely overlaps there.
+    // Test all pairs, until hit(pair, lanes) returns true for one that certainly overlaps there.
     template <class Hit> bool meet_all(const unsigned& used, Hit&& hit) {
         const CollisionShapes& shapes = *model_.shapes;
         const auto meets = [&](const Model::Candidate& pair, std::int32_t link) {
@@ -109,7 +109,8 @@ protected:
             return inside && hit(pair, inside);
         };
         const auto largest = static_cast<float>(shapes.largest_margin);
-        for (std::int32_t a = model_.moving_count - 1; a >= 0; --a) {  // as visit_variable()
+        // In the order of visit_variable().
+        for (std::int32_t a = model_.moving_count - 1; a >= 0; --a) {
             const MarginClass* of_object =
                 model_.table.data() + std::size_t(model_.row[a]) * shapes.object_count();
             const auto meets_still = [&](std::int32_t still) {
@@ -139,7 +140,7 @@ protected:
         return false;
     }
 
-    // Places a moving shape exactly where the links are, once after each next_lane().
+    // Place a moving shape exactly on its link, once after each next_lane().
     void place_exactly(std::int32_t shape) {
         if (shape >= model_.moving_count || workspace_.exact[shape]++) return;
         if (const std::int32_t link = model_.placed[shape].link; link >= placed_links_) {
@@ -148,7 +149,7 @@ protected:
         }
         model_.place_shape(shape, data_);
     }
-    // Puts the links where a configuration has them, which stays as it is until the next.
+    // Place the links at a configuration, which must exist until the next call.
     void next_lane(const double* q) {
         workspace_.exact.assign(model_.moving_count, 0);
         exact_ = q;
@@ -162,11 +163,12 @@ protected:
         return warm;
     }
 
-    // Where a ray separates a pair: lanes that the same direction separates need not be looked at.
-    // The direction.
-    const float* separate(NearPair& near, const coal::Vec3s& ray, bool in_present_lanes = true);
-    // How much nearer a pair comes in half an interval at most, along a direction if it is given.
-    double reach(const NearPair& near, int lane, const float* direction);
+    // Add the lanes in which a ray separates a pair: they need no further check. Return the
+    // direction.
+    const float* separate(NearPair& near_pair, const coal::Vec3s& ray,
+                          bool in_present_lanes = true);
+    // Upper bound of the approach of a pair in half an interval, along a direction if given.
+    double reach(const NearPair& near_pair, int lane, const float* direction);
 
     const Model& model_;
     Data& data_;
@@ -177,8 +179,8 @@ private:
     void make_workspace();
     void make_groups();
     lanes::Geometry geometry_of(std::int32_t number) const;
-    // The number among `shapes` of one that is placed in the present lanes.
-    std::int32_t placed(std::int32_t number) {
+    // The number among `shapes` of a shape placed in the present lanes.
+    std::int32_t place_number(std::int32_t number) {
         const std::int32_t still = number - model_.moving_count;
         const bool is_placed = still < 0 ? workspace_.placed_at[number] == workspace_.now
                                          : workspace_.still_number[still] >= 0;
@@ -188,7 +190,7 @@ private:
     void place_in_lanes(std::int32_t number);
     // The box around a moving shape in all lanes.
     Bounds enclose(std::int32_t shape);
-    // Those of some boxes that come near to that of a moving shape.
+    // Those of some boxes that are near that of a moving shape.
     std::uint64_t overlapping_boxes(std::int32_t shape, float within,
                                     const std::vector<lanes::Boxes>& groups) const {
         return kernels_.overlapping_boxes(workspace_.boxes[shape].data(), within, groups.data(),
@@ -203,7 +205,7 @@ private:
         return static_cast<float>(std::max(margin, 0.0)) + workspace_.slack + b.geometry->fuzz;
     }
 
-    // Of what carries a pair; null where nothing moves.
+    // The twist of the link of a pair; null if nothing moves.
     const lanes::Twist* twist(std::int32_t link) const {
         return moves_ ? &workspace_.twists[link + 1] : nullptr;
     }

@@ -1,9 +1,10 @@
-// Eight places of a motion at once: where shapes stand there, and which pairs are surely apart.
+// Eight configurations of a motion at once: the poses of shapes, and the pairs that are certainly
+// apart.
 //
-// In single precision and conservative: what is said to be apart is so by `slack`, far above what
-// rounding does, so that only what is left needs exact answers. The same source is compiled for
-// every x86-64 and for AVX2; as no product is fused, all processors find the same. It uses no
-// function of a library, which the two would share.
+// Computed in single precision and conservatively: pairs are apart by at least `slack`, far above
+// rounding errors, so only the other pairs need exact results. The same source is compiled for
+// every x86-64 and for AVX2. No product is fused, so all processors get the same results. It uses
+// no library function, which the two would share.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ constexpr int width = 8;
 typedef float Floats
     __attribute__((vector_size(4 * width), aligned(4 * width)));  // NOLINT(modernize-use-using)
 
-constexpr float endless = 1e30f;  // metres, of half spaces, which alone have one point
+constexpr float endless = 1e30f;  // [m], of half spaces, which alone have one point
 
 struct Vector {
     Floats x, y, z;
@@ -29,28 +30,28 @@ struct Link {
 };
 
 struct Joint {
-    Floats value, change;  // the latter in half an interval
+    Floats value, change;  // change of the value in half an interval
 };
 
 struct Pose {
     Vector columns[3], translation;
 };
 
-// How a link moves to first order in half an interval, at the root's origin.
+// Motion of a link to first order in half an interval, at the root's origin.
 struct Twist {
     Vector linear, angular;
 };
 
-// A shape: the box around it, in whose axes and about whose centre are the points that, grown by a
-// radius, enclose it.
+// A shape: its box, in whose axes and about whose centre are the points that, grown by a radius,
+// enclose it.
 struct Geometry {
     std::int32_t link;
     float rotation[9], center[3];  // of the box, in the link
     float half[3], radius;
-    float fuzz;  // metres, for what rounding does to it
+    float fuzz;  // rounding error [m]
     bool is_box;
-    std::int32_t axis,
-        ball_count;  // of its own axes, the longest; up to three balls within the shape on it
+    // Of its own axes, the longest; up to three balls inside the shape on it.
+    std::int32_t axis, ball_count;
     float offsets[3], radii[3];  // of the balls
     const float* points;         // x, y, z of each
     std::int32_t count;
@@ -58,20 +59,21 @@ struct Geometry {
     // (SupportTable); or none.
     const std::uint32_t *first, *farthest;
     std::int32_t side;
-    float rest;  // metres, at most, that its points move beyond the first order, for half of the
-                 // motion
+    // Upper bound of the motion of its points beyond the first order, for half of the motion [m].
+    float remainder;
 };
 
 struct PlacedGeometry {
     const Geometry* geometry;
-    Vector columns[3], center, span;  // span: half of the box around it in the axes of the root
+    Vector columns[3], center, span;  // span: half of its box in root axes
     Vector moves, turns;              // of its centre, in half an interval
-    Floats rest, reach;  // metres, that its points move at most beyond the first order, and in all
+    // Upper bounds of the motion of its points beyond the first order, and in all [m].
+    Floats remainder, reach;
 };
 
 // Lanes as bits.
 struct Overlap {
-    unsigned swept, middle;  // boxes that come near in the interval, and in its middle
+    unsigned swept, middle;  // boxes that are near in the interval, and in its middle
 };
 
 // Two placed geometries by number.
@@ -85,43 +87,43 @@ struct Boxes {
 };
 
 struct Kernels {
-    // Places the links at values of their joints, with what happens when these change. Where
-    // nothing moves there are no twists, here and below.
+    // Place the links at values of their joints, with their motions for changes of these. Without
+    // motion there are no twists, here and below.
     void (*place)(const Link* links, std::size_t count, const Joint* joints, Pose* poses,
                   Twist* twists);
     void (*place_geometry)(const Geometry& geometry, const Pose* poses, const Twist* twists,
                            const Floats& half, PlacedGeometry& placed);
-    // The box around a placed geometry during the interval in all lanes, in the axes of the root:
-    // its lower and upper corner.
+    // The box of a placed geometry during the interval in all lanes, in root axes: its lower and
+    // upper corner.
     void (*enclose)(const PlacedGeometry& placed, float* box);
-    // Which of up to eight groups of boxes come within a distance of such a box, as bits.
+    // Return the boxes of up to eight groups within a distance of such a box, as bits.
     std::uint64_t (*overlapping_boxes)(const float* box, float within, const Boxes* groups,
                                        std::size_t count);
-    // Of pairs of placed geometries, by number, those whose boxes come within a distance in some
-    // lane; how many.
+    // Find pairs of placed geometries, by number, whose boxes are within a distance in some lane;
+    // return their count.
     std::size_t (*overlapping_pairs)(const PlacedGeometry* placed, const Pair* pairs,
-                                     std::size_t count, float within, std::int32_t* found);
-    // Where the boxes of two placed geometries come within a distance; twists are those of the link
-    // that carries both. There, `normal` is that of the side along which they overlap least, from b
-    // to a.
+                                     std::size_t count, float within, std::int32_t* results);
+    // Return the lanes in which the boxes of two placed geometries are within a distance; twists
+    // are those of their common link. There, `normal` is that of the side along which they overlap
+    // least, from b to a.
     Overlap (*overlap)(const PlacedGeometry& a, const PlacedGeometry& b, const Twist* common,
                        float within, Vector& normal);
-    // Where they surely overlap in the middle, deeper than a distance.
+    // Return the lanes in which they certainly overlap in the middle, deeper than a distance.
     unsigned (*inside)(const PlacedGeometry& a, const PlacedGeometry& b, float by);
-    // Where, of the lanes that are wanted, they keep a distance along a direction, which points
-    // from b to a in the axes of b; if none is given, along a normal in those of the root.
+    // Return those of the given lanes in which they keep a distance along a direction, which points
+    // from b to a in the axes of b; by default along a normal in root axes.
     unsigned (*apart)(const PlacedGeometry& a, const PlacedGeometry& b, const Twist* common,
-                      const float* direction, const Vector* normal, float within, unsigned wanted);
-    // How much nearer they come in half an interval at most, along a direction if it is given, by
-    // lane.
+                      const float* direction, const Vector* normal, float within,
+                      unsigned lane_mask);
+    // Upper bound of their approach in half an interval, along a direction if given, by lane.
     void (*reach)(const PlacedGeometry& a, const PlacedGeometry& b, const Twist& common,
-                  const float* direction, float* found);
-    // Of nodes of so many coordinates each, the first of the nearest to each point.
+                  const float* direction, float* results);
+    // Return the first of the nearest nodes to each point, among nodes with this many coordinates.
     void (*nearest)(const float* nodes, std::int32_t count, std::int32_t size, const Floats* points,
-                    std::int32_t* found);
+                    std::int32_t* results);
 };
 
-// The fastest that this processor runs.
+// The fastest kernels that this processor supports.
 const Kernels& kernels();
 
 }  // namespace tmkit::lanes

@@ -1,8 +1,9 @@
-// What differs between two versions that were compared with one base.
+// Differences of two versions with a common base.
 //
-// A pair of shapes that are neither own shapes here nor hidden there stands as in the base in both:
-// what was proved of it there holds here. So motions that were proved free in one version are
-// looked at again only with the own shapes of the other, and with what was hidden in the first.
+// A pair of shapes that is neither own here nor hidden there has the same poses in both versions,
+// those of the base: a proof for it there holds here. Motions that were proved free in one version
+// are therefore checked again only with the own shapes of the other, and with the hidden ones of
+// the first.
 #include "collision/collision_overlay.hpp"
 
 namespace tmkit {
@@ -23,7 +24,7 @@ std::unique_ptr<const CollisionView::Model> CollisionOverlay::changes(
                                            : base.rules.object_frame[object]);
 
     std::vector<Model::Placed> still;
-    shapes->shapes = base.rules.shapes;  // which keep their numbers
+    shapes->shapes = base.rules.shapes;  // with unchanged numbers
     for (std::int32_t number = 0; before && number < static_cast<std::int32_t>(model.placed.size());
          ++number) {
         const CollisionShape& shape = model.collision_shape(number);
@@ -42,22 +43,23 @@ std::unique_ptr<const CollisionView::Model> CollisionOverlay::changes(
     if (now)
         for (const Object& object : now->objects_) shapes->object_frame.push_back(object.frame);
 
-    auto made = std::make_unique<Model>(model, std::move(shapes), still);
-    const std::size_t columns = made->shapes->object_count();
-    made->table.assign(model.table.size() / std::max<std::size_t>(1, objects) * columns, 0);
+    auto result = std::make_unique<Model>(model, std::move(shapes), still);
+    const std::size_t columns = result->shapes->object_count();
+    result->table.assign(model.table.size() / std::max<std::size_t>(1, objects) * columns, 0);
     for (std::int32_t a = 0; a < model.moving_count; ++a) {
         const std::int32_t object = model.collision_shape(a).object;
         if (is_hidden(now, object)) continue;
-        MarginClass* row = made->table.data() + std::size_t(model.row[a]) * columns;
+        MarginClass* row = result->table.data() + std::size_t(model.row[a]) * columns;
         const MarginClass* in_base = model.table.data() + std::size_t(model.row[a]) * objects;
-        for (const Model::Placed& one : still) {
-            const std::int32_t other = made->shapes->shapes[one.shape].object;
-            row[other] = other < objects
-                             ? in_base[other]
-                             : now->table_[std::size_t(other - objects) * objects + object];
+        for (const Model::Placed& still_shape : still) {
+            const std::int32_t other_object = result->shapes->shapes[still_shape.shape].object;
+            row[other_object] =
+                other_object < objects
+                    ? in_base[other_object]
+                    : now->table_[std::size_t(other_object - objects) * objects + object];
         }
     }
-    return made;
+    return result;
 }
 
 void CollisionOverlay::add_changed(const CollisionWorld::Base& base,

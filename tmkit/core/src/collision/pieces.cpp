@@ -50,9 +50,9 @@ Pieces::Pieces(const Shape& shape) : shape_(&shape) {
 std::int32_t Pieces::add_leaf(std::int32_t begin) {
     const auto end =
         static_cast<std::int32_t>(shape_->kind() == ShapeKind::point_cloud ? begin : order_.size());
-    const auto at = static_cast<std::int32_t>(nodes_.size());
+    const auto node_number = static_cast<std::int32_t>(nodes_.size());
     nodes_.push_back({{}, begin, end, 0});
-    return at;
+    return node_number;
 }
 
 void Pieces::join(std::int32_t node, std::int32_t first, std::int32_t second) {
@@ -64,12 +64,12 @@ void Pieces::join(std::int32_t node, std::int32_t first, std::int32_t second) {
 // is reproducible.
 std::int32_t Pieces::build_points(std::int32_t begin, std::int32_t end) {
     const double* points = shape_->points().data();
-    const std::int32_t at = add_leaf(begin);
-    nodes_[at].end = end;
+    const std::int32_t node_number = add_leaf(begin);
+    nodes_[node_number].end = end;
     Bounds all = bounds(order_[begin]);
     for (std::int32_t i = begin; i < end; ++i) all += bounds(order_[i]);
-    nodes_[at].bounds = all;
-    if (end - begin <= points_in_leaf) return at;
+    nodes_[node_number].bounds = all;
+    if (end - begin <= points_in_leaf) return node_number;
     const Eigen::Index side = longest_side(all);
     const std::int32_t middle = begin + (end - begin) / 2;
     std::nth_element(order_.begin() + begin, order_.begin() + middle, order_.begin() + end,
@@ -78,35 +78,35 @@ std::int32_t Pieces::build_points(std::int32_t begin, std::int32_t end) {
         return x != y ? x < y : a < b;
     });
     const std::int32_t first = build_points(begin, middle), second = build_points(middle, end);
-    join(at, first, second);
-    return at;
+    join(node_number, first, second);
+    return node_number;
 }
 
-// Halves the grid across its longer side; no heights are looked at but in the leaves.
+// Halve the grid across its longer side; heights are read only in the leaves.
 std::int32_t Pieces::build_cells(const Cells& cells) {
     const std::int32_t rows = cells.row_end - cells.row_begin,
                        columns = cells.column_end - cells.column_begin;
-    const std::int32_t at = add_leaf(static_cast<std::int32_t>(order_.size()));
+    const std::int32_t node_number = add_leaf(static_cast<std::int32_t>(order_.size()));
     if (rows * columns <= cells_in_leaf) {
         const auto across = static_cast<std::int32_t>(shape_->columns()) - 1;
         for (std::int32_t row = cells.row_begin; row < cells.row_end; ++row)
             for (std::int32_t column = cells.column_begin; column < cells.column_end; ++column)
                 for (std::int32_t half = 0; half < 2; ++half)
                     order_.push_back(2 * (row * across + column) + half);
-        Bounds all = bounds(order_[nodes_[at].begin]);
-        for (auto i = static_cast<std::size_t>(nodes_[at].begin); i < order_.size(); ++i)
+        Bounds all = bounds(order_[nodes_[node_number].begin]);
+        for (auto i = static_cast<std::size_t>(nodes_[node_number].begin); i < order_.size(); ++i)
             all += bounds(order_[i]);
-        nodes_[at].bounds = all;
-        nodes_[at].end = static_cast<std::int32_t>(order_.size());
-        return at;
+        nodes_[node_number].bounds = all;
+        nodes_[node_number].end = static_cast<std::int32_t>(order_.size());
+        return node_number;
     }
     Cells low = cells, high = cells;
     if (rows > columns) low.row_end = high.row_begin = cells.row_begin + rows / 2;
     else low.column_end = high.column_begin = cells.column_begin + columns / 2;
     const std::int32_t first = build_cells(low), second = build_cells(high);
-    nodes_[at].end = static_cast<std::int32_t>(order_.size());
-    join(at, first, second);
-    return at;
+    nodes_[node_number].end = static_cast<std::int32_t>(order_.size());
+    join(node_number, first, second);
+    return node_number;
 }
 
 // Corners 0 to 2 of prism 2 * cell + half, on the surface.

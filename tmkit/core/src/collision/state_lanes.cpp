@@ -1,4 +1,4 @@
-// Eight configurations looked at together.
+// Collision checks of eight configurations at once.
 #include "collision/lane_pairs.hpp"
 
 namespace tmkit {
@@ -9,7 +9,7 @@ public:
     StateLanes(const Model& model, Data& data)
         : LanePairs(model, data), states_(data.lanes->states) {}
 
-    // What single precision says of all.
+    // Check all in single precision.
     void check_batch(const double* const* q, int count) {
         for (std::size_t i = 0; i < model_.links.size(); ++i) {
             workspace_.joints[i].change = lanes::Floats{};
@@ -29,23 +29,23 @@ public:
         states_.near.swap(workspace_.near);
     }
 
-    // What is exact of one.
+    // Check one exactly.
     FramePair find(const double* q, int lane) {
         bool is_placed = false;
         for (std::size_t i = 0; i < states_.near.size() && !states_.found[lane]; ++i) {
-            NearPair& near = states_.near[i];
-            if (!(near.waiting >> lane & 1)) continue;
+            NearPair& near_pair = states_.near[i];
+            if (!(near_pair.waiting >> lane & 1)) continue;
             if (!is_placed) next_lane(q);
             is_placed = true;
-            const auto& [a, b, margin] = near.pair;
+            const auto& [a, b, margin] = near_pair.pair;
             place_exactly(a);
             place_exactly(b);
-            WarmStart cold;  // answers must not depend on what was asked before
+            WarmStart cold;  // results must not depend on earlier queries
             if (distance_within(model_.shape(a, data_), model_.shape(b, data_), margin, margin,
                                 cold, data_) <= margin)
-                states_.found[lane] = model_.frames(near.pair);
+                states_.found[lane] = model_.frames(near_pair.pair);
             else if (!cold.ray.isZero(1e-6))
-                separate(near, cold.ray, states_.now == workspace_.now);
+                separate(near_pair, cold.ray, states_.now == workspace_.now);
         }
         return states_.found[lane];
     }

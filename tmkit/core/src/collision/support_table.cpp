@@ -14,10 +14,11 @@ namespace {
 using coal::Vec3s;
 using Numbers = std::vector<std::uint32_t>;
 
-// Cells to a side of the cube: so many that few corners are left in each.
+// Cells to a side of the cube, enough for few corners in each.
 int side_for(std::size_t corners) { return corners <= 16 ? 2 : corners <= 64 ? 8 : 16; }
 
-// A direction to a place in a grid, from 0 to its side; faces are numbered by axis, then by sign.
+// A direction to a position in a grid, from 0 to its side; faces are numbered by axis, then by
+// sign.
 Vec3s towards(int face, double u, double v, int side) {
     Vec3s direction;
     const int axis = face / 2;
@@ -27,11 +28,11 @@ Vec3s towards(int face, double u, double v, int side) {
     return direction.normalized();
 }
 
-// Adds those of some corners that are farthest along some direction in a cell. A corner is not one
-// of them if the one that is farthest along the middle is farther by more than a turn to the cell's
-// edge can make up for.
+// Add the corners that are farthest along some direction in a cell. A corner is excluded if the
+// farthest one along the middle is farther by more than a rotation to the cell's edge can
+// compensate.
 void add_farthest(const std::vector<Vec3s>& corners, std::span<const std::uint32_t> of, int face,
-                  int row, int column, int side, Numbers& found) {
+                  int row, int column, int side, Numbers& results) {
     const Vec3s middle = towards(face, row + 0.5, column + 0.5, side);
     double turn = 0.0;
     for (const int u : {row, row + 1})
@@ -44,7 +45,7 @@ void add_farthest(const std::vector<Vec3s>& corners, std::span<const std::uint32
     for (const std::uint32_t corner : of) {
         const Vec3s lower = *top - corners[corner];
         const double by = lower.dot(middle);
-        if (by <= 0.0 || by * by <= turn * lower.squaredNorm()) found.push_back(corner);
+        if (by <= 0.0 || by * by <= turn * lower.squaredNorm()) results.push_back(corner);
     }
 }
 
@@ -54,7 +55,7 @@ void farthest_of_both(const coal::details::MinkowskiDiff& difference, const Vec3
     using coal::details::SupportOptions;
     constexpr int plain = SupportOptions::NoSweptSphere;
     const auto farthest = [&](int which, const Vec3s& direction, Vec3s& point) {
-        const auto& [table, box] = static_cast<const TabledDifference&>(difference).known[which];
+        const auto& [table, box] = static_cast<const TabledDifference&>(difference).hulls[which];
         if (table) point = table->farthest(direction);
         else if (box)
             coal::details::getShapeSupport<plain>(box, direction, point, hint[which], data[which]);
@@ -76,7 +77,7 @@ SupportTable::SupportTable(std::shared_ptr<const std::vector<Vec3s>> shared)
     const std::vector<Vec3s>& corners = *corners_;
     Numbers wider(corners.size()), begins{0, static_cast<std::uint32_t>(corners.size())};
     std::iota(wider.begin(), wider.end(), 0u);
-    for (;; side_ *= 2) {  // each cell looks at the corners of the one that it is a quarter of
+    for (;; side_ *= 2) {  // each cell tests the corners of the cell of which it is a quarter
         first_.clear();
         farthest_.clear();
         for (int face = 0; face < 6; ++face)
@@ -104,21 +105,21 @@ const Vec3s& SupportTable::farthest(const Vec3s& direction) const {
     const std::vector<Vec3s>& corners = *corners_;
     if (!(most > 0.0)) return corners.front();
     const double scale = 0.5 * side_ / most, half = 0.5 * side_, last = side_ - 1;
-    const auto cell_at = [&](double component) {  // 0 for what is no number
-        const double at = scale * component + half;
-        return at > 0.0 ? static_cast<int>(std::min(at, last)) : 0;
+    const auto cell_at = [&](double component) {  // 0 for NaN
+        const double position = scale * component + half;
+        return position > 0.0 ? static_cast<int>(std::min(position, last)) : 0;
     };
     const int row = cell_at(direction[(axis + 1) % 3]), column = cell_at(direction[(axis + 2) % 3]);
     const int face = 2 * axis + (direction[axis] < 0.0 ? 1 : 0),
               cell = (face * side_ + row) * side_ + column;
-    const std::uint32_t* at = farthest_.data() + first_[cell];
+    const std::uint32_t* cursor = farthest_.data() + first_[cell];
     const std::uint32_t* end = farthest_.data() + first_[cell + 1];
-    std::uint32_t best = *at;
+    std::uint32_t best = *cursor;
     double height = corners[best].dot(direction);
-    while (++at != end)
-        if (const double other = corners[*at].dot(direction); other > height) {
-            height = other;
-            best = *at;
+    while (++cursor != end)
+        if (const double projection = corners[*cursor].dot(direction); projection > height) {
+            height = projection;
+            best = *cursor;
         }
     return corners[best];
 }
@@ -135,12 +136,12 @@ void TabledDifference::set_shapes(const coal::ShapeBase& a, const coal::ShapeBas
     set(&a, &b, pose_a, pose_b);
     for (int i = 0; i < 2; ++i) {
         const bool is_hull = typeid(*shapes[i]) == typeid(TabledHull);
-        known[i] = {is_hull ? &static_cast<const TabledHull*>(shapes[i])->table : nullptr,
+        hulls[i] = {is_hull ? &static_cast<const TabledHull*>(shapes[i])->table : nullptr,
                     shapes[i]->getNodeType() == coal::GEOM_BOX
                         ? static_cast<const coal::Box*>(shapes[i])
                         : nullptr};
     }
-    if (known[0].table || known[1].table) getSupportFunc = farthest_of_both;
+    if (hulls[0].table || hulls[1].table) getSupportFunc = farthest_of_both;
 }
 
 }  // namespace tmkit

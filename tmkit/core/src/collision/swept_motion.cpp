@@ -1,13 +1,13 @@
 // Straight motions proved free.
 //
-// A pair of shapes keeps its margin in an interval of a motion when their distance in its middle
-// exceeds the margin by more than they can come nearer on the way to its ends. To first order that
-// is what their points move along the direction that separates them, by the twists of their links;
-// beyond it a bound of the points' accelerations serves. What is not proved is divided, with the
-// pairs that are left; most are gone at once. After Schwarzer, Saha and Latombe, "Exact collision
-// checking of robot paths" (WAFR 2002), with distances that are measured only as far as they
-// matter. Eight intervals are looked at together (lanes.hpp): a direction that separates a pair in
-// one mostly does in others.
+// A pair of shapes keeps its margin in an interval of a motion if their distance in its middle
+// exceeds the margin by more than their approach towards its ends. To first order the approach is
+// the motion of their points along the separating direction, by the twists of their links; beyond
+// it, a bound of the points' accelerations is used. Intervals that are not proved are divided, with
+// their remaining pairs; most pairs are proved at once. After Schwarzer, Saha and Latombe, "Exact
+// collision checking of robot paths" (WAFR 2002), with distances computed only up to the required
+// limit. Eight intervals are checked together (lanes.hpp): a direction that separates a pair in one
+// mostly does in others.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -18,11 +18,11 @@
 namespace tmkit {
 namespace {
 
-// Of intervals, in radians or metres of the joint that moves most: where halving begins and ends.
-// Beside an end of the motion, which may be about to touch, the middles of the finest intervals
-// need only be free.
+// Lengths of intervals, in the joint that moves most [rad or m]: the first and the last of the
+// bisection. Next to an end of the motion, which may be nearly in contact, only the middles of the
+// finest intervals must be free.
 constexpr double coarsest = 0.05, finest = 1e-4, end_zone = 16.0 * finest;
-constexpr double tolerance = 2e-6;  // metres, of GJK
+constexpr double tolerance = 2e-6;  // [m], of GJK
 constexpr double unbounded = 1e30;
 
 class SweptMotion : LanePairs {
@@ -35,15 +35,15 @@ public:
             span_ = std::max(span_, std::abs(q1[link.q_index] - q0[link.q_index]));
         batches_.clear();
         for (std::int32_t i = 0; i < model.moving_count; ++i)
-            workspace_.geometries[i].rest = static_cast<float>(bend(i));
+            workspace_.geometries[i].remainder = static_cast<float>(bend(i));
     }
 
     FramePair find(std::int64_t& checks) {
         const int count =
             std::max(1, static_cast<int>(std::ceil(span_ / (coarsest * lanes::width))));
-        const int parts = count * lanes::width;  // lanes that are left over would cost as much
+        const int parts = count * lanes::width;  // unused lanes would cost as much
         for (int i = 0; i < count; ++i) {
-            // From the middle outwards: near the ends, which are free, less is in the way.
+            // From the middle outwards: near the ends, which are free, collisions are less likely.
             const int batch = (count - 1) / 2 + (i % 2 ? (i + 1) / 2 : -(i / 2));
             std::array<double, lanes::width> middles{};
             for (int lane = 0; lane < lanes::width; ++lane)
@@ -62,17 +62,17 @@ private:
 
     void add_batch(std::array<double, lanes::width> middles, int count, double half,
                    std::size_t first, std::size_t last) {
-        std::fill(middles.begin() + count, middles.end(),
-                  middles[count - 1]);  // what is not used is near to what is
+        // Unused lanes are near used ones.
+        std::fill(middles.begin() + count, middles.end(), middles[count - 1]);
         batches_.push_back({middles, half, (1u << count) - 1, first, last});
     }
 
-    // The pair that collides in the middle of an interval of a batch, or is not proved where it is
-    // the finest; what is left over goes to its parts.
+    // The pair that collides in the middle of an interval of a batch, or is not proved in a finest
+    // one; the other pairs are passed on to parts of the interval.
     FramePair check(std::size_t number) {
         const SweptBatch now = batches_[number];
         const bool is_finest = 2.0 * now.half * span_ <= std::max(finest, resolution_);
-        // Of a motion that is only sampled the finest intervals are points.
+        // For a motion that is only sampled, the finest intervals are points.
         half_ = is_finest && resolution_ > 0.0 ? 0.0 : now.half;
         for (std::size_t i = 0; i < model_.links.size(); ++i) {
             const Model::Link& link = model_.links[i];
@@ -84,60 +84,62 @@ private:
         }
         place_lanes(half_);
         const std::size_t first = workspace_.near.size();
-        FramePair found;
+        FramePair contact_pair;
         const auto hit = [&](const Model::Candidate& pair, unsigned) {
-            found = model_.frames(pair);
+            contact_pair = model_.frames(pair);
             return true;
         };
         if (now.last == none) meet_all(now.used, hit);
-        for (std::size_t i = now.first; i < now.last && now.last != none && !found; ++i) {
-            const NearPair near = workspace_.near[i];
-            if (meet(near.pair, near.link, near.waiting)) hit(near.pair, 0);
+        for (std::size_t i = now.first; i < now.last && now.last != none && !contact_pair; ++i) {
+            const NearPair near_pair = workspace_.near[i];
+            if (meet(near_pair.pair, near_pair.link, near_pair.waiting)) hit(near_pair.pair, 0);
         }
-        for (int lane = 0; lane < lanes::width && !found; ++lane)
-            found = check_lane(now, lane, first, is_finest);
-        return found ? found : divide(now, first, is_finest);
+        for (int lane = 0; lane < lanes::width && !contact_pair; ++lane)
+            contact_pair = check_lane(now, lane, first, is_finest);
+        return contact_pair ? contact_pair : divide(now, first, is_finest);
     }
 
-    // Pairs whose boxes meet in the middle are measured there; the others need shorter intervals.
+    // Pairs whose boxes overlap in the middle are measured there; the others need shorter
+    // intervals.
     FramePair check_lane(const SweptBatch& now, int lane, std::size_t first, bool is_finest) {
         const unsigned bit = 1u << lane;
         bool is_placed = false;
         for (std::size_t i = first; i < workspace_.near.size(); ++i) {
-            NearPair& near = workspace_.near[i];
-            if (!(near.waiting & bit)) continue;
-            near.waiting &= ~bit;
-            if (!is_finest && !(near.middle & bit)) {
-                near.open |= bit;
+            NearPair& near_pair = workspace_.near[i];
+            if (!(near_pair.waiting & bit)) continue;
+            near_pair.waiting &= ~bit;
+            if (!is_finest && !(near_pair.middle & bit)) {
+                near_pair.open |= bit;
                 continue;
             }
             if (!is_placed) place(now.middle[lane]);
             is_placed = true;
-            if (measure(near, lane)) return model_.frames(near.pair);
+            if (measure(near_pair, lane)) return model_.frames(near_pair.pair);
         }
         return {};
     }
 
-    // Whether a pair collides in a lane, where the links are.
-    bool measure(NearPair& near, int lane) {
-        const auto& [a, b, margin] = near.pair;
+    // Return whether a pair collides in a lane, at the poses of the links.
+    bool measure(NearPair& near_pair, int lane) {
+        const auto& [a, b, margin] = near_pair.pair;
         place_exactly(a);
         place_exactly(b);
-        // What single precision does to a movement is a share of what it does to a place.
+        // The effect of single precision on a movement is a fraction of that on a position.
         const double least =
             margin + tolerance + static_cast<double>(workspace_.slack) * half_ * span_;
-        const double limit = least + reach(near, lane, nullptr);
+        const double limit = least + reach(near_pair, lane, nullptr);
         WarmStart& warm = warm_of(a, b);
         const double distance = distance_within(model_.shape(a, data_), model_.shape(b, data_),
                                                 margin, limit, warm, data_);
         if (distance <= margin) return true;
-        const float* direction = warm.ray.isZero(1e-6) ? nullptr : separate(near, warm.ray);
-        if (distance <= limit && (!direction || distance <= least + reach(near, lane, direction)))
-            near.open |= 1u << lane;
+        const float* direction = warm.ray.isZero(1e-6) ? nullptr : separate(near_pair, warm.ray);
+        if (distance <= limit &&
+            (!direction || distance <= least + reach(near_pair, lane, direction)))
+            near_pair.open |= 1u << lane;
         return false;
     }
 
-    // What is open goes to parts of its intervals, which fill the lanes of one batch or two.
+    // Pass open lanes on to parts of their intervals, which fill the lanes of one batch or two.
     FramePair divide(const SweptBatch& now, std::size_t first, bool is_finest) {
         unsigned open = 0;
         std::size_t last = first;
@@ -164,18 +166,19 @@ private:
             }
             const std::size_t begin = workspace_.near.size();
             for (std::size_t i = first; i < last; ++i) {
-                NearPair near = workspace_.near[i];
-                near.waiting = 0;
-                for (int k = 0; k < count; ++k) near.waiting |= (near.open >> lane_of[k] & 1u) << k;
-                near.open = 0;
-                if (near.waiting) workspace_.near.push_back(near);
+                NearPair near_pair = workspace_.near[i];
+                near_pair.waiting = 0;
+                for (int k = 0; k < count; ++k)
+                    near_pair.waiting |= (near_pair.open >> lane_of[k] & 1u) << k;
+                near_pair.open = 0;
+                if (near_pair.waiting) workspace_.near.push_back(near_pair);
             }
             add_batch(middles, count, now.half / parts, begin, workspace_.near.size());
         }
         return {};
     }
 
-    // What is open in the finest intervals is free where it is only sampled, and beside the ends.
+    // Open lanes in the finest intervals are free if they are only sampled, and next to the ends.
     FramePair judge(const SweptBatch& now, std::size_t first, unsigned open) {
         for (int lane = 0; lane < lanes::width && resolution_ == 0.0; ++lane) {
             const double middle = now.middle[lane];
@@ -187,7 +190,7 @@ private:
         return {};
     }
 
-    // Puts the links at a place of the motion.
+    // Place the links at a fraction of the motion.
     void place(double fraction) {
         for (const Model::Link& link : model_.links) {
             const auto i = static_cast<std::size_t>(link.q_index);
@@ -199,33 +202,34 @@ private:
         return link.multiplier * (q1_[link.q_index] - q0_[link.q_index]);
     }
 
-    // How far the points of an shape move at most from the middle of the motion to an end beyond
-    // the first order: their acceleration is at most the sum over the joints of their speed by that
-    // joint times the turns of those before, twice, and of that joint. Their distance from an axis
-    // is at most the lengths of the links between.
+    // Upper bound of the motion of a shape's points from the middle of the motion to an end, beyond
+    // the first order. Their acceleration is at most the sum over the joints of their speed by that
+    // joint times the rotations of those before, twice, and of that joint. Their distance from an
+    // axis is at most the lengths of the links between.
     double bend(std::int32_t shape) const {
         if (model_.collision_shape(shape).kind == GeometryKind::plane) return unbounded;
         double arm = workspace_.sizes[shape];
-        double most = 0.0, rest = 0.0;
-        for (std::int32_t at = model_.placed[shape].link; at >= 0; at = model_.links[at].parent) {
-            const Model::Link& joint = model_.links[at];
+        double most = 0.0, remainder = 0.0;
+        for (std::int32_t ancestor = model_.placed[shape].link; ancestor >= 0;
+             ancestor = model_.links[ancestor].parent) {
+            const Model::Link& joint = model_.links[ancestor];
             const double value = 0.5 * std::abs(change(joint)),
                          moved = joint.prismatic ? value : value * arm;
-            if (!joint.prismatic) rest += value * (most + 0.5 * moved);
+            if (!joint.prismatic) remainder += value * (most + 0.5 * moved);
             most += moved;
-            arm += workspace_.lengths[at];
+            arm += workspace_.lengths[ancestor];
             if (joint.prismatic)
                 arm += std::abs(joint.offset) +
                        std::abs(joint.multiplier) *
                            std::max(std::abs(q0_[joint.q_index]), std::abs(q1_[joint.q_index]));
         }
-        return rest;
+        return remainder;
     }
 
     std::vector<SweptBatch>& batches_;
     std::vector<double> q_;
     const double *q0_, *q1_;
-    double resolution_;  // of samples; 0 where the motion is to be proved
+    double resolution_;  // of samples; 0 if the motion is to be proved
     double span_ = 0.0, half_ = 0.0;
 };
 

@@ -1,4 +1,4 @@
-// The way from a frame up to its root, which every query between two frames begins with.
+// Path from a frame up to its root, the first step of every query between two frames.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ class Ascent {
 public:
     Ascent(const SceneGraph& scene, const FrameRecord& frame) {
         push(&frame);
-        for (FrameId at = frame.parent; at != no_frame; at = back()->parent)
-            push(&scene.record(at));
+        for (FrameId ancestor = frame.parent; ancestor != no_frame; ancestor = back()->parent)
+            push(&scene.record(ancestor));
     }
     std::size_t size() const { return size_; }
     const FrameRecord* operator[](std::size_t i) const {
@@ -35,8 +35,8 @@ private:
     std::size_t size_ = 0;
 };
 
-// How many frames of each ascent lie below the nearest common ancestor. Throws Error(disconnected)
-// when there is none.
+// The number of frames of each ascent below the nearest common ancestor. Throws Error(disconnected)
+// if there is none.
 inline std::pair<std::size_t, std::size_t> below_common(const Ascent& a, const Ascent& b) {
     if (a.back() != b.back())
         throw errors::disconnected(a[0]->name->text, b[0]->name->text, a.back()->name->text,
@@ -48,9 +48,9 @@ inline std::pair<std::size_t, std::size_t> below_common(const Ascent& a, const A
 
 // parent_from_frame at configuration q.
 inline Pose edge_pose(const SceneGraph& scene, const FrameRecord& edge, const double* q) {
-    return edge.joint
-               ? moved(edge.pose, edge.joint_type, edge.joint->axis, scene.joint_value(edge, q))
-               : edge.pose;
+    return edge.joint ? apply_joint(edge.pose, edge.joint_type, edge.joint->axis,
+                                    scene.joint_value(edge, q))
+                      : edge.pose;
 }
 
 }  // namespace tmkit

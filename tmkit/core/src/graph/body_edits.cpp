@@ -6,12 +6,13 @@
 
 namespace tmkit {
 
-// Throws when a new frame may not sit on the body it asks for.
+// Throws if a new frame may not join the body of its specification.
 void BodyEdits::check_entry(const FrameSpecification& specification,
                             const FrameRecord* parent) const {
-    const bool asked = !specification.body.empty();
-    if (const BodyId* body = scene_.find_body(asked ? specification.body : specification.name))
-        rules::check_entry(GraphView(scene_), specification.name, *body, asked, parent,
+    const bool is_body_named = !specification.body.empty();
+    if (const BodyId* body =
+            scene_.find_body(is_body_named ? specification.body : specification.name))
+        rules::check_entry(GraphView(scene_), specification.name, *body, is_body_named, parent,
                            specification.joint.type);
 }
 
@@ -29,20 +30,21 @@ BodyId BodyEdits::enter_body(const FrameSpecification& specification, FrameId fr
 
 void BodyEdits::leave_body(const FrameRecord& leaving) {
     const BodyRecord& old = body(leaving.body);
-    const auto at = std::find(old.tops.begin(), old.tops.end(), leaving.id);
+    const auto position = std::find(old.tops.begin(), old.tops.end(), leaving.id);
     const bool carries_inertia = old.inertia_frame == leaving.id;
-    if (at == old.tops.end() && !carries_inertia) return;
-    if (at != old.tops.end() && old.tops.size() == 1) {
+    if (position == old.tops.end() && !carries_inertia) return;
+    if (position != old.tops.end() && old.tops.size() == 1) {
         const Ref<const Name> name = old.name;  // outlives the record
         scene_.body_names_.remove(std::string_view(name->text));
         scene_.bodies_.remove(leaving.body);
         return;
     }
-    change_body(leaving.body, [&, is_top = at != old.tops.end()](BodyRecord& changed) {
+    change_body(leaving.body, [&, is_top = position != old.tops.end()](BodyRecord& changed) {
         std::erase(changed.tops, leaving.id);
         if (!carries_inertia) return;
-        // The inertia stays with the body: say it again in the axes of the frame above, if that is
-        // on the same body. No pose to the frames in other trees is known, so it cannot be theirs.
+        // The inertia remains with the body: it is expressed in the axes of the frame above, if
+        // that is on the same body. Frames in other trees have no known pose, so they cannot carry
+        // it.
         changed.inertia = is_top ? Inertia{} : *scene_.inertia(record(leaving.parent).name->text);
         changed.inertia_frame = is_top ? no_frame : leaving.parent;
     });
@@ -68,12 +70,12 @@ void BodyEdits::add_body(std::string_view name) {
 }
 
 BodyId BodyEdits::make_body(std::string_view name, std::vector<FrameId> tops) {
-    const auto made = make_ref<BodyRecord>();
-    made->name = make_ref<const Name>(name);
-    made->tops = std::move(tops);
+    const auto new_body = make_ref<BodyRecord>();
+    new_body->name = make_ref<const Name>(name);
+    new_body->tops = std::move(tops);
     const BodyId id = scene_.next_body_++;
-    scene_.body_names_.assign(made->name, id);
-    scene_.bodies_.assign(id, Ref<const BodyRecord>(made));
+    scene_.body_names_.assign(new_body->name, id);
+    scene_.bodies_.assign(id, Ref<const BodyRecord>(new_body));
     return id;
 }
 

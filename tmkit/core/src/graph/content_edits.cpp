@@ -33,9 +33,9 @@ void ContentEdits::allow_collision(std::string_view a, std::string_view b,
     if (first == second) throw errors::collides_with_itself(a);
     const Ref<const Name>* old = scene_.allowed_.find(Pair{first, second});
     if (old && (*old)->text == reason) return;
-    const auto said = make_ref<const Name>(reason);
-    scene_.allowed_.assign({first, second}, said);
-    scene_.allowed_.assign({second, first}, said);
+    const auto reason_name = make_ref<const Name>(reason);
+    scene_.allowed_.assign({first, second}, reason_name);
+    scene_.allowed_.assign({second, first}, reason_name);
 }
 
 void ContentEdits::forbid_collision(std::string_view a, std::string_view b) {
@@ -60,24 +60,24 @@ void ContentEdits::forbid_collisions(FrameId frame) {
 
 void ContentEdits::set_group(const GroupSpecification& group) {
     if (group.name.empty()) throw errors::empty_group_name();
-    auto made = make_ref<GroupRecord>();
+    auto new_group = make_ref<GroupRecord>();
     const auto enter = [&](const std::vector<std::string>& names, std::vector<FrameId>& ids) {
         for (const std::string& frame : names)
             if (const FrameId id = record(frame).id;
                 std::find(ids.begin(), ids.end(), id) == ids.end())
                 ids.push_back(id);
     };
-    enter(group.frames, made->frames);
-    enter(group.parents, made->parents);
-    made->attributes = group.attributes;
-    std::sort(made->attributes.begin(), made->attributes.end());
+    enter(group.frames, new_group->frames);
+    enter(group.parents, new_group->parents);
+    new_group->attributes = group.attributes;
+    std::sort(new_group->attributes.begin(), new_group->attributes.end());
     std::vector<std::string_view> below;  // groups reached from here
     for (const std::string& member : group.groups) {
         if (member == group.name) throw errors::group_holds_itself(member);
         if (!scene_.groups_.find(std::string_view(member)))
             throw unknown_name("group", member, scene_.group_names());
         if (std::find(below.begin(), below.end(), member) != below.end()) continue;
-        made->groups.push_back(make_ref<const Name>(member));
+        new_group->groups.push_back(make_ref<const Name>(member));
         below.push_back(member);
     }
     for (std::size_t next = 0; next < below.size(); ++next)
@@ -88,18 +88,18 @@ void ContentEdits::set_group(const GroupSpecification& group) {
                 below.push_back(nested->text);
         }
     const Ref<const GroupRecord>* old = scene_.groups_.find(std::string_view(group.name));
-    if (old && (*old)->same_content(*made)) return;
-    scene_.groups_.assign(make_ref<const Name>(group.name), Ref<const GroupRecord>(made));
+    if (old && (*old)->same_content(*new_group)) return;
+    scene_.groups_.assign(make_ref<const Name>(group.name), Ref<const GroupRecord>(new_group));
 }
 
-// Takes members out of all groups: `goes` says which of `members`.
+// Remove members from all groups: `goes` selects them among `members`.
 template <class Members, class Goes>
 void ContentEdits::drop_members(Members GroupRecord::* members, Goes&& goes) {
     std::vector<std::pair<Ref<const Name>, Ref<GroupRecord>>> holders;
     scene_.groups_.for_each(
         [&](const Ref<const Name>& holder, const Ref<const GroupRecord>& group) {
-        const Members& there = (*group).*members;
-        if (std::none_of(there.begin(), there.end(), goes)) return;
+        const Members& present = (*group).*members;
+        if (std::none_of(present.begin(), present.end(), goes)) return;
         const Ref<GroupRecord> changed(new GroupRecord(*group));
         std::erase_if((*changed).*members, goes);
         holders.emplace_back(holder, changed);

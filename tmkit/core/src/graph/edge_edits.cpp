@@ -14,7 +14,8 @@ void EdgeEdits::attach(std::string_view root, std::string_view parent, const Pos
     const FrameRecord& target = record(parent);
     const bool joins = rules::check_attachment(GraphView(scene_), &moving, &target, joint.type);
     const FrameId id = moving.id, new_parent = target.id;
-    const std::vector<FrameId> said = joined_twists(moving, target, pose, joint.type, {}, false);
+    const std::vector<FrameId> said =
+        find_redundant_twists(moving, target, pose, joint.type, {}, false);
     all_or_nothing([&] {
         if (joins) join_parts(moving);
         for (const FrameId frame : said) drop_twist(frame);
@@ -29,17 +30,18 @@ void EdgeEdits::attach(std::string_view root, std::string_view parent, const Pos
 void EdgeEdits::move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose,
                      bool keep_twists) {
     const GraphView view(scene_);
-    const rules::Move plan = rules::checked_move(view, &moving, &parent, pose);
+    const rules::Move plan = rules::check_move(view, &moving, &parent, pose);
     if (plan.nothing) return;
     const FrameId id = moving.id, new_parent = parent.id;
-    std::vector<FrameId> cut;  // twist edges that end
+    std::vector<FrameId> cut;  // removed twist edges
     if (plan.cuts && scene_.twist_count() > 0) {
         if (!keep_twists)
             rules::each_twist_across(view, &moving,
                                      [&](auto frame, BodyId) { cut.push_back(frame->id); });
-        cut = joined_twists(moving, parent, pose, moving.joint_type, std::move(cut), keep_twists);
+        cut = find_redundant_twists(moving, parent, pose, moving.joint_type, std::move(cut),
+                                    keep_twists);
     }
-    const auto done = [&] {
+    const auto apply_move = [&] {
         if (plan.joins) join_parts(moving);
         for (const FrameId frame : cut) drop_twist(frame);
         FrameRecord& changed = own(id);
@@ -48,20 +50,20 @@ void EdgeEdits::move(const FrameRecord& moving, const FrameRecord& parent, const
         changed.pose = pose;
         note_change(id, false);
     };
-    if (cut.empty()) return done();
-    all_or_nothing(done);
+    if (cut.empty()) return apply_move();
+    all_or_nothing(apply_move);
 }
 
 void EdgeEdits::reparent(std::string_view frame, std::string_view parent, const Pose& pose,
                          Ref<const EdgeNoise> noise) {
-    const FrameRecord& moving = record(frame);  // of two that are not there, the first is named
+    const FrameRecord& moving = record(frame);  // if both are unknown, the error names the first
     const FrameId id = moving.id;
     move(moving, record(parent), pose);
     state_motion(id);
     store_noise(id, std::move(noise));
 }
 
-// An edge with a joint, or one that a grasp makes, has a motion.
+// An edge with a joint, or one made by a grasp, has a motion.
 void EdgeEdits::state_motion(FrameId frame) {
     if (!record(frame).is_stated) own(frame).is_stated = true;
 }
@@ -75,8 +77,8 @@ void EdgeEdits::reparent_keeping_pose(std::string_view frame, std::string_view p
         if (slip) add_noise(frame, *slip);
         return state_motion(id);
     }
-    if (scene_.is_ancestor(moving.id, target.id))
-        return move(moving, target, moving.pose);  // which refuses
+    // Throws the error.
+    if (scene_.is_ancestor(moving.id, target.id)) return move(moving, target, moving.pose);
     Pose parent_from_frame = scene_.pose(frame, parent, q);
     if (moving.joint)  // the new edge must give this pose at the joint's present value
         parent_from_frame = parent_from_frame * joint_motion(moving.joint_type, moving.joint->axis,
@@ -102,7 +104,7 @@ void EdgeEdits::set_pose(std::string_view frame, const Pose& parent_from_frame) 
 
 namespace {
 
-// The edge above a frame, as it is kept below that frame once it is turned round.
+// The edge above a frame, as it is stored below that frame after the reversal.
 struct TurnedEdge {
     FrameId child, parent;
     JointType type;
@@ -112,21 +114,20 @@ struct TurnedEdge {
     Ref<const StampedPoses> stamps;
 };
 
-TurnedEdge turned(const FrameRecord& edge) {
-    TurnedEdge made{edge.id, edge.parent, edge.joint_type, edge.is_stated, edge.pose.inverse(),
-                    nullptr, nullptr};
-    if (edge.noise) {  // P exp(xi) turned round is exp(-xi) P^-1 = P^-1 exp(-Ad(P) xi)
+TurnedEdge reverse_edge(const FrameRecord& edge) {
+    TurnedEdge result{edge.id, edge.parent, edge.joint_type, edge.is_stated, edge.pose.inverse(),
+                      nullptr, nullptr};
+    if (edge.noise) {  // the inverse of P exp(xi) is exp(-xi) P^-1 = P^-1 exp(-Ad(P) xi)
         NoiseSum sum;
-        sum.add(*edge.noise,
-                [&](const Vector6& xi) { return negative(carried_up(xi, edge.pose)); });
-        made.noise = sum.edge();
+        sum.add(*edge.noise, [&](const Vector6& xi) { return negative(carry_up(xi, edge.pose)); });
+        result.noise = sum.edge();
     }
     if (edge.details && edge.details->stamps) {
         const Ref<StampedPoses> stamps(new StampedPoses(*edge.details->stamps));
         for (StampedPose& entry : stamps->entries) entry.pose = entry.pose.inverse();
-        made.stamps = stamps;
+        result.stamps = stamps;
     }
-    return made;
+    return result;
 }
 
 }  // namespace
@@ -134,8 +135,8 @@ TurnedEdge turned(const FrameRecord& edge) {
 void EdgeEdits::make_root(std::string_view name) {
     const Ascent ascent(scene_, record(name));
     std::vector<TurnedEdge> edges;
-    std::vector<std::pair<FrameId, FrameId>>
-        tops;  // of the bodies on the way: as they are, and as they will be
+    // Of the bodies of the path, before and after.
+    std::vector<std::pair<FrameId, FrameId>> tops;
     for (std::size_t i = 0; i < ascent.size(); ++i) {
         const FrameRecord& frame = *ascent[i];
         const bool is_first = i == 0 || ascent[i - 1]->body != frame.body;
@@ -147,7 +148,7 @@ void EdgeEdits::make_root(std::string_view name) {
                         "frame '{}' cannot be the root of its tree: joint '{}' is above it", name,
                         frame.joint->name)
                 .with({{"frame", name}, {"joint", frame.joint->name}});
-        edges.push_back(turned(frame));
+        edges.push_back(reverse_edge(frame));
     }
     if (edges.empty()) return;
     all_or_nothing([&] {

@@ -22,8 +22,8 @@ void FrameEdits::add_root(std::string_view name, std::string_view body) {
 
 void FrameEdits::add_frame(const FrameSpecification& specification) {
     if (specification.parent.empty()) throw errors::without_parent(specification.name);
-    if (specification.inertia || specification.twist)
-        add_frames({specification});  // which holds the rules of bodies
+    // add_frames checks the rules of bodies.
+    if (specification.inertia || specification.twist) add_frames({specification});
     else add(specification, scene_.next_frame_);
 }
 
@@ -39,7 +39,7 @@ void FrameEdits::add(const FrameSpecification& specification, FrameId id) {
     check_entry(specification, parent);
     if (specification.stamps) check_new_stamps(specification, parent);
     const Ref<const Joint> joint = checked_joint(specification.joint, id, specification.name);
-    // All is well; nothing from here on throws, but for want of memory.
+    // All rules are checked; only memory allocation may throw below.
     if (scene_.frames_.empty()) {
         scene_.index_ = make_ref<FrameIndex>();
         scene_.last_hash_ = make_ref<LastHash>();
@@ -77,15 +77,15 @@ void FrameEdits::add_frames(const std::vector<FrameSpecification>& frames, bool 
     add_frames_with_ids(numbered, joins);
 }
 
-// Each frame after its parent, where that is among them; joints that mimic without their rule, as
-// leaders may come later.
+// Add each frame after its parent, if that is among them. Mimic joints get their rule later, since
+// leaders may be later.
 void FrameEdits::add_parents_first(const NumberedFrames& frames) {
     std::unordered_map<std::string_view, std::size_t> position;
     for (std::size_t i = 0; i < frames.size(); ++i)
         if (!position.emplace(frames[i].second.name, i).second)
             throw duplicate("frame", frames[i].second.name);
     std::vector<char> done(frames.size(), 0);
-    std::vector<std::size_t> path;  // a frame and the ancestors that wait to go in before it
+    std::vector<std::size_t> path;  // a frame and its ancestors that precede it
     for (std::size_t first = 0; first < frames.size(); ++first) {
         for (path.assign(1, first); !path.empty(); path.pop_back()) {
             while (true) {
@@ -122,7 +122,7 @@ void FrameEdits::add_frames_with_ids(const NumberedFrames& frames, bool joins) {
             if (!frame.joint.mimic.empty()) set_joint(frame.name, frame.joint);
         for (const auto& [id, frame] : frames)
             if (frame.inertia) give_inertia(frame);
-        for (const auto& [id, frame] : frames)  // when the bodies are there that they refer to
+        for (const auto& [id, frame] : frames)  // after the bodies to which they refer
             if (frame.twist)
                 joins ? join_twist(frame.name, *frame.twist) : set_twist(frame.name, *frame.twist);
     });
@@ -138,16 +138,16 @@ void FrameEdits::remove_frame(std::string_view name, bool with_subtree) {
     const auto goes = [&](auto id) { return std::binary_search(gone.begin(), gone.end(), id); };
     rules::check_twists_stay(GraphView(scene_), [&](auto leaver) { return goes(leaver->id); });
     leave_groups(gone);
-    for (auto at = leaving.rbegin(); at != leaving.rend(); ++at) {  // children before parents
-        const FrameRecord& frame = record(*at);
+    for (auto leaf = leaving.rbegin(); leaf != leaving.rend(); ++leaf) {  // children before parents
+        const FrameRecord& frame = record(*leaf);
         note_change(frame.id, static_cast<bool>(frame.joint));
         drop_joint(frame);
         leave_body(frame);
         scene_.names_.remove(std::string_view(frame.name->text));
-        if (frame.noise) scene_.noises_.remove(*at);
-        scene_.frames_.remove(*at);
-        scene_.twists_.remove(*at);
-        forbid_collisions(*at);
+        if (frame.noise) scene_.noises_.remove(*leaf);
+        scene_.frames_.remove(*leaf);
+        scene_.twists_.remove(*leaf);
+        forbid_collisions(*leaf);
     }
 }
 
@@ -165,7 +165,7 @@ void FrameEdits::join_twist(std::string_view frame, const TwistEdge& edge) {
     if (const std::optional<TwistEdge> known = scene_.twist(frame);
         known && known->reference == edge.reference) {
         if (rules::is_same(known->vector, edge.vector)) return;
-        throw errors::twists_contradict(frame, edge.reference, edge.vector, quoted(frame),
+        throw errors::twists_contradict(frame, edge.reference, edge.vector, quote(frame),
                                         known->vector);
     }
     try {
@@ -180,9 +180,9 @@ void FrameEdits::join_twist(std::string_view frame, const TwistEdge& edge) {
         if (!rules::may_wait(refusal)) throw;
         FrameSpecification waiting{std::string(frame) + " relative to " + edge.reference,
                                    std::string(frame)};
-        const std::string wanted = waiting.name;
+        const std::string original_name = waiting.name;
         for (int n = 2; scene_.find(waiting.name) || scene_.has_group(waiting.name); ++n)
-            waiting.name = formatted("{} ({})", wanted, n);
+            waiting.name = format_text("{} ({})", original_name, n);
         waiting.body = body(on.body).name->text;
         waiting.classes = {"observation"};
         waiting.attributes = {{"observation", R"({"kind": "twist", "stamp": null, "tags": []})"}};

@@ -9,17 +9,17 @@ namespace tmkit {
 std::vector<FrameId> FrameIndex::children(const FrameMap& frames, FrameId parent) {
     const std::lock_guard guard(mutex_);
     stand_for(frames);
-    std::vector<FrameId> found;
-    append_children(parent, found);
-    return found;
+    std::vector<FrameId> ids;
+    append_children(parent, ids);
+    return ids;
 }
 
 std::vector<FrameId> FrameIndex::subtree(const FrameMap& frames, FrameId top) {
     const std::lock_guard guard(mutex_);
     stand_for(frames);
-    std::vector<FrameId> found{top};
-    for (std::size_t next = 0; next < found.size(); ++next) append_children(found[next], found);
-    return found;
+    std::vector<FrameId> ids{top};
+    for (std::size_t next = 0; next < ids.size(); ++next) append_children(ids[next], ids);
+    return ids;
 }
 
 std::vector<FrameId> FrameIndex::of_class(const FrameMap& frames, std::string_view name) {
@@ -50,7 +50,7 @@ std::string FrameIndex::class_like(const FrameMap& frames, std::string_view name
 void FrameIndex::stand_for(const FrameMap& frames) {
     if (frames_.shares_root(frames)) return;
     try {
-        if (links_.empty()) {  // a set of a sorted range is made in O(n)
+        if (links_.empty()) {  // a set of a sorted range is built in O(n)
             std::vector<std::pair<FrameId, FrameId>> links;
             links.reserve(frames.size());
             frames.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
@@ -64,7 +64,7 @@ void FrameIndex::stand_for(const FrameMap& frames) {
             update(id, before ? before->get() : nullptr, after ? after->get() : nullptr);
         });
         frames_ = frames;
-    } catch (...) {  // for want of memory: the next query begins from scratch
+    } catch (...) {  // out of memory: the next query starts anew
         links_.clear();
         classes_.clear();
         frames_ = FrameMap();
@@ -83,7 +83,7 @@ void FrameIndex::update(FrameId id, const FrameRecord* before, const FrameRecord
     if (had)
         for (const std::string& name : had->classes) {
             const auto members = classes_.find(name);
-            if (members == classes_.end()) continue;  // a class that the frame has twice
+            if (members == classes_.end()) continue;  // the frame lists the class twice
             members->second.erase(id);
             if (members->second.empty()) classes_.erase(members);
         }
@@ -91,10 +91,10 @@ void FrameIndex::update(FrameId id, const FrameRecord* before, const FrameRecord
         for (const std::string& name : has->classes) classes_[name].insert(id);
 }
 
-void FrameIndex::append_children(FrameId parent, std::vector<FrameId>& found) const {
+void FrameIndex::append_children(FrameId parent, std::vector<FrameId>& ids) const {
     for (auto link = links_.lower_bound({parent, 0}); link != links_.end() && link->first == parent;
          ++link)
-        found.push_back(link->second);
+        ids.push_back(link->second);
 }
 
 }  // namespace tmkit

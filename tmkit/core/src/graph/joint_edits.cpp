@@ -19,24 +19,24 @@ JointEdits::LeaderRanges JointEdits::leader_ranges() const {
     LeaderRanges ranges;
     const GraphView view(scene_);
     view.each_joint([&](const FrameRecord* frame) {
-        const auto [rule, leader] = rules::followed(view, frame);
+        const auto [rule, leader] = rules::leader_rule(view, frame);
         if (leader == frame) return;
-        const auto at = ranges.try_emplace(leader->id, rules::own_range(view, leader)).first;
-        at->second.narrow(rules::own_range(view, frame), rule.multiplier, rule.offset,
-                          rules::mimics_above(view, frame));
+        const auto entry = ranges.try_emplace(leader->id, rules::own_range(view, leader)).first;
+        entry->second.narrow(rules::own_range(view, frame), rule.multiplier, rule.offset,
+                             rules::mimics_above(view, frame));
     });
     return ranges;
 }
 
-// A joint that comes to follow another only narrows the range of that, so that many of them take no
-// time; after any other change all ranges are computed anew.
+// A joint that becomes a follower only narrows the range of its leader, which makes many of them
+// cheap. After any other change all ranges are recomputed.
 void JointEdits::check_limits(const Joint& joint, FrameId id, const FrameRecord* leader) {
     if (!leader && !scene_.has_followers()) return;
     const FrameRecord* frame = scene_.find(id);
     const rules::RejointedView view(GraphView(scene_), frame, id, leader, joint, joint.name);
     if (!ranges_) ranges_ = leader_ranges();
-    const auto followed = ranges_->find(id);
-    const bool leads = followed != ranges_->end();
+    const auto leader_rule = ranges_->find(id);
+    const bool leads = leader_rule != ranges_->end();
     const bool follows = frame && frame->joint && !frame->joint->mimic.empty();
     if (!leader && !follows && !leads) return;
     const LeaderRange alone = rules::own_range(view, frame);
@@ -47,18 +47,17 @@ void JointEdits::check_limits(const Joint& joint, FrameId id, const FrameRecord*
         ranges_.reset();
         return;
     }
-    const LeaderRange own = leads ? followed->second : alone;
-    const auto [rule, end] = rules::followed(view, frame);
-    const auto at = ranges_->find(end->id);
-    LeaderRange range = at != ranges_->end() ? at->second : rules::own_range(view, end);
+    const LeaderRange own = leads ? leader_rule->second : alone;
+    const auto [rule, end] = rules::leader_rule(view, frame);
+    const auto entry = ranges_->find(end->id);
+    LeaderRange range = entry != ranges_->end() ? entry->second : rules::own_range(view, end);
     range.narrow(own, rule.multiplier, rule.offset, rules::mimics_above(view, frame));
     rules::require_values(view, end, range);
     ranges_->erase(id);
     (*ranges_)[end->id] = range;
 }
 
-// The joint as it will be in the scene; null for a type without a value. Throws when it may not be
-// there.
+// The joint as stored in the scene; null for a type without a value. Throws if it violates a rule.
 Ref<const Joint> JointEdits::checked_joint(Joint joint, FrameId frame,
                                            std::string_view frame_name) {
     if (!is_actuated(joint.type)) return nullptr;
@@ -109,8 +108,8 @@ void JointEdits::set_joint(std::string_view frame, Joint joint) {
         throw errors::joint_inside_body(frame);
     if (joint.name.empty()) joint.name = old.joint ? old.joint->name : old.name->text;
     joint.check();
-    if (record(old.parent).body == old.body)
-        joint.is_stated = true;  // frames of one body do not move
+    // Frames of one body do not move.
+    if (record(old.parent).body == old.body) joint.is_stated = true;
     if (has_joint(old, joint)) return;
     const bool leaves = old.joint && (!is_actuated(joint.type) || joint.name != old.joint->name);
     if (leaves) require_no_followers({old.id});

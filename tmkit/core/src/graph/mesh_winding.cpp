@@ -13,9 +13,10 @@
 namespace tmkit {
 namespace {
 
-constexpr double no_volume = 1e-12;  // of the cube around a part: what rounding makes of a flat one
-constexpr std::int64_t most_looks =
-    100'000'000;  // triangles looked at to find which parts lie inside others
+// Relative to the bounding cube of a part: the rounding error of a flat one.
+constexpr double no_volume = 1e-12;
+// Maximum number of triangles tested for parts inside others.
+constexpr std::int64_t most_looks = 100'000'000;
 
 struct Edge {
     std::int32_t low, high;  // vertices
@@ -26,9 +27,9 @@ struct Edge {
 struct Part {
     std::vector<std::int32_t> faces;
     Vector3 lower{}, upper{};
-    double volume = 0.0;  // as if no face were turned over that is not
+    double volume = 0.0;  // with all faces corrected so far
     bool is_orientable = true, is_closed = true;
-    bool has_turned = false;  // faces that do not fit the first
+    bool has_turned = false;  // faces inconsistent with the first
 };
 
 class Winding {
@@ -60,7 +61,7 @@ private:
     }
     Vector3 corner(std::int32_t face, int k) const { return vertex(faces_[3 * face + k]); }
 
-    // The vertices by place: each has the number of the first in its place.
+    // Merge vertices by position: each gets the number of the first one there.
     void merge_vertices() {
         const auto place = [this](std::int32_t i) {
             return std::span(vertices_).subspan(3 * i, 3);
@@ -83,7 +84,7 @@ private:
         for (std::size_t face = 0; face < count_; ++face) {
             std::array<std::int32_t, 3> at;
             for (int k = 0; k < 3; ++k) at[k] = merged_[faces_[3 * face + k]];
-            if (at[0] == at[1] || at[1] == at[2] || at[2] == at[0]) continue;  // without an area
+            if (at[0] == at[1] || at[1] == at[2] || at[2] == at[0]) continue;  // zero area
             for (int k = 0; k < 3; ++k) {
                 const std::int32_t a = at[k], b = at[(k + 1) % 3];
                 edges_.push_back({std::min(a, b), std::max(a, b), static_cast<std::int32_t>(face),
@@ -115,7 +116,7 @@ private:
         }
     }
 
-    // The part of a face, all of whose faces are turned to fit this one.
+    // Collect the part of a face and orient all its faces consistently.
     void grow(std::int32_t first) {
         const auto number = static_cast<std::int32_t>(parts_.size());
         Part part;
@@ -124,14 +125,14 @@ private:
         for (std::size_t next = 0; next < part.faces.size(); ++next) {
             const std::int32_t face = part.faces[next];
             for (int k = 0; k < 3; ++k) {
-                const auto [other, fits] = neighbours_[3 * face + k];
-                if (other < 0) continue;
-                const bool wanted = turned_[face] != !fits;
-                if (part_of_[other] < 0) {
-                    part_of_[other] = number;
-                    turned_[other] = wanted;
-                    part.faces.push_back(other);
-                } else if (turned_[other] != wanted) {
+                const auto [other_part, fits] = neighbours_[3 * face + k];
+                if (other_part < 0) continue;
+                const bool is_inverted = turned_[face] != !fits;
+                if (part_of_[other_part] < 0) {
+                    part_of_[other_part] = number;
+                    turned_[other_part] = is_inverted;
+                    part.faces.push_back(other_part);
+                } else if (turned_[other_part] != is_inverted) {
                     part.is_orientable = false;
                 }
             }
@@ -143,7 +144,7 @@ private:
         parts_.push_back(std::move(part));
     }
 
-    // A part is closed where it runs along each edge as often one way as the other.
+    // A part is closed if it traverses each edge equally often in both directions.
     void close() {
         std::vector<std::uint8_t> has_edges(parts_.size());
         std::vector<std::pair<std::int32_t, int>> runs;  // part and direction
@@ -189,7 +190,7 @@ private:
         if (std::abs(part.volume) <= no_volume * size * size * size) part.volume = 0.0;
     }
 
-    // Whether a part is to be reversed as a whole, after its faces fit each other.
+    // Return whether to reverse a part as a whole, after its faces are consistent.
     bool is_reversed(const Part& part) {
         if (part.is_closed && part.volume != 0.0) {
             const bool looks_in = part.volume < 0.0;
@@ -197,23 +198,24 @@ private:
         }
         const auto turned =
             std::ranges::count_if(part.faces, [this](std::int32_t face) { return turned_[face]; });
-        const auto kept = static_cast<std::ptrdiff_t>(part.faces.size()) - turned;
-        return turned == kept ? part.volume < 0.0 : turned > kept;
+        const auto kept_count = static_cast<std::ptrdiff_t>(part.faces.size()) - turned;
+        return turned == kept_count ? part.volume < 0.0 : turned > kept_count;
     }
 
-    // Whether a vertex of a part is inside another closed part: the solid angle at which that is
-    // seen is all of 4 pi.
+    // Return whether a vertex of a part is inside another closed part: the solid angle of that is
+    // then 4 pi.
     bool is_inside(const Part& part) {
         const Vector3 point = corner(part.faces[0], 0);
-        for (const Part& other : parts_) {
-            if (&other == &part || !other.is_closed || other.volume == 0.0) continue;
+        for (const Part& other_part : parts_) {
+            if (&other_part == &part || !other_part.is_closed || other_part.volume == 0.0) continue;
             bool is_around = true;
             for (int k = 0; k < 3; ++k)
-                is_around &= other.lower[k] < part.lower[k] && part.upper[k] < other.upper[k];
+                is_around &=
+                    other_part.lower[k] < part.lower[k] && part.upper[k] < other_part.upper[k];
             if (!is_around || looks_ > most_looks) continue;
-            looks_ += static_cast<std::int64_t>(other.faces.size());
+            looks_ += static_cast<std::int64_t>(other_part.faces.size());
             double angle = 0.0;  // half of it (Van Oosterom and Strackee, 1983)
-            for (const std::int32_t face : other.faces) {
+            for (const std::int32_t face : other_part.faces) {
                 std::array<Vector3, 3> to;
                 for (int k = 0; k < 3; ++k) to[k] = corner(face, k) - point;
                 const double a = norm(to[0]), b = norm(to[1]), c = norm(to[2]);
@@ -251,8 +253,8 @@ private:
     std::size_t count_;
     std::vector<std::int32_t> merged_;
     std::vector<Edge> edges_;
-    std::vector<std::pair<std::int32_t, bool>>
-        neighbours_;  // three a face, with whether it looks the same way
+    // Three a face, each with whether its orientation agrees.
+    std::vector<std::pair<std::int32_t, bool>> neighbours_;
     std::vector<bool> turned_;
     std::vector<std::int32_t> part_of_;
     std::vector<Part> parts_;

@@ -15,13 +15,13 @@ constexpr std::size_t most = 1u << 30;  // slots are 32-bit numbers
 void require_room(const std::string& kind, std::size_t capacity, std::size_t needed) {
     if (needed <= capacity && capacity <= most) return;
     const std::string argument = kind == "frames" ? "capacity" : kind;
-    const std::string problem = capacity > most ? formatted("at most {} can be kept", most)
-                                                : formatted("the scene alone needs {}", needed);
+    const std::string problem = capacity > most ? format_text("at most {} can be kept", most)
+                                                : format_text("the scene alone needs {}", needed);
     throw Error(ErrorKind::capacity, "{} is {}, but {}", argument, capacity, problem)
         .with({{"kind", kind}, {"capacity", capacity}});
 }
 
-// What a scene fills of each capacity.
+// Required capacities of a scene.
 Capacities needed_for(const SceneGraph& scene) {
     Capacities needed{0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     const auto name = [&needed](std::string_view text) {
@@ -66,29 +66,29 @@ Capacities needed_for(const SceneGraph& scene) {
 
 }  // namespace
 
-Capacities Capacities::completed_for(const SceneGraph& scene) const {
+Capacities Capacities::complete_for(const SceneGraph& scene) const {
     const Capacities needed = needed_for(scene);
-    Capacities made = *this;
+    Capacities result = *this;
     const auto suits = [](std::size_t& capacity, std::size_t count) {
         if (capacity == as_suits) capacity = std::min(count, most);
     };
-    suits(made.frames, std::max(least_frames, 2 * needed.frames));
-    suits(made.bodies, std::max(made.frames, needed.bodies));
-    suits(made.shapes, needed.shapes + made.frames);
-    suits(made.allowed_pairs, needed.allowed_pairs + pairs_per_frame * made.frames);
-    suits(made.name_bytes, std::max(least_name_bytes, needed.name_bytes));
-    suits(made.twists, needed.twists + made.frames);
-    suits(made.stamps, std::max(least_stamps, 2 * needed.stamps));
-    suits(made.groups, needed.groups + more_groups);
-    suits(made.group_members, needed.group_members + members_per_frame * made.frames);
-    suits(made.noise, needed.noise);
+    suits(result.frames, std::max(least_frames, 2 * needed.frames));
+    suits(result.bodies, std::max(result.frames, needed.bodies));
+    suits(result.shapes, needed.shapes + result.frames);
+    suits(result.allowed_pairs, needed.allowed_pairs + pairs_per_frame * result.frames);
+    suits(result.name_bytes, std::max(least_name_bytes, needed.name_bytes));
+    suits(result.twists, needed.twists + result.frames);
+    suits(result.stamps, std::max(least_stamps, 2 * needed.stamps));
+    suits(result.groups, needed.groups + more_groups);
+    suits(result.group_members, needed.group_members + members_per_frame * result.frames);
+    suits(result.noise, needed.noise);
     for (const auto& [name, capacity] : capacity_names)
-        require_room(name, made.*capacity, needed.*capacity);
-    return made;
+        require_room(name, result.*capacity, needed.*capacity);
+    return result;
 }
 
-SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& wanted)
-    : SceneArrays(scene, wanted.completed_for(scene), nullptr) {}
+SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& requested)
+    : SceneArrays(scene, requested.complete_for(scene), nullptr) {}
 
 SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& c, std::nullptr_t)
     : capacities_(c), next_id_(scene.next_frame_id()), free_stamp_(c.stamps ? 0 : none) {
@@ -119,8 +119,8 @@ void SceneArrays::load(const SceneGraph& scene) {
         load_frame(scene, scene.record(layout.ids[i]), slot);
     }
     counts_.store(frame_count, static_cast<std::int32_t>(layout.size()));
-    for (auto at = layout.size(); at-- > 0;)
-        if (const auto slot = static_cast<Slot>(at); parent_[slot] != none)
+    for (auto current_slot = layout.size(); current_slot-- > 0;)
+        if (const auto slot = static_cast<Slot>(current_slot); parent_[slot] != none)
             children_.link(parent_[slot], slot);
     for (std::size_t i = 0; i < layout.size(); ++i) {
         const auto slot = static_cast<Slot>(i);
@@ -198,28 +198,28 @@ Joint SceneArrays::joint_of(Slot slot) const {
 }
 
 FrameSpecification SceneArrays::specification(Slot slot) const {
-    FrameSpecification made;
-    made.name = frame_names_.view(slot);
-    if (parent_[slot] != none) made.parent = frame_names_.view(parent_[slot]);
-    made.pose = pose_[slot];
-    made.joint = joint_of(slot);
-    made.body = body_names_.view(body_[slot]);
+    FrameSpecification result;
+    result.name = frame_names_.view(slot);
+    if (parent_[slot] != none) result.parent = frame_names_.view(parent_[slot]);
+    result.pose = pose_[slot];
+    result.joint = joint_of(slot);
+    result.body = body_names_.view(body_[slot]);
     if (details_[slot]) {
-        made.classes = details_[slot]->classes;
-        made.attributes = details_[slot]->attributes;
+        result.classes = details_[slot]->classes;
+        result.attributes = details_[slot]->attributes;
     }
     if (const Slot reference = twist_reference_[slot]; reference != none)
-        made.twist = TwistEdge{std::string(body_names_.view(reference)), twist_vector_[slot],
-                               twist_noise_[slot]};
+        result.twist = TwistEdge{std::string(body_names_.view(reference)), twist_vector_[slot],
+                                 twist_noise_[slot]};
     if (const EdgeNoise* noise = noise_at(slot))
-        made.noise = Ref<const EdgeNoise>(new EdgeNoise(*noise));
+        result.noise = Ref<const EdgeNoise>(new EdgeNoise(*noise));
     if (stamp_count_[slot] != none)
-        made.stamps = Ref<const StampedPoses>(new StampedPoses(*history(slot)));
+        result.stamps = Ref<const StampedPoses>(new StampedPoses(*history(slot)));
     shapes_.for_each(first_shape_[slot],
-                     [&](const AttachedShape& shape) { made.shapes.push_back(shape); });
+                     [&](const AttachedShape& shape) { result.shapes.push_back(shape); });
     const Slot body = body_[slot];
-    if (inertia_frame_[body] == slot) made.inertia = inertia_[body];
-    return made;
+    if (inertia_frame_[body] == slot) result.inertia = inertia_[body];
+    return result;
 }
 
 FrameSpecification SceneArrays::specification(std::string_view frame) const {
@@ -243,7 +243,7 @@ SceneGraph SceneArrays::freeze() const {
         edit.allow_collision(name_of(a), name_of(b), reasons_.view(pair));
     }
     for (std::size_t group = 0; group < is_group_.size();
-         ++group)  // first all of them: they may nest
+         ++group)  // all groups first, since they may nest
         if (is_group_[group])
             edit.set_group({std::string(group_names_.view(static_cast<Slot>(group))), {}, {}});
     for (std::size_t group = 0; group < is_group_.size(); ++group)

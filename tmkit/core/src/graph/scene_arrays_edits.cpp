@@ -6,8 +6,7 @@
 
 namespace tmkit {
 
-// --- what is asked of names
-// ------------------------------------------------------------------------------------------
+// --- checks of names
 
 SceneArrays::Slot SceneArrays::require_frame(std::string_view name) const {
     const Slot slot = frame_names_.find(name);
@@ -31,14 +30,13 @@ void SceneArrays::require_fit(std::string_view text) const {
 }
 
 // --- adding and removing
-// ---------------------------------------------------------------------------------------------
 
 void SceneArrays::add_frame(const FrameSpecification& frame) {
     const Writer writer(lock_);
     add(frame, frame.parent.empty() ? none : require_frame(frame.parent));
 }
 
-// The body that a new frame comes to sit on, none when it is to be made.
+// The body of a new frame, none if it is to be created.
 SceneArrays::Slot SceneArrays::body_for(const FrameSpecification& frame, Slot parent) const {
     const Slot body = body_names_.find(frame.body.empty() ? frame.name : frame.body);
     if (body != none)
@@ -52,7 +50,7 @@ void SceneArrays::require_room_for(const FrameSpecification& frame, bool with_bo
     if (with_body) require_fit(frame.body);
     if (next_id_ == std::numeric_limits<FrameId>::max())
         throw Error(ErrorKind::capacity,
-                    "all ids of frames have been used; make the scene anew of its specifications")
+                    "all ids of frames are used; create the scene again from its specifications")
             .with({{"kind", "ids"}, {"capacity", next_id_}});
     if (free_frames_.empty()) throw errors::full("frame", capacities_.frames, "capacity");
     require_noise_fits(frame.noise ? frame.noise->maps.size() : 0);
@@ -130,7 +128,7 @@ void SceneArrays::remove_frame(std::string_view name, bool with_subtree) {
         if (parent_[top] != none) children_.unlink(parent_[top], top);
         remove_marked(leaving);
     }
-    for (std::int32_t i = 0; i < leaving; ++i) {  // what this frees, readers need not wait for
+    for (std::int32_t i = 0; i < leaving; ++i) {  // readers need not wait for this release
         const Slot slot = gathered_[i];
         shapes_.clear(first_shape_[slot]);
         details_[slot] = nullptr;
@@ -150,10 +148,9 @@ void SceneArrays::rename_frame(std::string_view name, std::string_view new_name)
 }
 
 // --- moving
-// ----------------------------------------------------------------------------------------------------------
 
 void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
-    const rules::Move plan = rules::checked_move(View(*this), moving, parent, pose);
+    const rules::Move plan = rules::check_move(View(*this), moving, parent, pose);
     if (plan.nothing) return;
     const bool ends_twists = plan.cuts && counts_[twist_count] != 0;
     const auto ends = [this](Slot frame) { return marks_.has(frame); };
@@ -161,7 +158,7 @@ void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
         marks_.forget();
         rules::each_twist_across(View(*this), moving,
                                  [this](Slot frame, Slot) { marks_.mark(frame); });
-        mark_joined_twists(moving, parent, pose, type_[moving]);
+        mark_redundant_twists(moving, parent, pose, type_[moving]);
     }
 
     const Section section(lock_);
@@ -174,15 +171,16 @@ void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
     refresh_subtree(moving);
 }
 
-// Marks the twist edges that others say as well when a frame hangs under another.
-void SceneArrays::mark_joined_twists(Slot moving, Slot parent, const Pose& pose, JointType type) {
+// Mark the twist edges that become redundant when a frame is attached to another.
+void SceneArrays::mark_redundant_twists(Slot moving, Slot parent, const Pose& pose,
+                                        JointType type) {
     rules::join_twists(View(*this), twist_rules_, body_ways_, moving, parent, pose, type,
                        [this](Slot frame) { return marks_.has(frame); },
                        [this](Slot frame) { marks_.mark(frame); });
 }
 
 void SceneArrays::change_parent(Slot moving, Slot parent, bool joins_parts) {
-    if (joins_parts) tops_.unlink(body_[moving], moving);  // its body has one top less now
+    if (joins_parts) tops_.unlink(body_[moving], moving);  // its body now has one root fewer
     if (parent_[moving] != none) children_.unlink(parent_[moving], moving);
     parent_.store(moving, parent);
     children_.link(parent, moving);
@@ -195,7 +193,7 @@ void SceneArrays::attach(std::string_view root, std::string_view parent, const P
     const Slot moving = require_frame(root), target = require_frame(parent);
     const bool joins_parts = rules::check_attachment(View(*this), moving, target, joint.type);
     marks_.forget();
-    mark_joined_twists(moving, target, pose, joint.type);
+    mark_redundant_twists(moving, target, pose, joint.type);
     const JointPlan plan =
         plan_joint(joint, joint.name.empty() ? root : std::string_view(joint.name), moving);
 
@@ -226,12 +224,12 @@ void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view
     const bool stays = parent_[moving] == target;
     if (stays && !slip) return state_motion(moving);
     const View view(*this, q);
-    if (!stays && rules::is_below(view, moving, target))
-        return move(moving, target, pose_[moving]);  // which refuses
+    // Throws the error.
+    if (!stays && rules::is_below(view, moving, target)) return move(moving, target, pose_[moving]);
     require_noise_fits(slip ? slip->maps.size() : 0);
     Pose pose = stays ? pose_[moving] : pose_between(moving, target, q);
-    if (!stays &&
-        entry_[moving] != none) {  // the new edge must give this pose at the joint's present value
+    // The new edge must give this pose at the joint's present value.
+    if (!stays && entry_[moving] != none) {
         const double value =
             multiplier_[moving] * (q ? (*q)[entry_[moving]] : q_[entry_[moving]]) + offset_[moving];
         pose = pose * joint_motion(type_[moving], axis_[moving], value).inverse();
@@ -242,7 +240,7 @@ void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view
     }
     noise_sum_.clear();
     if (!stays) sum_errors(path(moving, target, q), noise_sum_);
-    else if (const EdgeNoise* known = noise_at(moving)) noise_sum_.add(*known, as_it_is);
+    else if (const EdgeNoise* edge_noise = noise_at(moving)) noise_sum_.add(*edge_noise, as_it_is);
     if (slip) noise_sum_.add(*slip, as_it_is);
     require_noise_fits(noise_sum_.columns().size());
     require_in_range(noise_sum_.covariance().matrix(), "a covariance");
@@ -265,24 +263,23 @@ void SceneArrays::forward(std::span<const double> q) {
     const std::span<const Slot> frames(order_.data(),
                                        static_cast<std::size_t>(counts_[frame_count]));
     for (const Slot slot : frames)
-        if (moves_[slot]) root_pose_.prepare(slot, refreshed(slot, value_of));
+        if (moves_[slot]) root_pose_.prepare(slot, pose_from_parent(slot, value_of));
     const Section section(lock_);
     for (std::size_t i = 0; i < q.size(); ++i) q_.store(static_cast<std::int32_t>(i), q[i]);
     for (const Slot slot : frames)
         if (moves_[slot]) root_pose_.show(slot);
 }
 
-// --- what frames carry
-// -----------------------------------------------------------------------------------------------
+// --- content of frames
 
-// What is said of a frame besides shapes is shared and never changed in place: with other classes,
-// it is made anew.
+// Data of a frame besides shapes are shared and never changed in place: other classes make a new
+// record.
 template <class Change> void SceneArrays::change_details(std::string_view frame, Change&& change) {
     const Writer writer(lock_);
     Ref<const FrameDetails>& details = details_[require_frame(frame)];
     FrameDetails changed = details ? *details : FrameDetails{};
     change(changed);
-    changed.shapes.clear();  // which are in pools, as what follows
+    changed.shapes.clear();  // in pools, as the following
     changed.twist.reset();
     changed.stamps = nullptr;
     details =

@@ -1,6 +1,6 @@
-// What the arrays keep in lists. Stamped poses: for each edge that keeps any, from the newest to
-// the oldest, in one pool, by the rules of stamped_poses.hpp. Members of groups, in another. Twist
-// edges: a list of their frames, by insertion; their values stand beside the frames.
+// Lists of the arrays. Stamped poses: a list for each edge with a history, from the newest to the
+// oldest, in one pool, by the rules of stamped_poses.hpp. Members of groups, in another pool. Twist
+// edges: a list of their frames, by insertion; their values are stored with the frames.
 #include <algorithm>
 
 #include "scene_arrays_view.hpp"
@@ -10,24 +10,23 @@
 namespace tmkit {
 
 // --- rules
-// -----------------------------------------------------------------------------------------------------------
 
-// What stays of a history under other bounds: the newest, as many as fit.
+// Bounds of a history under other limits, which keep the newest poses.
 StampBounds SceneArrays::bounds_of(Slot slot, std::size_t capacity, double window) const {
     StampBounds bounds{0, capacity, window, 0.0, 0.0};
     const Slot newest = newest_[slot];
     if (newest == none) return bounds;
     bounds.newest = stamp_[newest];
     bounds.count = static_cast<std::size_t>(stamp_count_[slot]);
-    Slot at = oldest_[slot];
-    for (; bounds.count > capacity || stamp_[at] < bounds.newest - window; at = newer_[at])
+    Slot current_slot = oldest_[slot];
+    for (; bounds.count > capacity || stamp_[current_slot] < bounds.newest - window;
+         current_slot = newer_[current_slot])
         --bounds.count;
-    bounds.oldest = stamp_[at];
+    bounds.oldest = stamp_[current_slot];
     return bounds;
 }
 
 // --- edits
-// -----------------------------------------------------------------------------------------------------------
 
 void SceneArrays::add_stamped_pose(std::string_view frame, const StampedPose& entry,
                                    std::optional<std::size_t> capacity,
@@ -43,20 +42,21 @@ void SceneArrays::add_stamped_pose(std::string_view frame, const StampedPose& en
     const StampBounds bounds = bounds_of(slot, most, seconds);
     require_admission(entry.stamp, bounds, frame);
     const double newest = bounds.count ? std::max(bounds.newest, entry.stamp) : entry.stamp;
-    std::int32_t kept =
-        std::max(stamp_count_[slot], 0);  // of those that are there, beside the new one
-    for (Slot at = oldest_[slot];
-         kept > 0 && (stamp_[at] < newest - seconds || static_cast<std::size_t>(kept) >= most);
-         at = newer_[at])
-        --kept;
+    // Existing poses, without the new one.
+    std::int32_t kept_count = std::max(stamp_count_[slot], 0);
+    for (Slot current_slot = oldest_[slot];
+         kept_count > 0 &&
+         (stamp_[current_slot] < newest - seconds || static_cast<std::size_t>(kept_count) >= most);
+         current_slot = newer_[current_slot])
+        --kept_count;
     Slot before = newest_[slot];
     while (before != none && stamp_[before] > entry.stamp) before = older_[before];
     if (before != none && stamp_[before] == entry.stamp) throw duplicate_stamp(entry.stamp, frame);
-    if (free_stamps_ == 0 && kept >= stamp_count_[slot])
+    if (free_stamps_ == 0 && kept_count >= stamp_count_[slot])
         throw errors::full("stamped pose", capacities_.stamps, "stamps");
 
     const Section section(lock_);
-    drop_stamps(slot, keeps ? kept : none);
+    drop_stamps(slot, keeps ? kept_count : none);
     if (!keeps) stamp_count_.store(slot, 0);
     stamp_capacity_.store(slot, most);
     stamp_window_.store(slot, seconds);
@@ -72,8 +72,8 @@ void SceneArrays::set_stamped_poses(std::string_view frame, const Ref<const Stam
     if (stamps) {
         rules::check_edge_for_stamps(View(*this), slot);
         stamps->check(frame);
-        const auto there = static_cast<std::size_t>(std::max(stamp_count_[slot], 0));
-        if (stamps->entries.size() > free_stamps_ + there)
+        const auto present_count = static_cast<std::size_t>(std::max(stamp_count_[slot], 0));
+        if (stamps->entries.size() > free_stamps_ + present_count)
             throw errors::full("stamped pose", capacities_.stamps, "stamps");
     }
     const Section section(lock_);
@@ -85,77 +85,80 @@ void SceneArrays::set_stamped_poses(std::string_view frame, const Ref<const Stam
     for (const StampedPose& entry : stamps->entries) insert_stamp(slot, entry);
 }
 
-void SceneArrays::drop_stamps(Slot slot, std::int32_t kept) {
+void SceneArrays::drop_stamps(Slot slot, std::int32_t kept_count) {
     if (stamp_count_[slot] == none) return;
-    Slot at = oldest_[slot];
-    for (std::int32_t count = stamp_count_[slot]; count > std::max(kept, 0); --count) {
-        const Slot next = newer_[at];
-        older_.store(at, free_stamp_);
-        free_stamp_ = at;
+    Slot current_slot = oldest_[slot];
+    for (std::int32_t count = stamp_count_[slot]; count > std::max(kept_count, 0); --count) {
+        const Slot next = newer_[current_slot];
+        older_.store(current_slot, free_stamp_);
+        free_stamp_ = current_slot;
         ++free_stamps_;
-        at = next;
+        current_slot = next;
     }
-    oldest_.store(slot, at);
-    if (at == none) newest_.store(slot, none);
-    else older_.store(at, none);
-    stamp_count_.store(slot, std::min(kept, stamp_count_[slot]));
+    oldest_.store(slot, current_slot);
+    if (current_slot == none) newest_.store(slot, none);
+    else older_.store(current_slot, none);
+    stamp_count_.store(slot, std::min(kept_count, stamp_count_[slot]));
 }
 
 void SceneArrays::insert_stamp(Slot slot, const StampedPose& entry) {
-    const Slot taken = free_stamp_;
-    free_stamp_ = older_[taken];
+    const Slot new_entry = free_stamp_;
+    free_stamp_ = older_[new_entry];
     --free_stamps_;
-    stamp_.store(taken, entry.stamp);
-    stamp_pose_.store(taken, entry.pose);
-    Slot newer = none, at = newest_[slot];
-    for (; at != none && stamp_[at] > entry.stamp; at = older_[at]) newer = at;
-    older_.store(taken, at);
-    newer_.store(taken, newer);
-    if (newer == none) newest_.store(slot, taken);
-    else older_.store(newer, taken);
-    if (at == none) oldest_.store(slot, taken);
-    else newer_.store(at, taken);
+    stamp_.store(new_entry, entry.stamp);
+    stamp_pose_.store(new_entry, entry.pose);
+    Slot newer = none, current_slot = newest_[slot];
+    for (; current_slot != none && stamp_[current_slot] > entry.stamp;
+         current_slot = older_[current_slot])
+        newer = current_slot;
+    older_.store(new_entry, current_slot);
+    newer_.store(new_entry, newer);
+    if (newer == none) newest_.store(slot, new_entry);
+    else older_.store(newer, new_entry);
+    if (current_slot == none) oldest_.store(slot, new_entry);
+    else newer_.store(current_slot, new_entry);
     stamp_count_.store(slot, stamp_count_[slot] + 1);
 }
 
-// --- queries, from any thread
-// ----------------------------------------------------------------------------------------
+// --- queries, for any thread
 
 Pose SceneArrays::pose_at(Slot slot, const Moment& moment) const {
     if (stamp_count_.load(slot) == none) return pose_.load(slot);
     const Slot newest = newest_.load(slot);
-    Slot after = none, at = newest;
-    for (std::size_t steps = 0;
-         at != none && stamp_.load(at) > moment.stamp && steps < capacities_.stamps; ++steps) {
-        after = at;
-        at = older_.load(at);
+    Slot after = none, current_slot = newest;
+    for (std::size_t steps = 0; current_slot != none && stamp_.load(current_slot) > moment.stamp &&
+                                steps < capacities_.stamps;
+         ++steps) {
+        after = current_slot;
+        current_slot = older_.load(current_slot);
     }
     const bool clamps = moment.policy == StampPolicy::clamped;
-    if (at == none && clamps && after != none) return stamp_pose_.load(after);
-    if (at != none) {
-        const StampedPose before{stamp_.load(at), stamp_pose_.load(at)};
+    if (current_slot == none && clamps && after != none) return stamp_pose_.load(after);
+    if (current_slot != none) {
+        const StampedPose before{stamp_.load(current_slot), stamp_pose_.load(current_slot)};
         const bool is_past = clamps && after == none && moment.stamp > before.stamp;
         if (before.stamp == moment.stamp || is_past) return before.pose;
         if (after != none)
             return tmkit::pose_between(before, {stamp_.load(after), stamp_pose_.load(after)},
                                        moment);
     }
-    const std::optional<StampedPoses> known = history(slot);
-    throw outside_stamps(moment.stamp, known ? tmkit::bounds_of(*known) : StampBounds{},
+    const std::optional<StampedPoses> old_history = history(slot);
+    throw outside_stamps(moment.stamp, old_history ? tmkit::bounds_of(*old_history) : StampBounds{},
                          frame_names_.text(slot));
 }
 
 std::optional<StampedPoses> SceneArrays::history(Slot slot) const {
     const std::int32_t count = stamp_count_.load(slot);
     if (count == none) return std::nullopt;
-    StampedPoses made;
-    made.capacity = stamp_capacity_.load(slot);
-    made.window = stamp_window_.load(slot);
-    Slot at = newest_.load(slot);
-    for (std::int32_t i = 0; i < count && at != none; ++i, at = older_.load(at))
-        made.entries.push_back({stamp_.load(at), stamp_pose_.load(at)});
-    std::reverse(made.entries.begin(), made.entries.end());
-    return made;
+    StampedPoses result;
+    result.capacity = stamp_capacity_.load(slot);
+    result.window = stamp_window_.load(slot);
+    Slot current_slot = newest_.load(slot);
+    for (std::int32_t i = 0; i < count && current_slot != none;
+         ++i, current_slot = older_.load(current_slot))
+        result.entries.push_back({stamp_.load(current_slot), stamp_pose_.load(current_slot)});
+    std::reverse(result.entries.begin(), result.entries.end());
+    return result;
 }
 
 std::optional<StampedPoses> SceneArrays::stamped_poses(std::string_view frame) const {
@@ -195,8 +198,7 @@ Vector6 SceneArrays::twist_from_stamps(std::string_view target,
     });
 }
 
-// --- groups: their frames apart from the groups in them; the writer alone changes and asks them
-// ----------------------
+// --- groups: their frames and their nested groups; only the writer changes and queries them
 
 SceneArrays::Slot SceneArrays::require_group(std::string_view name) const {
     const Slot group = group_names_.find(name);
@@ -213,18 +215,16 @@ std::vector<std::string> SceneArrays::sorted_groups() const {
 }
 
 // --- edits
-// -----------------------------------------------------------------------------------------------------------
 
-// Marks the groups that are reached from those given, which are counted, each once; refuses what
-// leads back.
+// Mark the groups reachable from the given ones, and count each once; throws if one leads back.
 std::size_t SceneArrays::check_nested(std::string_view name, std::span<const std::string> groups) {
     const Slot group = group_names_.find(name);
     std::size_t reached = 0;
     group_marks_.forget();
     for (const std::string& member : groups) {
         if (member == name) throw errors::group_holds_itself(name);
-        if (const Slot found = require_group(member); group_marks_.mark(found))
-            group_queue_[reached++] = found;
+        if (const Slot group_slot = require_group(member); group_marks_.mark(group_slot))
+            group_queue_[reached++] = group_slot;
     }
     const std::size_t direct = reached;
     for (std::size_t next = 0; next < reached; ++next) {
@@ -237,9 +237,9 @@ std::size_t SceneArrays::check_nested(std::string_view name, std::span<const std
     return direct;
 }
 
-void SceneArrays::set_group(const GroupSpecification& wanted) {
+void SceneArrays::set_group(const GroupSpecification& specification) {
     const Writer writer(lock_);
-    const auto& [name, frames, groups, parents, given] = wanted;
+    const auto& [name, frames, groups, parents, given] = specification;
     if (name.empty()) throw errors::empty_group_name();
     std::size_t needed = 0;
     for (const auto* names : {&frames, &parents}) {
@@ -300,18 +300,17 @@ void SceneArrays::remove_group(std::string_view name) {
 }
 
 // --- queries
-// ---------------------------------------------------------------------------------------------------------
 
 GroupSpecification SceneArrays::members_of(Slot group) const {
-    GroupSpecification made{
+    GroupSpecification result{
         std::string(group_names_.view(group)), {}, {}, {}, group_attributes_[group]};
     members_.for_each(group_frames_[group],
-                      [&](Slot frame) { made.frames.emplace_back(frame_names_.view(frame)); });
+                      [&](Slot frame) { result.frames.emplace_back(frame_names_.view(frame)); });
     members_.for_each(group_groups_[group],
-                      [&](Slot nested) { made.groups.emplace_back(group_names_.view(nested)); });
+                      [&](Slot nested) { result.groups.emplace_back(group_names_.view(nested)); });
     members_.for_each(group_parents_[group],
-                      [&](Slot frame) { made.parents.emplace_back(frame_names_.view(frame)); });
-    return made;
+                      [&](Slot frame) { result.parents.emplace_back(frame_names_.view(frame)); });
+    return result;
 }
 
 std::vector<std::string> SceneArrays::group_names() const {
@@ -325,7 +324,6 @@ GroupSpecification SceneArrays::group(std::string_view name) const {
 }
 
 // --- bodies
-// ----------------------------------------------------------------------------------------------------------
 
 SceneArrays::Slot SceneArrays::require_body(std::string_view name) const {
     const Slot body = body_names_.find(name);
@@ -354,7 +352,6 @@ void SceneArrays::remove_body(std::string_view name) {
 }
 
 // --- edits
-// -----------------------------------------------------------------------------------------------------------
 
 void SceneArrays::set_twist(std::string_view frame, const TwistEdge& edge) {
     const Writer writer(lock_);
@@ -380,10 +377,11 @@ Ref<const EdgeNoise> SceneArrays::twist_noise(std::string_view frame) const {
 }
 
 void SceneArrays::append_twist(Slot slot, Slot reference) {
-    Slot at = counts_[twist_count];
-    counts_.store(twist_count, at + 1);
-    for (; at > 0 && id_[twists_[at - 1]] > id_[slot]; --at) twists_.store(at, twists_[at - 1]);
-    twists_.store(at, slot);
+    Slot current_slot = counts_[twist_count];
+    counts_.store(twist_count, current_slot + 1);
+    for (; current_slot > 0 && id_[twists_[current_slot - 1]] > id_[slot]; --current_slot)
+        twists_.store(current_slot, twists_[current_slot - 1]);
+    twists_.store(current_slot, slot);
     twist_reference_.store(slot, reference);
 }
 
@@ -395,8 +393,7 @@ void SceneArrays::remove_twist(std::string_view frame) {
     drop_twists([slot](Slot frame) { return frame == slot; });
 }
 
-// --- queries, from any thread
-// ----------------------------------------------------------------------------------------
+// --- queries, for any thread
 
 std::string SceneArrays::body(std::string_view frame) const {
     return read_frame(frame,
@@ -413,23 +410,23 @@ void SceneArrays::add_bare_bodies(std::vector<std::string>& names) const {
 
 std::vector<std::string> SceneArrays::bodies_without_frames() const {
     return lock_.read([&] {
-        std::vector<std::string> found;
-        add_bare_bodies(found);
-        return found;
+        std::vector<std::string> group_slot;
+        add_bare_bodies(group_slot);
+        return group_slot;
     });
 }
 
 std::vector<std::string> SceneArrays::body_names() const {
     return lock_.read([&] {
-        std::vector<std::string> found;
-        std::vector<char> seen(capacities_.bodies, 0);
+        std::vector<std::string> group_slot;
+        std::vector<char> is_listed(capacities_.bodies, 0);
         for (std::size_t i = 0; i < size(); ++i) {
             const Slot body = body_.load(sequence_.load(static_cast<std::int32_t>(i)));
-            if (body == none || std::exchange(seen[body], 1)) continue;
-            found.push_back(body_names_.text(body));
+            if (body == none || std::exchange(is_listed[body], 1)) continue;
+            group_slot.push_back(body_names_.text(body));
         }
-        add_bare_bodies(found);
-        return found;
+        add_bare_bodies(group_slot);
+        return group_slot;
     });
 }
 

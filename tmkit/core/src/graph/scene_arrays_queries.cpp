@@ -1,5 +1,5 @@
-// What any thread may ask: each answer is read under the sequence lock, and only then are names
-// looked at and errors made.
+// Queries for any thread: each result is read under the sequence lock; names and errors are built
+// afterwards.
 #include <algorithm>
 
 #include "scene_arrays_view.hpp"
@@ -7,36 +7,37 @@
 namespace tmkit {
 
 // --- walks
-// -----------------------------------------------------------------------------------------------------------
-// A reader may see links of two states at once, so every walk ends after as many steps as there is
-// room for frames.
+// A reader may get links of two states at once, so every walk ends after as many steps as the
+// capacity of frames.
 
-// How many edges lie above a frame.
+// The number of edges above a frame.
 std::int32_t SceneArrays::depth(Slot slot) const {
     const auto most = static_cast<std::int32_t>(capacities_.frames);
     std::int32_t edges = 0;
-    for (Slot at = parent_.load(slot); at != none && edges < most; at = parent_.load(at)) ++edges;
+    for (Slot current_slot = parent_.load(slot); current_slot != none && edges < most;
+         current_slot = parent_.load(current_slot))
+        ++edges;
     return edges;
 }
 
 SceneArrays::PathLengths SceneArrays::path_lengths(Slot to, Slot from) const {
-    PathLengths found;
+    PathLengths result;
     Slot target = to, reference = from;
     const std::int32_t above_target = depth(target), above_reference = depth(reference);
-    const auto climb = [this](Slot& at, std::int32_t& edges) {
-        at = parent_.load(at);
+    const auto climb = [this](Slot& current_slot, std::int32_t& edges) {
+        current_slot = parent_.load(current_slot);
         ++edges;
     };
-    while (target != none && found.target < above_target - above_reference)
-        climb(target, found.target);
-    while (reference != none && found.reference < above_reference - above_target)
-        climb(reference, found.reference);
+    while (target != none && result.target < above_target - above_reference)
+        climb(target, result.target);
+    while (reference != none && result.reference < above_reference - above_target)
+        climb(reference, result.reference);
     while (target != reference && target != none && reference != none &&
-           static_cast<std::size_t>(found.target) < capacities_.frames) {
-        climb(target, found.target);
-        climb(reference, found.reference);
+           static_cast<std::size_t>(result.target) < capacities_.frames) {
+        climb(target, result.target);
+        climb(reference, result.reference);
     }
-    if (target == reference && target != none) return found;
+    if (target == reference && target != none) return result;
     const auto root = [this](Slot slot) {
         return frame_names_.text(rules::root_of(View(*this), slot));
     };
@@ -53,7 +54,7 @@ Pose SceneArrays::edge_from(Slot slot, const Pose& pose, const Configuration& q)
     if (entry == none || (q && static_cast<std::size_t>(entry) >= q->size())) return pose;
     const double value =
         multiplier_.load(slot) * (q ? (*q)[entry] : q_.load(entry)) + offset_.load(slot);
-    return moved(pose, type_.load(slot), axis_.load(slot), value);
+    return apply_joint(pose, type_.load(slot), axis_.load(slot), value);
 }
 
 Pose SceneArrays::pose_between(Slot target, Slot reference, const Configuration& q) const {
@@ -61,7 +62,6 @@ Pose SceneArrays::pose_between(Slot target, Slot reference, const Configuration&
 }
 
 // --- poses
-// -----------------------------------------------------------------------------------------------------------
 
 Pose SceneArrays::pose(std::string_view target, std::optional<std::string_view> reference,
                        const Configuration& q) const {
@@ -110,11 +110,12 @@ void SceneArrays::jacobian(std::string_view frame, std::span<double> rows) const
         const Slot slot = require_frame(frame);
         std::fill(rows.begin(), rows.end(), 0.0);
         const Vector3 point = root_pose_.load(slot).translation;
-        rules::climb(View(*this), slot, [&](Slot at) {
-            const std::int32_t entry = entry_.load(at);
+        rules::climb(View(*this), slot, [&](Slot current_slot) {
+            const std::int32_t entry = entry_.load(current_slot);
             if (entry == none || static_cast<std::size_t>(entry) >= columns) return true;
-            const Vector6 twist = joint_twist(type_.load(at), axis_.load(at), multiplier_.load(at),
-                                              root_pose_.load(at), point);
+            const Vector6 twist =
+                joint_twist(type_.load(current_slot), axis_.load(current_slot),
+                            multiplier_.load(current_slot), root_pose_.load(current_slot), point);
             for (std::size_t i = 0; i < 6; ++i)
                 rows[i * columns + static_cast<std::size_t>(entry)] += twist[i];
             return true;
@@ -124,7 +125,6 @@ void SceneArrays::jacobian(std::string_view frame, std::span<double> rows) const
 }
 
 // --- names
-// -----------------------------------------------------------------------------------------------------------
 
 bool SceneArrays::contains(std::string_view frame) const {
     return lock_.read([&] { return frame_names_.find(frame) != none; });
@@ -141,8 +141,8 @@ std::optional<std::string> SceneArrays::parent(std::string_view frame) const {
 std::vector<std::string> SceneArrays::ancestors(std::string_view frame) const {
     return read_frame(frame, [this](Slot slot) {
         std::vector<std::string> names;
-        rules::climb(View(*this), parent_.load(slot), [&](Slot at) {
-            names.push_back(frame_names_.text(at));
+        rules::climb(View(*this), parent_.load(slot), [&](Slot current_slot) {
+            names.push_back(frame_names_.text(current_slot));
             return true;
         });
         return names;
@@ -156,16 +156,15 @@ std::string SceneArrays::root(std::string_view frame) const {
 
 std::vector<std::string> SceneArrays::children(std::string_view frame) const {
     return read_frame(frame, [this](Slot slot) {
-        std::vector<std::pair<FrameId, Slot>> found;
-        // While the writer changes the list it may lead round in a circle; then what is found is
-        // not used.
-        for (Slot child = children_.first(slot); child != none && found.size() < size();
+        std::vector<std::pair<FrameId, Slot>> result;
+        // A list that the writer changes may be circular; its result is then discarded.
+        for (Slot child = children_.first(slot); child != none && result.size() < size();
              child = children_.next(child))
-            found.emplace_back(id_.load(child), child);
-        std::sort(found.begin(), found.end());  // ids grow with insertion
+            result.emplace_back(id_.load(child), child);
+        std::sort(result.begin(), result.end());  // ids grow with insertion
         std::vector<std::string> names;
-        names.reserve(found.size());
-        for (const auto& [id, child] : found) names.push_back(frame_names_.text(child));
+        names.reserve(result.size());
+        for (const auto& [id, child] : result) names.push_back(frame_names_.text(child));
         return names;
     });
 }
@@ -198,7 +197,6 @@ bool SceneArrays::is_allowed(std::string_view a, std::string_view b) const {
 }
 
 // --- errors
-// ----------------------------------------------------------------------------------------------------------
 
 void SceneArrays::require_length(const Configuration& q) const {
     if (q && q->size() != joint_count()) throw errors::wrong_length(joint_count(), q->size());
@@ -206,8 +204,8 @@ void SceneArrays::require_length(const Configuration& q) const {
 
 Error SceneArrays::unknown_frame(std::string_view name) const {
     std::vector<std::string> candidates = frame_names();
-    std::sort(candidates.begin(),
-              candidates.end());  // of two that are equally near, the first is named
+    // Of two equally near, the error names the first.
+    std::sort(candidates.begin(), candidates.end());
     return unknown_name("frame", name, candidates);
 }
 

@@ -1,46 +1,45 @@
-// The steps that edits are made of: links, order, poses, bodies and pools. Each leaves the columns
-// that it is about consistent among themselves; rules have been checked before.
+// Steps of edits: links, order, poses, bodies and pools. Each step keeps its columns consistent
+// among themselves; the rules were checked before.
 #include "scene_arrays_view.hpp"
 
 namespace tmkit {
 
 // --- subtrees
-// --------------------------------------------------------------------------------------------------------
 
-// The subtree of `top`, parents first; none after the last.
-SceneArrays::Slot SceneArrays::next_in_subtree(Slot at, Slot top) const {
-    if (const Slot child = children_.first(at); child != none) return child;
-    for (; at != top; at = parent_[at])
-        if (const Slot next = children_.next(at); next != none) return next;
+// The frame after `current_slot` in the subtree of `top`, parents first; none after the last.
+SceneArrays::Slot SceneArrays::next_in_subtree(Slot current_slot, Slot top) const {
+    if (const Slot child = children_.first(current_slot); child != none) return child;
+    for (; current_slot != top; current_slot = parent_[current_slot])
+        if (const Slot next = children_.next(current_slot); next != none) return next;
     return none;
 }
 
 std::int32_t SceneArrays::mark_subtree(Slot top) const {
     marks_.forget();
     std::int32_t count = 0;
-    for (Slot at = top; at != none; at = next_in_subtree(at, top)) {
-        marks_.mark(at);
-        gathered_[count++] = at;
+    for (Slot current_slot = top; current_slot != none;
+         current_slot = next_in_subtree(current_slot, top)) {
+        marks_.mark(current_slot);
+        gathered_[count++] = current_slot;
     }
     return count;
 }
 
 // --- order and poses
-// -------------------------------------------------------------------------------------------------
 
-// `moving` hangs under `parent` now. When that stands later in the order, the frames between the
-// two are written anew: first those that stay, the parent last of them, then what hangs off the
-// frame that moves, each in the order it was.
+// `moving` is attached to `parent`. If that is later in the order, the frames between the two are
+// rewritten: first the other frames, the parent last, then the subtree of the moved frame, each in
+// its old order.
 void SceneArrays::restore_order(Slot moving, Slot parent) {
     const std::int32_t begin = position_[moving], end = position_[parent] + 1;
     if (begin >= end) return;
     marks_.forget();
     marks_.mark(moving);
     gathered_[0] = moving;
-    std::int32_t moved = 1, at = begin;
-    const auto put = [this, &at](Slot slot) {
-        order_[at] = slot;
-        position_[slot] = at++;
+    std::int32_t moved = 1, current_slot = begin;
+    const auto put = [this, &current_slot](Slot slot) {
+        order_[current_slot] = slot;
+        position_[slot] = current_slot++;
     };
     for (std::int32_t i = begin + 1; i < end; ++i) {
         const Slot slot = order_[i];
@@ -59,15 +58,16 @@ void SceneArrays::refresh(Slot slot) {
     const Slot parent = parent_[slot];
     moves_[slot] = entry_[slot] != none || (parent != none && moves_[parent]);
     const auto value_of = [this](std::int32_t entry) { return q_[entry]; };
-    root_pose_.store(slot, refreshed(slot, value_of));
+    root_pose_.store(slot, pose_from_parent(slot, value_of));
 }
 
 void SceneArrays::refresh_subtree(Slot top) {
-    for (Slot at = top; at != none; at = next_in_subtree(at, top)) refresh(at);
+    for (Slot current_slot = top; current_slot != none;
+         current_slot = next_in_subtree(current_slot, top))
+        refresh(current_slot);
 }
 
 // --- bodies
-// ----------------------------------------------------------------------------------------------------------
 
 SceneArrays::Slot SceneArrays::take_body(std::string_view name) {
     const Slot body = free_bodies_.take();
@@ -79,12 +79,12 @@ void SceneArrays::leave_body(Slot slot) {
     const Slot body = body_[slot];
     const bool tops = is_top(slot), carries_inertia = inertia_frame_[body] == slot;
     if (tops) tops_.unlink(body, slot);
-    if (carries_inertia &&
-        !tops) {  // the inertia stays with the body: say it again in the axes of the frame above
+    // The inertia remains with the body: in the axes of the frame above.
+    if (carries_inertia && !tops) {
         inertia_[body] = inertia_[body].in_axes_of(Pose{} * pose_[slot]);
         inertia_frame_[body] = parent_[slot];
-    } else if (carries_inertia) {  // no pose to the frames in other trees is known, so it cannot be
-                                   // theirs
+        // Frames in other trees have no known pose, so they cannot carry it.
+    } else if (carries_inertia) {
         inertia_[body] = Inertia{};
         inertia_frame_[body] = none;
     }
@@ -94,10 +94,8 @@ void SceneArrays::leave_body(Slot slot) {
 }
 
 // --- removal and pools
-// -----------------------------------------------------------------------------------------------
 
-// Takes the marked frames, which are gathered parents first, out of everything but the pool of
-// shapes.
+// Remove the marked frames, collected parents first, from all columns but the pool of shapes.
 void SceneArrays::remove_marked(std::int32_t leaving) {
     bool had_joints = false;
     const auto goes = [this](Slot slot) { return marks_.has(slot); };
@@ -138,7 +136,7 @@ void SceneArrays::remove_marked(std::int32_t leaving) {
     if (had_joints) renew_entries();
 }
 
-// The last pair takes the place of the one that goes.
+// The last pair moves to the index of the removed one.
 void SceneArrays::drop_pair(Slot pair) {
     const Slot last = --pair_count_;
     pairs_.erase(pair);
@@ -151,10 +149,9 @@ void SceneArrays::drop_pair(Slot pair) {
     reasons_.set(pair, reasons_.view(last));
 }
 
-// --- joints: their rules, and which entry of the configuration moves which frame
-// -------------------------------------
+// --- joints: their rules, and the frames of the configuration entries
 
-// The joint's numbers, checked; its texts are left behind, so that nothing is allocated.
+// The joint's numbers, checked, without its texts, which avoids allocation.
 static Joint checked_numbers(const Joint& joint, std::string_view name) {
     Joint numbers;
     numbers.type = joint.type;
@@ -163,7 +160,7 @@ static Joint checked_numbers(const Joint& joint, std::string_view name) {
     numbers.numbers() = joint.numbers();
     try {
         numbers.check();
-    } catch (const Error&) {  // say it again, with the name
+    } catch (const Error&) {  // throw again, with the name
         numbers.name = name;
         numbers.check();
     }
@@ -231,8 +228,8 @@ void SceneArrays::write_joint(Slot slot, const JointPlan& plan) {
     if (!keeps_name) drop_joint(slot);
     else followers_ -= leader_[slot] != none;
     type_.store(slot, plan.type);
-    stated_.store(slot, plan.is_stated || parent_[slot] == none ||
-                            !is_top(slot));  // frames of one body do not move
+    // Frames of one body do not move.
+    stated_.store(slot, plan.is_stated || parent_[slot] == none || !is_top(slot));
     leader_[slot] = plan.leader;
     followers_ += plan.leader != none;
     if (!is_actuated(plan.type)) return;
@@ -261,7 +258,7 @@ void SceneArrays::renew_entries() {
     };
     std::int32_t entries = 0;
     for (std::int32_t i = 0; i < count;
-         ++i) {  // the values by their new entries, as long as the old ones are there
+         ++i) {  // the values by their new entries, before the old ones change
         const Slot slot = sequence_[i];
         if (!leads(slot)) continue;
         const std::int32_t old = entry_[slot];
@@ -285,7 +282,7 @@ void SceneArrays::renew_entries() {
     if (followers_ == 0) return;
     for (std::int32_t i = 0; i < count; ++i) {
         const Slot slot = sequence_[i];
-        const auto [rule, leader] = rules::followed(View(*this), slot);
+        const auto [rule, leader] = rules::leader_rule(View(*this), slot);
         if (leader == slot) continue;
         entry_.store(slot, entry_[leader]);
         multiplier_.store(slot, rule.multiplier);
@@ -293,7 +290,7 @@ void SceneArrays::renew_entries() {
     }
 }
 
-// Where somebody mimics, a change of one joint may move frames anywhere.
+// With mimic joints, a change of one joint may move any frame.
 void SceneArrays::refresh_after_joint(Slot slot) {
     if (followers_ == 0) return refresh_subtree(slot);
     for (std::int32_t i = 0; i < counts_[frame_count]; ++i) refresh(order_[i]);

@@ -1,4 +1,4 @@
-// Arrays as the rules of scenes see them (scene_rules.hpp), and the way between two of their
+// View of arrays for the rules of scenes (scene_rules.hpp), and the path between two of their
 // frames, with its errors (noise_path.hpp).
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace tmkit {
 
-// For the writer, but for what its queries from any thread ask: parents, bodies, ids, names, stamps
-// and twists.
+// For the writer, except parents, bodies, ids, names, stamps and twists, which queries of any
+// thread read.
 class SceneArrays::View {
 public:
     using Frame = Slot;
@@ -22,9 +22,9 @@ public:
         : a_(arrays), q_(q) {}
 
     Slot frame_with(FrameId id) const {
-        std::int32_t at = 0;
-        while (a_.id_[a_.sequence_[at]] != id) ++at;
-        return a_.sequence_[at];
+        std::int32_t current_slot = 0;
+        while (a_.id_[a_.sequence_[current_slot]] != id) ++current_slot;
+        return a_.sequence_[current_slot];
     }
     Slot parent(Slot frame) const { return a_.parent_.load(frame); }
     Slot body(Slot frame) const { return a_.body_.load(frame); }
@@ -58,7 +58,9 @@ public:
         return top;
     }
     void each_below(Slot top, auto&& visit) const {
-        for (Slot at = top; at != none; at = a_.next_in_subtree(at, top)) visit(at);
+        for (Slot current_slot = top; current_slot != none;
+             current_slot = a_.next_in_subtree(current_slot, top))
+            visit(current_slot);
     }
     void each_body(auto&& visit) const {
         for (std::size_t body = 0; body < a_.capacities_.bodies; ++body)
@@ -78,7 +80,7 @@ public:
         return a_.pose_between(target, reference, q_);
     }
 
-    // What motions ask besides: see scene_relations.cpp.
+    // For motions: see scene_relations.cpp.
     Path path(Slot target, Slot reference) const;
     JointRule rule(Slot frame) const {
         return {static_cast<std::size_t>(a_.entry_[frame]), a_.multiplier_[frame],
@@ -113,8 +115,8 @@ inline SceneArrays::Path SceneArrays::View::path(Slot target, Slot reference) co
     return a_.path(target, reference, q_);
 }
 
-// The product of so many edges, downwards to a frame. The way up is noted in pieces that fit the
-// stack, the topmost piece first; chains longer than one piece are climbed again for each.
+// The product of a number of edges, downwards to a frame. The ascent is stored in pieces that fit
+// the stack, the topmost piece first; longer chains are climbed again for each piece.
 template <class EdgeOf>
 Pose SceneArrays::pose_down(std::int32_t edges, Slot slot, EdgeOf&& edge_of) const {
     constexpr std::int32_t piece = 256;
@@ -122,12 +124,14 @@ Pose SceneArrays::pose_down(std::int32_t edges, Slot slot, EdgeOf&& edge_of) con
     Pose result;
     while (edges > 0) {
         const std::int32_t noted = edges % piece ? edges % piece : piece;
-        Slot at = slot;
-        for (std::int32_t below = edges - noted; below > 0 && at != none; --below)
-            at = parent_.load(at);
+        Slot current_slot = slot;
+        for (std::int32_t below = edges - noted; below > 0 && current_slot != none; --below)
+            current_slot = parent_.load(current_slot);
         std::int32_t count = 0;
-        for (; count < noted && at != none; ++count, at = parent_.load(at)) path[count] = at;
-        while (count > 0) result = composed(result, edge_of(path[--count]));
+        for (; count < noted && current_slot != none;
+             ++count, current_slot = parent_.load(current_slot))
+            path[count] = current_slot;
+        while (count > 0) result = compose(result, edge_of(path[--count]));
         edges -= noted;
     }
     return result;
@@ -136,24 +140,25 @@ Pose SceneArrays::pose_down(std::int32_t edges, Slot slot, EdgeOf&& edge_of) con
 template <class EdgeOf>
 Pose SceneArrays::path_pose(Slot target, Slot reference, EdgeOf&& edge_of) const {
     if (reference == none) return pose_down(depth(target), target, edge_of);
-    const PathLengths found = path_lengths(target, reference);
-    const Pose down = pose_down(found.target, target, edge_of);
-    return found.reference == 0 ? down
-                                : pose_down(found.reference, reference, edge_of).inverse() * down;
+    const PathLengths lengths = path_lengths(target, reference);
+    const Pose down = pose_down(lengths.target, target, edge_of);
+    return lengths.reference == 0
+               ? down
+               : pose_down(lengths.reference, reference, edge_of).inverse() * down;
 }
 
 template <class Goes> void SceneArrays::drop_twists(Goes&& goes) {
-    std::int32_t kept = 0;
+    std::int32_t kept_count = 0;
     for (std::int32_t i = 0; i < counts_[twist_count]; ++i) {
         const Slot frame = twists_[i];
         if (!goes(frame)) {
-            twists_.store(kept++, frame);
+            twists_.store(kept_count++, frame);
             continue;
         }
         twist_reference_.store(frame, none);
         twist_noise_[frame] = nullptr;
     }
-    counts_.store(twist_count, kept);
+    counts_.store(twist_count, kept_count);
 }
 
 }  // namespace tmkit

@@ -1,11 +1,11 @@
-// When two versions say the same, and the bytes and the number that stand for what a version says.
+// Equality of the content of two versions, and its bytes and sums.
 //
 // Content is: the frames in insertion order with their names, parents, bodies, joints, poses,
 // stamped poses, twists, errors of both, classes, attributes and shapes; the inertia of bodies; the
-// pairs that may touch; the groups. Ids are no part of it, nor the shape of the trees that hold it.
-// Numbers are compared as numbers, so -0.0 is 0.0; a pose is compared by its seven numbers, so q
-// and -q, one rotation, make two poses, and two versions. Noise sources count by which edges share
-// them, not by what they are called. Of a mesh counts what it is, not where it was read.
+// pairs that may touch; the groups. Ids are excluded, as is the form of the search trees. Numbers
+// are compared as numbers, so -0.0 is 0.0. A pose is compared by its seven numbers, so q and -q,
+// one rotation, make two poses, and two versions. Noise sources are compared by the edges that
+// share them, not by their labels. A mesh is compared by its content, not by its file.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -21,16 +21,15 @@ std::string_view parent_name(const SceneGraph& scene, const FrameRecord& frame) 
                                     : std::string_view(scene.record(frame.parent).name->text);
 }
 
-// Writes values so that different values give different bytes; lists behind their length.
+// Writer of values: different values give different bytes; lists follow their length.
 struct Writer {
     std::string bytes;
 
     void append(std::uint64_t word) {
         bytes.append(reinterpret_cast<const char*>(&word), sizeof word);
     }
-    void append(double value) {
-        append(std::bit_cast<std::uint64_t>(value + 0.0));
-    }  // -0.0 becomes 0.0
+    // + 0.0 maps -0.0 to 0.0
+    void append(double value) { append(std::bit_cast<std::uint64_t>(value + 0.0)); }
     void append(bool flag) { bytes.push_back(flag ? 1 : 0); }
     void append(std::string_view text) {
         append(static_cast<std::uint64_t>(text.size()));
@@ -69,14 +68,14 @@ struct Writer {
     }
     void append(const GroupSpecification& group) {
         append(group.name, group.frames, group.groups);
-        if (group.parents.empty() && group.attributes.empty())
-            return;  // the bytes of scenes without these stay
-        append(~std::uint64_t{0}, group.parents,
-               group.attributes);  // the first is no length of a name
+        // The bytes of scenes without these do not change.
+        if (group.parents.empty() && group.attributes.empty()) return;
+        // The first byte is no length of a name.
+        append(~std::uint64_t{0}, group.parents, group.attributes);
     }
 };
 
-// Noise sources by the order in which the frames come to them.
+// Noise sources by the order of their first frames.
 class SourceNumbers {
 public:
     std::uint64_t operator()(const Ref<const NoiseSource>& source) {
@@ -87,21 +86,22 @@ private:
     std::unordered_map<const NoiseSource*, std::uint64_t> numbers_;
 };
 
-void write(Writer& out, const EdgeNoise& noise, SourceNumbers& number) {
-    out.append(noise.covariance.matrix(), static_cast<std::uint64_t>(noise.terms.size()));
+void write(Writer& writer, const EdgeNoise& noise, SourceNumbers& number) {
+    writer.append(noise.covariance.matrix(), static_cast<std::uint64_t>(noise.terms.size()));
     for (const NoiseTerm& term : noise.terms)
-        out.append(number(term.source), static_cast<std::uint64_t>(term.source->dimension));
-    for (const Vector6& column : noise.maps) out.append(column);
+        writer.append(number(term.source), static_cast<std::uint64_t>(term.source->dimension));
+    for (const Vector6& column : noise.maps) writer.append(column);
 }
 
-void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame, SourceNumbers& number) {
+void write(Writer& writer, const SceneGraph& scene, const FrameRecord& frame,
+           SourceNumbers& number) {
     const BodyRecord& body = scene.body(frame.body);
-    out.append(frame.name->text, frame.parent != no_frame, parent_name(scene, frame),
-               body.name->text, frame.pose,
-               static_cast<std::uint64_t>(joint_code(frame.joint_type, frame.is_stated)));
-    if (frame.joint) out.append(*frame.joint);
+    writer.append(frame.name->text, frame.parent != no_frame, parent_name(scene, frame),
+                  body.name->text, frame.pose,
+                  static_cast<std::uint64_t>(joint_code(frame.joint_type, frame.is_stated)));
+    if (frame.joint) writer.append(*frame.joint);
     const FrameDetails none, &details = frame.details ? *frame.details : none;
-    out.append(details.classes, details.attributes, details.shapes);
+    writer.append(details.classes, details.attributes, details.shapes);
     const bool carries_inertia = body.inertia_frame == frame.id;
     const EdgeNoise* twist_noise = frame.twist_noise();
     char flags = 0, bit = 1;
@@ -111,12 +111,12 @@ void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame, Sourc
         if (is_there) flags = static_cast<char>(flags + bit);
         bit = static_cast<char>(2 * bit);
     }
-    out.bytes.push_back(flags);
-    if (carries_inertia) out.append(body.inertia);
-    if (details.twist) out.append(details.twist->reference, details.twist->vector);
-    if (twist_noise) write(out, *twist_noise, number);
-    if (details.stamps) out.append(*details.stamps);
-    if (frame.noise) write(out, *frame.noise, number);
+    writer.bytes.push_back(flags);
+    if (carries_inertia) writer.append(body.inertia);
+    if (details.twist) writer.append(details.twist->reference, details.twist->vector);
+    if (twist_noise) write(writer, *twist_noise, number);
+    if (details.stamps) writer.append(*details.stamps);
+    if (frame.noise) write(writer, *frame.noise, number);
 }
 
 bool same_joint(const FrameRecord& a, const FrameRecord& b) {
@@ -161,26 +161,27 @@ bool same_frame(const SceneGraph& scene_a, const FrameRecord& a, const SceneGrap
 }  // namespace
 
 std::string SceneGraph::content_bytes() const {
-    Writer out;
-    out.append(static_cast<std::uint64_t>(frames_.size()));
+    Writer writer;
+    writer.append(static_cast<std::uint64_t>(frames_.size()));
     SourceNumbers number;
-    frames_.for_each(
-        [&](FrameId, const Ref<const FrameRecord>& frame) { write(out, *this, *frame, number); });
-    std::map<std::pair<std::string, std::string>, std::string>
-        pairs;  // by name: ids are no content
+    frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) {
+        write(writer, *this, *frame, number);
+    });
+    // By name: ids are no content.
+    std::map<std::pair<std::string, std::string>, std::string> pairs;
     for (AllowedPair& pair : allowed_pairs()) {
         if (pair.b < pair.a) std::swap(pair.a, pair.b);
         pairs[{pair.a, pair.b}] = pair.reason;
     }
-    out.append(static_cast<std::uint64_t>(pairs.size()));
-    for (const auto& [names, reason] : pairs) out.append(names, reason);
-    out.append(static_cast<std::uint64_t>(groups_.size()));
-    for (const std::string& name : group_names()) out.append(group(name));
-    for (const std::string& name : bodies_without_frames()) out.append(name);
-    return std::move(out.bytes);
+    writer.append(static_cast<std::uint64_t>(pairs.size()));
+    for (const auto& [names, reason] : pairs) writer.append(names, reason);
+    writer.append(static_cast<std::uint64_t>(groups_.size()));
+    for (const std::string& name : group_names()) writer.append(group(name));
+    for (const std::string& name : bodies_without_frames()) writer.append(name);
+    return std::move(writer.bytes);
 }
 
-// Adds the hash of a record to a sum, or takes it away.
+// Add the hash of a record to a sum, or subtract it.
 static void change(ContentSum& sum, char kind, const std::string& bytes, bool comes) {
     ContentHash hash;
     hash.add(&kind, 1);
@@ -193,8 +194,8 @@ static bool is_renamed(const auto* before, const auto* after) {
     return before && after && before->name->text != after->name->text;
 }
 
-// Takes the frames with these ids from the sum as they were and adds them as they are; gives up at
-// one with errors.
+// Subtract the old records of frames with these ids from the sum and add the new ones; fails for
+// frames with errors.
 bool SceneGraph::add_frames(const SceneGraph& before, const std::vector<FrameId>& ids,
                             ContentSum& sum) const {
     SourceNumbers number;
@@ -204,15 +205,16 @@ bool SceneGraph::add_frames(const SceneGraph& before, const std::vector<FrameId>
             if (!frame) continue;
             if (before.size() && (frame->noise || frame->twist_noise())) return false;
             const std::size_t rank = scene->frames_.rank(id);
-            Writer out;
-            out.append(rank ? scene->frames_.at_rank(rank - 1).value->name->text : std::string());
-            write(out, *scene, *frame, number);
-            change(sum, 'f', out.bytes, scene == this);
+            Writer writer;
+            writer.append(rank ? scene->frames_.at_rank(rank - 1).value->name->text
+                               : std::string());
+            write(writer, *scene, *frame, number);
+            change(sum, 'f', writer.bytes, scene == this);
         }
     return true;
 }
 
-// Frames, and bodies without frames.
+// Changes of frames, and of bodies without frames.
 bool SceneGraph::add_frame_changes(const SceneGraph& before, ContentSum& sum) const {
     std::vector<FrameId> ids;
     bool is_certain = true;
@@ -239,15 +241,15 @@ bool SceneGraph::add_frame_changes(const SceneGraph& before, ContentSum& sum) co
 }
 
 // The sum is over the hashes of records: of each frame with the name of the one before it, which
-// holds their order, of each pair, group, and body without frames. They refer to others by name and
-// to sources by number, so this gives up, unless `before` is empty, where a name, or a frame with
-// errors changed.
+// gives their order, of each pair, group, and body without frames. Records refer to others by name
+// and to sources by number. Unless `before` is empty, this therefore fails if a name, or a frame
+// with errors, changed.
 bool SceneGraph::add_changes(const SceneGraph& before, ContentSum& sum) const {
     if (!add_frame_changes(before, sum)) return false;
     const auto add = [&](char kind, const SceneGraph& scene, const auto&... parts) {
-        Writer out;
-        (out.append(parts), ...);
-        change(sum, kind, out.bytes, &scene == this);
+        Writer writer;
+        (writer.append(parts), ...);
+        change(sum, kind, writer.bytes, &scene == this);
     };
     const auto add_pair = [&](const SceneGraph& scene, FrameId a, FrameId b, const Name* reason) {
         const std::string_view x = scene.record(a).name->text, y = scene.record(b).name->text;
@@ -272,7 +274,7 @@ ContentSum SceneGraph::content_sum() const {
     if (!add_changes(last.scene, sum)) add_changes(SceneGraph(), sum = {});
     SceneMaps& maps = last.scene;
     maps = *this;
-    maps.last_hash_ = nullptr;  // no circle
+    maps.last_hash_ = nullptr;  // no cycle
     maps.layout_before_ = nullptr;
     maps.index_ = nullptr;
     last.sum = sum;
@@ -299,25 +301,25 @@ bool SceneGraph::same_content(const SceneGraph& other) const {
     const std::uint64_t mine = hash_.load(std::memory_order_relaxed),
                         theirs = other.hash_.load(std::memory_order_relaxed);
     if (mine && theirs && mine != theirs) return false;
-    const std::optional<bool> known = same_changes(other);
-    return known ? *known : same_all(other);
+    const std::optional<bool> result = same_changes(other);
+    return result ? *result : same_all(other);
 }
 
 namespace {
 
-// What two versions do not share: the ids of frames that may differ, and the names of bodies
+// Unshared parts of two versions: the ids of frames that may differ, and the names of bodies
 // without frames.
 struct Unshared {
     std::array<std::vector<FrameId>, 2> frames;
     std::array<std::vector<std::string_view>, 2> bodies;
-    bool is_certain = true;  // whether the names stand for the same frames and bodies
+    bool is_certain = true;  // whether each name has the same frame or body in both
 
     void add_frames(const SceneGraph& a, const SceneGraph& b) {
         SceneGraph::for_each_changed_frame(
             a, b, [&](FrameId id, const FrameRecord* x, const FrameRecord* y) {
             if (x) frames[0].push_back(id);
             if (y) frames[1].push_back(id);
-            if (is_renamed(x, y)) is_certain = false;  // children do not say that it was renamed
+            if (is_renamed(x, y)) is_certain = false;  // records of children do not show a rename
         });
     }
     void add_bodies(const SceneGraph& a, const SceneGraph& b) {
@@ -335,25 +337,24 @@ struct Unshared {
 
 }  // namespace
 
-// Compares what two versions do not share; what they share is equal, as long as the names stand for
-// the same frames and the sources of errors are the same. None where that is not so or most
-// differs: then all has to be compared.
+// Compare the unshared parts of two versions. The shared ones are equal if names have the same
+// frames and the sources of errors are the same. None if that is not so or most differs: then
+// compare all.
 std::optional<bool> SceneGraph::same_changes(const SceneGraph& other) const {
-    Unshared found;
-    found.add_frames(*this, other);
-    if (found.frames[0].size() > 8 + size() / 8) return std::nullopt;
-    found.add_bodies(*this, other);
-    if (found.bodies[0] != found.bodies[1]) return false;
-    std::vector<std::size_t>
-        places;  // equal scenes have equal frames at equal places, whatever their ids
-    for (const FrameId id : found.frames[0]) places.push_back(frames_.rank(id));
-    for (const FrameId id : found.frames[1]) places.push_back(other.frames_.rank(id));
+    Unshared unshared;
+    unshared.add_frames(*this, other);
+    if (unshared.frames[0].size() > 8 + size() / 8) return std::nullopt;
+    unshared.add_bodies(*this, other);
+    if (unshared.bodies[0] != unshared.bodies[1]) return false;
+    // Equal scenes have equal frames at equal ranks, with any ids.
+    std::vector<std::size_t> places;
+    for (const FrameId id : unshared.frames[0]) places.push_back(frames_.rank(id));
+    for (const FrameId id : unshared.frames[1]) places.push_back(other.frames_.rank(id));
     std::sort(places.begin(), places.end());
     places.erase(std::unique(places.begin(), places.end()), places.end());
     const auto same_source = [&](const Ref<const NoiseSource>& x, const Ref<const NoiseSource>& y) {
-        if (!(x == y))
-            found.is_certain =
-                false;  // two sources may stand for one another, if they do so everywhere
+        // Two sources may correspond, if they do everywhere.
+        if (!(x == y)) unshared.is_certain = false;
         return true;
     };
     for (const std::size_t place : places) {
@@ -361,7 +362,7 @@ std::optional<bool> SceneGraph::same_changes(const SceneGraph& other) const {
                           &b = *other.frames_.at_rank(place).value;
         if (!same_frame(*this, a, other, b) || !same_noises(a, b, same_source)) return false;
     }
-    if (!found.is_certain) return std::nullopt;
+    if (!unshared.is_certain) return std::nullopt;
     bool same = true;
     for_each_changed_pair(*this, other,
                           [&](FrameId first, FrameId second, const Name* reason, const Name*) {
@@ -400,8 +401,8 @@ bool SceneGraph::same_all(const SceneGraph& other) const {
 }
 
 bool SceneGraph::has_pair(std::string_view a, std::string_view b, std::string_view reason) const {
-    const Ref<const Name>* found = allowed_.find(Pair{record(a).id, record(b).id});
-    return found && (*found)->text == reason;
+    const Ref<const Name>* match = allowed_.find(Pair{record(a).id, record(b).id});
+    return match && (*match)->text == reason;
 }
 
 }  // namespace tmkit

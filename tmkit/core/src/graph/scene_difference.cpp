@@ -54,9 +54,9 @@ bool same_but_for_sources(const FrameSpecification& a, const FrameSpecification&
            without_noise(a).same_content(without_noise(b));
 }
 
-// The bodies without frames that one version has alone, and the frames on which inertia may differ.
+// The bodies without frames in one version only, and the frames whose inertia may differ.
 void compare_bodies(const SceneGraph& a, const SceneGraph& b, std::set<FrameId>& ids,
-                    SceneDifference& found) {
+                    SceneDifference& changes) {
     std::set<std::string> bodies_before, bodies_after;
     const auto note = [&ids](const BodyRecord* body, std::set<std::string>& without_frames) {
         if (!body) return;
@@ -68,29 +68,29 @@ void compare_bodies(const SceneGraph& a, const SceneGraph& b, std::set<FrameId>&
         note(after, bodies_after);
     });
     std::ranges::set_difference(bodies_before, bodies_after,
-                                std::back_inserter(found.bare_bodies_before));
+                                std::back_inserter(changes.bare_bodies_before));
     std::ranges::set_difference(bodies_after, bodies_before,
-                                std::back_inserter(found.bare_bodies_after));
+                                std::back_inserter(changes.bare_bodies_after));
 }
 
-// Whether what was found may come of ids and noise sources alone, as those of a copy from a file
-// are others. Not where a frame by its name came, went or changed, which is what edits do; nor
-// where all frames have the ids that they had.
-bool may_be_of_ids(const SceneDifference& found) {
+// Return whether a difference may come from ids and noise sources alone, as in a copy from a file.
+// Not if a frame, by name, was added, removed or changed, as by edits; nor if all frames have equal
+// ids.
+bool may_be_of_ids(const SceneDifference& changes) {
     std::set<std::string_view> before, after;
-    for (const FrameDifference& frame : found.frames) {
+    for (const FrameDifference& frame : changes.frames) {
         if (frame.before) before.insert(frame.before->name);
         if (frame.after) after.insert(frame.after->name);
         if (frame.before && frame.after && frame.before->name == frame.after->name &&
             !same_but_for_sources(*frame.before, *frame.after))
             return false;
     }
-    return !found.frames.empty() && before == after;
+    return !changes.frames.empty() && before == after;
 }
 
 }  // namespace
 
-SceneDifference SceneDifference::reversed() const {
+SceneDifference SceneDifference::reverse() const {
     SceneDifference turned = *this;
     for (FrameDifference& frame : turned.frames) std::swap(frame.before, frame.after);
     for (PairDifference& pair : turned.pairs) {
@@ -103,38 +103,38 @@ SceneDifference SceneDifference::reversed() const {
 }
 
 SceneDifference difference(const SceneGraph& a, const SceneGraph& b) {
-    SceneDifference found;
+    SceneDifference changes;
     std::set<FrameId> ids;
     SceneGraph::for_each_changed_frame(
         a, b, [&](FrameId id, const FrameRecord*, const FrameRecord*) { ids.insert(id); });
-    compare_bodies(a, b, ids, found);
+    compare_bodies(a, b, ids, changes);
     for (FrameId id : ids) {
         FrameDifference frame{id, specification_of(a, id), specification_of(b, id)};
         const FrameRecord *before = a.find(id), *after = b.find(id);
         frame.reparented = before && after && before->parent != after->parent;
         if (frame.reparented || !same(frame.before, frame.after))
-            found.frames.push_back(std::move(frame));
+            changes.frames.push_back(std::move(frame));
     }
     SceneGraph::for_each_changed_pair(
         a, b, [&](FrameId first, FrameId second, const Name* before, const Name* after) {
         if (before && after && before->text == after->text) return;
-        found.pairs.push_back({names_of(a, first, second), names_of(b, first, second),
-                               text_of(before), text_of(after)});
+        changes.pairs.push_back({names_of(a, first, second), names_of(b, first, second),
+                                 text_of(before), text_of(after)});
     });
     // Compared by ids: the same names may be those of other frames.
     SceneGraph::for_each_changed_group(a, b, [&](const std::string& name) {
-        found.groups.push_back({group_of(a, name), group_of(b, name)});
+        changes.groups.push_back({group_of(a, name), group_of(b, name)});
     });
-    if (may_be_of_ids(found) && a.same_content(b)) return {};
-    return found;
+    if (may_be_of_ids(changes) && a.same_content(b)) return {};
+    return changes;
 }
 
 static std::string conflict(const std::string& frame, const std::string& what) {
-    return "the difference does not fit this scene: frame " + quoted(frame) + " " + what;
+    return "the difference does not fit this scene: frame " + quote(frame) + " " + what;
 }
 
-// Whether a name comes to mean another frame: then edits one after the other, which go by names,
-// could meet the wrong one.
+// Return whether a name changes to another frame: successive edits, which use names, could then
+// change the wrong one.
 static bool reuses_names(const SceneDifference& difference) {
     std::set<std::string_view> freed;
     const auto is_renamed = [](const FrameDifference& f) {
@@ -148,7 +148,7 @@ static bool reuses_names(const SceneDifference& difference) {
     });
 }
 
-// What a frame says when that which the difference changes in it is changed.
+// The specification of a frame after the changes of a difference.
 static FrameSpecification changed(FrameSpecification frame, const FrameSpecification& before,
                                   const FrameSpecification& after) {
     const auto take = [&](auto FrameSpecification::* field) {
@@ -171,27 +171,26 @@ static FrameSpecification changed(FrameSpecification frame, const FrameSpecifica
     return frame;
 }
 
-// A frame that came, by single edits; its twist needs the body that it refers to.
+// Add a frame by single edits; its twist needs its reference body.
 bool SceneEdit::add_one(const FrameDifference& frame) {
     const FrameSpecification& after = *frame.after;
     if (after.twist && !scene_.has_body(after.twist->reference)) return false;
-    FrameSpecification made = after;
-    made.inertia.reset();
-    made.twist.reset();
-    add(made, scene_.find(frame.id) ? scene_.next_frame_ : frame.id);
-    if (after.inertia) set_inertia(made.name, after.inertia);
-    if (after.twist) set_twist(made.name, *after.twist);
+    FrameSpecification new_frame = after;
+    new_frame.inertia.reset();
+    new_frame.twist.reset();
+    add(new_frame, scene_.find(frame.id) ? scene_.next_frame_ : frame.id);
+    if (after.inertia) set_inertia(new_frame.name, after.inertia);
+    if (after.twist) set_twist(new_frame.name, *after.twist);
     return true;
 }
 
-// Where a frame carries the inertia of its body, which another may do by now, the body has none
-// afterwards.
+// Remove the inertia of the body of a frame, if the frame still carries it.
 void SceneEdit::take_inertia(const std::string& name) {
     if (const FrameRecord& frame = record(name); scene_.body(frame.body).inertia_frame == frame.id)
         set_inertia(name, std::nullopt);
 }
 
-// What a frame carries beside its pose and joint.
+// Change the content of a frame besides its pose and joint.
 void SceneEdit::change_contents(const std::string& name, const FrameSpecification& before,
                                 const FrameSpecification& after) {
     if (before.classes != after.classes) set_classes(name, after.classes);
@@ -206,8 +205,8 @@ void SceneEdit::change_contents(const std::string& name, const FrameSpecificatio
 
 bool SceneEdit::change_one(const FrameSpecification& before, const FrameSpecification& after) {
     const std::string& name = scene_.find(before.name) ? before.name : after.name;
-    if (before.body != after.body || before.parent.empty() != after.parent.empty())
-        return false;  // no single edit does that
+    // No single edit does that.
+    if (before.body != after.body || before.parent.empty() != after.parent.empty()) return false;
     const bool moves = before.parent != after.parent;
     change_edge(name, before, after);
     change_contents(name, before, after);
@@ -218,7 +217,7 @@ bool SceneEdit::change_one(const FrameSpecification& before, const FrameSpecific
     return true;
 }
 
-// Its joint, parent, pose and stamped poses.
+// Change joint, parent, pose and stamped poses of a frame.
 void SceneEdit::change_edge(const std::string& name, const FrameSpecification& before,
                             const FrameSpecification& after) {
     const bool moves = before.parent != after.parent;
@@ -226,7 +225,7 @@ void SceneEdit::change_edge(const std::string& name, const FrameSpecification& b
     if (!after.joint.mimic.empty()) scene_.joint_frame(after.joint.mimic);
     if (before.joint.type != after.joint.type || before.joint != after.joint)
         set_joint(name, after.joint);
-    if (moves) {  // twists that go with it are in the differences of their frames
+    if (moves) {  // removed twists are in the differences of their frames
         const FrameId id = record(name).id;
         move(record(id), record(after.parent), after.pose, true);
         store_noise(id, {});
@@ -235,14 +234,14 @@ void SceneEdit::change_edge(const std::string& name, const FrameSpecification& b
     if (moves || !same_stamps(before.stamps, after.stamps)) set_stamped_poses(name, after.stamps);
 }
 
-// One frame's change by single edits. False when it must wait for another: a parent that is not
-// there yet, a name that is still taken, a child that has not left.
+// Apply the change of one frame by single edits. False if it has to wait for another: a missing
+// parent, a name in use, a child to be removed.
 bool SceneEdit::apply_one(const FrameDifference& frame) {
     try {
         if (!frame.before) return add_one(frame);
         if (frame.after) return change_one(*frame.before, *frame.after);
         // Removing the frame would pass the inertia on to its parent. If another frame of the body
-        // is to carry it, that frame's difference says so.
+        // is to carry it, the difference of that frame has it.
         if (frame.before->inertia) take_inertia(frame.before->name);
         remove_frame(frame.before->name, false);
         return true;
@@ -251,7 +250,7 @@ bool SceneEdit::apply_one(const FrameDifference& frame) {
     }
 }
 
-// All frames one by one, as long as any finds what it waits for; those left over, at once.
+// Apply all frames one by one while any succeeds; the remaining ones at once.
 void SceneEdit::apply_frames(const SceneDifference& difference) {
     const SceneGraph start = scene_;
     std::vector<std::size_t> waiting(difference.frames.size());
@@ -272,8 +271,8 @@ namespace {
 void require_applicable(const SceneGraph& scene, const SceneDifference& difference) {
     const auto frees = [&](const std::string& name) {
         return std::any_of(difference.frames.begin(), difference.frames.end(),
-                           [&](const FrameDifference& other) {
-            return other.before && other.before->name == name;
+                           [&](const FrameDifference& entry) {
+            return entry.before && entry.before->name == name;
         });
     };
     for (const FrameDifference& frame : difference.frames) {
@@ -301,8 +300,7 @@ void apply_pairs(SceneEdit& edit, const std::vector<PairDifference>& pairs) {
 }
 
 void apply_groups(SceneEdit& edit, const std::vector<GroupDifference>& groups) {
-    for (const GroupDifference& group :
-         groups)  // leaves first: a group may hold one that comes after it
+    for (const GroupDifference& group : groups)  // leaves first: a group may contain a later one
         if (group.after) edit.set_group({group.after->name, {}, {}});
     for (const GroupDifference& group : groups)
         if (group.after) edit.set_group(*group.after);
@@ -314,16 +312,16 @@ void apply_groups(SceneEdit& edit, const std::vector<GroupDifference>& groups) {
 void SceneEdit::apply(const SceneDifference& difference) {
     require_applicable(scene_, difference);
     all_or_nothing([&] {
-        add_missing_bodies(
-            *this, difference.bare_bodies_after);  // first of all, since twists may refer to them
+        // First, since twists may refer to them.
+        add_missing_bodies(*this, difference.bare_bodies_after);
         apply_frames(difference);
         for (const std::string& body :
-             difference.bare_bodies_before)  // when no twist refers to them any more
+             difference.bare_bodies_before)  // last, when no twist refers to them
             if (scene_.has_body(body) && scene_.is_bare(body)) remove_body(body);
         apply_pairs(*this, difference.pairs);
         apply_groups(*this, difference.groups);
-        add_missing_bodies(*this,
-                           difference.bare_bodies_after);  // again, as one goes with its last frame
+        // Again, since one is removed with its last frame.
+        add_missing_bodies(*this, difference.bare_bodies_after);
     });
 }
 
@@ -352,22 +350,22 @@ struct Renaming {
     }
 };
 
-// The frames after the change but for those that come with it, in no order.
+// The frames after the change except new ones, in no order.
 NumberedFrames changed_frames(NumberedFrames frames, const SceneDifference& difference,
                               const Renaming& names) {
     NumberedFrames result;
     for (const FrameDifference& frame : difference.frames) {
         if (!frame.before) continue;
-        const auto at = std::find_if(frames.begin(), frames.end(), [&](const auto& other) {
-            return other.second.name == frame.before->name;
+        const auto match = std::find_if(frames.begin(), frames.end(), [&](const auto& entry) {
+            return entry.second.name == frame.before->name;
         });
         if (frame.after) {
-            const bool elsewhere = at->second.parent != frame.before->parent &&
+            const bool elsewhere = match->second.parent != frame.before->parent &&
                                    frame.before->parent == frame.after->parent;
-            result.emplace_back(at->first, changed(at->second, *frame.before, *frame.after));
-            if (elsewhere) result.back().second.parent = names.now(at->second.parent);
+            result.emplace_back(match->first, changed(match->second, *frame.before, *frame.after));
+            if (elsewhere) result.back().second.parent = names.now(match->second.parent);
         }
-        frames.erase(at);
+        frames.erase(match);
     }
     for (auto& [id, frame] : frames) {
         frame.parent = names.now(frame.parent);
@@ -378,8 +376,8 @@ NumberedFrames changed_frames(NumberedFrames frames, const SceneDifference& diff
 
 }  // namespace
 
-// All frames at once from what the scene would say after the change; its rules are checked as for
-// any scene. O(n log n).
+// Rebuild all frames at once from their specifications after the change; their rules are checked as
+// for any scene. O(n log n).
 void SceneEdit::rebuild(const SceneDifference& difference) {
     const Renaming names(difference);
     NumberedFrames frames;
@@ -389,9 +387,10 @@ void SceneEdit::rebuild(const SceneDifference& difference) {
     NumberedFrames result = changed_frames(std::move(frames), difference, names);
     for (const FrameDifference& frame : difference.frames) {
         if (frame.before) continue;
-        const bool taken = std::any_of(result.begin(), result.end(),
-                                       [&](const auto& other) { return other.first == frame.id; });
-        result.emplace_back(taken ? scene_.next_frame_++ : frame.id, *frame.after);
+        const bool is_used = std::any_of(result.begin(), result.end(), [&](const auto& entry) {
+            return entry.first == frame.id;
+        });
+        result.emplace_back(is_used ? scene_.next_frame_++ : frame.id, *frame.after);
     }
     std::sort(result.begin(), result.end(),
               [](const auto& x, const auto& y) { return x.first < y.first; });

@@ -1,4 +1,4 @@
-// Edits that bring in or take out whole scenes.
+// Edits that insert or extract whole scenes.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,7 +8,7 @@
 
 namespace tmkit {
 // Every name of a frame's specification with a prefix.
-static FrameSpecification prefixed(FrameSpecification frame, std::string_view prefix) {
+static FrameSpecification add_prefix(FrameSpecification frame, std::string_view prefix) {
     const auto with_prefix = [&](std::string& name) {
         if (!name.empty()) name.insert(0, prefix);
     };
@@ -32,17 +32,17 @@ void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::stri
     std::vector<FrameSpecification> frames;
     frames.reserve(other.size());
     std::size_t roots = 0;
-    std::map<const NoiseSource*, Ref<const NoiseSource>>
-        twins;  // a copy of a thing has errors of its own
+    // Each copy of an object has its own errors.
+    std::map<const NoiseSource*, Ref<const NoiseSource>> twins;
     const auto twin = [&](const Ref<const NoiseSource>& source) {
-        Ref<const NoiseSource>& made = twins[source.get()];
-        if (!made)
-            made = Ref<const NoiseSource>(
+        Ref<const NoiseSource>& copy = twins[source.get()];
+        if (!copy)
+            copy = Ref<const NoiseSource>(
                 new NoiseSource(source->dimension, std::string(prefix) + source->label));
-        return made;
+        return copy;
     };
     for (const FrameSpecification& frame : specifications(other)) {
-        frames.push_back(prefixed(frame, prefix));
+        frames.push_back(add_prefix(frame, prefix));
         if (frame.noise) frames.back().noise = frame.noise->with_sources(twin);
         if (frame.twist && frame.twist->noise)
             frames.back().twist->noise = frame.twist->noise->with_sources(twin);
@@ -50,8 +50,8 @@ void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::stri
         frames.back().parent = parent;
         frames.back().pose = pose;
         frames.back().joint = joint;
-        if (++roots > 1 && !joint.name.empty())
-            frames.back().joint.name.clear();  // each root has a joint of its own
+        // Each root gets its own joint.
+        if (++roots > 1 && !joint.name.empty()) frames.back().joint.name.clear();
     }
     all_or_nothing([&] {
         const std::string start(prefix);
@@ -70,8 +70,8 @@ void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::stri
     });
 }
 
-// Whether a root of a scene to merge says nothing of a frame that is there but what is so: what it
-// leaves out may differ.
+// Return whether a root of a scene to merge agrees with an existing frame; omitted fields may
+// differ.
 static bool agrees(const FrameSpecification& root, const FrameSpecification& mine) {
     return root.body == mine.body && (root.shapes.empty() || root.shapes == mine.shapes) &&
            (root.classes.empty() || root.classes == mine.classes) &&
@@ -79,7 +79,7 @@ static bool agrees(const FrameSpecification& root, const FrameSpecification& min
            (root.attributes.empty() || root.attributes == mine.attributes);
 }
 
-// Puts what a group of this scene has before what the group of that name to merge has.
+// Prepend the content of a group of this scene to that of the group of the same name to merge.
 static void unite(GroupSpecification& group, const GroupSpecification& mine) {
     for (const auto members :
          {&GroupSpecification::frames, &GroupSpecification::groups, &GroupSpecification::parents})
@@ -97,26 +97,25 @@ static bool has_members(const GroupSpecification& group) {
 }
 
 void SceneEdit::merge(const SceneGraph& other) {
-    std::vector<FrameSpecification> frames, told;  // of frames that are here, how they move
+    std::vector<FrameSpecification> frames, twist_frames;  // of existing frames: their twists
     for (FrameSpecification& frame : specifications(other)) {
-        const FrameRecord* here = frame.parent.empty() ? scene_.find(frame.name) : nullptr;
-        if (!here) {
+        const FrameRecord* existing = frame.parent.empty() ? scene_.find(frame.name) : nullptr;
+        if (!existing) {
             frames.push_back(std::move(frame));
             continue;
         }
-        if (frame.twist) told.push_back(frame);
+        if (frame.twist) twist_frames.push_back(frame);
         if (!agrees(frame, scene_.specification(frame.name)))
             throw Error(ErrorKind::scene,
                         "frame '{}' is a root of the scene to merge and a frame of this one, but "
-                        "they carry "
-                        "different things; rename one, or mount the scene with a prefix",
+                        "their content differs; rename one, or mount the scene with a prefix",
                         frame.name);
     }
     all_or_nothing([&] {
         for (const std::string& body : other.bodies_without_frames())
             if (!scene_.has_body(body)) add_body(body);
         add_frames(frames, true);
-        for (const FrameSpecification& frame : told) join_twist(frame.name, *frame.twist);
+        for (const FrameSpecification& frame : twist_frames) join_twist(frame.name, *frame.twist);
         for (const AllowedPair& pair : other.allowed_pairs())
             if (!scene_.is_allowed(pair.a, pair.b)) allow_collision(pair.a, pair.b, pair.reason);
         for (GroupSpecification group : other.groups_inside_out()) {
@@ -140,19 +139,19 @@ void SceneEdit::extract(std::string_view frame) {
     };
     for (const FrameId id : inside) {
         frames.push_back(whole.specification(record(id).name->text));
-        FrameSpecification& made = frames.back();
-        if (!made.joint.mimic.empty() && !stays(whole.joint_frame(made.joint.mimic)))
+        FrameSpecification& copy = frames.back();
+        if (!copy.joint.mimic.empty() && !stays(whole.joint_frame(copy.joint.mimic)))
             throw Error(ErrorKind::scene,
-                        "joint '{}' mimics joint '{}', which does not stand below frame '{}'",
-                        made.joint.name, made.joint.mimic, frame);
-        if (made.twist && !bodies.count(made.twist->reference))
-            made.twist.reset();  // relative to what stays behind
-        if (made.name != frame) continue;
-        made.parent.clear();
-        made.pose = Pose{};
-        made.joint = Joint{};
-        made.stamps = nullptr;
-        made.noise = nullptr;
+                        "joint '{}' mimics joint '{}', which is not below frame '{}'",
+                        copy.joint.name, copy.joint.mimic, frame);
+        // Relative to a removed body.
+        if (copy.twist && !bodies.count(copy.twist->reference)) copy.twist.reset();
+        if (copy.name != frame) continue;
+        copy.parent.clear();
+        copy.pose = Pose{};
+        copy.joint = Joint{};
+        copy.stamps = nullptr;
+        copy.noise = nullptr;
     }
     part.add_frames(frames);
     for (const FrameId id : inside)
@@ -163,7 +162,7 @@ void SceneEdit::extract(std::string_view frame) {
                                      reason->text);
             return pair.first == id;
         });
-    // A group stays when a frame of it, of a group in it or above it does.
+    // Keep a group if a frame of it, of a group in it or above it remains.
     for (GroupSpecification group : whole.groups_inside_out()) {
         for (auto* frames : {&group.frames, &group.parents})
             std::erase_if(*frames,

@@ -1,5 +1,5 @@
-// The layout of a version: made from scratch, or mended from that of a version a few changed frames
-// away (layout.hpp).
+// Layout of a version: computed anew, or from that of a version a few changed frames away
+// (layout.hpp).
 #include <algorithm>
 #include <span>
 
@@ -8,18 +8,18 @@
 namespace tmkit {
 namespace {
 
-// A frame that may differ from what the layout before has of it.
+// A frame that may differ from the previous layout.
 struct Change {
     FrameId id;
-    std::int32_t before;     // its number there, -1 when it was not there
-    const FrameRecord* now;  // null when it is gone
+    std::int32_t before;     // its number there, -1 if it was missing
+    const FrameRecord* now;  // null if it was removed
 };
 
 Vector3 axis_of(const FrameRecord& frame) {
     return frame.joint ? frame.joint->axis : Vector3{0.0, 0.0, 1.0};
 }
 
-// A joint leads when it has an entry of the configuration of its own.
+// A joint leads if it has its own entry of the configuration.
 bool leads(const FrameRecord& frame) { return frame.joint && frame.joint->mimic.empty(); }
 
 bool leads(const LayoutFrames& frames, std::int32_t number) {
@@ -39,11 +39,11 @@ std::vector<Value> with_room(const std::vector<Value>& column, std::size_t more)
     return copy;
 }
 
-// The columns of frames and joints of a layout, put right frame by frame: first those that went,
-// then those that changed, then those that came.
-class FramesMender {
+// Updates the columns of frames and joints of a layout frame by frame: first the removed ones, then
+// the changed, then the added.
+class FramesUpdater {
 public:
-    FramesMender(const LayoutFrames& before, std::size_t more)
+    FramesUpdater(const LayoutFrames& before, std::size_t more)
         : before_(before), frames_(make_ref<LayoutFrames>()) {
         frames_->columns() = std::apply([more](const auto&... column) {
             return std::tuple(with_room(column, more)...);
@@ -51,7 +51,7 @@ public:
         frames_->joint_frame = with_room(before.joint_frame, more);
     }
 
-    // Called for the last of them first, so that the numbers of the others hold.
+    // Call for the last frame first, which keeps the numbers of the others valid.
     void remove(std::int32_t number) {
         if (leads(before_, number)) drop_entry(number);
         std::apply([number](auto&... column) { (column.erase(column.begin() + number), ...); },
@@ -59,7 +59,7 @@ public:
         for (std::int32_t& frame : frames_->joint_frame) frame -= frame > number;
     }
 
-    // By its number when all that went are out. Its joint mimics none, before or now.
+    // Change a frame by its number, after all removals. Its joint has never mimicked another.
     void change(std::int32_t number, const FrameRecord& now) {
         if (leads(*frames_, number) && !leads(now)) drop_entry(number);
         else if (!leads(*frames_, number) && leads(now)) insert_entry(number);
@@ -68,7 +68,7 @@ public:
         frames_->axis[number] = axis_of(now);
     }
 
-    // A frame younger than all others, with the rule of its joint.
+    // Append a frame younger than all others, with the rule of its joint.
     void append(const FrameRecord& now, const JointRule& rule) {
         frames_->ids.push_back(now.id);
         frames_->body.push_back(now.body);
@@ -87,17 +87,17 @@ private:
     void drop_entry(std::int32_t number) {
         const std::int32_t entry = std::exchange(frames_->q_index[number], -1);
         frames_->joint_frame.erase(frames_->joint_frame.begin() + entry);
-        for (std::int32_t& other : frames_->q_index) other -= other > entry;
+        for (std::int32_t& value : frames_->q_index) value -= value > entry;
     }
 
     // Entries of the configuration are in the order of frames.
     void insert_entry(std::int32_t number) {
         std::vector<std::int32_t>& leading = frames_->joint_frame;
-        const auto at =
+        const auto position =
             leading.insert(std::lower_bound(leading.begin(), leading.end(), number), number);
-        const auto entry = static_cast<std::int32_t>(at - leading.begin());
+        const auto entry = static_cast<std::int32_t>(position - leading.begin());
         frames_->q_index[number] = -1;
-        for (std::int32_t& other : frames_->q_index) other += other >= entry;
+        for (std::int32_t& value : frames_->q_index) value += value >= entry;
         frames_->q_index[number] = entry;
     }
 
@@ -114,7 +114,7 @@ struct Changes {
 
     std::span<const Change> all() const { return {room.data(), count}; }
 
-    // False for a changed joint that mimics, or did, since others may follow it.
+    // False for a changed joint that is or was a mimic joint, since others may follow it.
     bool take_joint(const LayoutFrames& before, const Change& change) {
         const std::int32_t number = change.before;
         const FrameRecord& now = *change.now;
@@ -126,21 +126,21 @@ struct Changes {
         return true;
     }
 
-    // False for what is not mended: a frame that came between others, and some joints.
+    // False for changes that cannot be applied: a frame added between others, and some joints.
     bool take(const LayoutFrames& before, FrameId id, const FrameRecord* now, bool same_joints) {
         const auto place = static_cast<std::size_t>(number_of(before.ids, id));
         const bool was_there = place < before.ids.size() && before.ids[place] == id;
-        if (!was_there && !now) return true;  // it came and went
+        if (!was_there && !now) return true;  // added and removed again
         if (!was_there && place < before.ids.size()) return false;
         const Change change{id, was_there ? static_cast<std::int32_t>(place) : -1, now};
         if (was_there && now && !same_joints && !take_joint(before, change)) return false;
         added += !was_there;
         same_set = same_set && was_there && now;
         const auto begin = room.begin(), end = begin + count++;
-        const auto at =
-            std::find_if(begin, end, [id](const Change& other) { return other.id > id; });
-        std::move_backward(at, end, end + 1);
-        *at = change;
+        const auto position =
+            std::find_if(begin, end, [id](const Change& value) { return value.id > id; });
+        std::move_backward(position, end, end + 1);
+        *position = change;
         return true;
     }
 };
@@ -161,10 +161,10 @@ struct Columns {
     }
 };
 
-// What moves leave as it is, with the changes; the columns, without the frames that went.
-Ref<const LayoutFrames> mended_frames(const SceneGraph& scene, const Changes& changes,
+// Data that moves do not change, updated; the columns, without the removed frames.
+Ref<const LayoutFrames> update_frames(const SceneGraph& scene, const Changes& changes,
                                       const Layout& before, Columns& columns) {
-    FramesMender mender(*before.frames, changes.added);
+    FramesUpdater mender(*before.frames, changes.added);
     for (std::size_t i = changes.count; i-- > 0;) {
         if (changes.room[i].now) continue;
         mender.remove(changes.room[i].before);
@@ -207,16 +207,16 @@ Ref<Layout> SceneGraph::fresh_layout() const {
         parents[number] = frame->parent;
         poses[number++] = frame->pose;
     });
-    const auto made = make_ref<Layout>(Ref<const LayoutFrames>(flat));
-    made->parent.reserve(count);
+    const auto new_layout = make_ref<Layout>(Ref<const LayoutFrames>(flat));
+    new_layout->parent.reserve(count);
     for (FrameId parent : parents)
-        made->parent.push_back(parent == no_frame ? -1 : made->index_of(parent));
-    made->pose = std::move(poses);
-    made->settle(std::vector<char>(count, true));
-    return made;
+        new_layout->parent.push_back(parent == no_frame ? -1 : new_layout->index_of(parent));
+    new_layout->pose = std::move(poses);
+    new_layout->settle(std::vector<char>(count, true));
+    return new_layout;
 }
 
-Ref<Layout> SceneGraph::mended_layout() const {
+Ref<Layout> SceneGraph::update_layout() const {
     const Layout& before = *layout_before_;
     Changes changes;
     for (std::uint32_t i = 0; i < change_count_; ++i)
@@ -225,9 +225,9 @@ Ref<Layout> SceneGraph::mended_layout() const {
 
     Columns columns(before, changes.added);
     const bool same_frames = changes.same_set && changes.same_frames;
-    const auto made = make_ref<Layout>(
-        same_frames ? before.frames : mended_frames(*this, changes, before, columns));
-    const std::size_t count = made->ids.size();
+    const auto new_layout = make_ref<Layout>(
+        same_frames ? before.frames : update_frames(*this, changes, before, columns));
+    const std::size_t count = new_layout->ids.size();
     auto& [parents, poses, still] = columns;
     parents.resize(count, -1);
     poses.resize(count);
@@ -237,25 +237,25 @@ Ref<Layout> SceneGraph::mended_layout() const {
     bool relinked = !changes.same_set;
     for (const Change& change : changes.all()) {
         if (!change.now) continue;
-        const std::int32_t number = made->index_of(change.id);
+        const std::int32_t number = new_layout->index_of(change.id);
         const std::int32_t parent =
-            change.now->parent == no_frame ? -1 : made->index_of(change.now->parent);
+            change.now->parent == no_frame ? -1 : new_layout->index_of(change.now->parent);
         relinked = relinked || parents[number] != parent;
         parents[number] = parent;
         poses[number] = change.now->pose;
         stale[number] = true;
     }
-    made->parent = std::move(parents);
-    made->pose = std::move(poses);
-    made->still = std::move(still);
-    made->settle(std::move(stale));
-    if (!relinked) made->share_tree(before);
-    return made;
+    new_layout->parent = std::move(parents);
+    new_layout->pose = std::move(poses);
+    new_layout->still = std::move(still);
+    new_layout->settle(std::move(stale));
+    if (!relinked) new_layout->share_tree(before);
+    return new_layout;
 }
 
 const Layout& SceneGraph::layout() const {
     return layout_.get([this] {
-        const Ref<Layout> mended = layout_before_ ? mended_layout() : nullptr;
+        const Ref<Layout> mended = layout_before_ ? update_layout() : nullptr;
         return mended ? mended : fresh_layout();
     });
 }

@@ -19,37 +19,38 @@ const FrameRecord* SceneGraph::find(std::string_view name) const {
 }
 
 const FrameRecord& SceneGraph::record(std::string_view name) const {
-    const FrameRecord* found = find(name);
-    if (!found) throw unknown_name("frame", name, keys_of(names_));
-    return *found;
+    const FrameRecord* match = find(name);
+    if (!match) throw unknown_name("frame", name, keys_of(names_));
+    return *match;
 }
 
 FrameSpecification SceneGraph::specification(std::string_view name) const {
     const FrameRecord& frame = record(name);
-    FrameSpecification made;
-    made.name = frame.name->text;
-    if (frame.parent != no_frame) made.parent = record(frame.parent).name->text;
-    made.pose = frame.pose;
-    if (frame.joint) made.joint = *frame.joint;
-    made.joint.type = frame.joint_type;
-    made.joint.is_stated = frame.is_stated;
-    made.body = body(frame.body).name->text;
+    FrameSpecification new_specification;
+    new_specification.name = frame.name->text;
+    if (frame.parent != no_frame) new_specification.parent = record(frame.parent).name->text;
+    new_specification.pose = frame.pose;
+    if (frame.joint) new_specification.joint = *frame.joint;
+    new_specification.joint.type = frame.joint_type;
+    new_specification.joint.is_stated = frame.is_stated;
+    new_specification.body = body(frame.body).name->text;
     if (frame.details) {
-        made.classes = frame.details->classes;
-        made.shapes = frame.details->shapes;
-        made.attributes = frame.details->attributes;
-        made.twist = frame.details->twist;
-        made.stamps = frame.details->stamps;
+        new_specification.classes = frame.details->classes;
+        new_specification.shapes = frame.details->shapes;
+        new_specification.attributes = frame.details->attributes;
+        new_specification.twist = frame.details->twist;
+        new_specification.stamps = frame.details->stamps;
     }
-    made.noise = frame.noise;
-    if (body(frame.body).inertia_frame == frame.id) made.inertia = body(frame.body).inertia;
-    return made;
+    new_specification.noise = frame.noise;
+    if (body(frame.body).inertia_frame == frame.id)
+        new_specification.inertia = body(frame.body).inertia;
+    return new_specification;
 }
 
 FrameId SceneGraph::joint_frame(std::string_view joint_name) const {
-    const FrameId* found = joint_names_.find(joint_name);
-    if (!found) throw unknown_name("joint", joint_name, keys_of(joint_names_));
-    return *found;
+    const FrameId* match = joint_names_.find(joint_name);
+    if (!match) throw unknown_name("joint", joint_name, keys_of(joint_names_));
+    return *match;
 }
 
 FrameId SceneGraph::root_of(FrameId id) const {
@@ -116,7 +117,7 @@ std::vector<AllowedPair> SceneGraph::allowed_pairs() const {
 }
 
 JointRule SceneGraph::joint_rule(const FrameRecord& frame) const {
-    auto [rule, leader] = rules::followed(GraphView(*this), &frame);
+    auto [rule, leader] = rules::leader_rule(GraphView(*this), &frame);
     rule.entry = joints_.rank(leader->id);
     return rule;
 }
@@ -145,8 +146,7 @@ std::vector<EntryLimits> SceneGraph::entry_limits() const {
         narrow(leader.velocity, frame.joint->velocity / std::abs(rule.multiplier));
         narrow(leader.effort, frame.joint->effort * std::abs(rule.multiplier));
     });
-    for (EntryLimits& entry :
-         limits)  // ends that only rounding has put in the wrong order are one value
+    for (EntryLimits& entry : limits)  // ends that rounding alone has swapped are one value
         if (entry.lower > entry.upper)
             entry.lower = entry.upper = entry.lower + 0.5 * (entry.upper - entry.lower);
     return limits;
@@ -170,11 +170,11 @@ std::vector<FrameId> SceneGraph::path(FrameId from, FrameId to) const {
 }
 
 // The pose of the frame `last` of an ascent relative to the frame `first`, which is above it.
-// edge_of: parent_from_frame of a record, its joint's motion included.
+// edge_of: parent_from_frame of a record, including its joint's motion.
 template <class EdgeOf>
 static Pose descend(const Ascent& path, std::size_t first, std::size_t last, EdgeOf&& edge_of) {
     Pose result;
-    for (std::size_t i = first; i > last; --i) result = composed(result, edge_of(*path[i - 1]));
+    for (std::size_t i = first; i > last; --i) result = compose(result, edge_of(*path[i - 1]));
     return result;
 }
 
@@ -195,11 +195,11 @@ std::vector<Pose> SceneGraph::poses(const std::vector<std::string>& targets,
                                     std::optional<std::string_view> reference,
                                     const double* q) const {
     const auto edge_of = [&](const FrameRecord& edge) { return edge_pose(*this, edge, q); };
-    // Of the parent of the last target, where that is below the nearest common ancestor.
+    // Parent of the last target, if it is below the nearest common ancestor.
     struct Parent {
         FrameId id = no_frame;
         Pose common_from_parent;
-        std::optional<Pose> reference_from_common;  // none where they are one frame
+        std::optional<Pose> reference_from_common;  // none if they are one frame
         const FrameRecord* to_reference = nullptr;  // the child of the ancestor above the reference
     } parent;
     std::vector<Pose> poses;
@@ -220,7 +220,7 @@ std::vector<Pose> SceneGraph::poses(const std::vector<std::string>& targets,
                 parent.to_reference = from[from_steps - 1];
             }
         }
-        const Pose down = composed(parent.common_from_parent, edge_of(target));
+        const Pose down = compose(parent.common_from_parent, edge_of(target));
         poses.push_back(parent.reference_from_common ? *parent.reference_from_common * down : down);
     }
     return poses;
@@ -233,24 +233,24 @@ Pose SceneGraph::pose(std::string_view target, std::string_view reference, const
         const Pose pose = edge.details && edge.details->stamps
                               ? edge.details->stamps->at(moment, edge.name->text)
                               : edge.pose;
-        return edge.joint ? moved(pose, edge.joint_type, edge.joint->axis, joint_value(edge, q))
-                          : pose;
+        return edge.joint
+                   ? apply_joint(pose, edge.joint_type, edge.joint->axis, joint_value(edge, q))
+                   : pose;
     });
 }
 
 // --- groups
-// ----------------------------------------------------------------------------------------------------------
 
 std::vector<std::string> SceneGraph::group_names() const { return keys_of(groups_); }
 
 GroupSpecification SceneGraph::group(std::string_view name) const {
-    const Ref<const GroupRecord>* found = groups_.find(name);
-    if (!found) throw unknown_name("group", name, group_names());
+    const Ref<const GroupRecord>* match = groups_.find(name);
+    if (!match) throw unknown_name("group", name, group_names());
     GroupSpecification group{std::string(name), {}, {}};
-    for (FrameId id : (*found)->frames) group.frames.push_back(record(id).name->text);
-    for (FrameId id : (*found)->parents) group.parents.push_back(record(id).name->text);
-    for (const Ref<const Name>& nested : (*found)->groups) group.groups.push_back(nested->text);
-    group.attributes = (*found)->attributes;
+    for (FrameId id : (*match)->frames) group.frames.push_back(record(id).name->text);
+    for (FrameId id : (*match)->parents) group.parents.push_back(record(id).name->text);
+    for (const Ref<const Name>& nested : (*match)->groups) group.groups.push_back(nested->text);
+    group.attributes = (*match)->attributes;
     return group;
 }
 
@@ -261,7 +261,7 @@ std::vector<GroupSpecification> SceneGraph::groups_inside_out() const {
         return std::any_of(ordered.begin(), ordered.end(),
                            [&](const GroupSpecification& g) { return g.name == name; });
     };
-    while (!waiting.empty())  // no group holds itself, so each round finds one
+    while (!waiting.empty())  // no group contains itself, so each iteration removes one
         std::erase_if(waiting, [&](const GroupSpecification& group) {
             if (!std::all_of(group.groups.begin(), group.groups.end(), is_there)) return false;
             ordered.push_back(group);
@@ -298,14 +298,13 @@ std::vector<std::string> SceneGraph::groups_of(std::string_view frame, bool nest
 }
 
 // --- records
-// ---------------------------------------------------------------------------------------------------------
 
-static constexpr double inertia_slack = 1e-9;  // of the trace: rounding
+static constexpr double inertia_slack = 1e-9;  // relative to the trace: rounding
 
 static double trace_of(const Matrix3& m) { return m[0] + m[4] + m[8]; }
 
-// By Sylvester's criterion: all principal minors, since semi-definite is enough. Numbers of the
-// order of 1.
+// Sylvester's criterion: all principal minors, for semi-definite matrices. Numbers of the order of
+// 1.
 static bool is_positive_semidefinite(const Matrix3& m, double slack) {
     const double xy = m[0] * m[4] - m[1] * m[1], xz = m[0] * m[8] - m[2] * m[2],
                  yz = m[4] * m[8] - m[5] * m[5];
@@ -325,33 +324,32 @@ static Matrix3 scaled_semidefinite(Matrix3 m) {
         std::abs(m[5] - m[7]) > slack)
         throw Error(ErrorKind::scene, "inertia matrix must be symmetric");
     if (!is_positive_semidefinite(m, slack))
-        throw Error(
-            ErrorKind::scene,
-            "no solid has such an inertia: the inertia matrix must be positive semi-definite");
+        throw Error(ErrorKind::scene,
+                    "invalid inertia: the inertia matrix must be positive semi-definite");
     return m;
 }
 
 void Inertia::check() const {
     const Matrix3 m = check_stored();
-    // No principal moment exceeds the sum of the others. The eigenvalues of the second moments of
-    // mass, trace / 2 - inertia, say so in any axes.
-    constexpr double rounded = 0.0025;  // of the trace: files have numbers of few digits
+    // No principal moment exceeds the sum of the others. Equivalently, in any axes, the second
+    // moments of mass, trace / 2 - inertia, have no negative eigenvalue.
+    constexpr double rounded = 0.0025;  // relative to the trace: numbers in files have few digits
     const double trace = trace_of(m);
     Matrix3 second = m;
     for (double& value : second) value = -value;
     for (int k = 0; k < 3; ++k) second[4 * k] += (0.5 + rounded) * trace;
     if (!is_positive_semidefinite(second, inertia_slack * trace))
         throw Error(ErrorKind::scene,
-                    "no solid has such an inertia: its largest principal moment exceeds the sum of "
+                    "invalid inertia: its largest principal moment exceeds the sum of "
                     "the other two");
 }
 
 Matrix3 Inertia::check_stored() const {
     if (!(mass > 0.0) || !std::isfinite(mass))
-        throw Error(ErrorKind::scene,
-                    "mass must be positive and finite, not {}; leave the inertia out for a body "
-                    "without mass",
-                    mass);
+        throw Error(
+            ErrorKind::scene,
+            "mass must be positive and finite, not {}; omit the inertia of a body without mass",
+            mass);
     for (double value : center)
         if (!std::isfinite(value)) throw Error(ErrorKind::scene, "centre of mass must be finite");
     for (double value : matrix)
@@ -381,22 +379,21 @@ bool FrameSpecification::same_content(const FrameSpecification& o) const {
 }
 
 // --- bodies and twists
-// -------------------------------------------------------------------------------------------------
 
 BodyId SceneGraph::body_id(std::string_view name) const {
-    const BodyId* found = find_body(name);
-    if (!found) throw unknown_name("body", name, body_names());
-    return *found;
+    const BodyId* match = find_body(name);
+    if (!match) throw unknown_name("body", name, body_names());
+    return *match;
 }
 
 std::vector<FrameId> SceneGraph::frames_of_body(std::string_view name) const {
     const BodyId id = body_id(name);
-    std::vector<FrameId> found = body(id).tops;
-    for (std::size_t at = 0; at < found.size(); ++at)
-        for (const FrameId child : children(found[at]))
-            if (record(child).body == id) found.push_back(child);
-    std::sort(found.begin(), found.end());
-    return found;
+    std::vector<FrameId> match = body(id).tops;
+    for (std::size_t index = 0; index < match.size(); ++index)
+        for (const FrameId child : children(match[index]))
+            if (record(child).body == id) match.push_back(child);
+    std::sort(match.begin(), match.end());
+    return match;
 }
 
 std::vector<std::string> SceneGraph::bodies_without_frames() const {

@@ -1,7 +1,7 @@
-// See the header. A way from one body to another is a chain of steps: twist edges, and edges of
-// poses over which no twist edge leads, since these say how their frames move. It is the only one:
-// an edge of poses that no twist edge leads over parts the bodies on its two sides, and twist edges
-// join two bodies only once.
+// See the header. A path from one body to another is a chain of steps: twist edges, and edges of
+// poses that no twist edge covers, since twist edges determine the motion of the frames that they
+// cover. The path is unique: an edge of poses without a covering twist edge separates the bodies on
+// its two sides, and twist edges join two bodies only once.
 #include "tmkit/scene_relations.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct RelatedFrames : GraphView {
     JointRule rule(Frame frame) const { return scene().joint_rule(*frame); }
     Pose edge(Frame frame, const JointRule& rule) const {
         if (!q()) scene().joint_value(*frame, q());  // throws with the reason
-        return moved(frame->pose, frame->joint_type, frame->joint->axis, rule.value(q()));
+        return apply_joint(frame->pose, frame->joint_type, frame->joint->axis, rule.value(q()));
     }
     const Vector3& axis(Frame frame) const { return frame->joint->axis; }
     const EdgeNoise* twist_noise(Frame frame) const { return frame->twist_noise(); }
@@ -30,23 +30,23 @@ struct RelatedFrames : GraphView {
 const FrameRecord* below(const FrameRecord& edge) { return &edge; }
 SceneArrays::Slot below(SceneArrays::Slot edge) { return edge; }
 
-// Whether an edge of poses comes to the list, in which each is once.
+// Add an edge of poses to a list without duplicates; false if it is there.
 bool enters(auto& edges, auto frame) {
-    const auto at = std::lower_bound(edges.begin(), edges.end(), frame, std::less<>());
-    if (at != edges.end() && *at == frame) return false;
-    edges.insert(at, frame);
+    const auto position = std::lower_bound(edges.begin(), edges.end(), frame, std::less<>());
+    if (position != edges.end() && *position == frame) return false;
+    edges.insert(position, frame);
     return true;
 }
 
-// Lists the edges of poses over which twist edges lead: their motion is said by these.
+// List the edges of poses that twist edges cover, which determine their motion.
 void list_crossed_edges(const auto& view, auto& edges, auto root) {
     rules::each_told_way(view, root, [&](auto, auto from, auto to) {
-        rules::each_between(view, from, to, [&](auto at) { enters(edges, at); });
+        rules::each_between(view, from, to, [&](auto position) { enters(edges, position); });
     });
 }
 
-// Adds what is known of how edges of poses above a body move: fixed ones not at all, the others as
-// `qd` says if given.
+// Add the motions of edges of poses above a body: none for fixed edges, those of `qd` for the
+// others, if given.
 void add_pose_steps(const auto& view, auto& paths, auto root, auto body, bool with_qd) {
     rules::climb(view, rules::top_in_tree(view, body, root), [&](auto frame) {
         const auto parent = view.parent(frame);
@@ -57,7 +57,7 @@ void add_pose_steps(const auto& view, auto& paths, auto root, auto body, bool wi
     });
 }
 
-// Whether steps lead there by twist edges alone, or else with the edges of poses.
+// Return whether steps lead there by twist edges alone, or else also by edges of poses.
 bool find_path(const auto& view, auto& paths, auto root, auto from, auto to, bool with_qd) {
     paths.steps.clear();
     paths.edges.clear();
@@ -78,51 +78,51 @@ bool find_path(const auto& view, auto& paths, auto root, auto from, auto to, boo
 auto unstated_edge(const auto& view, auto& edges, auto a, auto b) {
     edges.clear();
     list_crossed_edges(view, edges, rules::root_of(view, a));
-    auto found = view.none;
+    auto result = view.none;
     bool is_crossed = false;
-    const auto visit = [&](auto at) {
-        const bool is_told = std::binary_search(edges.begin(), edges.end(), at, std::less<>());
+    const auto visit = [&](auto position) {
+        const bool is_told =
+            std::binary_search(edges.begin(), edges.end(), position, std::less<>());
         is_crossed |= is_told;
-        if (found == view.none && !is_told && !view.is_stated(at)) found = at;
+        if (result == view.none && !is_told && !view.is_stated(position)) result = position;
     };
     rules::each_between(view, a, b, visit);
-    if (!is_crossed) return found;
+    if (!is_crossed) return result;
     view.each_twist([&](auto head, auto) {
         if (rules::root_of(view, head) == rules::root_of(view, a))
             rules::each_between(view, a, head, visit);
     });
-    return found;
+    return result;
 }
 
-// The pose of a frame, or of none, in the axes.
+// The pose of a frame in the axes, or the identity for none.
 Pose pose_in(const auto& view, auto axes, auto frame) {
     return frame == view.none || frame == axes ? Pose{} : view.relative(frame, axes);
 }
 
-// Whether a twist edge says how the edge of poses above its frame moves, and nothing else.
+// Return whether a twist edge determines the motion of exactly the edge of poses above its frame.
 bool is_along_edge(const auto& view, auto frame, auto reference) {
     if (reference == view.no_body) return false;
     const auto parent = view.parent(frame);
     return parent != view.none && view.body(parent) == reference;
 }
 
-// Whether that holds of all twist edges, and all are in the tree of a root: then none leads
+// Return whether that holds for all twist edges, and all are in the tree of a root: then none leads
 // elsewhere.
 bool all_along_edges(const auto& view, auto root) {
     bool holds = true;
-    auto inside = root;  // the last frame that was found in the tree
+    auto inside = root;  // the last frame in the tree
     view.each_twist([&](auto frame, auto reference) {
         if (!holds) return;
-        const auto top =
-            rules::climb(view, frame, [&](auto at) { return at != inside && at != root; });
+        const auto top = rules::climb(
+            view, frame, [&](auto position) { return position != inside && position != root; });
         holds = top != view.none && is_along_edge(view, frame, reference);
         inside = frame;
     });
     return holds;
 }
 
-// The twist of the end of an edge at its origin and in its axes, by its twist edge or as its joint
-// moves.
+// The twist of the end of an edge at its origin and in its axes, by its twist edge or its joint.
 Vector6 twist_of(const auto& view, auto frame, bool by_twist, const JointRule& rule,
                  const double* qd) {
     if (by_twist) return view.twist_vector(frame);
@@ -137,16 +137,16 @@ JointRule rule_of(const auto& view, auto frame) {
     return is_actuated(view.joint_type(frame)) ? view.rule(frame) : JointRule{};
 }
 
-// The origin of the end of one side of a way, and the twist of that frame, at the origin and in the
-// axes of the top.
+// The origin of the end of one side of a path, and the twist of that frame, at the origin and in
+// the axes of the top.
 struct Motion {
     Vector3 origin{};
     Vector6 twist{};
-    bool by_poses = false;  // whether an edge of poses between two bodies says a part of it
+    bool by_poses = false;  // whether an edge of poses between two bodies contributes
 };
 
-// Goes up one side of a way: what the twist edges along its edges say, else what `qd` says of
-// these; nullopt where an edge says nothing.
+// Climb one side of a path: add the twist edges along its edges, else the joint velocities `qd`;
+// nullopt if the motion of an edge is not determined.
 std::optional<Motion> motion_along(const auto& view, const auto& path, bool up, const double* qd,
                                    bool with_twists) {
     Motion motion;
@@ -162,13 +162,13 @@ std::optional<Motion> motion_along(const auto& view, const auto& path, bool up, 
         const JointRule rule = rule_of(view, frame);
         const Pose edge = is_actuated(type) ? view.edge(frame, rule) : view.pose(frame);
         motion.origin = edge.apply(motion.origin);
-        motion.twist = carried_up(motion.twist + twist_of(view, frame, by_twist, rule, qd), edge);
+        motion.twist = carry_up(motion.twist + twist_of(view, frame, by_twist, rule, qd), edge);
     }
     return motion;
 }
 
-// As `related_twist`, exactly, in one way up from either side; nullopt where a twist edge leads
-// over an edge of poses on the way in another manner than along it, or an edge says nothing.
+// As `related_twist`, without errors, by one ascent on either side. nullopt if a twist edge covers
+// an edge of poses of the path without being along it, or the motion of an edge is not determined.
 template <class View>
 std::optional<Vector6> path_twist(const View& view, typename View::Frame point,
                                   typename View::Body body, typename View::Body reference,
@@ -187,25 +187,26 @@ std::optional<Vector6> path_twist(const View& view, typename View::Frame point,
                                 b = motion_along(view, path, true, qd, with_twists);
     if (!a || !b || (with_twists && (a->by_poses || b->by_poses) && !all_along_edges(view, root)))
         return std::nullopt;
-    Pose axes_from_point =
-        pose_in(view, top, axes).inverse();  // the axes at the point's origin, from the top
+    // The axes at the point's origin, from the top.
+    Pose axes_from_point = pose_in(view, top, axes).inverse();
     axes_from_point.translation =
         -1.0 *
         axes_from_point.rotate(point == moving ? a->origin : pose_in(view, top, point).translation);
-    return carried_up(a->twist + -1.0 * b->twist, axes_from_point);
+    return carry_up(a->twist + -1.0 * b->twist, axes_from_point);
 }
 
-// What the error xi of a frame's pose does to a twist that is said in the frame: Ad(exp(xi)) V = V
-// + [xi, V] to first order.
+// The effect of the error xi of a frame's pose on a twist in its axes: Ad(exp(xi)) V = V + [xi, V]
+// to first order.
 Vector6 bracket(const Vector6& xi, const Vector6& twist) {
     const Vector3 rho{xi[0], xi[1], xi[2]}, theta{xi[3], xi[4], xi[5]},
         linear{twist[0], twist[1], twist[2]}, angular{twist[3], twist[4], twist[5]};
-    const Vector3 moved = cross(theta, linear) + cross(rho, angular),
-                  turned = cross(theta, angular);
-    return {moved[0], moved[1], moved[2], turned[0], turned[1], turned[2]};
+    const Vector3 linear_part = cross(theta, linear) + cross(rho, angular),
+                  angular_part = cross(theta, angular);
+    return {linear_part[0],  linear_part[1],  linear_part[2],
+            angular_part[0], angular_part[1], angular_part[2]};
 }
 
-// Adds the error of the pose of a frame in the axes, as `effect` has it, where there is one.
+// Add the effect of the error of a frame's pose in the axes, if any.
 void add_pose_error(NoiseSum& error, const auto& view, auto axes, auto frame, auto&& effect) {
     NoiseSum noise;
     sum_errors(view.path(frame, axes), noise);
@@ -227,28 +228,29 @@ std::optional<Vector6> twist_between(const View& view, typename View::Frame poin
     if (!find_path(view, paths, root, body, reference, qd != nullptr)) return std::nullopt;
     const Pose place = pose_in(view, axes, point);
     Vector6 total{};
-    for (auto at = paths.reached.back(); at.sign != 0.0; at = paths.reached[at.before]) {
-        const auto& step = paths.steps[at.step];
+    for (auto position = paths.reached.back(); position.sign != 0.0;
+         position = paths.reached[position.before]) {
+        const auto& step = paths.steps[position.step];
         const auto frame = step.frame;
         const Vector6 twist = twist_of(view, frame, step.by_twist, rule_of(view, frame), qd);
         const EdgeNoise* noise = error && step.by_twist ? view.twist_noise(frame) : nullptr;
         if (twist == Vector6{} && !noise) continue;
         Pose from_point = pose_in(view, axes, frame);  // in the axes
         from_point.translation = from_point.translation - place.translation;
-        const auto moved = [&, turn = at.sign](const Vector6& x) {
-            return turn * carried_up(x, from_point);
+        const auto transform = [&, turn = position.sign](const Vector6& x) {
+            return turn * carry_up(x, from_point);
         };
-        total = total + moved(twist);
-        if (noise) error->add(*noise, moved);
+        total = total + transform(twist);
+        if (noise) error->add(*noise, transform);
         if (unsure_poses)
             add_pose_error(*error, view, axes, frame,
-                           [&](const Vector6& xi) { return moved(bracket(xi, twist)); });
+                           [&](const Vector6& xi) { return transform(bracket(xi, twist)); });
     }
-    if (unsure_poses && point != view.none)  // the point itself is elsewhere
+    if (unsure_poses && point != view.none)  // the point itself is at another position
         add_pose_error(*error, view, axes, point, [&](const Vector6& xi) {
-            const Vector3 off =
+            const Vector3 lever =
                 cross({total[3], total[4], total[5]}, place.rotate({xi[0], xi[1], xi[2]}));
-            return Vector6{off[0], off[1], off[2], 0.0, 0.0, 0.0};
+            return Vector6{lever[0], lever[1], lever[2], 0.0, 0.0, 0.0};
         });
     return total;
 }
@@ -256,8 +258,8 @@ std::optional<Vector6> twist_between(const View& view, typename View::Frame poin
 }  // namespace
 
 bool sits_on(const SceneGraph& scene, std::string_view frame, std::string_view body) {
-    const FrameRecord* found = scene.find(frame);
-    return found && scene.body(found->body).name->text == body;
+    const FrameRecord* result = scene.find(frame);
+    return result && scene.body(result->body).name->text == body;
 }
 
 Vector3 related_position(const SceneGraph& scene, std::string_view point,
@@ -268,10 +270,10 @@ Vector3 related_position(const SceneGraph& scene, std::string_view point,
 
 Matrix3 related_orientation(const SceneGraph& scene, std::string_view frame,
                             std::string_view reference, std::string_view axes, const double* q) {
-    const Matrix3 turned = scene.pose(frame, reference, q).rotation();
-    if (axes == reference) return turned;
+    const Matrix3 rotation = scene.pose(frame, reference, q).rotation();
+    if (axes == reference) return rotation;
     const Matrix3 by = scene.pose(reference, axes, q).rotation();
-    return multiply_transposed(by * turned, by);
+    return multiply_transposed(by * rotation, by);
 }
 
 std::optional<Vector6> related_twist(const SceneGraph& scene, const FrameRecord* point, BodyId body,
@@ -315,19 +317,19 @@ Vector6 SceneArrays::related_twist(std::string_view frame,
     const View view(*this, q);
     const Slot moving = require_frame(frame),
                still = reference ? require_frame(*reference) : rules::root_of(view, moving);
-    const Slot at = point ? require_frame(*point) : moving,
-               turned = axes ? require_frame(*axes) : still;
-    const double none_moves =
-        0.0;  // without joints there are velocities, too: of free edges, which do not move
+    const Slot point_frame = point ? require_frame(*point) : moving,
+               axes_frame = axes ? require_frame(*axes) : still;
+    // a scene without joints has velocities too: free edges do not move.
+    const double none_moves = 0.0;
     const double* velocities = !qd ? nullptr : qd->empty() ? &none_moves : qd->data();
-    const auto twist = twist_between(view, at, body_[moving], body_[still], turned, velocities,
-                                     body_ways_, nullptr, false);
+    const auto twist = twist_between(view, point_frame, body_[moving], body_[still], axes_frame,
+                                     velocities, body_ways_, nullptr, false);
     if (!twist && rules::root_of(view, moving) == rules::root_of(view, still))
         if (const Slot edge = unstated_edge(view, body_ways_.edges, moving, still); edge != none)
             throw rules::unknown_motion(view, edge);
     if (!twist)
         throw errors::scene(
-            "nothing says how frame '{}' moves relative to '{}': no twist edges, fixed edges or, "
+            "the motion of frame '{}' relative to '{}' is unknown: no twist edges, fixed edges or, "
             "with qd, joints lead from one to the other; add a twist edge with set_twist, or give "
             "qd",
             frame, view.name(still))

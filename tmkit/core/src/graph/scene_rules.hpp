@@ -1,16 +1,16 @@
-// The rules of scenes, and the walks that check them, said once: for the persistent scene, which
-// means frames by their records, and for its arrays, which mean them by slots. So both refuse the
-// same, in the same words.
+// Rules of scenes, and the walks that check them, shared by the persistent scene, which refers to
+// frames by their records, and its arrays, which refer to them by slots. Both then raise the same
+// errors.
 //
-// A view is how a scene is asked. It has types Frame and Body, with `none` for no frame and
-// `no_body`, and of a frame its parent, body, id, name, joint_type, is_stated, pose, is_uncertain,
-// has_stamps, leader (the frame whose joint its joint mimics), joint_numbers, joint_name,
-// twist_reference (the body that its twist edge refers to), twist_vector and waits (it is an
-// observation); find_top (the first topmost frame of a body for which a test holds), each_below
-// (the subtree, parents first), each_joint (by insertion), each_twist (frame and reference,
-// ascending by ids), relative (a pose along fixed edges), frame_with (an id) and body_name. Readers
-// of arrays may see links of two states at once, so that every walk ends after `most_steps`, and
-// what it found is thrown away.
+// A view is the interface of the rules to a scene. It has types Frame and Body, with `none` for no
+// frame and `no_body`. Of a frame it has parent, body, id, name, joint_type, is_stated, pose,
+// is_uncertain, has_stamps, leader (the frame whose joint its joint mimics), joint_numbers,
+// joint_name, twist_reference (the reference body of its twist edge), twist_vector and waits (it is
+// an observation). It also has find_top (the first root frame of a body for which a test holds),
+// each_below (the subtree, parents first), each_joint (by insertion), each_twist (frame and
+// reference, ascending by ids), relative (a pose along fixed edges), frame_with (an id) and
+// body_name. Readers of arrays may get links of two states at once, so every walk ends after
+// `most_steps`, and its result is discarded.
 #pragma once
 
 #include <algorithm>
@@ -99,38 +99,37 @@ private:
 namespace rules {
 
 // --- walks
-// -----------------------------------------------------------------------------------------------------------
 
-// Up from a frame for as long as `goes_on` holds: the first frame for which it does not, none when
-// it does for all.
-auto climb(const auto& view, auto at, auto&& goes_on) {
-    for (std::size_t steps = 0; at != view.none && goes_on(at) && steps < view.most_steps();
+// Climb from a frame while `goes_on` holds: the first frame for which it does not, none if it holds
+// for all.
+auto climb(const auto& view, auto node, auto&& goes_on) {
+    for (std::size_t steps = 0; node != view.none && goes_on(node) && steps < view.most_steps();
          ++steps)
-        at = view.parent(at);
-    return at;
+        node = view.parent(node);
+    return node;
 }
 
 auto root_of(const auto& view, auto frame) {
-    climb(view, frame, [&](auto at) {
-        frame = at;
+    climb(view, frame, [&](auto node) {
+        frame = node;
         return true;
     });
     return frame;
 }
 
-// True also when they are the same.
+// True also for the frame itself.
 bool is_below(const auto& view, auto top, auto frame) {
-    return top != view.none && climb(view, frame, [&](auto at) { return at != top; }) == top;
+    return top != view.none && climb(view, frame, [&](auto node) { return node != top; }) == top;
 }
 
-// The topmost frame of a body in the tree of a root.
+// The root frame of a body in the tree of a root.
 auto top_in_tree(const auto& view, auto body, auto root) {
     return view.find_top(body, [&](auto top) { return root_of(view, top) == root; });
 }
 
-// How a joint follows that of its leader, which comes with it: the rule's entry is that of the
+// The rule by which a joint follows its leader, with that leader: the rule's entry is that of the
 // leader.
-auto followed(const auto& view, auto frame) {
+auto leader_rule(const auto& view, auto frame) {
     JointRule rule;
     for (auto next = view.leader(frame); next != view.none; next = view.leader(frame)) {
         const JointNumbers& numbers = view.joint_numbers(frame);
@@ -141,7 +140,7 @@ auto followed(const auto& view, auto frame) {
     return std::pair(rule, frame);
 }
 
-// How many rules lead from a joint up to the one that it follows in the end.
+// The number of rules from a joint up to its final leader.
 std::size_t mimics_above(const auto& view, auto frame) {
     std::size_t count = 0;
     for (auto next = view.leader(frame); next != view.none; next = view.leader(next)) ++count;
@@ -149,7 +148,6 @@ std::size_t mimics_above(const auto& view, auto frame) {
 }
 
 // --- limits of joints that follow others
-// -----------------------------------------------------------------------------
 
 // A scene with another joint on a frame, or on a new one (none).
 template <class View> struct RejointedView : View {
@@ -201,12 +199,12 @@ void require_values(const auto& view, auto leader, const LeaderRange& range) {
         name, low, range.lower, high, range.upper);
 }
 
-// The changed joint, what it follows and what follows it can keep their limits together.
+// The changed joint, its leader and its followers must have a common range.
 template <class View> void check_leader_range(const RejointedView<View>& view) {
-    const auto leader = followed(view, view.changed()).second;
+    const auto leader = leader_rule(view, view.changed()).second;
     LeaderRange range = own_range(view, leader);
     const auto narrow = [&](auto frame) {
-        const auto [rule, end] = followed(view, frame);
+        const auto [rule, end] = leader_rule(view, frame);
         if (frame != leader && end == leader)
             range.narrow(own_range(view, frame), rule.multiplier, rule.offset,
                          mimics_above(view, frame));
@@ -219,10 +217,8 @@ template <class View> void check_leader_range(const RejointedView<View>& view) {
 }
 
 // --- joints and bodies
-// -----------------------------------------------------------------------------------------------
 
-// The joint of a frame (none: a new one) is to mimic that of `leader` (none: there is no such
-// joint).
+// Check that the joint of a frame (none: a new one) may mimic that of `leader` (none: missing).
 void check_leader(const auto& view, std::string_view name, std::string_view mimicked, auto frame,
                   auto leader) {
     if (mimicked == name)
@@ -230,17 +226,17 @@ void check_leader(const auto& view, std::string_view name, std::string_view mimi
             .with({{"joint", name}});
     if (leader == view.none || leader == frame)
         throw unknown_name("joint", mimicked, view.joint_names());
-    for (auto at = view.leader(leader); at != view.none; at = view.leader(at))
-        if (at == frame)
+    for (auto node = view.leader(leader); node != view.none; node = view.leader(node))
+        if (node == frame)
             throw Error(ErrorKind::cycle, "joint '{}' mimics '{}', which mimics it in turn", name,
                         mimicked)
                 .with({{"joint", name}});
 }
 
-// A new frame is to sit on a body that is there; `asked`: it was named.
-void check_entry(const auto& view, std::string_view name, auto body, bool asked, auto parent,
-                 JointType type) {
-    if (!asked) throw duplicate("body", name);
+// Check that a new frame may join an existing body; `is_body_named`: the caller named the body.
+void check_entry(const auto& view, std::string_view name, auto body, bool is_body_named,
+                 auto parent, JointType type) {
+    if (!is_body_named) throw duplicate("body", name);
     if (parent == view.none) return;
     if (body == view.body(parent)) {
         if (type != JointType::fixed)
@@ -258,16 +254,16 @@ void check_entry(const auto& view, std::string_view name, auto body, bool asked,
             view.body_name(body), view.name(top), name);
 }
 
-// A body is to go.
+// Check that a body may be removed.
 void check_bare(const auto& view, auto body) {
-    auto first = view.none;  // of several frames, the one that came first is named
+    auto first = view.none;  // of several frames, the error names the first
     view.find_top(body, [&](auto top) {
         if (first == view.none || view.id(top) < view.id(first)) first = top;
         return false;
     });
     if (first != view.none)
         throw errors::scene(
-            "body '{}' has frame '{}'; remove its frames, and it is gone with the last one",
+            "body '{}' has frame '{}'; remove its frames; it is removed with the last one",
             view.body_name(body), view.name(first));
     view.each_twist([&](auto frame, auto reference) {
         if (reference == body) throw errors::is_reference(view.body_name(body), view.name(frame));
@@ -283,24 +279,23 @@ void check_edge_for_stamps(const auto& view, auto frame) {
 }
 
 // --- twists
-// ----------------------------------------------------------------------------------------------------------
 
-Error refusal(const auto& view, const TwistRules::Broken& broken) {
+Error twist_error(const auto& view, const TwistRules::Violation& violation) {
     using Body = std::remove_cvref_t<decltype(view)>::Body;
-    const TwistRules::Link& link = broken.link;
+    const TwistRules::Link& link = violation.link;
     const auto frame = view.name(view.frame_with(link.frame));
     const auto body_named = [&](TwistRules::Number body) {
         return view.body_name(static_cast<Body>(body));
     };
-    if (broken.rule == TwistRules::Rule::TE6)
+    if (violation.rule == TwistRules::Rule::TE6)
         return errors::joined_twice(frame, body_named(link.body), body_named(link.reference));
-    if (broken.rule == TwistRules::Rule::TE4)
+    if (violation.rule == TwistRules::Rule::TE4)
         return errors::rule("TE4",
                             "a twist of frame '{}' relative to body '{}' would be the second: "
                             "frame '{}', joined "
                             "to it by poses, has a path of twists from that body already",
-                            frame, body_named(broken.above),
-                            view.name(view.frame_with(broken.other)))
+                            frame, body_named(violation.above),
+                            view.name(view.frame_with(violation.other)))
             .with({{"rule", "TE4"}, {"frame", frame}});
     return errors::rule(
         "TE5",
@@ -314,17 +309,17 @@ TwistRules::Link link_of(const auto& view, auto frame, auto root, auto reference
             static_cast<TwistRules::Number>(reference), view.waits(frame)};
 }
 
-// Whether a refused twist may be that of an observation: its frame has another, or twists of other
-// trees say it, in numbers that no poses can compare yet.
-inline bool may_wait(const Error& refusal) {
+// Return whether a rejected twist may become an observation: its frame has another, or twists of
+// other trees determine it, in numbers that no poses can compare yet.
+inline bool may_wait(const Error& twist_error) {
     const auto is = [&](const char* rule) {
-        return refusal.facts()[0].value == decltype(Error::Fact::value)(rule);
+        return twist_error.facts()[0].value == decltype(Error::Fact::value)(rule);
     };
-    return !refusal.facts().empty() && (is("TE3") || is("TE4") || is("TE5"));
+    return !twist_error.facts().empty() && (is("TE3") || is("TE4") || is("TE5"));
 }
 
-// A frame is to move relative to a body; `set` is scratch. Whether that is a new edge, and not
-// another value of one.
+// Check the twist of a frame relative to a body; `set` is scratch. Returns whether it is a new
+// edge, and not a new value of an existing one.
 bool check_twist(const auto& view, TwistRules& set, auto frame, auto reference,
                  const Vector6& vector) {
     const auto is_finite = [](double number) { return std::isfinite(number); };
@@ -347,14 +342,15 @@ bool check_twist(const auto& view, TwistRules& set, auto frame, auto reference,
     }
     if (view.twist_count() == 0) return true;
     set.clear();
-    view.each_twist(
-        [&](auto other, auto from) { set.add(link_of(view, other, root_of(view, other), from)); });
+    view.each_twist([&](auto other_frame, auto from) {
+        set.add(link_of(view, other_frame, root_of(view, other_frame), from));
+    });
     set.add(link_of(view, frame, root_of(view, frame), reference));
-    if (const auto broken = set.broken(true)) throw refusal(view, *broken);
+    if (const auto violation = set.find_violation(true)) throw twist_error(view, *violation);
     return true;
 }
 
-// Visits the edges of poses between two frames of one tree.
+// Visit the edges of poses between two frames of one tree.
 void each_between(const auto& view, auto a, auto b, auto&& visit) {
     std::size_t above_a = 0, above_b = 0;
     climb(view, a, [&](auto) { return ++above_a > 0; });
@@ -367,7 +363,7 @@ void each_between(const auto& view, auto a, auto b, auto&& visit) {
     }
 }
 
-// Whether steps lead from one body to another; then `reached` ends with that.
+// Return whether steps lead from one body to another; `reached` then ends with that.
 bool reaches(auto& paths, auto from, auto to) {
     auto& reached = paths.reached;
     reached.assign(1, {from, 0, 0, 0.0});
@@ -376,11 +372,11 @@ bool reaches(auto& paths, auto from, auto to) {
             const auto& step = paths.steps[k];
             const bool up = step.body == reached[next].body,
                        down = step.reference == reached[next].body;
-            const auto other = up ? step.reference : step.body;
-            const auto is_it = [&](const auto& known) { return known.body == other; };
+            const auto other_body = up ? step.reference : step.body;
+            const auto is_it = [&](const auto& entry) { return entry.body == other_body; };
             if ((!up && !down) || std::any_of(reached.begin(), reached.end(), is_it)) continue;
-            reached.push_back({other, next, k, up ? 1.0 : -1.0});
-            if (other == to) return true;
+            reached.push_back({other_body, next, k, up ? 1.0 : -1.0});
+            if (other_body == to) return true;
         }
     return false;
 }
@@ -391,37 +387,38 @@ inline bool is_same(const Vector6& a, const Vector6& b) {
     return true;
 }
 
-// Whether other twist edges of its tree, but those that `goes` tells, say how a frame moves
-// relative to a body: then they must say the same, to rounding. False also where a joint is
-// between, since no values of joints are known.
+// Return whether other twist edges of its tree, without those selected by `goes`, determine the
+// twist of a frame relative to a body. They must then agree, to rounding. False also if a joint is
+// between, since its value is unknown.
 bool is_said_too(const auto& view, auto& paths, auto frame, auto reference, const Vector6& vector,
                  auto&& goes) {
     paths.steps.clear();
-    view.each_twist([&](auto other, auto from) {
-        if ((other != frame || from != reference) && !goes(other) &&
-            root_of(view, other) == root_of(view, frame))
-            paths.steps.push_back({other, view.body(other), from, true});
+    view.each_twist([&](auto other_frame, auto from) {
+        if ((other_frame != frame || from != reference) && !goes(other_frame) &&
+            root_of(view, other_frame) == root_of(view, frame))
+            paths.steps.push_back({other_frame, view.body(other_frame), from, true});
     });
     if (!reaches(paths, view.body(frame), reference)) return false;
     Vector6 sum{};
     std::string loop;
     bool is_fixed = true;
-    for (auto at = paths.reached.back(); at.sign != 0.0; at = paths.reached[at.before]) {
-        const auto other = paths.steps[at.step].frame;
-        each_between(view, other, frame,
+    for (auto node = paths.reached.back(); node.sign != 0.0; node = paths.reached[node.before]) {
+        const auto other_frame = paths.steps[node.step].frame;
+        each_between(view, other_frame, frame,
                      [&](auto edge) { is_fixed &= !is_actuated(view.joint_type(edge)); });
         if (!is_fixed) return false;
-        const Vector6 part = carried_up(view.twist_vector(other), view.relative(other, frame));
-        for (std::size_t k = 0; k < 6; ++k) sum[k] += at.sign * part[k];
+        const Vector6 part =
+            carry_up(view.twist_vector(other_frame), view.relative(other_frame, frame));
+        for (std::size_t k = 0; k < 6; ++k) sum[k] += node.sign * part[k];
     }
     if (is_same(sum, vector)) return true;
-    for (auto at = paths.reached.back(); at.sign != 0.0; at = paths.reached[at.before])
-        loop +=
-            (loop.empty() ? "'" : ", '") + std::string(view.name(paths.steps[at.step].frame)) + "'";
+    for (auto node = paths.reached.back(); node.sign != 0.0; node = paths.reached[node.before])
+        loop += (loop.empty() ? "'" : ", '") +
+                std::string(view.name(paths.steps[node.step].frame)) + "'";
     throw errors::twists_contradict(view.name(frame), view.body_name(reference), vector, loop, sum);
 }
 
-// A scene as it will be when a frame hangs, with all below it, under a frame of another tree.
+// A scene after a frame, with its subtree, is attached to a frame of another tree.
 template <class View> struct JoinedView : View {
     using Frame = View::Frame;
     JoinedView(const View& before, Frame moved, Frame target, const Pose& pose, JointType type)
@@ -445,9 +442,9 @@ private:
     JointType type_;
 };
 
-// A frame is to hang, with all below it, under a frame of another tree. Twist edges that others
-// then say as well go: `drop` is told of them, and `goes` tells them and what goes besides. `set`
-// and `ways` are scratch.
+// Check that a frame, with its subtree, may be attached to a frame of another tree. Redundant twist
+// edges are removed: `drop` is called for each, and `goes` selects them and other removed ones.
+// `set` and `ways` are scratch.
 template <class View>
 void join_twists(const View& before, TwistRules& set, auto& paths, typename View::Frame moving,
                  typename View::Frame parent, const Pose& pose, JointType type, auto&& goes,
@@ -460,18 +457,18 @@ void join_twists(const View& before, TwistRules& set, auto& paths, typename View
     while (true) {
         set.clear();
         view.each_twist(add_link);
-        const auto broken = set.broken(false);
-        if (!broken) return;
-        const auto frame = view.frame_with(broken->link.frame);
-        if (broken->rule != TwistRules::Rule::TE6 ||
+        const auto violation = set.find_violation(false);
+        if (!violation) return;
+        const auto frame = view.frame_with(violation->link.frame);
+        if (violation->rule != TwistRules::Rule::TE6 ||
             !is_said_too(view, paths, frame, view.twist_reference(frame), view.twist_vector(frame),
                          goes))
-            throw refusal(view, *broken);
+            throw twist_error(view, *violation);
         drop(frame);
     }
 }
 
-// A frame is to have other classes; a twist that waits is one that TE4 or TE5 may forbid.
+// Check other classes of a frame: an observation is a twist that TE4 or TE5 may forbid.
 void check_classes(const auto& view, auto frame, const std::vector<std::string>& classes) {
     if (view.twist_reference(frame) != view.no_body && view.waits(frame) &&
         !is_observation(classes))
@@ -481,7 +478,7 @@ void check_classes(const auto& view, auto frame, const std::vector<std::string>&
             view.name(frame));
 }
 
-// Frames are to go, but not the last of a body that the twist of another refers to.
+// Check the removal of frames, which must not remove the reference body of a remaining twist.
 void check_twists_stay(const auto& view, auto&& goes) {
     const auto stays = [&](auto top) { return !goes(top); };
     view.each_twist([&](auto frame, auto reference) {
@@ -492,30 +489,30 @@ void check_twists_stay(const auto& view, auto&& goes) {
     });
 }
 
-// Visits the twist edges whose path of poses, from the frame to the body that it moves relative to,
-// leads over the edge above a frame, which is the topmost of its body in its tree. Between trees,
-// the path is that by the roots.
+// Visit the twist edges whose path of poses, from the frame to its reference body, covers the edge
+// above a frame, which is the root frame of its body in its tree. Between trees, the path is that
+// by the roots.
 void each_twist_across(const auto& view, auto edge, auto&& visit) {
     if (view.twist_count() == 0) return;
     const auto root = root_of(view, edge);
-    const auto below = [&](auto at) { return is_below(view, edge, at); };
+    const auto below = [&](auto node) { return is_below(view, edge, node); };
     view.each_twist([&](auto frame, auto reference) {
         const bool is_inside = below(frame);
         const auto tree = root_of(view, frame);
-        if (tree != root && top_in_tree(view, reference, tree) != view.none)
-            return;  // no pose between them changes
+        // No pose between them changes.
+        if (tree != root && top_in_tree(view, reference, tree) != view.none) return;
         if (is_inside != (view.find_top(reference, below) != view.none)) visit(frame, reference);
     });
 }
 
-// Visits the ways between two frames of a tree over which twist edges lead, with the frame of one;
-// those that lead out of the tree may lead back by any other of these, and by bodies that have
-// frames in other trees as well.
+// Visit the paths between two frames of a tree that twist edges cover, with the frame of one. Twist
+// edges that lead out of the tree may lead back by any other of these, and by bodies with frames in
+// other trees.
 void each_told_way(const auto& view, auto root, auto&& visit) {
-    auto out = view.none, last = view.none;
-    const auto leave = [&](auto frame, auto at) {
-        if (out == view.none) out = at;
-        visit(frame, at, out);
+    auto exit_frame = view.none, last = view.none;
+    const auto leave = [&](auto frame, auto node) {
+        if (exit_frame == view.none) exit_frame = node;
+        visit(frame, node, exit_frame);
     };
     view.each_twist([&](auto frame, auto reference) {
         const auto to = top_in_tree(view, reference, root);
@@ -532,57 +529,56 @@ void each_told_way(const auto& view, auto root, auto&& visit) {
     });
 }
 
-// An edge of poses whose motion nothing states.
+// An edge of poses without a stated motion.
 Error unknown_motion(const auto& view, auto edge) {
     return errors::unknown_motion(view.name(edge), view.name(view.parent(edge)));
 }
 
 // See SceneGraph::require_no_twist_on_path.
 void check_no_twist_on_path(const auto& view, auto target, auto reference, bool unstamped) {
-    auto found = view.none;
+    auto result = view.none;
     if (view.twist_count() == 0) return;
     each_told_way(view, root_of(view, target), [&](auto frame, auto from, auto to) {
-        each_between(view, from, to, [&](auto at) {
-            const auto above = view.parent(at);
-            const bool moves = above != view.none && view.body(above) != view.body(at);
-            if (found == view.none && moves && !(unstamped && view.has_stamps(at)) &&
-                is_below(view, at, target) != is_below(view, at, reference))
-                found = frame;
+        each_between(view, from, to, [&](auto node) {
+            const auto above = view.parent(node);
+            const bool moves = above != view.none && view.body(above) != view.body(node);
+            if (result == view.none && moves && !(unstamped && view.has_stamps(node)) &&
+                is_below(view, node, target) != is_below(view, node, reference))
+                result = frame;
         });
     });
-    if (found != view.none)
-        throw errors::twist_left_out(view.name(target), view.name(reference), view.name(found),
-                                     view.body_name(view.twist_reference(found)), unstamped);
+    if (result != view.none)
+        throw errors::twist_left_out(view.name(target), view.name(reference), view.name(result),
+                                     view.body_name(view.twist_reference(result)), unstamped);
 }
 
 // Every edge of poses between two frames must have stamped poses, or a stated motion.
 void check_stamped_or_stated(const auto& view, auto target, auto reference) {
-    each_between(view, target, reference, [&](auto at) {
-        if (!view.is_stated(at) && !view.has_stamps(at)) throw unknown_motion(view, at);
+    each_between(view, target, reference, [&](auto node) {
+        if (!view.is_stated(node) && !view.has_stamps(node)) throw unknown_motion(view, node);
     });
 }
 
 // --- moves
-// -----------------------------------------------------------------------------------------------------------
 
-// The root above a frame; throws where the way there leads over the frame that moves.
+// The root above a frame; throws if the path to it passes the moving frame.
 auto root_beside(const auto& view, auto moving, auto parent) {
     auto root = parent;
-    climb(view, parent, [&](auto at) {
-        if (at == moving) throw errors::cycle(view.name(moving), view.name(parent));
-        root = at;
+    climb(view, parent, [&](auto node) {
+        if (node == moving) throw errors::cycle(view.name(moving), view.name(parent));
+        root = node;
         return true;
     });
     return root;
 }
 
-// No body of the subtree that moves to the tree of a root may be there already.
+// Check that no body of the moving subtree has frames in the tree of a root already.
 void check_bodies_on_move(const auto& view, auto moving, auto parent, auto root) {
-    if (root_of(view, moving) == root) return;  // the bodies of one tree stay joined as they were
+    if (root_of(view, moving) == root) return;  // the bodies of one tree remain joined
     const bool joins = view.body(parent) == view.body(moving);
-    view.each_below(moving, [&](auto at) {
-        const auto body = view.body(at);
-        if (joins && body == view.body(moving)) return;  // joined by the new edge itself
+    view.each_below(moving, [&](auto node) {
+        const auto body = view.body(node);
+        if (joins && body == view.body(moving)) return;  // joined by the new edge
         if (const auto top = top_in_tree(view, body, root); top != view.none)
             throw errors::rule("PE6",
                                "moving frame '{}' under '{}' would give body '{}' two paths: that "
@@ -592,9 +588,9 @@ void check_bodies_on_move(const auto& view, auto moving, auto parent, auto root)
     });
 }
 
-// Whether the moving frame hangs off its own body; then it must go on to do so, where it is. Where
-// an edge has an error, its pose is constant but not known exactly, and another estimate may take
-// its place.
+// Return whether the moving frame is attached to its own body; then it must remain there, at its
+// pose. The pose of an edge with an error is constant but not known exactly, and another estimate
+// may replace it.
 bool stays_on_body(const auto& view, auto moving, auto parent, const Pose& pose) {
     if (view.body(view.parent(moving)) != view.body(moving)) return false;
     if (view.body(parent) != view.body(moving))
@@ -603,15 +599,15 @@ bool stays_on_body(const auto& view, auto moving, auto parent, const Pose& pose)
                            "topmost frame of the body",
                            view.name(moving), view.body_name(view.body(moving)));
     if (view.is_uncertain(moving)) return true;
-    const auto [metres, radians] =
-        view.relative(moving, parent).distance(pose);  // along fixed edges of the body only
+    // Along fixed edges of the body only.
+    const auto [metres, radians] = view.relative(moving, parent).distance(pose);
     if (metres > errors::same_pose_tolerance || radians > errors::same_pose_tolerance)
         throw errors::moves_on_body(view.name(moving), view.name(parent));
     return true;
 }
 
-// Whether a frame comes to hang off its own body in another tree, of which it is topmost in its
-// own; a fixed edge may do that.
+// Return whether a frame is attached to its own body in another tree, as the root frame of its body
+// in its own tree; a fixed edge may do that.
 bool joins_parts(const auto& view, auto moving, auto parent, JointType type) {
     if (view.body(parent) != view.body(moving)) return false;
     if (type != JointType::fixed)
@@ -623,10 +619,11 @@ bool joins_parts(const auto& view, auto moving, auto parent, JointType type) {
 }
 
 struct Move {
-    bool nothing = false, joins = false, cuts = false;  // `cuts`: twist edges over the old edge end
+    // `cuts`: removes twist edges over the old edge
+    bool nothing = false, joins = false, cuts = false;
 };
 
-Move checked_move(const auto& view, auto moving, auto parent, const Pose& pose) {
+Move check_move(const auto& view, auto moving, auto parent, const Pose& pose) {
     const auto before = view.parent(moving);
     if (before == view.none) throw errors::root_without(view.name(moving), "parent to change");
     if (before == parent && view.pose(moving) == pose) return {.nothing = true};
@@ -639,8 +636,8 @@ Move checked_move(const auto& view, auto moving, auto parent, const Pose& pose) 
             before != parent && !stays};
 }
 
-// A root is to hang under a frame of another tree, by a joint. Whether that joins two parts of one
-// body.
+// Check that a root may be attached to a frame of another tree, by a joint. Returns whether that
+// joins two parts of one body.
 bool check_attachment(const auto& view, auto root, auto parent, JointType type) {
     if (const auto above = view.parent(root); above != view.none)
         throw errors::rule(

@@ -181,30 +181,30 @@ const std::vector<std::int32_t>& Shape::outward_faces() const {
 void Shape::measure() {
     const double pi = std::numbers::pi;
     const auto& d = dimensions_;
-    const auto centred = [this](double x, double y, double z) {
+    const auto set_centred_bounds = [this](double x, double y, double z) {
         lower_ = {-x, -y, -z};
         upper_ = {x, y, z};
     };
     switch (kind_) {
         case ShapeKind::box:
-            centred(d[0] / 2, d[1] / 2, d[2] / 2);
+            set_centred_bounds(d[0] / 2, d[1] / 2, d[2] / 2);
             volume_ = d[0] * d[1] * d[2];
             break;
         case ShapeKind::sphere:
-            centred(d[0], d[0], d[0]);
+            set_centred_bounds(d[0], d[0], d[0]);
             volume_ = 4.0 / 3.0 * pi * d[0] * d[0] * d[0];
             break;
         case ShapeKind::cylinder:
         case ShapeKind::cone:
-            centred(d[0], d[0], d[1] / 2);
+            set_centred_bounds(d[0], d[0], d[1] / 2);
             volume_ = pi * d[0] * d[0] * d[1] / (kind_ == ShapeKind::cone ? 3.0 : 1.0);
             break;
         case ShapeKind::capsule:
-            centred(d[0], d[0], d[1] / 2 + d[0]);
+            set_centred_bounds(d[0], d[0], d[1] / 2 + d[0]);
             volume_ = pi * d[0] * d[0] * (d[1] + 4.0 / 3.0 * d[0]);
             break;
         case ShapeKind::plane:
-            centred(unbounded, unbounded, unbounded);
+            set_centred_bounds(unbounded, unbounded, unbounded);
             upper_[2] = 0.0;
             volume_ = unbounded;
             break;
@@ -214,7 +214,7 @@ void Shape::measure() {
     }
 }
 
-// The bounds of vertices or balls.
+// Bounds of vertices or balls.
 void Shape::measure_numbers() {
     lower_ = {unbounded, unbounded, unbounded};
     upper_ = {-unbounded, -unbounded, -unbounded};
@@ -229,8 +229,7 @@ void Shape::measure_numbers() {
         }
 }
 
-// Each cell holds two prisms, each as high as the mean of its corners; the diagonal belongs to
-// both.
+// Each cell has two prisms, each as high as the mean of its corners; the diagonal belongs to both.
 void Shape::measure_field() {
     const double floor = dimensions_[2];
     lower_ = {-0.5 * dimensions_[0], -0.5 * dimensions_[1], floor};

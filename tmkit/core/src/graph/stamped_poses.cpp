@@ -23,8 +23,8 @@ std::string named(std::string_view frame) {
 
 // The pattern begins with the frame.
 template <class... Parts>
-Error refused(std::string_view frame, double stamp, std::string_view pattern,
-              const Parts&... parts) {
+Error stamp_error(std::string_view frame, double stamp, std::string_view pattern,
+                  const Parts&... parts) {
     return Error(ErrorKind::stamp, pattern, named(frame), parts...)
         .with({{"frame", frame}, {"stamp", stamp}});
 }
@@ -42,46 +42,48 @@ StampBounds bounds_of(const StampedPoses& poses) {
 }
 
 StampPolicy stamp_policy(std::string_view name) {
-    const auto at = std::find(policy_names.begin(), policy_names.end(), name);
-    if (at == policy_names.end())
+    const auto position = std::find(policy_names.begin(), policy_names.end(), name);
+    if (position == policy_names.end())
         throw unknown_name("policy", name, {policy_names.begin(), policy_names.end()});
-    return static_cast<StampPolicy>(at - policy_names.begin());
+    return static_cast<StampPolicy>(position - policy_names.begin());
 }
 
 void require_limits(std::size_t capacity, double window, std::string_view frame) {
     if (capacity == 0)
-        throw refused(frame, 0.0, "the stamped poses of {} need room for one at least");
+        throw stamp_error(frame, 0.0, "the stamped poses of {} need room for one at least");
     if (!(window > 0.0))
-        throw refused(frame, 0.0, "the stamped poses of {} need a window longer than 0 s, not {}",
-                      seconds(window));
+        throw stamp_error(frame, 0.0,
+                          "the stamped poses of {} need a window longer than 0 s, not {}",
+                          seconds(window));
 }
 
 void require_admission(double stamp, const StampBounds& bounds, std::string_view frame) {
-    if (!std::isfinite(stamp)) throw refused(frame, stamp, "a pose of {} needs a finite stamp");
+    if (!std::isfinite(stamp)) throw stamp_error(frame, stamp, "a pose of {} needs a finite stamp");
     if (bounds.count == 0) return;
     if (stamp < bounds.newest - bounds.window)
-        throw refused(
+        throw stamp_error(
             frame, stamp,
             "a pose of {} at {} is too old: the newest is of {}, and those of the last {} are kept",
             seconds(stamp), seconds(bounds.newest), seconds(bounds.window));
     if (bounds.count == bounds.capacity && stamp < bounds.oldest)
-        throw refused(frame, stamp,
-                      "a pose of {} at {} is too old: {} are kept, and the oldest of them is of {}",
-                      seconds(stamp), bounds.capacity, seconds(bounds.oldest));
+        throw stamp_error(
+            frame, stamp,
+            "a pose of {} at {} is too old: {} are kept, and the oldest of them is of {}",
+            seconds(stamp), bounds.capacity, seconds(bounds.oldest));
 }
 
 Error duplicate_stamp(double stamp, std::string_view frame) {
-    return refused(frame, stamp, "{} has a pose at {} already", seconds(stamp));
+    return stamp_error(frame, stamp, "{} has a pose at {} already", seconds(stamp));
 }
 
 Error outside_stamps(double stamp, const StampBounds& bounds, std::string_view frame) {
     if (bounds.count == 0 && std::isfinite(stamp))
-        return refused(frame, stamp, "{} has no stamped pose yet, so none at {} is known",
-                       seconds(stamp));
+        return stamp_error(frame, stamp, "{} has no stamped pose yet, so none at {} is known",
+                           seconds(stamp));
     if (bounds.count == 0)  // the latest of no stamps is infinite
-        return refused(frame, stamp, "{} has no stamped pose yet");
-    return refused(frame, stamp, "{} has poses from {} to {}, so none at {} is known",
-                   seconds(bounds.oldest), seconds(bounds.newest), seconds(stamp))
+        return stamp_error(frame, stamp, "{} has no stamped pose yet");
+    return stamp_error(frame, stamp, "{} has poses from {} to {}, so none at {} is known",
+                       seconds(bounds.oldest), seconds(bounds.newest), seconds(stamp))
         .with({{"frame", frame},
                {"stamp", stamp},
                {"oldest", bounds.oldest},
@@ -91,48 +93,51 @@ Error outside_stamps(double stamp, const StampBounds& bounds, std::string_view f
 void StampedPoses::check(std::string_view frame) const {
     require_limits(capacity, window, frame);
     if (entries.size() > capacity)
-        throw refused(frame, 0.0, "{} was given {} stamped poses, but {} are kept", entries.size(),
-                      capacity);
+        throw stamp_error(frame, 0.0, "{} was given {} stamped poses, but {} are kept",
+                          entries.size(), capacity);
     for (std::size_t i = 0; i < entries.size(); ++i) {
         if (!std::isfinite(entries[i].stamp))
-            throw refused(frame, entries[i].stamp, "a pose of {} needs a finite stamp");
+            throw stamp_error(frame, entries[i].stamp, "a pose of {} needs a finite stamp");
         if (i > 0 && entries[i].stamp <= entries[i - 1].stamp)
-            throw refused(frame, entries[i].stamp,
-                          "the stamps of {} must ascend, but {} follows {}",
-                          seconds(entries[i].stamp), seconds(entries[i - 1].stamp));
+            throw stamp_error(frame, entries[i].stamp,
+                              "the stamps of {} must ascend, but {} follows {}",
+                              seconds(entries[i].stamp), seconds(entries[i - 1].stamp));
     }
     if (!entries.empty() && oldest() < newest() - window)
-        throw refused(frame, oldest(), "the stamps of {} lie further apart than the window of {}",
-                      seconds(window));
+        throw stamp_error(frame, oldest(),
+                          "the stamps of {} lie further apart than the window of {}",
+                          seconds(window));
 }
 
 Ref<const StampedPoses> StampedPoses::with(const StampedPose& entry, std::size_t most,
                                            double seconds, std::string_view frame) const {
     require_limits(most, seconds, frame);
     const auto first_kept = [&](double end, std::size_t room) {
-        const auto kept = first_not_before(entries, end - seconds);
-        const auto left = static_cast<std::size_t>(entries.end() - kept);
-        return left > room ? kept + static_cast<std::ptrdiff_t>(left - room) : kept;
+        const auto first_entry = first_not_before(entries, end - seconds);
+        const auto remaining = static_cast<std::size_t>(entries.end() - first_entry);
+        return remaining > room ? first_entry + static_cast<std::ptrdiff_t>(remaining - room)
+                                : first_entry;
     };
     StampBounds bounds{0, most, seconds, 0.0, entry.stamp};
     if (!entries.empty()) {
-        const auto kept = first_kept(newest(), most);
-        bounds = {static_cast<std::size_t>(entries.end() - kept), most, seconds, kept->stamp,
-                  newest()};
+        const auto first_entry = first_kept(newest(), most);
+        bounds = {static_cast<std::size_t>(entries.end() - first_entry), most, seconds,
+                  first_entry->stamp, newest()};
     }
     require_admission(entry.stamp, bounds, frame);
-    const auto at = first_not_before(entries, entry.stamp);
-    if (at != entries.end() && at->stamp == entry.stamp) throw duplicate_stamp(entry.stamp, frame);
+    const auto position = first_not_before(entries, entry.stamp);
+    if (position != entries.end() && position->stamp == entry.stamp)
+        throw duplicate_stamp(entry.stamp, frame);
     const auto first = first_kept(std::max(bounds.newest, entry.stamp), most - 1);
-    const Ref<StampedPoses> made(new StampedPoses());
-    made->capacity = most;
-    made->window = seconds;
-    made->entries.reserve(static_cast<std::size_t>(entries.end() - first) +
-                          1);  // each of the others is copied once
-    made->entries.assign(first, at);
-    made->entries.push_back(entry);
-    made->entries.insert(made->entries.end(), at, entries.end());
-    return made;
+    const Ref<StampedPoses> result(new StampedPoses());
+    result->capacity = most;
+    result->window = seconds;
+    // Each of the others is copied once.
+    result->entries.reserve(static_cast<std::size_t>(entries.end() - first) + 1);
+    result->entries.assign(first, position);
+    result->entries.push_back(entry);
+    result->entries.insert(result->entries.end(), position, entries.end());
+    return result;
 }
 
 Pose StampedPoses::at(const Moment& moment, std::string_view frame) const {
@@ -147,18 +152,18 @@ Pose StampedPoses::at(const Moment& moment, std::string_view frame) const {
 }
 
 StampedPoses StampedPoses::moved(const Pose& parent_from_old_parent) const {
-    StampedPoses made = *this;
-    for (StampedPose& entry : made.entries) {
+    StampedPoses result = *this;
+    for (StampedPose& entry : result.entries) {
         entry.pose = parent_from_old_parent * entry.pose;
         require_in_range(entry.pose, "a stamped pose");
     }
-    return made;
+    return result;
 }
 
-// The weights of two unit quaternions on the shorter way from one to the other: sin(t a) / sin(a)
-// as a series in x = cos(a) - 1 (Eberly, "A fast and accurate algorithm for computing SLERP",
-// 2011), without division, root or sine. Its terms shrink by -x / 2: for a <= 0.245, half of the
-// angle between the orientations, the rest is below 1e-17.
+// Weights of two unit quaternions on the shorter arc from one to the other: sin(t a) / sin(a) as a
+// series in x = cos(a) - 1 (Eberly, "A fast and accurate algorithm for computing SLERP", 2011),
+// without division, root or sine. Its terms shrink by -x / 2: for a <= 0.245, half of the angle
+// between the orientations, the remainder is below 1e-17.
 static double slerp_weight(double t, double x) {
     double term = t, weight = t;
     for (int i = 1; i <= 8; ++i) {
@@ -200,8 +205,9 @@ Pose pose_between(const StampedPose& before, const StampedPose& after, const Mom
 
 void require_later(double first, double second, std::string_view frame) {
     if (second > first) return;
-    throw refused(frame, second, "a twist of {} needs two stamps, the second later: not {} and {}",
-                  seconds(first), seconds(second));
+    throw stamp_error(frame, second,
+                      "a twist of {} needs two stamps, the second later: not {} and {}",
+                      seconds(first), seconds(second));
 }
 
 Vector6 twist_between(const Pose& before, const Pose& after, double seconds) {
@@ -211,7 +217,6 @@ Vector6 twist_between(const Pose& before, const Pose& after, double seconds) {
 }
 
 // --- edits of scenes
-// -------------------------------------------------------------------------------------------------
 
 void EdgeEdits::check_new_stamps(const FrameSpecification& specification,
                                  const FrameRecord* parent) const {
@@ -222,7 +227,7 @@ void EdgeEdits::check_new_stamps(const FrameSpecification& specification,
     specification.stamps->check(specification.name);
 }
 
-// A history belongs to an edge: under another parent its poses mean nothing.
+// A history belongs to an edge: under another parent its poses have no meaning.
 void EdgeEdits::end_stamps(FrameRecord& changed) {
     if (!changed.details || !changed.details->stamps) return;
     FrameDetails details = *changed.details;
@@ -237,16 +242,16 @@ void EdgeEdits::add_stamped_pose(std::string_view frame, const StampedPose& entr
     const FrameRecord& on = record(frame);
     rules::check_edge_for_stamps(GraphView(scene_), &on);
     const Ref<const StampedPoses> old = on.details ? on.details->stamps : nullptr;
-    const StampedPoses none, &known = old ? *old : none;
-    const Ref<const StampedPoses> made =
-        known.with(entry, capacity.value_or(known.capacity), window.value_or(known.window), frame);
+    const StampedPoses none, &history = old ? *old : none;
+    const Ref<const StampedPoses> result = history.with(entry, capacity.value_or(history.capacity),
+                                                        window.value_or(history.window), frame);
     const FrameId id = on.id;
     FrameRecord& changed = own(id);
     const Ref<FrameDetails> details(changed.details ? new FrameDetails(*changed.details)
                                                     : new FrameDetails());
-    details->stamps = made;
+    details->stamps = result;
     changed.details = details;
-    if (entry.stamp != made->newest() || changed.pose == entry.pose) return;
+    if (entry.stamp != result->newest() || changed.pose == entry.pose) return;
     changed.pose = entry.pose;
     note_change(id, false);
 }
@@ -261,7 +266,6 @@ void EdgeEdits::set_stamped_poses(std::string_view frame, const Ref<const Stampe
 }
 
 // --- queries of scenes
-// -----------------------------------------------------------------------------------------------
 
 Ref<const StampedPoses> SceneGraph::stamped_poses(std::string_view frame) const {
     const FrameRecord& on = record(frame);
@@ -271,19 +275,20 @@ Ref<const StampedPoses> SceneGraph::stamped_poses(std::string_view frame) const 
 std::optional<std::array<double, 2>> SceneGraph::common_stamps(std::string_view a,
                                                                std::string_view b) const {
     constexpr double end = std::numeric_limits<double>::infinity();
-    const Ascent up(*this, record(a)), other(*this, record(b));
-    const auto [steps_up, steps_other] = below_common(up, other);
-    std::optional<std::array<double, 2>> found;
-    const auto meet = [&](const FrameRecord& edge) {
+    const Ascent first(*this, record(a)), second(*this, record(b));
+    const auto [steps_first, steps_second] = below_common(first, second);
+    std::optional<std::array<double, 2>> interval;
+    const auto intersect = [&](const FrameRecord& edge) {
         if (!edge.details || !edge.details->stamps) return;
-        const StampedPoses& known = *edge.details->stamps;
-        if (!found) found = {-end, end};
-        (*found)[0] = known.entries.empty() ? end : std::max((*found)[0], known.oldest());
-        (*found)[1] = known.entries.empty() ? -end : std::min((*found)[1], known.newest());
+        const StampedPoses& history = *edge.details->stamps;
+        if (!interval) interval = {-end, end};
+        (*interval)[0] = history.entries.empty() ? end : std::max((*interval)[0], history.oldest());
+        (*interval)[1] =
+            history.entries.empty() ? -end : std::min((*interval)[1], history.newest());
     };
-    for (std::size_t i = 0; i < steps_up; ++i) meet(*up[i]);
-    for (std::size_t i = 0; i < steps_other; ++i) meet(*other[i]);
-    return found;
+    for (std::size_t i = 0; i < steps_first; ++i) intersect(*first[i]);
+    for (std::size_t i = 0; i < steps_second; ++i) intersect(*second[i]);
+    return interval;
 }
 
 Vector6 SceneGraph::twist_from_stamps(std::string_view target, std::string_view reference,

@@ -1,4 +1,4 @@
-// Twist edges: how bodies move relative to each other, and the rules that keep it
+// Twist edges: the twists of bodies relative to each other, and the rules that keep them
 // unambiguous.
 //
 // A twist edge leads from a reference body to a frame of another body and holds the twist of that
@@ -9,16 +9,14 @@
 // graph of poses and twists (2013), made decidable; docs/concepts/relations.md.
 //
 // An edge describes a motion along the path of poses between its frame and its reference body.
-// Reparenting replaces an edge of poses, and with it what was known of motions across: twist edges
-// whose path leads over it are removed, like stamped poses, and what was grasped moves with the
-// hand.
+// Reparenting replaces an edge of poses, and with it the motions across. Twist edges that cover the
+// old edge are removed, like stamped poses, and a grasped object moves with the hand.
 //
-// The error of an edge is of its six numbers and stays the same for as long as they hold (a bias,
-// not noise that is new at every instant), so it goes wherever they go. Another value is exact,
-// unless it comes with an error.
+// The error of an edge is of its six numbers and constant while they hold (a bias, not noise that
+// is new at every instant), so it moves with them. A new value is exact, unless it has an error.
 //
 // With t edges a check costs O(t (log t + depth log n)), in scenes where bodies have few frames
-// with twists in one tree; a scene without twists pays nothing.
+// with twists in one tree; a scene without twists has no cost.
 #include "tmkit/twist_edits.hpp"
 
 #include <algorithm>
@@ -27,11 +25,12 @@
 
 namespace tmkit {
 
-// Adds the twist edges that others say as well, when a frame hangs under another, to those that
-// end; `keep`: there may be none.
-std::vector<FrameId> TwistEdits::joined_twists(const FrameRecord& moving, const FrameRecord& parent,
-                                               const Pose& pose, JointType type,
-                                               std::vector<FrameId> ending, bool keep) const {
+// Add the twist edges that become redundant when a frame is attached to another to the removed
+// ones; with `keep`, there may be none.
+std::vector<FrameId> TwistEdits::find_redundant_twists(const FrameRecord& moving,
+                                                       const FrameRecord& parent, const Pose& pose,
+                                                       JointType type, std::vector<FrameId> ending,
+                                                       bool keep) const {
     TwistRules set;
     BodyPaths<const FrameRecord*, BodyId> paths;
     const auto goes = [&](auto frame) {
@@ -41,7 +40,7 @@ std::vector<FrameId> TwistEdits::joined_twists(const FrameRecord& moving, const 
                        [&](auto frame) {
         if (keep)
             throw errors::joined_twice(frame->name->text, {},
-                                       {});  // the difference removes it in its turn
+                                       {});  // the difference removes it later
         ending.push_back(frame->id);
     });
     return ending;

@@ -15,18 +15,19 @@ void TwistRules::reserve(std::size_t links) {
     owner_.reserve(2 * links);
 }
 
-std::optional<TwistRules::Broken> TwistRules::broken(bool with_new) {
+std::optional<TwistRules::Violation> TwistRules::find_violation(bool with_new) {
     if (links_.size() < 2) return std::nullopt;
     number_bodies();
-    if (with_new)  // joining trees makes no path
+    if (with_new)  // joining trees creates no path
         if (auto back = leads_back()) return back;
-    const auto twice = given_twice(with_new);
+    const auto twice = find_second_path(with_new);
     if (twice && with_new) return twice;
-    const auto joined = joined_twice();
+    const auto joined = find_double_join();
     return joined ? joined : twice;
 }
 
-// Dense numbers by first mention, so that the answer is the same whatever identifies bodies.
+// Assign dense numbers by first mention, which makes the result independent of the identities of
+// bodies.
 void TwistRules::number_bodies() {
     bodies_.clear();
     for (const Link& link : links_) bodies_.insert(bodies_.end(), {link.body, link.reference});
@@ -57,18 +58,17 @@ void TwistRules::number_bodies() {
     std::partial_sum(first_.begin(), first_.end(), first_.begin());
 }
 
-// Visits a body and those above it, nearest first, for as long as visit(body) says to go on from
-// it.
+// Visit a body and those above it, nearest first; visit(body) returns whether to continue from it.
 template <class Visit> void TwistRules::climb(Number from, Visit&& visit) {
     queue_.clear();
     if (visit(from)) queue_.push_back(from);
     for (std::size_t next = 0; next < queue_.size(); ++next)
-        for (std::size_t at = first_[queue_[next]]; at != first_[queue_[next] + 1]; ++at)
-            if (const Link& link = links_[order_[at]]; !link.waits && visit(link.reference))
+        for (std::size_t index = first_[queue_[next]]; index != first_[queue_[next] + 1]; ++index)
+            if (const Link& link = links_[order_[index]]; !link.waits && visit(link.reference))
                 queue_.push_back(link.reference);
 }
 
-std::optional<TwistRules::Broken> TwistRules::leads_back() {
+std::optional<TwistRules::Violation> TwistRules::leads_back() {
     const Link& newest = links_.back();
     if (newest.waits) return std::nullopt;
     bool back = false;
@@ -78,35 +78,35 @@ std::optional<TwistRules::Broken> TwistRules::leads_back() {
         return std::exchange(owner_[body], 1) == 0;
     });
     if (!back) return std::nullopt;
-    return found(Rule::TE5, links_.size() - 1);
+    return make_violation(Rule::TE5, links_.size() - 1);
 }
 
-std::optional<TwistRules::Broken> TwistRules::given_twice(bool with_new) {
+std::optional<TwistRules::Violation> TwistRules::find_second_path(bool with_new) {
     const auto together = [this](std::size_t a, std::size_t b) {
         return links_[a].body == links_[b].body && links_[a].tree == links_[b].tree;
     };
-    std::optional<Broken> twice;
+    std::optional<Violation> twice;
     for (std::size_t begin = 0, end; begin < order_.size() && !twice; begin = end) {
         for (end = begin + 1; end < order_.size() && together(order_[begin], order_[end]);) ++end;
         if (end - begin < 2) continue;
         owner_.assign(raw_.size(), 0);
-        for (std::size_t at = begin; at < end && !twice; ++at) {
-            if (links_[order_[at]].waits) continue;
-            climb(links_[order_[at]].reference, [&](Number body) {
+        for (std::size_t index = begin; index < end && !twice; ++index) {
+            if (links_[order_[index]].waits) continue;
+            climb(links_[order_[index]].reference, [&](Number body) {
                 std::size_t& owner = owner_[body];
-                if (owner != 0 && owner != order_[at] + 1 && !twice) {
-                    std::size_t first = owner - 1, second = order_[at];
+                if (owner != 0 && owner != order_[index] + 1 && !twice) {
+                    std::size_t first = owner - 1, second = order_[index];
                     if (with_new && second + 1 == links_.size()) std::swap(first, second);
-                    twice = found(Rule::TE4, first, body, second);
+                    twice = make_violation(Rule::TE4, first, body, second);
                 }
-                return std::exchange(owner, order_[at] + 1) == 0;
+                return std::exchange(owner, order_[index] + 1) == 0;
             });
         }
     }
     return twice;
 }
 
-std::optional<TwistRules::Broken> TwistRules::joined_twice() {
+std::optional<TwistRules::Violation> TwistRules::find_double_join() {
     const auto key = [this](std::size_t link) {
         return std::tuple(links_[link].tree, links_[link].waits, link);
     };
@@ -122,17 +122,18 @@ std::optional<TwistRules::Broken> TwistRules::joined_twice() {
              end < order_.size() && links_[order_[end]].tree == links_[order_[begin]].tree; ++end)
             for (const Number body : {links_[order_[end]].body, links_[order_[end]].reference})
                 set_[body] = body;
-        for (std::size_t at = begin; at < end; ++at) {
-            const Number a = root(links_[order_[at]].body), b = root(links_[order_[at]].reference);
-            if (a == b) return found(Rule::TE6, order_[at]);
+        for (std::size_t index = begin; index < end; ++index) {
+            const Number a = root(links_[order_[index]].body),
+                         b = root(links_[order_[index]].reference);
+            if (a == b) return make_violation(Rule::TE6, order_[index]);
             set_[a] = b;
         }
     }
     return std::nullopt;
 }
 
-TwistRules::Broken TwistRules::found(Rule rule, std::size_t link, Number above,
-                                     std::size_t other) const {
+TwistRules::Violation TwistRules::make_violation(Rule rule, std::size_t link, Number above,
+                                                 std::size_t other) const {
     Link named = links_[link];
     named.body = raw_[named.body];
     named.reference = raw_[named.reference];

@@ -1,4 +1,4 @@
-// Serial chains: folding what does not move, forward kinematics, Jacobian.
+// Serial chains: folding of constant parts, forward kinematics, Jacobian.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@ inline void add_rotated(const Matrix3& r, const Vector3& v, Vector3& sum) {
         sum[i] += r[3 * i] * v[0] + r[3 * i + 1] * v[1] + r[3 * i + 2] * v[2];
 }
 
-// Moves the frame (rotation, translation) along or about its own z.
+// Move the frame (rotation, translation) along or about its own z.
 inline void apply_motion(bool prismatic, double value, Matrix3& r, Vector3& t) {
     if (prismatic) {
         for (int i = 0; i < 3; ++i) t[i] += value * r[3 * i + 2];
@@ -32,8 +32,8 @@ std::vector<std::int32_t> path_up(const Layout& layout, std::int32_t frame) {
     return path;
 }
 
-// Goes along a chain with the frame (rotation, translation), from the identity to the tip; visit(i,
-// r, t) sees the axis of segment i, the third column of r, and its origin t before the segment
+// Walk along a chain with the frame (rotation, translation), from the identity to the tip; visit(i,
+// r, t) gets the axis of segment i, the third column of r, and its origin t before the segment
 // moves.
 template <class Visit>
 void walk(const std::vector<Chain::Segment>& segments, const double* x, Matrix3& rotation,

@@ -1,4 +1,4 @@
-// The damped least squares step of inverse kinematics and of projections, within the limits of the
+// Damped least squares step of inverse kinematics and of projections, within the limits of the
 // joints.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace tmkit {
 
-// Solves the symmetric positive definite a y = b by Cholesky's factors, in place.
+// Solve the symmetric positive definite system a y = b by Cholesky factors, in place.
 inline void solve_symmetric(double (&a)[6][6], Vector6& b) {
     for (int j = 0; j < 6; ++j) {
         for (int k = 0; k < j; ++k)
@@ -27,7 +27,7 @@ inline void solve_symmetric(double (&a)[6][6], Vector6& b) {
     }
 }
 
-// The damped step of the joints that are not held, and zero for those that are.
+// Compute the damped step of the joints that are not fixed, and zero for fixed ones.
 inline void damped_step(const Vector6* columns, std::size_t n, const bool* held,
                         const Vector6& error, double damping, double* step) {
     double a[6][6] = {};
@@ -45,7 +45,7 @@ inline void damped_step(const Vector6* columns, std::size_t n, const bool* held,
     }
 }
 
-// Holds the joints at a limit that a step would push beyond it; whether any came to be held.
+// Fix the joints at a limit that a step would move beyond it; return whether any was fixed.
 inline bool hold_at_limits(const double* x, const double* step,
                            const std::vector<std::array<double, 2>>& limits, bool* held) {
     bool more = false;
@@ -57,8 +57,7 @@ inline bool hold_at_limits(const double* x, const double* step,
     return more;
 }
 
-// Moves by a step, or by as much of it as moves no joint by more than 1, and no farther than to the
-// limits.
+// Apply a step, scaled to at most 1 in every joint and stopped at the limits.
 inline void take_step(double* x, const double* step, std::size_t n,
                       const std::array<double, 2>* limits) {
     double longest = 0.0;

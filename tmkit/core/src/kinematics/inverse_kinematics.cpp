@@ -1,4 +1,4 @@
-// Damped least squares with held limits and restarts.
+// Damped least squares with fixed joints at limits, and restarts.
 #include "tmkit/inverse_kinematics.hpp"
 
 #include <algorithm>
@@ -13,18 +13,17 @@ namespace {
 
 constexpr double pi = std::numbers::pi;
 
-// Metres that count as much as one radian in the error that a step reduces.
+// Length with the weight of one radian in the error that a step reduces [m].
 constexpr double rotation_weight = 0.3;
 
-// The rotation vector of target * current^T, in the axes both are given in.
+// The rotation vector of target * current^T, in the common axes of both.
 Vector3 rotation_error(const Matrix3& target, const Matrix3& current) {
     const Matrix3 m = multiply_transposed(target, current);
     const Vector3 v{0.5 * (m[7] - m[5]), 0.5 * (m[2] - m[6]), 0.5 * (m[3] - m[1])};
     const double sine = norm(v), cosine = 0.5 * (m[0] + m[4] + m[8] - 1.0);
     if (sine > 1e-7) return (arctangent(sine, cosine) / sine) * v;
     if (cosine > 0.0) return v;
-    // Half a turn: m is 2 a a^T - I, so the axis stands in the column of its largest diagonal
-    // entry.
+    // Half a turn: m is 2 a a^T - I, so the axis is the column of its largest diagonal entry.
     int k = 0;
     for (int i = 1; i < 3; ++i)
         if (m[4 * i] > m[4 * k]) k = i;
@@ -41,8 +40,8 @@ std::vector<std::int32_t> on_chain(const SceneGraph& scene, std::int32_t tip,
     const auto name = [&](std::int32_t frame) {
         return scene.record(layout.ids[frame]).name->text;
     };
-    if (layout.root[tip] != layout.root[reference])
-        scene.pose(name(tip), name(reference), q);  // throws with the reason
+    // Throws with the reason.
+    if (layout.root[tip] != layout.root[reference]) scene.pose(name(tip), name(reference), q);
     std::vector<int> times(layout.joint_count(), 0);
     for (const std::int32_t end : {tip, reference})
         for (std::int32_t frame = end; frame >= 0; frame = layout.parent[frame])
@@ -126,10 +125,10 @@ bool InverseKinematics::improve(const Pose& target, const IkSettings& settings, 
     }
 }
 
-void InverseKinematics::unwind(double* x, const double* near) const {
+void InverseKinematics::unwind(double* x, const double* guess) const {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
         if (!turns_[i]) continue;
-        const double turned = x[i] - 2.0 * pi * std::round((x[i] - near[i]) / (2.0 * pi));
+        const double turned = x[i] - 2.0 * pi * std::round((x[i] - guess[i]) / (2.0 * pi));
         if (turned >= limits_[i][0] && turned <= limits_[i][1]) x[i] = turned;
     }
 }

@@ -11,13 +11,13 @@ const char* name_of(JointType type) {
     return names[static_cast<int>(type)];
 }
 
-// What is wrong with the numbers of a joint besides its axis; empty when nothing is.
+// The defect of the numbers of a joint, without its axis; empty if there is none.
 static std::string defect_of_limits(const Joint& j) {
     if (std::isnan(j.lower) || std::isnan(j.upper) || j.lower > j.upper)
         return "has limits [" + std::to_string(j.lower) + ", " + std::to_string(j.upper) +
                "]; lower must not exceed upper";
     if (j.lower == Joint::unlimited || j.upper == -Joint::unlimited)
-        return "has limits that no value meets";
+        return "has limits that no value satisfies";
     if (!(j.velocity >= 0.0) || !(j.effort >= 0.0))
         return "has a negative velocity or effort limit";
     return {};

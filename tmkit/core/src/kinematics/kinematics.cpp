@@ -7,8 +7,7 @@
 
 namespace tmkit {
 
-// The layout is built on the version that was asked, before the copy, so that the next question
-// finds it there.
+// The layout is built on the caller's version, before the copy, which caches it for the next query.
 static const SceneGraph& laid_out(const SceneGraph& scene) {
     scene.layout();
     return scene;
@@ -21,8 +20,8 @@ Kinematics::Kinematics(const SceneGraph& scene, std::vector<double> q, std::vect
 }
 
 Pose Kinematics::pose(std::string_view target, std::string_view reference) const {
-    return scene_.pose(target, reference,
-                       q_.data());  // one evaluation order, so the same bits as the scene's answer
+    // One evaluation order, so the bits are those of the scene.
+    return scene_.pose(target, reference, q_.data());
 }
 
 std::vector<double> Kinematics::jacobian(std::string_view frame, const Vector3& point,
@@ -30,12 +29,13 @@ std::vector<double> Kinematics::jacobian(std::string_view frame, const Vector3& 
     std::vector<double> rows(6 * layout_->joint_count());
     const std::int32_t index = number(frame);
     layout_->jacobian(index, pose(index).apply(point),
-                      [this](std::int32_t at) -> const Pose& { return pose(at); }, rows.data());
+                      [this](std::int32_t ancestor) -> const Pose& { return pose(ancestor); },
+                      rows.data());
     if (!axes) return rows;
-    const std::int32_t turned = number(*axes);
-    if (layout_->root[turned] != layout_->root[index])
-        scene_.pose(frame, *axes, q_.data());  // throws with the reason
-    const Pose axes_from_root = pose(turned).inverse();
+    const std::int32_t axes_frame = number(*axes);
+    // Throws with the reason.
+    if (layout_->root[axes_frame] != layout_->root[index]) scene_.pose(frame, *axes, q_.data());
+    const Pose axes_from_root = pose(axes_frame).inverse();
     const std::size_t columns = layout_->joint_count();
     for (std::size_t half = 0; half < 6; half += 3)
         for (std::size_t column = 0; column < columns; ++column) {
@@ -50,27 +50,27 @@ std::vector<double> Kinematics::jacobian(std::string_view frame, const Vector3& 
 Vector6 Kinematics::twist(std::string_view frame, std::string_view reference,
                           std::string_view axes) const {
     const FrameRecord &moving = scene_.record(frame), &still = scene_.record(reference),
-                      &turned = scene_.record(axes);
-    for (const FrameRecord* end : {&still, &turned})
+                      &axes_frame = scene_.record(axes);
+    // Throws.
+    for (const FrameRecord* end : {&still, &axes_frame})
         if (scene_.root_of(end->id) != scene_.root_of(moving.id))
-            scene_.pose(moving, *end, nullptr);  // throws
-    const double none =
-        0.0;  // without joints there are velocities, too: of free edges, which do not move
+            scene_.pose(moving, *end, nullptr);
+    // a scene without joints has velocities too: free edges do not move.
+    const double none = 0.0;
     const double* qd = qd_.empty() ? &none : qd_.data();
     const auto twist =
-        related_twist(scene_, &moving, moving.body, still.body, turned, q_.data(), qd);
+        related_twist(scene_, &moving, moving.body, still.body, axes_frame, q_.data(), qd);
     if (twist) return *twist;
     require_stated_motion(scene_, moving, still);
     scene_.require_no_twist_on_path(frame, reference);
-    throw Error(ErrorKind::scene, "nothing states how frame '{}' moves relative to '{}'", frame,
+    throw Error(ErrorKind::scene, "the motion of frame '{}' relative to '{}' is unknown", frame,
                 reference);
 }
 
 // --- layouts
-// ---------------------------------------------------------------------------------------------------------
 
 std::int32_t Layout::index_of(FrameId id) const {
-    // Ids are given in order: without removals, each stands at its own place.
+    // Ids are ascending: without removals, each is at its own index.
     const std::size_t direct = id - ids.front();
     if (direct < ids.size() && ids[direct] == id) return static_cast<std::int32_t>(direct);
     return static_cast<std::int32_t>(std::lower_bound(ids.begin(), ids.end(), id) - ids.begin());
@@ -78,9 +78,8 @@ std::int32_t Layout::index_of(FrameId id) const {
 
 void Layout::forward(const double* q, Pose* poses) const {
     std::copy(still.begin(), still.end(), poses);
-    for (const std::int32_t frame : moving)
-        poses[frame] =
-            poses[parent[frame]] * edge(frame, q);  // a root is still, so there is a parent
+    // a root is still, so there is a parent.
+    for (const std::int32_t frame : moving) poses[frame] = poses[parent[frame]] * edge(frame, q);
 }
 
 void Layout::forward_moving(const double* q, Pose* poses) const {
@@ -120,8 +119,8 @@ void Layout::settle(std::vector<char> stale_frames) {
     slot.resize(size());
     moving.resize(size());
     std::int32_t move_count = 0;
-    // A frame whose parent is settled, or a root. Through local pointers, which what is written
-    // cannot change.
+    // Settle a frame whose parent is settled, or a root. Local pointers, which the writes cannot
+    // change.
     const auto settle_one = [&move_count, above_of = parent.data(), entry = q_index.data(),
                              edge_pose = pose.data(), root_of = root.data(), slot_of = slot.data(),
                              moves_at = moving.data(), still_at = still.data(),
@@ -142,17 +141,19 @@ void Layout::settle(std::vector<char> stale_frames) {
         stale[frame] = true;
         still_at[frame] = moves ? Pose{} : still_at[above] * edge_pose[frame];
     };
-    bool in_order = true;  // every parent came before its children, as in most scenes
+    bool in_order = true;  // every parent precedes its children, as in most scenes
     for (std::int32_t frame = 0; frame < count; ++frame) in_order &= parent[frame] < frame;
     if (in_order) {
         for (std::int32_t frame = 0; frame < count; ++frame) settle_one(frame);
     } else {
         constexpr std::int32_t unsettled = -2;
         std::fill(slot.begin(), slot.end(), unsettled);
-        std::vector<std::int32_t> waiting;  // a frame, and the ancestors that came later than it
+        // a frame, and its ancestors that are later in the order.
+        std::vector<std::int32_t> waiting;
         for (std::int32_t frame = 0; frame < count; ++frame) {
-            for (std::int32_t at = frame; at >= 0 && slot[at] == unsettled; at = parent[at])
-                waiting.push_back(at);
+            for (std::int32_t ancestor = frame; ancestor >= 0 && slot[ancestor] == unsettled;
+                 ancestor = parent[ancestor])
+                waiting.push_back(ancestor);
             for (; !waiting.empty(); waiting.pop_back()) settle_one(waiting.back());
         }
     }

@@ -21,13 +21,13 @@ constexpr std::array<Word, 20> two_over_pi{
     0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b,
     0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
     0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
-constexpr Word half_pi_high = 0xc90fdaa22168c234,
-               half_pi_low = 0xc4c6628b80dc1cd1;  // times 2^-63 and 2^-127
+// Times 2^-63 and 2^-127.
+constexpr Word half_pi_high = 0xc90fdaa22168c234, half_pi_low = 0xc4c6628b80dc1cd1;
 
 Word high_product(Word a, Word b) { return static_cast<Word>(static_cast<Wide>(a) * b >> 64); }
 
-// What a product loses by rounding (Dekker): a b = product + lost, unless that underflows.
-double lost(double a, double b, double product) {
+// The rounding error of a product (Dekker): a b = product + error, unless it underflows.
+double rounding_error(double a, double b, double product) {
     const auto upper = [](double x) {
         return std::bit_cast<double>(std::bit_cast<Word>(x) & ~Word{0x7FFFFFF});
     };
@@ -35,7 +35,7 @@ double lost(double a, double b, double product) {
     return ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2;
 }
 
-// Multiples of 1/8: their arcus tangents, and what these lost by rounding.
+// Arctangents of multiples of 1/8, with their rounding errors.
 constexpr std::array<std::array<double, 2>, 9> arctangents{{
     {0.0, 0.0},
     {0x1.fd5ba9aac2f6ep-4, -0x1.cd37686760c17p-59},
@@ -57,9 +57,9 @@ Sum fast_sum(double large, double small) {
     return {high, (large - high) + small};
 }
 
-// The arcus tangent of small / large, 0 <= small <= large, both far from the ends of the exponents.
+// The arctangent of small / large, 0 <= small <= large, both far from the ends of the exponents.
 // About k/8, the nearest multiple: atan(s / l) = atan(k/8) + atan((s - k/8 l) / (l + k/8 s)), with
-// what the quotient loses.
+// the rounding error of the quotient.
 Sum arctangent_of(double small, double large) {
     const double k = (small / large * 8.0 + 0x1.8p52) - 0x1.8p52, c = 0.125 * k;
     const auto upper = [](double x) {
@@ -68,8 +68,9 @@ Sum arctangent_of(double small, double large) {
     const double l1 = upper(large), l2 = large - l1, s1 = upper(small), s2 = small - s1;
     const Sum n = fast_sum(small - c * l1, -c * l2), d = fast_sum(large, c * s1);
     const double q = n.high / d.high, product = q * d.high;
-    const double rest =
-        (((n.high - product) - lost(q, d.high, product)) + (n.low - q * (d.low + c * s2))) / d.high;
+    const double remainder = (((n.high - product) - rounding_error(q, d.high, product)) +
+                              (n.low - q * (d.low + c * s2))) /
+                             d.high;
     const double z = q * q;
     const double series =
         -0x1.5555555555535p-2 +
@@ -77,8 +78,8 @@ Sum arctangent_of(double small, double large) {
              z * (-0x1.2492482489a99p-3 + z * (0x1.c718744e5c9b1p-4 + z * -0x1.70bd70594a51dp-4)));
     const auto [base, base_low] = arctangents[static_cast<std::size_t>(k)];
     const Sum sum = fast_sum(base, q);
-    return k == 0.0 ? Sum{q, rest + q * z * series}
-                    : Sum{sum.high, sum.low + (base_low + (rest + q * z * series))};
+    return k == 0.0 ? Sum{q, remainder + q * z * series}
+                    : Sum{sum.high, sum.low + (base_low + (remainder + q * z * series))};
 }
 
 double with_sign(double value, double sign) { return std::copysign(value, sign); }
@@ -89,10 +90,10 @@ ReducedAngle reduce_exactly(double angle) {
     if (!std::isfinite(angle)) return {nan, 0.0, 0};
     const Word bits = std::bit_cast<Word>(std::abs(angle)),
                mantissa = (bits & ((Word{1} << 52) - 1)) | Word{1} << 52;
-    const int exponent =
-        static_cast<int>(bits >> 52) - 1075;  // |angle| = mantissa 2^exponent, and at least 1/2
-    // Bits of 2/pi that give multiples of four quadrants are left out; of the others 192 leave
-    // 2^-137 of a quadrant.
+    // |angle| = mantissa 2^exponent, and at least 1/2.
+    const int exponent = static_cast<int>(bits >> 52) - 1075;
+    // Skip the bits of 2/pi that give multiples of four quadrants; 192 further bits leave 2^-137 of
+    // a quadrant.
     const int begin = 64 + exponent - 2, word = begin / 64, shift = begin % 64;
     std::array<Word, 3> window;
     for (int i = 0; i < 3; ++i)
@@ -119,13 +120,13 @@ ReducedAngle reduce_exactly(double angle) {
     const Word high = static_cast<Word>(fraction >> 64), low = static_cast<Word>(fraction);
     const Wide product = static_cast<Wide>(high) * half_pi_high + high_product(high, half_pi_low) +
                          high_product(low, half_pi_high);
-    // product 2^(-127 - zeros); the first 53 bits, and 53 of what follows
+    // Product 2^(-127 - zeros); the first 53 bits, and 53 of the next ones.
     const Word leading = static_cast<Word>(product >> 64), kept = leading & ~Word{0x7FF};
-    const Word rest = (leading - kept) << 52 | static_cast<Word>(product) >> 12;
+    const Word remainder = (leading - kept) << 52 | static_cast<Word>(product) >> 12;
     const double scale = std::bit_cast<double>(static_cast<Word>(1023 - 63 - zeros) << 52);
     const double sign = (angle < 0.0) != above ? -1.0 : 1.0;
     return {sign * scale * static_cast<double>(kept),
-            sign * scale * 0x1.0p-52 * static_cast<double>(rest),
+            sign * scale * 0x1.0p-52 * static_cast<double>(remainder),
             angle < 0.0 ? 0 - quadrant : quadrant};
 }
 
@@ -140,7 +141,7 @@ double arctangent(double y, double x) {
     } else if (large != infinity && small != 0.0) {
         if (large > 0x1.0p900) small *= 0x1.0p-200, large *= 0x1.0p-200;
         else if (large < 0x1.0p-700) small *= 0x1.0p200, large *= 0x1.0p200;
-        // Below 2^-60 the quotient is the answer; it is rounded once, also where it underflows.
+        // Below 2^-60 the quotient is the result; it is rounded once, also if it underflows.
         angle = small < large * 0x1.0p-60 ? Sum{small / large, 0.0} : arctangent_of(small, large);
     }
     constexpr double pi = 0x1.921fb54442d18p+1, pi_low = 0x1.1a62633145c07p-53;
@@ -171,8 +172,8 @@ double exponential(double x) {
     const double n = (x * std::numbers::log2e + 0x1.8p52) - 0x1.8p52;
     const double high = x - n * 0x1.62e42fefp-1, low = n * 0x1.473de6af278edp-34, r = high - low,
                  error = (high - r) - low;
-    double series = 0.0,
-           factorial = 6227020800.0;  // Taylor's, whose coefficients are rounded quotients
+    // Taylor's, whose coefficients are rounded quotients.
+    double series = 0.0, factorial = 6227020800.0;
     for (int k = 13; k >= 2; factorial /= k, --k) series = series * r + 1.0 / factorial;
     return std::ldexp(1.0 + (r + (r * r * series + error * (1.0 + r))), static_cast<int>(n));
 }
@@ -202,7 +203,7 @@ double complementary_error(double x) {
     if (a > 27.5) return x > 0.0 ? 0.0 : 2.0;
     const double square = a * a;
     const double bell =
-        exponential(-square) * (1.0 - lost(a, a, square)) * std::numbers::inv_sqrtpi;
+        exponential(-square) * (1.0 - rounding_error(a, a, square)) * std::numbers::inv_sqrtpi;
     if (a < 0.75) {  // erf(x) = 2/sqrt(pi) e^(-x^2) sum of (2 x^2)^n x / (2n+1)!!
         double term = a, sum = a;
         for (int n = 1; term > 1e-18 * sum; ++n) sum += term *= 2.0 * square / (2 * n + 1);

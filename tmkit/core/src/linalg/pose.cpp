@@ -170,7 +170,6 @@ std::array<double, 2> Pose::distance(const Pose& other) const {
 }
 
 // --- errors
-// ----------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -195,7 +194,7 @@ struct Coefficients {
 };
 
 Coefficients by_series(double squared) {
-    // sum over k of (-x)^k / (2k+2)!, / (2k+3)!, / (2k+4)! and (k+1) / (2k+5)!; ten terms are exact
+    // Sum over k of (-x)^k / (2k+2)!, / (2k+3)!, / (2k+4)! and (k+1) / (2k+5)!; ten terms are exact
     // for x <= 1, fewer below.
     Coefficients sum{0.0, 0.0, 0.0, 0.0};
     double power = 1.0, factorial = 2.0;
@@ -240,8 +239,8 @@ Blocks left_blocks(const Vector6& xi) {
 
 Matrix3 inverse_rotation_jacobian(const Vector3& theta) {
     const double angle = norm(theta), half = 0.5 * angle;
-    // (1 - (a/2) cot(a/2)) / a^2; its error counts times a^2, so that the closed form is good down
-    // to small angles.
+    // (1 - (a/2) cot(a/2)) / a^2; its error is multiplied by a^2, so the closed form is precise
+    // down to small angles.
     const auto [sine, cosine] = sine_cosine(half);
     const double c = angle < 1e-3 ? 1.0 / 12.0 + angle * angle / 720.0
                                   : (1.0 - half * cosine / sine) / (angle * angle);

@@ -1,4 +1,4 @@
-// The enumeration of the solutions of inverse kinematics, those that collide left out.
+// Enumeration of the collision-free solutions of inverse kinematics.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -10,8 +10,7 @@
 namespace tmkit {
 namespace {
 
-// Solutions that collide before the elbow is moved: where most random starts are free, these are
-// cheaper.
+// Collisions before the elbow is moved: if most random starts are free, these are cheaper.
 constexpr int collisions_before_self_motions = 8;
 
 double max_distance(const std::vector<double>& a, const std::vector<double>& b) {
@@ -20,8 +19,8 @@ double max_distance(const std::vector<double>& a, const std::vector<double>& b) 
     return distance;
 }
 
-// A pair in contact that stands alike in every solution, since the target fixes it: one without
-// movable frames where there is one, else the last; none where every contact depends on the
+// A pair in contact whose relative pose is the same in every solution, since the target fixes it:
+// one without movable frames if there is one, else the last; none if every contact depends on the
 // solution.
 FramePair fixed_contact(const InverseKinematics& problem, const CollisionWorld& world,
                         const double* q) {
@@ -38,8 +37,8 @@ FramePair fixed_contact(const InverseKinematics& problem, const CollisionWorld& 
     return named;
 }
 
-// Whether a solution collides; then the pair is counted, and the first one tells whether all others
-// would too.
+// Return whether a solution collides; then the pair is counted, and the first one decides whether
+// all others would too.
 bool collides(const InverseKinematics& problem, const CollisionWorld& world, const double* solution,
               const IkSettings& settings, InverseKinematicsSolutions& result,
               PairCounter& blocking) {
@@ -82,8 +81,8 @@ InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pos
         if (!problem.improve(target, settings, x.data(), errors, iterations)) continue;
         problem.unwind(x.data(), start.data());
         std::vector<double> solution = problem.full(x.data());
-        const auto close = [&](const auto& other) {
-            return max_distance(solution, other) <= settings.separation;
+        const auto close = [&](const auto& earlier) {
+            return max_distance(solution, earlier) <= settings.separation;
         };
         if (std::any_of(result.configurations.begin(), result.configurations.end(), close))
             continue;
@@ -108,9 +107,9 @@ InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pos
 }
 
 void PairCounter::add(FramePair pair) {
-    const auto found = std::find_if(counts_.begin(), counts_.end(),
+    const auto match = std::find_if(counts_.begin(), counts_.end(),
                                     [&](const PairCount& c) { return c.pair == pair; });
-    if (found != counts_.end()) ++found->count;
+    if (match != counts_.end()) ++match->count;
     else counts_.push_back({pair, 1});
 }
 

@@ -3,9 +3,9 @@
 //
 // Each constraint is one number, an angle or a distance, that must not exceed its tolerance. A
 // configuration is projected by damped least squares with the gradients of these numbers (Stilman,
-// "Task constrained motion planning in robot joint space", IROS 2007); a motion between two
-// configurations is halved, its middle projected, until straight pieces keep the constraints (after
-// Berenson et al., "Manipulation planning on constraint manifolds", ICRA 2009).
+// "Task constrained motion planning in robot joint space", IROS 2007). A motion between two
+// configurations is bisected, and its middle projected, until straight pieces satisfy the
+// constraints (after Berenson et al., "Manipulation planning on constraint manifolds", ICRA 2009).
 #pragma once
 
 #include <array>
@@ -36,15 +36,15 @@ public:
                   const std::vector<std::int32_t>& entries, const double* q);
 
     bool empty() const { return parts_.empty(); }
-    // Whether a straight motion keeps each number below a share of its tolerance, or below what it
-    // is at either end, at samples `finer` times as dense as usual. At both ends each must be
-    // within the tolerance.
+    // Return whether a straight motion keeps each number below a fraction of its tolerance, or
+    // below its value at either end, at samples `finer` times as dense as usual. At both ends each
+    // must be within the tolerance.
     bool keeps(const double* a, const double* b, double share = 1.0, double finer = 1.0) const;
-    // Moves x, within the limits, to where all hold with some slack; false when the iterations end
-    // before.
+    // Move x, within the limits, to satisfy all constraints with some slack; false if the
+    // iterations are exhausted before.
     bool project(double* x) const;
-    // Appends points of a motion from a to b, b last, between which straight motions keep the
-    // constraints; false when there is none by halving. At both ends the constraints hold.
+    // Append points of a motion from a to b, b last, between which straight motions satisfy the
+    // constraints; false if bisection finds none. At both ends the constraints hold.
     bool bridge(const double* a, const double* b, Points& points, int halvings = 14) const;
 
 private:
@@ -53,8 +53,8 @@ private:
         Chain chain;  // root_from_frame
     };
 
-    // The number of a part at x, and by how much it grows with twists of the frame if `gradient` is
-    // given: linear at the frame's origin, then angular.
+    // The number of a part at x, and its derivative by twists of the frame if `gradient` is given:
+    // linear at the frame's origin, then angular.
     double value(const Part& part, const double* x, Vector6* gradient = nullptr,
                  Vector6* columns = nullptr) const;
 
@@ -90,8 +90,8 @@ public:
         return view_.find_collision(q_.data(), scratch_);
     }
 
-    // The straight motion from a, known to be free, to b; where paths are to be proved, proved
-    // free.
+    // Check the straight motion from a free configuration a to b; if paths are to be proved, by a
+    // proof.
     bool edge_is_free(const double* a, const double* b, bool end_is_free) {
         if (!end_is_free && blocks(find_collision(b))) return false;
         fill(a, from_);
@@ -101,15 +101,15 @@ public:
         return !blocks(pair);
     }
 
-    // Counts a pair that is in the way; whether there is one.
+    // Count a colliding pair; return whether there is one.
     bool blocks(const FramePair& pair) {
         if (pair) blocking_.add(last_blocking_ = pair);
         return static_cast<bool>(pair);
     }
     FramePair last_blocking() const { return last_blocking_; }
 
-    // Looks at `together` places at once; find_in_batch() then says what is in the way at each, by
-    // its number.
+    // Check `together` configurations at once; find_in_batch() then returns the colliding pair of
+    // each, by its number.
     static constexpr std::size_t together = CollisionView::together;
     void check_batch(const std::array<const double*, together>& places) {
         std::array<const double*, together> rows{};
@@ -126,8 +126,8 @@ public:
 
     const ConstraintSet& constraints() const { return constraints_; }
 
-    // Appends the points of a motion from a, known to be good, to b: b alone, or with constraints
-    // as many as keep them, if they are no longer than `longest`.
+    // Append the points of a motion from a valid configuration a to b: b alone, or with constraints
+    // as many as satisfy them, unless they are longer than `longest`.
     bool connect(const double* a, const double* b, Points& points, bool end_is_free = false,
                  double longest = 1e300) {
         if (constraints_.empty()) {
@@ -135,20 +135,20 @@ public:
             points.emplace_back(b, b + size());
             return true;
         }
-        Points made{{a, a + size()}};
-        if (!constraints_.bridge(a, b, made) || path_length(made) > longest) return false;
-        for (std::size_t i = 0; i + 1 < made.size(); ++i)
-            if (!edge_is_free(made[i].data(), made[i + 1].data(),
-                              end_is_free && i + 2 == made.size()) ||
-                !constraints_.keeps(made[i].data(), made[i + 1].data(), 1.0, 3.0))
+        Points result{{a, a + size()}};
+        if (!constraints_.bridge(a, b, result) || path_length(result) > longest) return false;
+        for (std::size_t i = 0; i + 1 < result.size(); ++i)
+            if (!edge_is_free(result[i].data(), result[i + 1].data(),
+                              end_is_free && i + 2 == result.size()) ||
+                !constraints_.keeps(result[i].data(), result[i + 1].data(), 1.0, 3.0))
                 return false;
-        points.insert(points.end(), made.begin() + 1, made.end());
+        points.insert(points.end(), result.begin() + 1, result.end());
         return true;
     }
 
-    // Asked once in a while by the loops: the user or the clock wants an end. Once true, always
-    // true.
-    bool stopped() {
+    // Called regularly by the loops: an interruption or the time limit ends the search. Once true,
+    // always true.
+    bool should_stop() {
         if (status_ != PathStatus::solved) return true;
         if (timed_ && std::chrono::steady_clock::now() >= deadline_)
             status_ = PathStatus::time_limit;
@@ -191,7 +191,7 @@ private:
     std::chrono::steady_clock::time_point deadline_;
 };
 
-// Shortens a free path by dropping points and cutting corners; both ends stay.
+// Shorten a free path by removing points and cutting corners; both ends are kept.
 void shorten_path(Points& path, PathChecker& checker, std::int64_t iterations);
 
 }  // namespace tmkit

@@ -7,11 +7,12 @@
 namespace tmkit {
 namespace {
 
-constexpr double aim = 0.5;    // share of the tolerance to which a projection goes
-constexpr double slack = 0.9;  // and which samples of a motion keep, for what lies between them
+constexpr double aim = 0.5;  // fraction of the tolerance that a projection reaches
+// Fraction of the tolerance at samples of a motion, with a reserve between them.
+constexpr double slack = 0.9;
 constexpr int most_steps = 60;
-constexpr double longest_half =
-    0.9;  // of the whole: a middle that is projected farther away makes a detour
+// Of the whole: a middle that is projected farther away is a detour.
+constexpr double longest_half = 0.9;
 
 }  // namespace
 
@@ -28,9 +29,9 @@ ConstraintSet::ConstraintSet(const SceneGraph& scene,
     for (const PathConstraint& constraint : constraints) {
         parts_.push_back({constraint, Chain(layout, constraint.frame, layout.root[constraint.frame],
                                             entries, q)});
-        // Between samples so near a number leaves the line between its values by less than 0.1 of
-        // the tolerance: by d^2 / 8 of the summed motions d of seven joints, and of a metre of
-        // reach.
+        // Between samples at this spacing a number deviates from the line between its values by
+        // less than 0.1 of the tolerance: by d^2 / 8 of the summed motions d of seven joints, and
+        // of a reach of 1 m.
         spacing_ = std::min(spacing_, 0.1 * std::sqrt(constraint.tolerance));
     }
     const std::vector<EntryLimits> limits = scene.entry_limits();
@@ -57,10 +58,11 @@ double ConstraintSet::value(const Part& part, const double* x, Vector6* gradient
     } else {
         const Vector3 offset = origin + own - c.point;
         const double along = dot(offset, c.direction);
-        const Vector3 away = c.kind == PathConstraint::Kind::plane ? along * c.direction
-                                                                   : offset - along * c.direction;
-        result = norm(away);
-        linear = (1.0 / std::max(result, 1e-9)) * away;
+        const Vector3 deviation = c.kind == PathConstraint::Kind::plane
+                                      ? along * c.direction
+                                      : offset - along * c.direction;
+        result = norm(deviation);
+        linear = (1.0 / std::max(result, 1e-9)) * deviation;
         angular = cross(own, linear);
     }
     if (gradient) *gradient = {linear[0], linear[1], linear[2], angular[0], angular[1], angular[2]};
@@ -75,19 +77,19 @@ bool ConstraintSet::project(double* x) const {
         std::fill(rows.begin(), rows.begin() + size_, Vector6{});
         Vector6 error{};
         double cost = 0.0;
-        bool done = true;
+        bool is_satisfied = true;
         for (std::size_t i = 0; i < parts_.size(); ++i) {
             const double tolerance = parts_[i].constraint.tolerance;
             Vector6 gradient;
             const double now = value(parts_[i], x, &gradient, columns.data());
             if (now <= aim * tolerance) continue;
-            done = done && now <= slack * tolerance;
+            is_satisfied = is_satisfied && now <= slack * tolerance;
             error[i] = aim * tolerance - now;
             cost += error[i] * error[i];
             for (std::size_t c = 0; c < size_; ++c)
                 for (std::size_t k = 0; k < 6; ++k) rows[c][i] += gradient[k] * columns[c][k];
         }
-        if (done) return true;
+        if (is_satisfied) return true;
         std::fill(held.begin(), held.begin() + size_, false);
         do damped_step(rows.data(), size_, held.data(), error, 0.05 * cost + 1e-10, step.data());
         while (hold_at_limits(x, step.data(), limits_, held.data()));

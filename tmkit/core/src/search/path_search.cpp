@@ -14,7 +14,7 @@ namespace tmkit {
 namespace {
 
 // Nodes of a search tree, their coordinates in one array. Nearest neighbours by a scan: with the
-// few thousand nodes that a query needs, the scan costs less than one edge check.
+// few thousand nodes of a query, it costs less than one edge check.
 class Tree {
 public:
     explicit Tree(std::size_t size) : size_(size) {}
@@ -41,10 +41,10 @@ public:
         for (std::size_t k = 0; k < size_; ++k)
             for (std::size_t i = 0; i < lanes::width; ++i)
                 coordinates[k].of[i] = static_cast<float>(points[i][k]);
-        Nearest found{};
+        Nearest match{};
         lanes::kernels().nearest(rounded_.data(), count(), static_cast<std::int32_t>(size_),
-                                 &coordinates.data()->of, found.data());
-        return found;
+                                 &coordinates.data()->of, match.data());
+        return match;
     }
     std::int32_t nearest(const double* point) const {
         return nearest({point, point, point, point, point, point, point, point})[0];
@@ -65,7 +65,6 @@ private:
 };
 
 // --- searching
-// -------------------------------------------------------------------------------------------------------
 
 class Search {
 public:
@@ -74,15 +73,15 @@ public:
         : checker_(checker), ranges_(ranges), settings_(settings), size_(checker.size()),
           random_(settings.seed, 2), starts_(size_), goals_(size_), step_(size_) {}
 
-    // A free path from start to one of the goals, or nothing.
+    // Return a free path from the start to one of the goals, or nullopt.
     std::optional<Points> run(const std::vector<double>& start, const Points& goals,
-                              const std::vector<Points>& known, std::int64_t& iterations) {
+                              const std::vector<Points>& known_paths, std::int64_t& iterations) {
         for (const std::vector<double>& goal : goals) {
             if (Points path{start}; checker_.connect(start.data(), goal.data(), path, true))
                 return path;
             if (&goal == goals.data()) straight_ = checker_.last_blocking();
         }
-        for (const Points& path : known)
+        for (const Points& path : known_paths)
             if (path.size() > 1 && is_free(path)) return path;
         starts_.add(start.data(), -1);
         for (const std::vector<double>& goal : goals) goals_.add(goal.data(), -1);
@@ -90,11 +89,11 @@ public:
         root_count_ = starts_.count() + goals_.count();
         Tree* grows = &starts_;
         Tree* joins = &goals_;
-        for (std::int64_t i = 0; i < settings_.max_iterations && !checker_.stopped(); ++i) {
+        for (std::int64_t i = 0; i < settings_.max_iterations && !checker_.should_stop(); ++i) {
             ++iterations;
             if (!has_steps(*grows)) {
-                // The smaller tree grows: else the one in the open fills up, and the one in a
-                // narrow place starves.
+                // The smaller tree grows: otherwise the one in free space fills up, and the one in
+                // a narrow region does not grow.
                 if (grows->count() > joins->count()) std::swap(grows, joins);
                 check_batch(*grows);
             }
@@ -105,10 +104,10 @@ public:
             const std::int32_t node = extend(*grows, next.from, next.target.data(), is_free);
             if (node >= 0) {
                 const std::vector<double> meeting(grows->at(node), grows->at(node) + size_);
-                const std::int32_t joined = connect(*joins, meeting);
-                if (joined >= 0)
-                    return grows == &starts_ ? joined_path(node, joined)
-                                             : joined_path(joined, node);
+                const std::int32_t join_to_ends = connect(*joins, meeting);
+                if (join_to_ends >= 0)
+                    return grows == &starts_ ? join_trees(node, join_to_ends)
+                                             : join_trees(join_to_ends, node);
             }
         }
         return std::nullopt;
@@ -125,13 +124,13 @@ private:
         return true;
     }
 
-    // A third of the targets is drawn anywhere, a third from around what lies between the start and
-    // a goal, and a third from around a node of the other tree: most ways lead there. In the cage
-    // of MotionBenchMaker the trees meet after half as many, and paths are shorter before and after
-    // cuts; where the way leads elsewhere, after up to three times as many.
+    // A third of the targets is drawn from the whole range, a third from around the box between the
+    // start and a goal, and a third from around a node of the other tree: most paths lead there. In
+    // the cage of MotionBenchMaker the trees meet after half as many samples, and paths are shorter
+    // before and after cuts; if the path leads elsewhere, after up to three times as many.
     void draw(const Tree& tree, double* target) {
         const double *from = nullptr, *to = nullptr;
-        double around = 0.0;  // radians or metres
+        double around = 0.0;  // [rad or m]
         switch (random_.below(3)) {
             case 0: break;
             case 1:
@@ -140,9 +139,9 @@ private:
                 around = 1.0;
                 break;
             default:
-                const Tree& other = &tree == &starts_ ? goals_ : starts_;
-                from = to = other.at(
-                    static_cast<std::int32_t>(random_.below(std::uint64_t(other.count()))));
+                const Tree& opposite = &tree == &starts_ ? goals_ : starts_;
+                from = to = opposite.at(
+                    static_cast<std::int32_t>(random_.below(std::uint64_t(opposite.count()))));
                 around = 1.4;
         }
         for (std::size_t k = 0; k < size_; ++k) {
@@ -155,30 +154,30 @@ private:
         }
     }
 
-    // A step towards a random target, and its end; from a node of the tree, or -1 where the target
-    // cannot keep the constraints.
+    // A step towards a random target, and its end; from a node of the tree, or -1 if the target
+    // cannot satisfy the constraints.
     struct Step {
         std::vector<double> target, end;
         std::int32_t from;
     };
 
-    // Whether steps are left to take. While the trees are small, steps that were chosen before the
-    // tree grew are chosen again; later, nodes that are new change little.
+    // Return whether any chosen steps remain. While the trees are small, steps that were chosen
+    // before the tree grew are chosen again; later, new nodes change little.
     bool has_steps(const Tree& tree) const {
-        constexpr std::int32_t few = 18;  // nodes beside the roots
+        constexpr std::int32_t few = 18;  // nodes in addition to the roots
         return next_ < steps_.size() && &tree == steps_of_ &&
                (tree.count() == steps_count_ ||
                 starts_.count() + goals_.count() - root_count_ > few);
     }
 
-    // Chooses steps, whose ends are looked at together.
+    // Choose steps, whose ends are checked together.
     void check_batch(const Tree& tree) {
         const bool is_free = checker_.constraints().empty();
         std::rotate(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(next_),
                     steps_.end());
-        const std::size_t kept = steps_.size() - next_;
+        const std::size_t kept_count = steps_.size() - next_;
         steps_.resize(is_free ? PathChecker::together : 1);
-        for (std::size_t i = kept; i < steps_.size(); ++i) {
+        for (std::size_t i = kept_count; i < steps_.size(); ++i) {
             steps_[i].target.resize(size_);
             draw(tree, steps_[i].target.data());
         }
@@ -205,7 +204,7 @@ private:
         checker_.check_batch(ends);
     }
 
-    // Sets the end of a step, and whether it reaches x; returns their distance.
+    // Compute the end of a step, and whether it reaches x; return their distance.
     double step_towards(const double* a, const double* x) {
         const double distance = tmkit::distance(a, x, size_);
         reached_ = distance <= settings_.step;
@@ -215,9 +214,9 @@ private:
         return distance;
     }
 
-    // One step from a node towards x, or all the way when it is near; the new node, or -1 when
-    // something is in the way. With constraints the step is projected, and must come nearer by a
-    // good part of its length.
+    // Take one step from a node towards x, or the whole way if it is near; return the new node, or
+    // -1 for a collision. With constraints the step is projected, and must approach x by a minimum
+    // fraction of its length.
     std::int32_t extend(Tree& tree, std::int32_t from, const double* x, bool end_is_free = false) {
         const double* a = tree.at(from);
         const double distance = step_towards(a, x);
@@ -231,7 +230,7 @@ private:
         return from;
     }
 
-    // Steps towards a point until it is reached; the node there, or -1.
+    // Step towards a point until it is reached; return the node there, or -1.
     std::int32_t connect(Tree& tree, const std::vector<double>& point) {
         std::int32_t node = tree.nearest(point.data());
         do {
@@ -240,11 +239,11 @@ private:
         return node;
     }
 
-    Points joined_path(std::int32_t start_node, std::int32_t goal_node) const {
+    Points join_trees(std::int32_t start_node, std::int32_t goal_node) const {
         Points path = starts_.path(start_node);
         std::reverse(path.begin(), path.end());
-        const Points rest = goals_.path(goal_node);
-        path.insert(path.end(), rest.begin() + 1, rest.end());
+        const Points goal_part = goals_.path(goal_node);
+        path.insert(path.end(), goal_part.begin() + 1, goal_part.end());
         return path;
     }
 
@@ -254,7 +253,7 @@ private:
     std::size_t size_;
     Random random_;
     Tree starts_, goals_;
-    std::vector<Step> steps_;  // to come, from the one numbered next_ on
+    std::vector<Step> steps_;  // next steps, from the one numbered next_ on
     std::size_t next_ = 0;
     const Tree* steps_of_ = nullptr;
     std::int32_t steps_count_ = 0, root_count_ = 0;
@@ -265,8 +264,8 @@ private:
     FramePair straight_;
 };
 
-// What is the same for all attempts of a query: the moving values, shifted by whole turns, and
-// where to sample.
+// Common data of all attempts of a query: the moving values, shifted by whole turns, and the
+// sampling region.
 class QueryPlanner {
 public:
     QueryPlanner(const CollisionWorld& world, const PathQuery& query, const PathSettings& settings,
@@ -312,7 +311,7 @@ private:
         return fails(PathStatus::start_violates_constraint);
     }
 
-    // Checks start and goals; the numbers of the goals that can be used are left in goal_index_.
+    // Check start and goals; goal_index_ receives the numbers of usable goals.
     bool ends_are_valid() {
         if (!start_is_valid()) return false;
         const ConstraintSet& constraints = checker_.constraints();
@@ -361,24 +360,26 @@ private:
     void search() {
         sort_goals();
         const std::vector<std::array<double, 2>> ranges = sampling_ranges();
-        std::vector<Points> known;
-        for (const Configurations& path : query_.known) known.push_back(joined(path));
+        std::vector<Points> known_paths;
+        for (const Configurations& path : query_.known) known_paths.push_back(join_to_ends(path));
         Search search(checker_, ranges, settings_);
-        std::optional<Points> path = search.run(x_start_, valid_, known, result_.iterations);
+        std::optional<Points> path = search.run(x_start_, valid_, known_paths, result_.iterations);
         result_.straight = search.straight();
-        // Of a known path with its own ends no corner is new.
-        const auto found = path ? std::find(known.begin(), known.end(), *path) : known.end();
-        const bool is_new = found == known.end() ||
-                            found->size() > query_.known[std::size_t(found - known.begin())].size();
+        // Of a known path with its own ends, no corner is new.
+        const auto match =
+            path ? std::find(known_paths.begin(), known_paths.end(), *path) : known_paths.end();
+        const bool is_new =
+            match == known_paths.end() ||
+            match->size() > query_.known[std::size_t(match - known_paths.begin())].size();
         if (path && path->size() > 2 && is_new)
             shorten_path(*path, checker_, settings_.shortcut_iterations);
         if (path && checker_.stop_reason() != PathStatus::interrupted) accept(*path);
-        else result_.status = checker_.stopped() ? checker_.stop_reason() : PathStatus::no_path;
+        else result_.status = checker_.should_stop() ? checker_.stop_reason() : PathStatus::no_path;
     }
 
-    // The moving values of a path, by whole turns to where its beginning is nearest to the start,
-    // from the start to the goal that is nearest to its end.
-    Points joined(const Configurations& path) const {
+    // The moving values of a path, shifted by whole turns so that its beginning is nearest to the
+    // start, from the start to the goal nearest to its end.
+    Points join_to_ends(const Configurations& path) const {
         constexpr double same = 1e-9;
         Points points;
         for (const std::vector<double>& q : path) {
@@ -401,7 +402,7 @@ private:
         return points;
     }
 
-    // Nearest goal first for the straight tries; the order of equals is theirs.
+    // Sort the goals for the straight tries, the nearest first; stable for equal distances.
     void sort_goals() {
         const auto distance = [&](std::int64_t goal) {
             return path_length({x_start_, x_goals_[goal]});
@@ -415,8 +416,8 @@ private:
         for (const std::vector<double>& x : points) result_.path.push_back(checker_.full(x.data()));
         result_.status = PathStatus::solved;
         result_.length = path_length(points);
-        const auto found = std::find(valid_.begin(), valid_.end(), points.back());
-        result_.goal_index = goal_index_[static_cast<std::size_t>(found - valid_.begin())];
+        const auto match = std::find(valid_.begin(), valid_.end(), points.back());
+        result_.goal_index = goal_index_[static_cast<std::size_t>(match - valid_.begin())];
     }
 
     const CollisionWorld& world_;

@@ -1,5 +1,5 @@
-// The final check of a path: finer than the search, and bounded in what the tool travels between
-// two checks.
+// Final check of a path: finer than the search, and with a bound on the tool's travel between two
+// checks.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -31,9 +31,9 @@ public:
                           path.front().data());
     }
 
-    // The first collision on a segment after its start; `result` counts and receives it. Also true
-    // when interrupted. The step is the longest that both bounds allow, guessed from the step
-    // before and shortened where the tool went too far.
+    // Find the first collision on a segment after its start; `result` counts and receives it. Also
+    // true if interrupted. The step is the longest within both bounds, predicted from the step
+    // before and shortened if the tool travels too far.
     bool segment_fails(std::size_t segment, RecheckResult& result,
                        const std::function<bool()>& interrupted) {
         from_ = path_[segment].data();
@@ -47,8 +47,8 @@ public:
             double travel = norm(next.tool - last.tool);
             for (; travel > options_.tool_travel; travel = norm(next.tool - last.tool)) {
                 step = almost * (next.fraction - last.fraction) * options_.tool_travel / travel;
-                if (last.fraction + step <= last.fraction)
-                    break;  // no numbers are left between the two
+                // No number is between the two.
+                if (last.fraction + step <= last.fraction) break;
                 next = sample(last.fraction + step);
             }
             if (sample_fails(next.fraction, result, interrupted)) return true;
@@ -65,21 +65,21 @@ public:
 private:
     static constexpr double almost = 0.98, most_growth = 2.0;
 
-    // A place on the segment, and where the tool's origin is there.
+    // A configuration on the segment, with the position of the tool's origin.
     struct Sample {
         double fraction;
         Vector3 tool;
     };
 
-    // Only the last sample can be looked at.
+    // Only the last sample can be checked.
     Sample sample(double fraction) {
         for (std::size_t i = 0; i < entries_.size(); ++i)
             x_[i] = q_[static_cast<std::size_t>(entries_[i])] =
                 at(static_cast<std::size_t>(entries_[i]), fraction);
-        Sample made{fraction, {}};
+        Sample new_sample{fraction, {}};
         Matrix3 rotation;
-        if (tool_) tool_->forward(x_.data(), rotation, made.tool);
-        return made;
+        if (tool_) tool_->forward(x_.data(), rotation, new_sample.tool);
+        return new_sample;
     }
 
     double at(std::size_t entry, double fraction) const {

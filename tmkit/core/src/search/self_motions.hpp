@@ -1,9 +1,9 @@
-// The self-motions of a redundant arm: curves of solutions on which the elbow swings while the hand
-// stays.
+// Self-motions of a redundant arm: curves of solutions on which the elbow moves while the hand is
+// fixed.
 //
-// Among obstacles only a short part of a curve may be free of collision, and random starts rarely
-// meet it. So the curve through a solution that collides is followed in both directions, by steps
-// along the null space of the Jacobian, each brought back to the target by inverse kinematics,
+// Among obstacles only a short part of a curve may be collision-free, and random starts rarely hit
+// it. The curve through a colliding solution is therefore followed in both directions, by steps
+// along the null space of the Jacobian. Inverse kinematics brings each step back to the target,
 // until a point is free or joint limits end the curve.
 #pragma once
 
@@ -28,8 +28,8 @@ public:
           points_left_(n_ > (settings.is_position_only() ? 3u : 6u) ? points_per_restart * restarts
                                                                     : 0) {}
 
-    // Moving values free of collision on the curve through a solution; none where that curve was
-    // followed before, or when as many points as the restarts allow were checked.
+    // Moving values without collision on the curve through a solution; none if that curve was
+    // followed before, or if the number of checked points reaches the limit of the restarts.
     std::optional<std::vector<double>> find_free(const double* solution, Random& random) {
         const std::vector<double> start(solution, solution + n_);
         const auto close = [&](const auto& point) { return distance(point, start) <= step_length; };
@@ -51,14 +51,14 @@ public:
     }
 
 private:
-    static constexpr double step_length =
-        0.1;  // largest change of a joint between two points [rad or m]
-    static constexpr double least_progress =
-        0.02;                                     // of the direction that remains in the null space
+    // Largest change of a joint between two points [rad or m].
+    static constexpr double step_length = 0.1;
+    // Of the direction that remains in the null space.
+    static constexpr double least_progress = 0.02;
     static constexpr int points_per_restart = 4;  // a point costs about a quarter of a random start
 
-    // Moves x by a step along the curve, as nearly as possible in a direction, which becomes that
-    // of the step. False where joint limits end the curve.
+    // Move x by a step along the curve, as nearly as possible in a direction, which becomes that of
+    // the step. False if joint limits end the curve.
     bool advance(std::vector<double>& x, std::vector<double>& direction) const {
         std::vector<double> next = null_space_step(x, direction);
         const double longest = largest(next);
@@ -71,14 +71,15 @@ private:
         int iterations = 0;
         if (!problem_.improve(target_, settings_, next.data(), errors, iterations)) return false;
         const double moved = distance(next, x);
-        if (moved < 0.1 * step_length || moved > 3.0 * step_length)
-            return false;  // stuck, or on another curve
+        // Stuck, or on another curve.
+        if (moved < 0.1 * step_length || moved > 3.0 * step_length) return false;
         for (std::size_t c = 0; c < n_; ++c) direction[c] = next[c] - x[c];
         x = std::move(next);
         return true;
     }
 
-    // The part of a direction that does not move the tip, with joints held that would pass a limit.
+    // The part of a direction that does not move the tip, with joints fixed that would exceed a
+    // limit.
     std::vector<double> null_space_step(const std::vector<double>& x,
                                         const std::vector<double>& direction) const {
         Matrix3 rotation;

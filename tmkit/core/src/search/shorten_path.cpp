@@ -1,4 +1,4 @@
-// Shortening paths by dropping points and cutting corners.
+// Path shortening by removal of points and cuts of corners.
 #include <algorithm>
 #include <cmath>
 
@@ -7,33 +7,33 @@
 namespace tmkit {
 namespace {
 
-std::vector<double> between(const std::vector<double>& a, const std::vector<double>& b,
-                            double fraction) {
+std::vector<double> interpolate_points(const std::vector<double>& a, const std::vector<double>& b,
+                                       double fraction) {
     std::vector<double> point(a.size());
     for (std::size_t i = 0; i < a.size(); ++i) point[i] = a[i] + fraction * (b[i] - a[i]);
     return point;
 }
 
-// From each point, go straight to the farthest later point that can be reached. Paths with
-// constraints have many points: of these, half of what is left is skipped after each failure.
+// From each point, move straight to the farthest later point that can be reached. Paths with
+// constraints have many points: half of the remaining ones are skipped after each failure.
 void drop_points(Points& path, PathChecker& checker) {
-    Points kept{path.front()};
-    for (std::size_t at = 0; at + 1 < path.size();) {
+    Points result{path.front()};
+    for (std::size_t position = 0; position + 1 < path.size();) {
         std::size_t next = path.size() - 1;
         const auto is_reached = [&] {
-            const Points old(path.begin() + at, path.begin() + next + 1);
-            return !checker.stopped() && checker.connect(old.front().data(), old.back().data(),
-                                                         kept, true, path_length(old));
+            const Points old(path.begin() + position, path.begin() + next + 1);
+            return !checker.should_stop() && checker.connect(old.front().data(), old.back().data(),
+                                                             result, true, path_length(old));
         };
-        while (next > at + 1 && !is_reached())
-            next -= checker.constraints().empty() ? 1 : (next - at) / 2;
-        if (next == at + 1) kept.push_back(path[next]);
-        at = next;
+        while (next > position + 1 && !is_reached())
+            next -= checker.constraints().empty() ? 1 : (next - position) / 2;
+        if (next == position + 1) result.push_back(path[next]);
+        position = next;
     }
-    path = std::move(kept);
+    path = std::move(result);
 }
 
-// Corners that promise less than this share of the length stay.
+// Smallest fraction of the length for which a corner is cut.
 constexpr double least_gain = 0.002;
 
 // A straight motion that replaces a corner: from a point of the path, before which `first` points
@@ -47,11 +47,12 @@ struct Cut {
 Cut cut_at(const Points& path, const std::vector<double>& lengths, std::size_t corner,
            double reach) {
     Cut cut{corner};
-    const auto place = [&](double at, std::size_t segment) {
-        const double from = at - lengths[segment], left = lengths[segment + 1] - at;
-        return from < 1e-9   ? path[segment]
-               : left < 1e-9 ? path[segment + 1]
-                             : between(path[segment], path[segment + 1], from / (from + left));
+    const auto place = [&](double position, std::size_t segment) {
+        const double from = position - lengths[segment], left = lengths[segment + 1] - position;
+        return from < 1e-9 ? path[segment]
+               : left < 1e-9
+                   ? path[segment + 1]
+                   : interpolate_points(path[segment], path[segment + 1], from / (from + left));
     };
     std::size_t before = corner - 1, after = corner;
     while (before > 0 && lengths[before] > lengths[corner] - reach) --before;
@@ -64,11 +65,11 @@ Cut cut_at(const Points& path, const std::vector<double>& lengths, std::size_t c
     return cut;
 }
 
-// Cuts the corner that promises most, from a point before it to one as far behind, along the path;
-// half as far after each failure.
+// Cut the corner with the largest possible gain, from a point before it to one as far behind, along
+// the path; half as far after each failure.
 void cut_corners(Points& path, PathChecker& checker, std::int64_t tries) {
     std::vector<double> reaches(path.size(), std::numeric_limits<double>::infinity());
-    for (; tries > 0 && path.size() > 2 && !checker.stopped(); --tries) {
+    for (; tries > 0 && path.size() > 2 && !checker.should_stop(); --tries) {
         std::vector<double> lengths{0.0};
         for (std::size_t i = 1; i < path.size(); ++i)
             lengths.push_back(lengths.back() + distance(path[i - 1], path[i]));
@@ -89,17 +90,17 @@ void cut_corners(Points& path, PathChecker& checker, std::int64_t tries) {
             reaches[best.corner] *= 0.5;
             continue;
         }
-        std::vector<double> kept(reaches.begin(), reaches.begin() + first);
-        kept.resize(next.size(), reach);
+        std::vector<double> result(reaches.begin(), reaches.begin() + first);
+        result.resize(next.size(), reach);
         next.insert(next.end(), path.begin() + last + 1, path.end());
-        kept.insert(kept.end(), reaches.begin() + last + 1, reaches.end());
+        result.insert(result.end(), reaches.begin() + last + 1, reaches.end());
         path = std::move(next);
-        reaches = std::move(kept);
+        reaches = std::move(result);
     }
 }
 
-// Cuts the corners off where a path with constraints, which are curved, turns softly: the arm need
-// not stop there.
+// Cut corners of a path with constraints, which is curved, at slight turns: the arm need not stop
+// there.
 void round_corners(Points& path, PathChecker& checker) {
     Points rounded{path.front()};
     for (std::size_t i = 1; i + 1 < path.size(); ++i) {
@@ -108,9 +109,9 @@ void round_corners(Points& path, PathChecker& checker) {
         const double chord = distance(path[i - 1], path[i + 1]);
         const double cosine =
             (chord * chord - before * before - after * after) / (2.0 * before * after);
-        Points cut{between(path[i], path[i - 1], 0.25)};
-        const std::vector<double> end = between(path[i], path[i + 1], 0.25);
-        if (cosine > 0.8 && cosine < 0.9955 && !checker.stopped() &&
+        Points cut{interpolate_points(path[i], path[i - 1], 0.25)};
+        const std::vector<double> end = interpolate_points(path[i], path[i + 1], 0.25);
+        if (cosine > 0.8 && cosine < 0.9955 && !checker.should_stop() &&
             checker.connect(cut[0].data(), end.data(), cut, true))
             rounded.insert(rounded.end(), cut.begin(), cut.end());
         else rounded.push_back(path[i]);

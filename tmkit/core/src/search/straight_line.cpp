@@ -29,17 +29,17 @@ public:
                    std::ceil(std::max(metres / settings_.position_step, turn) - 1e-9)));
     }
 
-    // The solution at a fraction of the line that follows from `near`; sets what went wrong when
-    // there is none.
-    bool solve(double fraction, const std::vector<double>& near, std::vector<double>& x,
+    // Return the solution at a fraction of the line that follows from `guess`, or record the
+    // failure.
+    bool solve(double fraction, const std::vector<double>& guess, std::vector<double>& x,
                StraightLineResult& result) {
         const Pose target = from_.interpolate(to_, fraction);
         double errors[2];
         int iterations = 0;
-        x = near;
+        x = guess;
         result.fraction = fraction;
         if (!problem_.improve(target, ik_, x.data(), errors, iterations)) {
-            std::vector<double> free = near;
+            std::vector<double> free = guess;
             const bool possible =
                 problem_.improve(target, ik_, free.data(), errors, iterations, false);
             result.status =
@@ -48,7 +48,7 @@ public:
             return false;
         }
         for (std::size_t i = 0; i < size_; ++i)
-            if (std::abs(x[i] - near[i]) > settings_.max_joint_jump) {
+            if (std::abs(x[i] - guess[i]) > settings_.max_joint_jump) {
                 result.status = StraightLineStatus::joint_jump;
                 result.joint = problem_.entries()[i];
                 return false;
@@ -56,7 +56,7 @@ public:
         return true;
     }
 
-    // Appends rows between a (at fraction fa) and b until the tip stays near the line, then b
+    // Append rows between a (at fraction fa) and b until the tip remains near the line, then b
     // itself.
     bool refine(double fa, const std::vector<double>& a, double fb, const std::vector<double>& b,
                 int depth, std::vector<std::pair<double, std::vector<double>>>& rows,
@@ -87,7 +87,8 @@ private:
         return worst;
     }
 
-    // At the quarters of a joint motion the tip is farther from the line than allowed.
+    // Return whether the tip is farther from the line than allowed at the quarters of a joint
+    // motion.
     bool leaves_line(const std::vector<double>& a, const std::vector<double>& b) const {
         std::vector<double> x(size_);
         const Vector3 along = to_.translation - from_.translation;
@@ -98,9 +99,9 @@ private:
             Vector3 tip;
             problem_.chain().forward(x.data(), rotation, tip);
             const Vector3 offset = tip - from_.translation;
-            const double at =
+            const double line_fraction =
                 square > 0.0 ? std::clamp(dot(offset, along) / square, 0.0, 1.0) : 0.0;
-            if (norm(offset - at * along) > 0.8 * settings_.deviation) return true;
+            if (norm(offset - line_fraction * along) > 0.8 * settings_.deviation) return true;
         }
         return false;
     }
@@ -112,7 +113,7 @@ private:
     Pose from_, to_;
 };
 
-// Checks the motion to each new row and stops at the first collision.
+// Checker of the motion to each new row, which stops at the first collision.
 class LineChecker {
 public:
     LineChecker(const InverseKinematics& problem, const CollisionWorld& world, double resolution)
@@ -122,7 +123,7 @@ public:
     bool start_is_free(StraightLineResult& result) {
         ++result.checks;
         result.pair = world_.find_collision(q_.data());
-        return failed_at(0.0, result);
+        return fail_at(0.0, result);
     }
 
     bool edge_is_free(const std::vector<double>& a, double fa, const std::vector<double>& b,
@@ -134,13 +135,13 @@ public:
                 q_[i] = k == steps ? b[i] : a[i] + f * (b[i] - a[i]);
             ++result.checks;
             result.pair = view_.find_collision(q_.data(), scratch_);
-            if (!failed_at(fa + f * (fb - fa), result)) return false;
+            if (!fail_at(fa + f * (fb - fa), result)) return false;
         }
         return true;
     }
 
 private:
-    static bool failed_at(double fraction, StraightLineResult& result) {
+    static bool fail_at(double fraction, StraightLineResult& result) {
         if (!result.pair) return true;
         result.status = StraightLineStatus::collision;
         result.fraction = fraction;
@@ -167,19 +168,20 @@ StraightLineResult straight_line(const InverseKinematics& problem, const Pose& t
     result.path.push_back(problem.base());
     if (checker && !checker->start_is_free(result)) return result;
     const std::int64_t steps = follower.steps();
-    double at = 0.0;
+    double path_fraction = 0.0;
     for (std::int64_t k = 1; k <= steps; ++k) {
         const double fraction = static_cast<double>(k) / static_cast<double>(steps);
         std::vector<double> next;
         std::vector<std::pair<double, std::vector<double>>> rows;
         if (!follower.solve(fraction, x, next, result)) return result;
-        if (!follower.refine(at, x, fraction, next, 8, rows, result)) return result;
+        if (!follower.refine(path_fraction, x, fraction, next, 8, rows, result)) return result;
         for (const auto& [row_fraction, row] : rows) {
             std::vector<double> q = problem.full(row.data());
-            if (checker && !checker->edge_is_free(result.path.back(), at, q, row_fraction, result))
+            if (checker &&
+                !checker->edge_is_free(result.path.back(), path_fraction, q, row_fraction, result))
                 return result;
             result.path.push_back(std::move(q));
-            at = row_fraction;
+            path_fraction = row_fraction;
         }
         x = std::move(next);
     }

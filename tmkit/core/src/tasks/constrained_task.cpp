@@ -56,17 +56,17 @@ ConstrainedTask::ConstrainedTask(const Task& task, const std::vector<TaskConstra
 std::vector<TaskConstraint> ConstrainedTask::constraints_of(
     const std::vector<std::int32_t>& numbers) const {
     if (constraints_.empty()) return {};
-    std::vector<TaskConstraint> found;
+    std::vector<TaskConstraint> result;
     std::vector<char> is_bound(task_.operators.size());
     for (const TaskConstraint& constraint : constraints_) {
         for (const std::int32_t o : constraint.operators) is_bound[o] = true;
-        found.push_back({constraint.facts, constraint.limit, {}});
+        result.push_back({constraint.facts, constraint.limit, {}});
         for (std::size_t i = 0; i < numbers.size(); ++i)
             if (is_bound[numbers[i]])
-                found.back().operators.push_back(static_cast<std::int32_t>(i));
+                result.back().operators.push_back(static_cast<std::int32_t>(i));
         for (const std::int32_t o : constraint.operators) is_bound[o] = false;
     }
-    return found;
+    return result;
 }
 
 void ConstrainedTask::add_counters(const std::vector<TaskConstraint>& constraints) {
@@ -83,15 +83,15 @@ void ConstrainedTask::add_counters(const std::vector<TaskConstraint>& constraint
         std::set<std::int32_t> variables;
         for (const TaskFact& f : unique) variables.insert(f.variable);
         const auto top = static_cast<std::int32_t>(variables.size());
-        if (constraint.limit >= top) continue;  // always kept
+        if (constraint.limit >= top) continue;  // always satisfied
         const auto counter = static_cast<std::int32_t>(counters_.size());
-        const auto [found, is_new] =
+        const auto [result, is_new] =
             known.try_emplace(TaskFacts(unique.begin(), unique.end()), counter);
-        if (is_new) counters_.push_back({found->first, top, top});
-        Counter& shared = counters_[found->second];
+        if (is_new) counters_.push_back({result->first, top, top});
+        Counter& shared = counters_[result->second];
         shared.floor = std::min(shared.floor, constraint.limit);
         for (const std::int32_t o : constraint.operators)
-            limits_[o].push_back({found->second, constraint.limit});
+            limits_[o].push_back({result->second, constraint.limit});
     }
     for (Counter& counter : counters_) {
         counter.first_fact = fact_count_;
@@ -100,9 +100,9 @@ void ConstrainedTask::add_counters(const std::vector<TaskConstraint>& constraint
 }
 
 std::vector<std::int32_t> ConstrainedTask::numbers(const TaskFacts& facts) const {
-    std::vector<std::int32_t> found;
-    for (const TaskFact& f : facts) found.push_back(number(f));
-    return found;
+    std::vector<std::int32_t> result;
+    for (const TaskFact& f : facts) result.push_back(number(f));
+    return result;
 }
 
 void ConstrainedTask::add_operator(std::int32_t index) {
@@ -132,25 +132,26 @@ void ConstrainedTask::add_operator(std::int32_t index) {
         for (std::int32_t k = counter.floor + 1; k <= counter.top; ++k) {
             std::vector<std::int32_t> all = needs;
             if (k < counter.top) all.push_back(counter.first_fact + k - counter.floor);
-            const std::int32_t left =
+            const std::int32_t remaining =
                 counter.first_fact + std::max(0, k - decrease.most - counter.floor);
-            if (decrease.lost.empty()) add_rule(all, {left}, index, o.cost);
+            if (decrease.lost.empty()) add_rule(all, {remaining}, index, o.cost);
             for (const TaskFact& f : decrease.lost) {
                 std::vector<std::int32_t> with_fact = all;
                 with_fact.push_back(number(f));
-                add_rule(std::move(with_fact), {left}, index, o.cost);
+                add_rule(std::move(with_fact), {remaining}, index, o.cost);
             }
         }
     }
 }
 
-// How many more facts of the counter an operator makes false than true, at most.
+// An upper bound of the number of facts of the counter that an operator makes false, less those
+// that it makes true.
 ConstrainedTask::Decrease ConstrainedTask::decrease_of(const Counter& counter,
                                                        const TaskOperator& o) {
     const auto is_counted = [&](const TaskFact& f) {
         return std::ranges::binary_search(counter.facts, f);
     };
-    std::map<std::int32_t, std::int32_t> changes;  // the least change that each variable makes
+    std::map<std::int32_t, std::int32_t> changes;  // the least change by each variable
     Decrease decrease;
     for (const TaskEffect& effect : o.effects) {
         const std::int32_t v = effect.fact.variable;
@@ -170,7 +171,7 @@ ConstrainedTask::Decrease ConstrainedTask::decrease_of(const Counter& counter,
     return decrease;
 }
 
-// How many facts of the counter an operator makes true, at most.
+// An upper bound of the number of facts of the counter that an operator makes true.
 std::int32_t ConstrainedTask::greatest_increase(const Counter& counter, const TaskOperator& o) {
     std::set<std::int32_t> variables;
     for (const TaskEffect& effect : o.effects)
@@ -205,9 +206,10 @@ void ConstrainedTask::add_negation(std::int32_t v) {
         if (axiom.fact.variable != v || recursive) continue;
         broken.push_back(fact_count_++);  // a fact of the relaxation alone
         for (const TaskFact& f : axiom.conditions)
-            for (std::int32_t other = 0; other < task_.domains[f.variable]; ++other)
-                if (other != f.value) {
-                    add_rule({number({f.variable, other})}, {broken.back()}, -1, 0);
+            for (std::int32_t other_value = 0; other_value < task_.domains[f.variable];
+                 ++other_value)
+                if (other_value != f.value) {
+                    add_rule({number({f.variable, other_value})}, {broken.back()}, -1, 0);
                     ++rule_count_;
                 }
     }
@@ -215,7 +217,7 @@ void ConstrainedTask::add_negation(std::int32_t v) {
     ++rule_count_;
 }
 
-// A need that is named twice counts once.
+// A duplicate need counts once.
 void ConstrainedTask::add_rule(std::vector<std::int32_t> needs,
                                const std::vector<std::int32_t>& added, std::int32_t of,
                                std::int64_t cost) {
@@ -269,13 +271,13 @@ bool ConstrainedTask::exceeds_limits(const TaskFacts& goal, const std::int32_t* 
     });
 }
 
-void ConstrainedTask::facts(const std::int32_t* state, std::vector<std::int32_t>& found) const {
-    found.clear();
+void ConstrainedTask::facts(const std::int32_t* state, std::vector<std::int32_t>& result) const {
+    result.clear();
     for (std::size_t v = 0; v < width(); ++v)
-        if (state[v] >= 0) found.push_back(offsets_[v] + state[v]);
+        if (state[v] >= 0) result.push_back(offsets_[v] + state[v]);
     for (const Counter& counter : counters_)
         for (std::int32_t k = std::max(counter.floor, counter.count(state)); k < counter.top; ++k)
-            found.push_back(counter.first_fact + k - counter.floor);
+            result.push_back(counter.first_fact + k - counter.floor);
 }
 
 RelaxedPlanner::RelaxedPlanner(const ConstrainedTask& task, const TaskFacts& goal)
@@ -329,7 +331,7 @@ std::int64_t RelaxedPlanner::evaluate(const std::int32_t* state,
     return cost;
 }
 
-// The rest of the arrays is as at the start.
+// The other arrays have their initial values.
 void RelaxedPlanner::reset() {
     for (const std::int32_t fact : reached_) {
         costs_[fact] = infinite_cost;
@@ -347,7 +349,7 @@ void RelaxedPlanner::reset() {
     queue_.clear();
 }
 
-// Ends when all goals are reached at their least costs, and all that costs nothing.
+// End when all goals, and all facts without cost, are reached at their least costs.
 void RelaxedPlanner::reach(const std::int32_t* state) {
     auto goals_left = static_cast<std::int64_t>(std::ranges::count(is_goal_, true));
     task_.facts(state, held_);

@@ -1,5 +1,4 @@
-// A task with constraints, compiled: its states, and its relaxation, the task without delete
-// effects.
+// Compiled task with constraints: its states, and its relaxation, the task without delete effects.
 #pragma once
 
 #include <limits>
@@ -18,7 +17,7 @@ inline bool hold(const TaskFacts& facts, const std::int32_t* state) {
     return true;
 }
 
-// Rows of numbers, one after the other.
+// Rows of numbers in one array.
 class NumberRows {
 public:
     void add(const std::vector<std::int32_t>& row) {
@@ -29,7 +28,7 @@ public:
     const std::int32_t* begin(std::size_t row) const { return numbers_.data() + ends_[row]; }
     const std::int32_t* end(std::size_t row) const { return numbers_.data() + ends_[row + 1]; }
     std::int32_t length(std::size_t row) const { return ends_[row + 1] - ends_[row]; }
-    // For each number below `count`, the rows that have it, in order.
+    // For each number below `count`, the rows that contain it, in order.
     NumberRows inverse(std::size_t count) const;
 
 private:
@@ -56,17 +55,17 @@ public:
         return hold(task_.operators[number].needs, state) && is_allowed(number, state);
     }
     bool is_allowed(std::int32_t number, const std::int32_t* state) const;
-    // Whether the goal names more facts of a counter than can hold, since each operator that adds
-    // any has a limit.
+    // Return whether the goal has more facts of a counter than can hold, since each operator that
+    // adds any has a limit.
     bool exceeds_limits(const TaskFacts& goal, const std::int32_t* start) const;
 
     // Facts of the relaxation: those of the task, then "at most k of the facts of a counter hold"
-    // for each counter and k, then facts that are about axioms.
+    // for each counter and k, then facts about axioms.
     std::int32_t number(const TaskFact& f) const { return offsets_[f.variable] + f.value; }
     std::int32_t fact_count() const { return fact_count_; }
-    // What holds in a state, in order.
-    void facts(const std::int32_t* state, std::vector<std::int32_t>& found) const;
-    // "At most k", for all counters and k.
+    // Collect the facts that hold in a state, in order.
+    void facts(const std::int32_t* state, std::vector<std::int32_t>& result) const;
+    // Facts "at most k", for all counters and k.
     std::pair<std::int32_t, std::int32_t> count_facts() const {
         return {first_count_fact_, end_of_count_facts_};
     }
@@ -84,10 +83,10 @@ public:
 private:
     struct Counter {
         TaskFacts facts;  // sorted
-        std::int32_t floor = 0,
-                     top = 0;         // the least limit, and how many of the facts may hold at most
+        // The least limit, and the largest number of the facts that may hold.
+        std::int32_t floor = 0, top = 0;
         std::int32_t first_fact = 0;  // "at most `floor`"; then one more each, below `top`
-        std::int32_t ceiling = 0;     // how many hold after an operator that adds any, at most
+        std::int32_t ceiling = 0;     // largest number that hold after an operator that adds any
         std::int32_t count(const std::int32_t* state) const;
     };
     struct Limit {
@@ -102,7 +101,7 @@ private:
     std::vector<std::int32_t> numbers(const TaskFacts& facts) const;
     struct Decrease {
         std::int32_t most = 0;
-        TaskFacts lost;  // one of these held before; empty where that is not known
+        TaskFacts lost;  // one of these held before; empty if unknown
     };
     static Decrease decrease_of(const Counter& counter, const TaskOperator& o);
     static std::int32_t greatest_increase(const Counter& counter, const TaskOperator& o);
@@ -128,8 +127,8 @@ class RelaxedPlanner {
 public:
     RelaxedPlanner(const ConstrainedTask& task, const TaskFacts& goal);
 
-    // The cost of a relaxed plan, infinite when there is none; the operators of it that apply at
-    // once, and all that apply, both in order.
+    // Return the cost of a relaxed plan, infinite if there is none, with its applicable operators,
+    // and all applicable operators, both in order.
     std::int64_t evaluate(const std::int32_t* state, std::vector<std::int32_t>& preferred,
                           std::vector<std::int32_t>& applicable);
     // The operators of the last relaxed plan.

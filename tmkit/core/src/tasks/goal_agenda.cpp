@@ -11,23 +11,23 @@
 namespace tmkit {
 namespace {
 
-constexpr std::int64_t goal_weight = 2;       // of the estimate, for the next goal
-constexpr std::int64_t greedy_weight = 10;    // for all goals at once
-constexpr std::int64_t failing_searches = 2;  // that take all work, at most
-constexpr std::size_t candidate_count =
-    20;  // goals that are compared before one of them is next, at most
+constexpr std::int64_t goal_weight = 2;       // weight of the estimate, for the next goal
+constexpr std::int64_t greedy_weight = 10;    // weight of the estimate, for all goals at once
+constexpr std::int64_t failing_searches = 2;  // largest number of searches that use all work
+// Largest number of goals that are compared to select the next one.
+constexpr std::size_t candidate_count = 20;
 
-// Facts that can be reached in the relaxed task while others are kept.
+// Reachable facts of the relaxed task while others are kept.
 class Reachability {
 public:
     explicit Reachability(const ConstrainedTask& task)
         : task_(task), kept_(task.width()), missing_(task.rules().size()) {}
 
-    // The facts that operators which delete none of the kept facts add. `holds` has the facts at
-    // first, and receives those that are added.
-    std::vector<char> find_added(std::vector<char>& holds, const TaskFacts& kept) {
+    // Return the facts that operators add without deleting a kept fact. `holds` has the facts at
+    // first, and receives the added ones.
+    std::vector<char> find_added(std::vector<char>& holds, const TaskFacts& kept_facts) {
         std::ranges::fill(kept_, -1);
-        for (const TaskFact& f : kept) kept_[f.variable] = f.value;
+        for (const TaskFact& f : kept_facts) kept_[f.variable] = f.value;
         std::vector<char> added(holds.size());
         open_.clear();
         const auto apply = [&](std::size_t rule) {
@@ -58,11 +58,11 @@ public:
     }
 
     // The facts that hold in a state or are added by operators that delete none of the kept facts.
-    std::vector<char> find_reached(const TaskValues& state, const TaskFacts& kept) {
+    std::vector<char> find_reached(const TaskValues& state, const TaskFacts& kept_facts) {
         std::vector<char> holds(static_cast<std::size_t>(task_.fact_count()));
         task_.facts(state.data(), facts_);
         for (const std::int32_t f : facts_) holds[f] = true;
-        find_added(holds, kept);
+        find_added(holds, kept_facts);
         return holds;
     }
 
@@ -75,14 +75,14 @@ private:
     }
 
     const ConstrainedTask& task_;
-    std::vector<std::int32_t> kept_;  // the value of each variable that is kept; -1 for others
+    std::vector<std::int32_t> kept_;  // the value of each kept variable; -1 for others
     std::vector<std::int64_t> missing_;
     std::vector<std::int32_t> open_, facts_;
 };
 
-// For each goal, which goals come before it: those that cannot be reached beside it without
-// deleting it. All facts that it does not exclude may hold at first (reasonable orders, Koehler and
-// Hoffmann, JAIR 2000).
+// For each goal, the goals before it: those that cannot be reached beside it without deleting it.
+// All facts that it does not exclude may hold at first (reasonable orders, Koehler and Hoffmann,
+// JAIR 2000).
 std::vector<std::vector<char>> order_goals(const ConstrainedTask& task, const TaskFacts& goal,
                                            Reachability& reachability) {
     std::map<TaskFact, std::vector<const TaskFacts*>> groups;
@@ -129,8 +129,8 @@ public:
 private:
     using Operators = std::vector<std::int32_t>;
     struct Candidate {
-        std::int64_t disturbed,
-            cost;  // other goals whose variables change, and the cost of the relaxed plan
+        // Other goals whose variables change, and the cost of the relaxed plan.
+        std::int64_t disturbed, cost;
         std::size_t goal;
         auto operator<=>(const Candidate&) const = default;
     };
@@ -139,7 +139,7 @@ private:
         std::size_t goal;
     };
 
-    // Reaches a goal beside which all others can still be reached, if there is one.
+    // Reach a goal beside which all others remain reachable, if there is one.
     void reach_next() {
         const std::vector<char> reached = reachability_.find_reached(state_, kept_);
         std::optional<Step> premature;
@@ -175,21 +175,22 @@ private:
         for (const std::int32_t o : *beginning) {
             operators.push_back(o);
             const TaskValues state = simulate(state_, operators);
-            const std::optional<Operators> rest = search(state, goal_[goal]);
-            if (!rest || find_loss(reached, simulate(state, *rest), goal)) continue;
-            operators.insert(operators.end(), rest->begin(), rest->end());
+            const std::optional<Operators> continuation = search(state, goal_[goal]);
+            if (!continuation || find_loss(reached, simulate(state, *continuation), goal)) continue;
+            operators.insert(operators.end(), continuation->begin(), continuation->end());
             return Step{std::move(operators), goal};
         }
         return std::nullopt;
     }
 
-    // The goals that can be next, those first for which the fewest variables of other goals change.
+    // The candidates for the next goal, those first for which the fewest variables of other goals
+    // change.
     std::vector<Candidate> find_candidates() {
         std::vector<std::size_t> ready;
         std::ranges::copy_if(left_, std::back_inserter(ready), [&](std::size_t g) {
             return std::ranges::none_of(left_, [&](std::size_t h) { return before_[g][h] != 0; });
         });
-        if (ready.empty()) ready = left_;  // a circle
+        if (ready.empty()) ready = left_;  // a cycle
         ready.resize(std::min(ready.size(), candidate_count));
         std::vector<Candidate> candidates;
         for (const std::size_t g : ready) {
@@ -213,7 +214,7 @@ private:
         });
     }
 
-    // A goal that could be reached, but not from a state in which another goal is kept, too.
+    // A reachable goal that is not reachable from a state in which another goal is kept, too.
     std::optional<std::size_t> find_loss(const std::vector<char>& reached, const TaskValues& state,
                                          std::size_t goal) {
         const std::vector<char> still = reachability_.find_reached(state, with(goal_[goal]));
@@ -226,14 +227,15 @@ private:
         if (failing_work_ <= 0) return std::nullopt;
         LazySearchOptions options = options_;
         options.work = std::min(options.work, failing_work_);
-        TaskSearchResult found = search_lazily(task_, state, with(fact), options);
-        add_counts(result_, found);
-        if (found.status == TaskSearchStatus::solved) return std::move(found.operators);
-        if (found.status == TaskSearchStatus::interrupted)
+        TaskSearchResult search_result = search_lazily(task_, state, with(fact), options);
+        add_counts(result_, search_result);
+        if (search_result.status == TaskSearchStatus::solved)
+            return std::move(search_result.operators);
+        if (search_result.status == TaskSearchStatus::interrupted)
             result_.status = TaskSearchStatus::interrupted;
-        failing_work_ -= found.status == TaskSearchStatus::limit
+        failing_work_ -= search_result.status == TaskSearchStatus::limit
                              ? options.work
-                             : found.evaluated * task_.rule_count();
+                             : search_result.evaluated * task_.rule_count();
         return std::nullopt;
     }
 
@@ -292,7 +294,7 @@ TaskSearchResult plan_by_agenda(const ConstrainedTask& task, const TaskValues& s
         TaskSearchResult whole = search_lazily(task, start, goal, options);
         add_counts(whole, result);
         result = std::move(whole);
-        // A proof by this search is left to A*.
+        // This search proves nothing; a proof is left to A*.
         if (result.status == TaskSearchStatus::unsolvable) result.status = TaskSearchStatus::limit;
     }
     result.by_agenda = true;

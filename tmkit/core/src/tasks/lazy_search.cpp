@@ -7,8 +7,8 @@
 namespace tmkit {
 namespace {
 
-constexpr std::int64_t boost =
-    1000;  // turns of the preferred queue for each decrease of the estimate
+// Turns of the preferred queue for each decrease of the estimate.
+constexpr std::int64_t boost = 1000;
 constexpr std::int64_t interruption_period = 256;  // states between two calls of `interrupted`
 
 class LazySearch {
@@ -28,7 +28,7 @@ public:
                 if (nodes_[edge.parent].cost + operator_of(edge).cost >= bound) continue;
                 task_.apply(operator_of(edge), values(edge.parent), state, work_);
             }
-            const std::int32_t node = reached(state, edge);
+            const std::int32_t node = find_node(state, edge);
             if (node < 0) continue;
             if (hold(goal_, values(node)) && nodes_[node].cost < bound) {
                 result.operators = path_to(node);
@@ -68,8 +68,8 @@ private:
         std::int64_t cost, estimate;
     };
     struct Entry {
-        std::int64_t rank, estimate,
-            number;  // of two of the same rank, that with the lower estimate is first
+        // Of equal rank, the lower estimate is first.
+        std::int64_t rank, estimate, number;
         Edge edge;
         bool operator>(const Entry& other) const {
             return std::tie(rank, estimate, number) >
@@ -102,22 +102,23 @@ private:
         return task_.task().operators[edge.of];
     }
 
-    // The node of a state that is new, or now reached at less cost; else -1.
-    std::int32_t reached(const TaskValues& state, const Edge& edge) {
+    // The node of a state that is new, or reached at a lower cost; else -1.
+    std::int32_t find_node(const TaskValues& state, const Edge& edge) {
         const std::int64_t cost =
             edge.parent < 0 ? 0 : nodes_[edge.parent].cost + operator_of(edge).cost;
         const auto node = static_cast<std::int32_t>(nodes_.size());
         pool_.insert(pool_.end(), state.begin(), state.end());
-        const auto [known, is_new] = known_.insert(node);
+        const auto [old_node, is_new] = known_.insert(node);
         if (is_new) {
             nodes_.push_back({edge, cost, -1});
             return node;
         }
         pool_.resize(pool_.size() - task_.width());
-        if (cost >= nodes_[*known].cost || nodes_[*known].estimate == infinite_cost) return -1;
-        nodes_[*known].edge = edge;
-        nodes_[*known].cost = cost;
-        return *known;
+        if (cost >= nodes_[*old_node].cost || nodes_[*old_node].estimate == infinite_cost)
+            return -1;
+        nodes_[*old_node].edge = edge;
+        nodes_[*old_node].cost = cost;
+        return *old_node;
     }
 
     void expand(std::int32_t node) {
@@ -165,7 +166,7 @@ private:
     std::vector<Node> nodes_;
     std::unordered_set<std::int32_t, Same, Same> known_{16, Same{this}, Same{this}};
     std::vector<std::int32_t> preferred_, applicable_;
-    Queue queues_[2];  // of all, and of successors by preferred operators
+    Queue queues_[2];  // of all successors, and of those by preferred operators
     std::int64_t count_ = 0;
 };
 

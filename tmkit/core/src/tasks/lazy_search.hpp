@@ -6,15 +6,15 @@
 namespace tmkit {
 
 struct LazySearchOptions {
-    std::int64_t work = 0,
-                 improvement_work = 0;   // looks at rules until the first plan, and after it
+    // Rule evaluations until the first plan, and after it.
+    std::int64_t work = 0, improvement_work = 0;
     std::int64_t weight = 1;             // of the estimate
     std::int64_t bound = infinite_cost;  // plans cost less
     const std::function<bool()>* interrupted = nullptr;
 };
 
-// A cheap plan from a state, whose derived values are right. Unsolvable: no plan costs less than
-// the bound.
+// Return a cheap plan from a state, whose derived values are valid. Unsolvable: no plan costs less
+// than the bound.
 TaskSearchResult search_lazily(const ConstrainedTask& task, const TaskValues& start,
                                const TaskFacts& goal, const LazySearchOptions& options);
 

@@ -9,13 +9,13 @@
 namespace tmkit {
 namespace {
 
-constexpr std::int64_t whole_weight = 2;  // of the estimate, where all actions are free
-constexpr std::int64_t whole_share = 2;   // that search has one part in so many of the work
+constexpr std::int64_t whole_weight = 2;  // weight of the estimate, with all actions free
+constexpr std::int64_t whole_share = 2;  // that search gets this fraction of the work, as a divisor
 constexpr std::size_t part_sizes[] = {8, 16, 24, 36};
-constexpr std::int64_t first_part_work =
-    16'000;  // for each search with few free actions, in the first round
-constexpr std::size_t usable_factor = 4;  // the greatest growth of the usable operators
-constexpr std::int64_t work_factor = 4;   // between two rounds
+// Of each search with few free actions, in the first iteration.
+constexpr std::int64_t first_part_work = 16'000;
+constexpr std::size_t usable_factor = 4;  // largest growth of the usable operators
+constexpr std::int64_t work_factor = 4;   // between two iterations
 
 bool is_interrupted(const std::function<bool()>& interrupted) {
     return interrupted && interrupted();
@@ -27,7 +27,7 @@ std::int64_t cost_of(const Task& task, const std::vector<std::int32_t>& operator
     return cost;
 }
 
-// The facts without which the operators do not reach the goal. Basic facts are enough: plans are
+// The facts without which the operators do not reach the goal. Basic facts suffice: plans are
 // simulated afterwards.
 TaskFacts needed_facts(const Task& task, const TaskFacts& goal, const std::int32_t* first,
                        const std::int32_t* last) {
@@ -44,11 +44,11 @@ TaskFacts needed_facts(const Task& task, const TaskFacts& goal, const std::int32
     return facts;
 }
 
-// Searches again for some actions of a plan, the free ones, while the others stay in their order.
-// The free actions are a window of the plan, or all that change a few variables, wherever they are
-// in it (compare Siddiqui and Haslum, JAIR 2015). Operators are usable that need and change no
-// other facts than those of the plans before: few in a large task. Others that can be reached from
-// these facts are usable where they are not many more.
+// Searches again for some actions of a plan, the free ones, and keeps the others in their order.
+// The free actions are a window of the plan, or all that change a few variables, anywhere in it
+// (compare Siddiqui and Haslum, JAIR 2015). Usable operators need and change only facts of the
+// plans before: few in a large task. Others that are reachable from these facts are usable if they
+// are few.
 class PlanImprovement {
 public:
     PlanImprovement(const ConstrainedTask& task, const TaskValues& start, const TaskFacts& goal,
@@ -66,14 +66,14 @@ public:
     }
 
 private:
-    using Free = std::vector<char>;  // for each action of the plan whether it is free
+    using Free = std::vector<char>;  // for each action of the plan, whether it is free
 
-    // The task in which the actions from one to another are searched for again.
+    // The task in which a range of actions is searched for again.
     struct Part {
         Task task;
         std::vector<std::int32_t> numbers;  // of its operators in the whole task
-        std::ptrdiff_t first, last;         // actions; `last` is not one of them
-        TaskFact end;                       // all actions that stay have been applied
+        std::ptrdiff_t first, last;         // actions, without `last`
+        TaskFact end;                       // all fixed actions have been applied
     };
 
     bool is_going_on() const { return work_ > 0 && !is_interrupted(interrupted_); }
@@ -122,7 +122,7 @@ private:
         }
     }
 
-    // Whether a round of searches proves that none finds a cheaper plan.
+    // Return whether an iteration of searches proves that none finds a cheaper plan.
     bool are_parts_cheapest() {
         bool are_cheapest = true;
         for (const std::size_t size : part_sizes) {
@@ -135,7 +135,7 @@ private:
     }
 
     bool is_part_cheapest(const Free& is_free) {
-        const std::int64_t tried = tried_[is_free];  // with so much work
+        const std::int64_t tried = tried_[is_free];  // with this work
         if (tried >= part_work_) return tried == infinite_cost;
         tried_[is_free] = part_work_;
         const bool is_proved = is_cheapest(is_free, 1);
@@ -150,8 +150,8 @@ private:
         return is_free;
     }
 
-    // The actions that change a variable, then those that change another variable of these, while
-    // they are so many.
+    // The actions that change a variable, then those that change another variable of these, up to
+    // the given number.
     Free find_cluster(std::size_t variable, std::size_t size) const {
         Free is_free(plan_.size());
         std::vector<std::int32_t> variables{static_cast<std::int32_t>(variable)};
@@ -177,7 +177,7 @@ private:
         return is_free;
     }
 
-    // A further variable counts the actions that stay.
+    // An additional variable counts the fixed actions.
     Part make_part(const Free& is_free) const {
         const Task& of = task_.task();
         const auto counter = static_cast<std::int32_t>(of.domains.size());
@@ -211,26 +211,26 @@ private:
         return part;
     }
 
-    // Whether there is no cheaper plan, by a proof; one that is found replaces the plan.
+    // Return whether it is proved that there is no cheaper plan; a cheaper one replaces the plan.
     bool is_cheapest(const Free& is_free, std::int64_t weight) {
         const Part part = make_part(is_free);
         if (part.first >= part.last) return true;
         const auto first = plan_.begin() + part.first, last = plan_.begin() + part.last;
-        const ConstrainedTask searched(part.task, task_.constraints_of(part.numbers));
+        const ConstrainedTask part_task(part.task, task_.constraints_of(part.numbers));
         TaskValues start = states_[part.first];
         start.push_back(0);
-        TaskFacts wanted = needed_facts(task_.task(), goal_, plan_.data() + part.last,
-                                        plan_.data() + plan_.size());
-        wanted.push_back(part.end);
+        TaskFacts goal_facts = needed_facts(task_.task(), goal_, plan_.data() + part.last,
+                                            plan_.data() + plan_.size());
+        goal_facts.push_back(part.end);
         const std::int64_t work = std::min(work_, part_work_);
         const TaskSearchResult result =
-            search_lazily(searched, start, wanted,
+            search_lazily(part_task, start, goal_facts,
                           {.work = work,
                            .improvement_work = work,
                            .weight = weight,
                            .bound = cost_of(task_.task(), {first, last}),
                            .interrupted = &interrupted_});
-        work_ -= (1 + result.evaluated) * searched.rule_count() + std::ssize(start) +
+        work_ -= (1 + result.evaluated) * part_task.rule_count() + std::ssize(start) +
                  std::ssize(usable_);
         if (result.status != TaskSearchStatus::solved)
             return result.status == TaskSearchStatus::unsolvable;
@@ -238,7 +238,7 @@ private:
         for (const std::int32_t o : result.operators) changed.push_back(part.numbers[o]);
         changed.insert(changed.end(), last, plan_.end());
         std::vector<TaskValues> states;
-        // Derived facts that the rest of the plan needs may no longer hold.
+        // Derived facts that the other actions need may no longer hold.
         if (!leads_to_goal(task_, start_, goal_, changed, states)) return false;
         set_plan(std::move(changed));
         return false;
@@ -249,7 +249,7 @@ private:
     const TaskFacts& goal_;
     std::int64_t work_, part_work_ = 0;
     const std::function<bool()>& interrupted_;
-    std::vector<char> occurs_;  // for each fact whether it holds in a state of a plan
+    std::vector<char> occurs_;  // for each fact, whether it holds in a state of a plan
     std::vector<std::int32_t> usable_, plan_;
     std::vector<TaskValues> states_;
     std::vector<std::vector<std::size_t>> changes_;  // the actions that change each variable

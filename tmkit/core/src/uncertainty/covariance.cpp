@@ -12,12 +12,14 @@
 namespace tmkit {
 namespace {
 
-constexpr double tolerance =
-    1e-9;  // of the greatest entry or eigenvalue: what rounding may have done
-constexpr double negligible = 1e-14;  // of the greatest eigenvalue: no direction of its own
-constexpr double far_apart =
-    1e-10;  // of the greatest variance: one beside which it has few digits left
-constexpr double rounding = 1e-24;  // of the greatest variance: what is left where there is none
+// Tolerance for rounding, relative to the greatest entry or eigenvalue.
+constexpr double tolerance = 1e-9;
+// Relative to the greatest eigenvalue: smaller ones count as zero.
+constexpr double negligible = 1e-14;
+// Relative to the greatest variance: smaller ones lose most digits.
+constexpr double far_apart = 1e-10;
+// Relative to the greatest variance: rounding error of a zero variance.
+constexpr double rounding = 1e-24;
 
 std::string short_text(double value) {
     char text[32];
@@ -25,14 +27,13 @@ std::string short_text(double value) {
     return text;
 }
 
-std::string listed(const std::vector<double>& values) {
+std::string list_values(const std::vector<double>& values) {
     std::string text;
     for (double value : values) text += (text.empty() ? "[" : ", ") + short_text(value);
     return text + "]";
 }
 
-// Turns two rows or columns of so many numbers into one another, by the cosine and sine of an
-// angle.
+// Rotate two rows or columns of numbers into one another, by the cosine and sine of an angle.
 void turn(double* x, double* y, std::size_t stride, std::size_t count, double c, double s) {
     for (std::size_t k = 0; k < count * stride; k += stride) {
         const double a = x[k], b = y[k];
@@ -48,11 +49,11 @@ void symmetric_eigen(std::vector<double> a, std::size_t n, std::vector<double>& 
     std::vector<double> v(n * n, 0.0);
     for (std::size_t i = 0; i < n; ++i) v[i * n + i] = 1.0;
     for (int sweep = 0; sweep < 60; ++sweep) {
-        double off = 0.0, total = 0.0;
+        double off_diagonal = 0.0, total = 0.0;
         for (std::size_t i = 0; i < n; ++i)
             for (std::size_t j = 0; j < n; ++j)
-                (i == j ? total : off) += a[i * n + j] * a[i * n + j];
-        if (off == 0.0 || off < 1e-34 * total) break;
+                (i == j ? total : off_diagonal) += a[i * n + j] * a[i * n + j];
+        if (off_diagonal == 0.0 || off_diagonal < 1e-34 * total) break;
         for (std::size_t p = 0; p + 1 < n; ++p)
             for (std::size_t r = p + 1; r < n; ++r) {
                 const double apr = a[p * n + r];
@@ -107,25 +108,25 @@ Covariance Covariance::checked(const Matrix6& m, std::string_view what) {
                     "{} is not symmetric: two entries that should be equal differ by {}", name,
                     short_text(defect));
     const Covariance result = of_blocks(m);
-    const Matrix6 even = result.matrix();
+    const Matrix6 symmetrise = result.matrix();
     std::vector<double> values, vectors;
-    symmetric_eigen({even.begin(), even.end()}, 6, values, vectors);
+    symmetric_eigen({symmetrise.begin(), symmetrise.end()}, 6, values, vectors);
     if (values.front() < -tolerance * std::max(std::abs(values.front()), values.back()))
         throw Error(ErrorKind::scene, "{} is not positive semi-definite: its eigenvalues are {}",
-                    name, listed(values));
+                    name, list_values(values));
     return result;
 }
 
 Covariance Covariance::of_blocks(const Matrix6& m) {
-    const auto even = [&m](std::size_t i, std::size_t j) {
+    const auto symmetrise = [&m](std::size_t i, std::size_t j) {
         return i == j ? m[7 * i] : 0.5 * (m[6 * i + j] + m[6 * j + i]);
     };
     Covariance result;
     for (std::size_t i = 0; i < 3; ++i)
         for (std::size_t j = 0; j < 3; ++j) {
-            result.linear[3 * i + j] = even(i, j);
-            result.cross[3 * i + j] = even(i, 3 + j);
-            result.angular[3 * i + j] = even(3 + i, 3 + j);
+            result.linear[3 * i + j] = symmetrise(i, j);
+            result.cross[3 * i + j] = symmetrise(i, 3 + j);
+            result.angular[3 * i + j] = symmetrise(3 + i, 3 + j);
         }
     return result;
 }
@@ -175,27 +176,26 @@ std::vector<Vector6> Covariance::root() const {
 }
 
 // --- beyond first order
-// ----------------------------------------------------------------------------------------------
 //
-// First order (covariance.hpp) takes products of errors as zero. Composing two independent errors
-// x1 and x2, carried to the tangent space of the product, log(exp(x1) exp(x2)) is x1 + x2 + [x1,
-// x2]/2 + ...; its second moment to fourth order in the errors has the terms S1 S2 of Barfoot and
-// Furgale, "Associating uncertainty with three-dimensional poses for use in estimation problems",
-// 2014. They write left errors; as the Baker-Campbell-Hausdorff series is the same on the right,
-// the formula is too, with Ad(T2^-1) xi1 and xi2 in the place of xi1 and Ad(T1) xi2.
+// First order (covariance.hpp) neglects products of errors. For two independent errors x1 and x2,
+// carried to the tangent space of the product, log(exp(x1) exp(x2)) is x1 + x2 + [x1, x2]/2 + ...
+// Its second moment to fourth order in the errors has the terms S1 S2 of Barfoot and Furgale,
+// "Associating uncertainty with three-dimensional poses for use in estimation problems", 2014. They
+// use left errors; as the Baker-Campbell-Hausdorff series is the same on the right, the formula is
+// too, with Ad(T2^-1) xi1 and xi2 in the place of xi1 and Ad(T1) xi2.
 //
-// Invariants: where one of two errors is zero both orders agree to the last bit; the difference is
-// of the order of the product of covariances.
+// Invariants: if one of two errors is zero both orders agree to the last bit; the difference is of
+// the order of the product of covariances.
 //
-// The sum of the terms is cut off, so with large or rank-deficient errors it need not be positive
+// The sum of the terms is truncated, so with large or rank-deficient errors it need not be positive
 // semi-definite. With A1 and A2 the means of the squared brackets, it is (1 + A2/12) S1 (1 +
-// A2/12)^T + (1 + A1/12) S2 (1 + A1/12)^T + B/4 but for the terms A2 S1 A2^T/144 and A1 S2
-// A1^T/144, which are of sixth order; where it has a negative eigenvalue, they complete it.
+// A2/12)^T + (1 + A1/12) S2 (1 + A1/12)^T + B/4 without the terms A2 S1 A2^T/144 and A1 S2
+// A1^T/144, which are of sixth order; they are added if the sum has a negative eigenvalue.
 
 namespace {
 
 // <<A>> = A - tr(A) 1: the mean of hat(x) hat(y) for E[x y^T] = A^T.
-Matrix3 folded(const Matrix3& a) {
+Matrix3 fold(const Matrix3& a) {
     Matrix3 c = a;
     const double trace = a[0] + a[4] + a[8];
     for (std::size_t i = 0; i < 9; i += 4) c[i] -= trace;
@@ -203,13 +203,13 @@ Matrix3 folded(const Matrix3& a) {
 }
 
 // <<A, B>> = <<A>> <<B>> + <<B A>>
-Matrix3 folded(const Matrix3& a, const Matrix3& b) { return folded(a) * folded(b) + folded(b * a); }
+Matrix3 fold(const Matrix3& a, const Matrix3& b) { return fold(a) * fold(b) + fold(b * a); }
 
 // Adds factor (A S + S A^T) for A = [[diagonal, corner], [0, diagonal]].
 void add_both_sides(Covariance& result, double factor, const Matrix3& diagonal,
                     const Matrix3& corner, const Covariance& s) {
-    const Matrix3 linear = diagonal * s.linear + corner * transposed(s.cross);
-    const Matrix3 cross = diagonal * s.cross + corner * s.angular + s.cross * transposed(diagonal);
+    const Matrix3 linear = diagonal * s.linear + corner * transpose(s.cross);
+    const Matrix3 cross = diagonal * s.cross + corner * s.angular + s.cross * transpose(diagonal);
     const Matrix3 angular = diagonal * s.angular;
     for (std::size_t i = 0; i < 3; ++i)
         for (std::size_t j = 0; j < 3; ++j) {
@@ -221,7 +221,7 @@ void add_both_sides(Covariance& result, double factor, const Matrix3& diagonal,
 
 // A S A^T of the same A.
 Covariance both_sides(const Matrix3& diagonal, const Matrix3& corner, const Covariance& s) {
-    const Matrix3 upper = diagonal * s.linear + corner * transposed(s.cross);  // A S, first row
+    const Matrix3 upper = diagonal * s.linear + corner * transpose(s.cross);  // A S, first row
     const Matrix3 right = diagonal * s.cross + corner * s.angular;
     const Matrix3 lower = diagonal * s.angular;
     return {multiply_transposed(upper, diagonal) + multiply_transposed(right, corner),
@@ -229,15 +229,16 @@ Covariance both_sides(const Matrix3& diagonal, const Matrix3& corner, const Cova
 }
 
 Covariance squared_commutator(const Covariance& of, const Covariance& s) {
-    return both_sides(folded(of.angular), folded(of.cross + transposed(of.cross)), s);
+    return both_sides(fold(of.angular), fold(of.cross + transpose(of.cross)), s);
 }
 
-// Products round differently on the two sides of the diagonal; a covariance is symmetric to the
-// last bit.
-Matrix3 even(const Matrix3& m) { return 0.5 * (m + transposed(m)); }
-Covariance even(const Covariance& c) { return {even(c.linear), c.cross, even(c.angular)}; }
+// Products round differently on the two sides of the diagonal; a covariance is exactly symmetric.
+Matrix3 symmetrise(const Matrix3& m) { return 0.5 * (m + transpose(m)); }
+Covariance symmetrise(const Covariance& c) {
+    return {symmetrise(c.linear), c.cross, symmetrise(c.angular)};
+}
 
-// Whether Cholesky's factorisation fails, with room for rounding on the diagonal.
+// Return whether Cholesky's factorisation fails, with a tolerance for rounding on the diagonal.
 bool has_negative(const Covariance& covariance) {
     Matrix6 m = covariance.matrix();
     double greatest = 0.0;
@@ -256,8 +257,7 @@ bool has_negative(const Covariance& covariance) {
 }
 
 void add_commutator(Covariance& result, const Covariance& of, const Covariance& s) {
-    add_both_sides(result, 1.0 / 12.0, folded(of.angular), folded(of.cross + transposed(of.cross)),
-                   s);
+    add_both_sides(result, 1.0 / 12.0, fold(of.angular), fold(of.cross + transpose(of.cross)), s);
 }
 
 }  // namespace
@@ -267,21 +267,21 @@ Covariance fourth_order_terms(const Covariance& a, const Covariance& b) {
     if (a.is_zero() || b.is_zero()) return result;
     add_commutator(result, a, b);
     add_commutator(result, b, a);
-    const Matrix3 at = transposed(a.cross), bt = transposed(b.cross);
-    const Matrix3 linear = (folded(a.angular, b.linear) + folded(at, b.cross)) +
-                           (folded(a.cross, bt) + folded(a.linear, b.angular));
-    const Matrix3 cross = folded(a.angular, bt) + folded(at, b.angular);
-    const Matrix3 angular = folded(a.angular, b.angular);
+    const Matrix3 a_transposed = transpose(a.cross), b_transposed = transpose(b.cross);
+    const Matrix3 linear = (fold(a.angular, b.linear) + fold(a_transposed, b.cross)) +
+                           (fold(a.cross, b_transposed) + fold(a.linear, b.angular));
+    const Matrix3 cross = fold(a.angular, b_transposed) + fold(a_transposed, b.angular);
+    const Matrix3 angular = fold(a.angular, b.angular);
     for (std::size_t i = 0; i < 9; ++i) {
         result.linear[i] += 0.25 * linear[i];
         result.cross[i] += 0.25 * cross[i];
         result.angular[i] += 0.25 * angular[i];
     }
-    return even(result);
+    return symmetrise(result);
 }
 
-GaussianPose composed_to_fourth_order(const GaussianPose& a, const GaussianPose& b) {
-    GaussianPose result{a.mean * b.mean, a.covariance.carried_down(b.mean)};
+GaussianPose compose_to_fourth_order(const GaussianPose& a, const GaussianPose& b) {
+    GaussianPose result{a.mean * b.mean, a.covariance.carry_down(b.mean)};
     const Covariance carried = result.covariance, more = fourth_order_terms(carried, b.covariance);
     result.covariance += b.covariance;
     result.covariance += more;
@@ -289,7 +289,7 @@ GaussianPose composed_to_fourth_order(const GaussianPose& a, const GaussianPose&
     for (const auto& [linear, cross, angular] :
          {squared_commutator(b.covariance, carried), squared_commutator(carried, b.covariance)})
         result.covariance +=
-            even({1.0 / 144.0 * linear, 1.0 / 144.0 * cross, 1.0 / 144.0 * angular});
+            symmetrise({1.0 / 144.0 * linear, 1.0 / 144.0 * cross, 1.0 / 144.0 * angular});
     return result;
 }
 

@@ -11,11 +11,12 @@ namespace tmkit {
 Ref<const EdgeNoise> EdgeNoise::of_covariance(const Covariance& covariance, std::string label) {
     std::vector<Vector6> columns = covariance.root();
     if (columns.empty()) return nullptr;
-    const auto made = make_ref<EdgeNoise>();
-    made->covariance = covariance;
-    made->terms = {{Ref<const NoiseSource>(new NoiseSource(columns.size(), std::move(label))), 0}};
-    made->maps = std::move(columns);
-    return made;
+    const auto result = make_ref<EdgeNoise>();
+    result->covariance = covariance;
+    result->terms = {
+        {Ref<const NoiseSource>(new NoiseSource(columns.size(), std::move(label))), 0}};
+    result->maps = std::move(columns);
+    return result;
 }
 
 const NoiseTerm* NoiseSum::find(const NoiseSource* source) const {
@@ -25,7 +26,7 @@ const NoiseTerm* NoiseSum::find(const NoiseSource* source) const {
 }
 
 Vector6* NoiseSum::columns_of(const Ref<const NoiseSource>& source) {
-    if (const NoiseTerm* known = find(source.get())) return columns_.data() + known->column;
+    if (const NoiseTerm* old_term = find(source.get())) return columns_.data() + old_term->column;
     terms_.push_back({source, columns_.size()});
     columns_.resize(columns_.size() + source->dimension);
     return columns_.data() + terms_.back().column;
@@ -47,20 +48,19 @@ void NoiseSum::write_edge(EdgeNoise& edge) const {
 }
 
 Ref<const EdgeNoise> NoiseSum::edge() const {
-    const auto made = make_ref<EdgeNoise>();
-    write_edge(*made);
-    return made->terms.empty() ? Ref<const EdgeNoise>() : Ref<const EdgeNoise>(made);
+    const auto result = make_ref<EdgeNoise>();
+    write_edge(*result);
+    return result->terms.empty() ? Ref<const EdgeNoise>() : Ref<const EdgeNoise>(result);
 }
 
 // --- measurements
-// ----------------------------------------------------------------------------------------------------
 
 namespace {
 
-constexpr double no_distance = 1e-12;  // metres
+constexpr double no_distance = 1e-12;  // [m]
 
-// Two unit vectors across a unit vector, right-handed with it; the same for the same vector
-// everywhere.
+// Two unit vectors perpendicular to a unit vector, right-handed with it; a deterministic function
+// of that vector.
 void axes_across(const Vector3& direction, Vector3& first, Vector3& second) {
     std::size_t least = 0;
     for (std::size_t i = 1; i < 3; ++i)
@@ -72,9 +72,9 @@ void axes_across(const Vector3& direction, Vector3& first, Vector3& second) {
     second = cross(direction, first);
 }
 
-// The rotation vector from the measured to the expected direction, by its two parts across the
-// measured one (along it, it is zero), and its derivative by that of the point that is seen, `dp`,
-// at the distance `length`.
+// The rotation vector from the measured to the expected direction, by its two components across the
+// measured one (that along it is zero). Also its derivative by that of the observed point, `dp`, at
+// the distance `length`.
 void linearise_bearing(const Vector3& measured, const Vector3& direction, double length,
                        const std::array<Vector3, 6>& dp, std::vector<double>& residual,
                        std::vector<double>& derivative) {
@@ -88,10 +88,10 @@ void linearise_bearing(const Vector3& measured, const Vector3& direction, double
     residual = {0.0, 0.0};
     if (measured != direction) residual = {scale * a, scale * b};
     for (std::size_t k = 0; k < 6; ++k) {
-        const Vector3 turn =
-            (1.0 / length) * (dp[k] - dot(direction, dp[k]) * direction);  // d direction
+        // d direction.
+        const Vector3 turn = (1.0 / length) * (dp[k] - dot(direction, dp[k]) * direction);
         const double da = dot(first, turn), db = dot(second, turn), dparallel = dot(measured, turn);
-        // e = angle * (a, b) / perpendicular
+        // e = angle * (a, b) / perpendicular.
         double ea = da, eb = db;
         if (perpendicular >= 1e-9) {
             const double dperpendicular = (a * da + b * db) / perpendicular;
@@ -110,10 +110,10 @@ void linearise_bearing(const Vector3& measured, const Vector3& direction, double
 double Measurement::require_distance(const Vector3& point_in_reference) const {
     const double length = norm(point_in_reference);
     if (length < no_distance)
-        throw Error(ErrorKind::scene,
-                    "frame '{}' stands where {} does: there is no direction and no change "
-                    "of range to compare with a measurement",
-                    target, (reference ? "frame " + quoted(*reference) : "its root"));
+        throw Error(
+            ErrorKind::scene,
+            "frame '{}' is at the position of {}: direction and change of range are undefined",
+            target, (reference ? "frame " + quote(*reference) : "its root"));
     return length;
 }
 

@@ -1,9 +1,9 @@
-// The edges between two frames and the errors on them: one reading for the persistent scene and for
-// its arrays, so that both answer with the same bits.
+// Edges between two frames and their errors: one implementation for the persistent scene and for
+// its arrays, which gives the same bits.
 //
-// A way has two sides, that from the nearest common ancestor down to the target and that to the
-// reference (`up`). It is what has `count(up)`, how many edges there are, `edge(up, i)`, and for an
-// edge `pose_of` and `noise_of`, null where it is exact.
+// A path has two sides, from the nearest common ancestor down to the target and to the reference
+// (`up`). Its type has `count(up)`, the number of edges, `edge(up, i)`, and for an edge `pose_of`
+// and `noise_of`, null if it is exact.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace tmkit {
 
-// The way between two frames of a version at a configuration.
+// The path between two frames of a version at a configuration.
 class Path {
 public:
     Path(const SceneGraph& scene, const FrameRecord& reference, const FrameRecord& target,
@@ -44,7 +44,7 @@ template <class EdgePath, class Visit> void for_each_edge(const EdgePath& path, 
         for (std::size_t i = 0; i < path.count(up); ++i) visit(path.edge(up, i), up);
 }
 
-// The sources that more than one edge of a way uses. No heap allocation up to 32 sources.
+// The sources that several edges of a path use. No heap allocation up to 32 sources.
 class SharedSources {
 public:
     template <class EdgePath> explicit SharedSources(const EdgePath& path) {
@@ -74,8 +74,8 @@ private:
 
 inline constexpr auto as_it_is = [](const Vector6& column) { return column; };
 
-// Goes down one side of a way. Between errors poses are gathered, so that an exact edge costs a
-// product of poses only.
+// Descent along one side of a path. Poses between errors are multiplied first, so an exact edge
+// costs only a product of poses.
 class Descent {
 public:
     void step(const Pose& edge) {
@@ -90,7 +90,7 @@ public:
     }
     // The covariance of common_from_here, in the tangent here.
     const Covariance& settle() {
-        if (uncertain_ && exact_since_) covariance_ = covariance_.carried_down(pending_);
+        if (uncertain_ && exact_since_) covariance_ = covariance_.carry_down(pending_);
         exact_since_ = false;
         return covariance_;
     }
@@ -104,8 +104,8 @@ private:
     bool uncertain_ = false, exact_since_ = false;
 };
 
-// Visits each error of a way with its sign and the target's pose in the edge's child. Twice down
-// each side, and nothing kept.
+// Visit each error of a path with its sign and the target's pose in the edge's child. Each side is
+// traversed twice, without storage.
 template <class EdgePath, class Visit> void for_each_error(const EdgePath& path, Visit&& visit) {
     Pose target, here[2];
     for (std::size_t i = 0; i < path.count(false); ++i)
@@ -120,22 +120,22 @@ template <class EdgePath, class Visit> void for_each_error(const EdgePath& path,
 inline void add_error(NoiseSum& sum, const EdgeNoise& noise, double sign,
                       const Pose& child_from_target) {
     sum.add(noise, [&](Vector6 column) {
-        column = carried_down(column, child_from_target);
+        column = carry_down(column, child_from_target);
         if (sign < 0.0)
             for (double& value : column) value = -value;
         return column;
     });
 }
 
-// The error of reference_from_target, source by source, in the target's tangent; into a sum that is
-// empty.
+// Sum the error of reference_from_target, source by source, in the target's tangent, into an empty
+// sum.
 template <class EdgePath> void sum_errors(const EdgePath& path, NoiseSum& sum) {
     for_each_error(path, [&](const EdgeNoise& noise, double sign, const Pose& child_from_target) {
         add_error(sum, noise, sign, child_from_target);
     });
 }
 
-// reference_from_target; `common` is an empty sum to work with.
+// reference_from_target; `common` is an empty sum for scratch.
 template <class EdgePath> GaussianPose path_gaussian(const EdgePath& path, NoiseSum& common) {
     const SharedSources shared(path);
     Descent down, up;
@@ -147,7 +147,7 @@ template <class EdgePath> GaussianPose path_gaussian(const EdgePath& path, Noise
     });
     GaussianPose result{path.count(true) == 0 ? down.pose : up.pose.inverse() * down.pose,
                         down.settle()};
-    if (up.uncertain()) result.covariance += up.settle().carried_down(result.mean);
+    if (up.uncertain()) result.covariance += up.settle().carry_down(result.mean);
     if (shared.any()) {
         for_each_error(path,
                        [&](const EdgeNoise& noise, double sign, const Pose& child_from_target) {

@@ -8,13 +8,13 @@
 namespace tmkit {
 namespace {
 
-constexpr double known_variance =
-    0.05;  // rad^2, of 13 degrees: an axis that is known that well is known
-constexpr double unknown_variance =
-    0.06;  // rad^2: from here on it is not; between the two M grows with the variance
-constexpr double smallest_pivot =
-    1e-3;  // of a Jacobian, whose rows are near ones: below it there is no inverse
-constexpr double residual_tolerance = 1e-9;  // by which an error may miss its pose, of the distance
+// [rad^2], of 13 degrees: an axis with a smaller variance is known
+constexpr double known_variance = 0.05;
+// [rad^2]: an axis with a larger variance is unknown; in between, M grows with the variance
+constexpr double unknown_variance = 0.06;
+// Of a Jacobian, whose rows are of the order of one: below it there is no inverse.
+constexpr double smallest_pivot = 1e-3;
+constexpr double residual_tolerance = 1e-9;  // largest error of a residual relative to its distance
 constexpr int most_newton_steps = 30;
 
 Matrix6 product(const Matrix6& a, const Matrix6& b) {
@@ -38,7 +38,7 @@ double greatest(const Vector6& x) {
     return most;
 }
 
-// By Gauss and Jordan's elimination with row pivots; nothing where a pivot vanishes.
+// Gauss-Jordan elimination with row pivots; nullopt if a pivot is zero.
 std::optional<Matrix6> inverse(Matrix6 m) {
     Matrix6 result{};
     for (std::size_t i = 0; i < 6; ++i) result[7 * i] = 1.0;
@@ -101,10 +101,10 @@ Pose Retraction::pose(const Vector6& xi) const {
 // d exp(xi - M xi) exp(M xi) = Ad(exp(-M xi)) Jr(xi - M xi) (1 - M) + Jr(M xi) M; this is the first
 // term.
 Matrix6 Retraction::known_jacobian(const Vector6& xi, const Vector6& turn) const {
-    Matrix6 known = -1.0 * turn_;
-    for (std::size_t i = 0; i < 6; ++i) known[7 * i] += 1.0;
+    Matrix6 known_map = -1.0 * turn_;
+    for (std::size_t i = 0; i < 6; ++i) known_map[7 * i] += 1.0;
     return product(adjoint(Pose::exp(negative(turn))),
-                   product(right_jacobian(xi + negative(turn)), known));
+                   product(right_jacobian(xi + negative(turn)), known_map));
 }
 
 Matrix6 Retraction::jacobian(const Vector6& xi) const {
@@ -115,14 +115,14 @@ Matrix6 Retraction::jacobian(const Vector6& xi) const {
 
 Retraction::Residual Retraction::residual(const Pose& pose) const {
     if (has_turn_)
-        if (const std::optional<Residual> found = solved(pose)) return *found;
-    // Where a badly known turn comes to half a turn, the known part is not determined by the pose.
+        if (const std::optional<Residual> solution = solve(pose)) return *solution;
+    // If a badly known rotation is half a turn, the pose does not determine the known part.
     const Vector6 error = pose.log();
     return {error, inverse_right_jacobian(error)};
 }
 
-// By Newton's method from the log.
-std::optional<Retraction::Residual> Retraction::solved(const Pose& target) const {
+// Newton's method, from the log.
+std::optional<Retraction::Residual> Retraction::solve(const Pose& target) const {
     Vector6 xi = target.log();
     double last = std::numeric_limits<double>::infinity();
     for (int step = 0; step < most_newton_steps; ++step) {

@@ -1,31 +1,31 @@
-// Conditioning a scene on a measurement: what is known afterwards, for every edge that shares a
-// source with the path.
+// Conditioning of a scene on a measurement: the posterior of every edge that shares a source with
+// the path.
 //
-// The sources w of the path have the prior N(0, I). With e(w) the residual of the measurement when
-// every edge stands at T_e exp(J_e w), the most likely w minimises |w|^2 + e^T R^-1 e. It is found
-// by Gauss and Newton's method, which for this sum is the iterated Kalman filter:
+// The sources w of the path have the prior N(0, I). With e(w) the residual of the measurement with
+// every edge at T_e exp(J_e w), the most likely w minimises |w|^2 + e^T R^-1 e. The Gauss-Newton
+// method finds it, which for this sum is the iterated Kalman filter:
 //
 //     A = de/dw,   S = A A^T + R,   w <- A^T S^-1 (A w - e)
 //
-// until w rests. Then every edge that uses one of these sources, on the path or not, moves to T_e
-// exp(J_e w), and its maps become Jr(J_e w) J_e L with L L^T = P = I - A^T S^-1 A, of one joint
-// source that replaces them all: what was measured together is correlated from now on. A twist that
-// uses one, since it has acted, becomes V_e + J_e w, and its maps J_e L.
+// until w converges. Then every edge that uses one of these sources, on the path or not, moves to
+// T_e exp(J_e w). Its maps become Jr(J_e w) J_e L with L L^T = P = I - A^T S^-1 A, of one joint
+// source that replaces them all, since data measured together are correlated. A twist that uses
+// one, since it has acted, becomes V_e + J_e w, and its maps J_e L.
 //
 // L has the closed form I - G^T U diag((1 - sqrt(1 - l)) / l) U^T G where G = S^-1/2 A and
-// G G^T = U diag(l) U^T = I - S^-1/2 R S^-1/2, so nothing larger than the measurement is
-// decomposed. A joint source of more dimensions than the edges that use it have is made smaller by
-// an LQ factorisation of their stacked maps.
+// G G^T = U diag(l) U^T = I - S^-1/2 R S^-1/2, so no matrix larger than the measurement is
+// decomposed. A joint source with more dimensions than its edges is reduced by an LQ factorisation
+// of their stacked maps.
 //
-// Where an orientation is known badly, another retraction takes the place of exp and its Jacobian
-// that of Jr, since the sources would seem to be known better than they are: see retraction.hpp.
+// For a badly known orientation, another retraction replaces exp, and its Jacobian replaces Jr,
+// since exp would overstate the information on the sources: see retraction.hpp.
 //
-// The error of a joint's edge stands behind the joint. Its correction is put before the joint such
-// that it is right at the configuration of the measurement; along the joint's own axis it is right
-// at every one.
+// The error of a joint's edge is behind the joint. Its correction is applied before the joint and
+// is exact at the configuration of the measurement; along the joint's own axis it is exact at every
+// configuration.
 //
-// Sums are plain loops: the products of a library are blocked by the sizes of a CPU's caches, and
-// would give other bits on another one.
+// Sums are plain loops: a library blocks products by the cache sizes of a CPU, which would give
+// other bits on another one.
 //
 // Source: Bell and Cathey, "The iterated Kalman filter update as a Gauss-Newton method", for the
 // iteration.
@@ -40,12 +40,12 @@
 namespace tmkit {
 namespace {
 
-constexpr double contradiction =
-    1e-6;  // metres or radians by which a measurement may miss what is known exactly
-constexpr double well_known =
-    1e-8;  // what Cholesky may lose of a diagonal of S before eigenvectors are asked
-constexpr double no_information =
-    1e-13;  // of the greatest eigenvalue of S: a direction that is known exactly
+// Largest residual of a measurement of exact data [m or rad].
+constexpr double contradiction = 1e-6;
+// Largest loss of a diagonal of S by Cholesky, before eigenvectors are used.
+constexpr double well_known = 1e-8;
+// Relative to the greatest eigenvalue of S: a direction of exact data.
+constexpr double no_information = 1e-13;
 
 // Row-major, small.
 struct Rows {
@@ -63,8 +63,7 @@ double product(const double* a, const double* b, std::size_t n) {
     return sum;
 }
 
-// S^-1/2 in its eigenvectors: rows of the whitening matrix, without directions in which nothing is
-// uncertain.
+// S^-1/2 in its eigenvectors: rows of the whitening matrix, without directions of zero uncertainty.
 struct Whitening {
     Rows matrix{0, 0};
     Rows exact{0, 0};
@@ -87,8 +86,8 @@ struct Whitening {
             for (std::size_t j = 0; j < m; ++j)
                 s[i * m + j] =
                     scales[i] * scales[j] > 0.0 ? s[i * m + j] / (scales[i] * scales[j]) : 0.0;
-        // Eigenvectors of nearly equal eigenvalues are any, and would mix what is unknown with what
-        // is known.
+        // Eigenvectors of nearly equal eigenvalues are arbitrary, and would mix known and unknown
+        // directions.
         if (by_cholesky(s, m)) {
             for (std::size_t i = 0; i < m; ++i)
                 for (std::size_t k = 0; k <= i; ++k) matrix(i, k) /= divisor(k);
@@ -101,7 +100,7 @@ struct Whitening {
         matrix = Rows(m - null, m);
         exact = Rows(null, m);
         for (std::size_t i = 0; i < m; ++i) {
-            double length = 0.0;  // of an exact direction in the units of what was measured
+            double length = 0.0;  // of an exact direction in the units of the measurement
             for (std::size_t k = 0; k < m; ++k)
                 length = length_of(length, vectors[i * m + k] / divisor(k));
             for (std::size_t k = 0; k < m; ++k)
@@ -109,7 +108,7 @@ struct Whitening {
                 else matrix(i - null, k) = vectors[i * m + k] / divisor(k) / std::sqrt(values[i]);
         }
     }
-    // The inverse of S's lower triangle: cheaper than eigenvectors, where no direction is exact or
+    // The inverse of S's lower triangle: cheaper than eigenvectors, if no direction is exact or
     // nearly so.
     bool by_cholesky(const std::vector<double>& s, std::size_t m) {
         std::vector<double> l(m * m, 0.0);
@@ -135,7 +134,7 @@ struct Whitening {
             }
         return true;
     }
-    // How far rounding of the residual moves the sources.
+    // Effect of the residual's rounding on the sources.
     double rounding(double reach) const {
         double squared = 0.0;
         for (std::size_t i = 0; i < matrix.rows; ++i) {
@@ -163,8 +162,8 @@ struct Whitening {
 };
 
 // C with L = I - G^T C G and L L^T = I - G^T G. With G G^T = U diag(l) U^T, 1 - l are the
-// eigenvalues of the whitened noise of the measurement: so they keep their digits where the noise
-// is small beside what was known before.
+// eigenvalues of the whitened noise of the measurement, which keep their digits if the noise is
+// small beside the prior.
 Rows correction(const Whitening& whitening, const std::vector<double>& noise) {
     const std::size_t r = whitening.matrix.rows, m = whitening.matrix.columns;
     std::vector<double> white(r * r, 0.0), values, vectors;
@@ -180,8 +179,8 @@ Rows correction(const Whitening& whitening, const std::vector<double>& noise) {
     symmetric_eigen(white, r, values, vectors);
     Rows c(r, r);
     for (std::size_t v = 0; v < r; ++v) {
-        const double factor =
-            1.0 / (1.0 + std::sqrt(std::clamp(values[v], 0.0, 1.0)));  // (1 - sqrt(1 - l)) / l
+        // (1 - sqrt(1 - l)) / l.
+        const double factor = 1.0 / (1.0 + std::sqrt(std::clamp(values[v], 0.0, 1.0)));
         for (std::size_t i = 0; i < r; ++i)
             for (std::size_t j = 0; j < r; ++j)
                 c(i, j) += factor * vectors[v * r + i] * vectors[v * r + j];
@@ -219,14 +218,14 @@ struct Sources {
     }
 };
 
-// The measurement's residual and its derivative by the sources, where these have the value w.
-// Returns the reach of the poses in metres, whose rounding is that of the residual.
+// The measurement's residual and its derivative by the sources, at the value w. Returns the largest
+// extent of the poses [m], whose rounding is that of the residual.
 double linearise(const Path& path, const Measurement& measurement, const Sources& sources,
                  const std::vector<double>& w, std::vector<double>& residual, Rows& derivative) {
     struct Edge {
         const EdgeNoise* noise;
         double sign;
-        Pose here;  // common_from_child
+        Pose common_from_child;
         Vector6 xi;
         Retraction retraction;
     };
@@ -242,18 +241,19 @@ double linearise(const Path& path, const Measurement& measurement, const Sources
         edges.push_back({edge.noise.get(), up ? -1.0 : 1.0, pose, xi, retraction});
     });
     double reach = 1.0 + norm(target.translation) + norm(reference.translation);
-    for (const Edge& edge : edges) reach = std::max(reach, 1.0 + norm(edge.here.translation));
+    for (const Edge& edge : edges)
+        reach = std::max(reach, 1.0 + norm(edge.common_from_child.translation));
     std::vector<double> by_tangent;
     measurement.linearise(path.count(true) == 0 ? target : reference.inverse() * target, residual,
                           by_tangent);
     std::fill(derivative.values.begin(), derivative.values.end(), 0.0);
     for (const Edge& edge : edges) {
-        const Pose child_from_target = edge.here.inverse() * target;
+        const Pose child_from_target = edge.common_from_child.inverse() * target;
         const bool at_mean = edge.xi == Vector6{};
         const Matrix6 jacobian = at_mean ? Matrix6{} : edge.retraction.jacobian(edge.xi);
         sources.for_each_column(*edge.noise, [&](std::size_t source, const Vector6& column) {
             const Vector6 moved =
-                carried_down(at_mean ? column : times(jacobian, column), child_from_target);
+                carry_down(at_mean ? column : times(jacobian, column), child_from_target);
             for (std::size_t i = 0; i < derivative.rows; ++i)
                 derivative(i, source) += edge.sign * product(&by_tangent[6 * i], moved.data(), 6);
         });
@@ -298,7 +298,7 @@ void check_measurement(const Measurement& measurement) {
                     "a measurement of {} numbers needs a covariance of shape ({}, {})", m, m, m);
 }
 
-// Where the iteration rests: the values of the sources, and their covariance P = I - G^T C G.
+// The limit of the iteration: the values of the sources, and their covariance P = I - G^T C G.
 struct Estimate {
     std::vector<double> w;
     Rows g{0, 0}, c{0, 0};
@@ -311,19 +311,19 @@ void require_no_contradiction(const Whitening& whitening, const std::vector<doub
             contradiction)
             throw Error(
                 ErrorKind::scene,
-                "the measurement of frame '{}' in {} contradicts what is known exactly: neither "
+                "the measurement of frame '{}' in {} contradicts exact data: neither "
                 "the path "
                 "between them nor the measurement has an error in the direction in which they "
                 "differ",
                 measurement.target,
-                (measurement.reference ? "frame " + quoted(*measurement.reference) : "its root"));
+                (measurement.reference ? "frame " + quote(*measurement.reference) : "its root"));
 }
 
-// The steps of Gauss and Newton, shortened where they circle.
+// Gauss-Newton steps, shortened if they oscillate.
 struct Steps {
     double last = 0.0, damping = 1.0;
 
-    // Moves w towards G^T z for the whitened innovation z; returns the length of the whole step in
+    // Move w towards G^T z for the whitened innovation z; return the length of the whole step in
     // the maximum norm.
     double take(const Rows& g, const std::vector<double>& white, int count,
                 std::vector<double>& w) {
@@ -339,42 +339,42 @@ struct Steps {
     }
 };
 
-// The most likely values of the sources; without iterations or sources only the innovation is
-// reported.
+// Estimate the most likely values of the sources; without iterations or sources, compute only the
+// innovation.
 Estimate estimate(const Path& path, const Measurement& measurement, const Sources& sources,
                   const ConditionOptions& options, ConditionReport& report) {
     const std::size_t m = measurement.size(), d = sources.dimensions();
-    Estimate found{std::vector<double>(d, 0.0)};
+    Estimate solution{std::vector<double>(d, 0.0)};
     std::vector<double> residual, innovation(m);
     Rows a(m, d);
     for (Steps steps;;) {
-        const double reach = linearise(path, measurement, sources, found.w, residual, a);
+        const double reach = linearise(path, measurement, sources, solution.w, residual, a);
         for (std::size_t i = 0; i < m; ++i)
-            innovation[i] = product(a.row(i), found.w.data(), d) - residual[i];
+            innovation[i] = product(a.row(i), solution.w.data(), d) - residual[i];
         const Whitening whitening(a, measurement.covariance);
         require_no_contradiction(whitening, innovation, measurement);
-        found.g = whitening.times(a);
+        solution.g = whitening.times(a);
         const std::vector<double> white = whitening.times(innovation);
         if (report.iterations == 0) {
             report.innovation = innovation;
             report.innovation_covariance = whitening.innovation_covariance;
             report.squared_mahalanobis = product(white.data(), white.data(), white.size());
         }
-        if (options.most_iterations == 0 || d == 0) return found;
+        if (options.most_iterations == 0 || d == 0) return solution;
         ++report.iterations;
-        const double step = steps.take(found.g, white, report.iterations, found.w);
+        const double step = steps.take(solution.g, white, report.iterations, solution.w);
         double size = 1.0;
-        for (double number : found.w) size = std::max(size, std::abs(number));
+        for (double number : solution.w) size = std::max(size, std::abs(number));
         report.converged = step <= std::max(options.tolerance * size, whitening.rounding(reach));
         if (report.converged || report.iterations >= options.most_iterations) {
-            found.c = correction(whitening,
-                                 measurement.covariance);  // with the derivatives of the last step
-            return found;
+            // With the derivatives of the last step.
+            solution.c = correction(whitening, measurement.covariance);
+            return solution;
         }
     }
 }
 
-// An edge that uses one of the sources, and by how much its mean moves.
+// An edge that uses one of the sources, and the change of its mean.
 struct Change {
     FrameId frame;
     const EdgeNoise* noise;
@@ -384,11 +384,11 @@ struct Change {
     Pose shift;
 };
 
-// J L = J - (J G^T) C G for the maps J of an edge, of which few columns are not zero; empty when it
-// uses no source.
+// J L = J - (J G^T) C G for the maps J of an edge, most of whose columns are zero; empty if it uses
+// no source.
 std::vector<Vector6> posterior_map(const EdgeNoise& noise, const Sources& sources,
-                                   const Estimate& found) {
-    const Rows &g = found.g, &c = found.c;
+                                   const Estimate& solution) {
+    const Rows &g = solution.g, &c = solution.c;
     std::vector<Vector6> columns, onto(g.rows);
     sources.for_each_column(noise, [&](std::size_t source, const Vector6& column) {
         if (columns.empty()) columns.resize(sources.dimensions());
@@ -406,7 +406,7 @@ std::vector<Vector6> posterior_map(const EdgeNoise& noise, const Sources& source
     return columns;
 }
 
-// The edge's noise afterwards: of the joint source, and of its own sources that were not on the
+// The posterior noise of an edge: of the joint source, and of its own sources that were not on the
 // path, in its new axes.
 Ref<const EdgeNoise> posterior_noise(const Change& change, const Ref<const NoiseSource>& joint,
                                      const std::vector<Vector6>& map, const Sources& sources) {
@@ -446,22 +446,22 @@ ConditionReport NoiseEdits::condition(const Measurement& measurement, const doub
         if (edge.noise) sources.all.add(*edge.noise, as_it_is);
     });
     ConditionReport report;
-    const Estimate found = estimate(path, measurement, sources, options, report);
-    if (options.most_iterations == 0) return report;  // only compared
+    const Estimate solution = estimate(path, measurement, sources, options, report);
+    if (options.most_iterations == 0) return report;  // innovation only
     if (sources.dimensions() == 0) {
         report.converged = true;
         return report;
     }
-    // What becomes of every edge that uses one of the sources.
+    // The changes of all edges that use one of the sources.
     std::vector<Change> changes;
     std::vector<std::vector<Vector6>> maps;
     const auto change = [&](FrameId id, const EdgeNoise* noise, bool of_twist) {
-        std::vector<Vector6> map = posterior_map(*noise, sources, found);
+        std::vector<Vector6> map = posterior_map(*noise, sources, solution);
         if (map.empty()) return;
-        const Vector6 xi = sources.error(*noise, found.w);
+        const Vector6 xi = sources.error(*noise, solution.w);
         const Retraction retraction(noise->covariance);
-        const Matrix6 jacobian =
-            retraction.jacobian(of_twist ? Vector6{} : xi);  // a twist is a vector already
+        // a twist is a vector already.
+        const Matrix6 jacobian = retraction.jacobian(of_twist ? Vector6{} : xi);
         for (Vector6& column : map) column = times(jacobian, column);
         changes.push_back(
             {id, noise, of_twist, xi, jacobian, of_twist ? Pose{} : retraction.pose(xi)});
@@ -476,8 +476,8 @@ ConditionReport NoiseEdits::condition(const Measurement& measurement, const doub
     const Ref<const NoiseSource> joint(
         new NoiseSource(maps.front().size(),
                         "measurement of " + measurement.target + " in " + reference.name->text));
-    std::vector<std::pair<Pose, Ref<const EdgeNoise>>>
-        made;  // all of it, since numbers may overflow, before any is put
+    // All values first, since numbers may overflow, before any is stored.
+    std::vector<std::pair<Pose, Ref<const EdgeNoise>>> made;
     for (std::size_t e = 0; e < changes.size(); ++e) {
         Ref<const EdgeNoise> noise = posterior_noise(changes[e], joint, maps[e], sources);
         made.emplace_back(changes[e].of_twist ? Pose{}

@@ -25,16 +25,16 @@ std::vector<Pose> sample_poses(const SceneGraph& scene, std::string_view target,
     struct Step {
         Pose pose;
         const EdgeNoise* noise;
-        std::vector<std::size_t> first;  // by term: where the numbers of its source begin
+        std::vector<std::size_t> first;  // by term: first number of its source
     };
-    NoiseSum sources;  // only to number the columns
+    NoiseSum sources;  // numbers the columns
     std::vector<Step> down, up;
     for_each_edge(path, [&](const FrameRecord& edge, bool is_up) {
-        Step& made = (is_up ? up : down).emplace_back(path.pose_of(edge), edge.noise.get());
+        Step& new_step = (is_up ? up : down).emplace_back(path.pose_of(edge), edge.noise.get());
         if (!edge.noise) return;
         sources.add(*edge.noise, as_it_is);
         for (const NoiseTerm& term : edge.noise->terms)
-            made.first.push_back(sources.find(term.source.get())->column);
+            new_step.first.push_back(sources.find(term.source.get())->column);
     });
     std::vector<double> w(sources.columns().size());
     const auto walk = [&](const std::vector<Step>& steps) {

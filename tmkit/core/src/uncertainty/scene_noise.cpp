@@ -1,5 +1,4 @@
-// The errors of edges: in scenes, and in arrays, where they are in room that was taken at
-// construction.
+// Errors of edges: in scenes, and in arrays, which store them in memory reserved at construction.
 #include <cmath>
 
 #include "graph/scene_arrays_view.hpp"
@@ -9,7 +8,7 @@
 namespace tmkit {
 
 void NoiseEdits::store_noise(FrameId id, Ref<const EdgeNoise> noise) {
-    if (!noise && !scene_.has_noise()) return;  // as in most scenes: not even a look at the frame
+    if (!noise && !scene_.has_noise()) return;  // as in most scenes: without a look-up of the frame
     const Ref<const EdgeNoise>& old = record(id).noise;
     if (old == noise || (old && noise && old->same_content(*noise))) return;
     if (noise) scene_.noises_.assign(id, noise);
@@ -42,19 +41,19 @@ void NoiseEdits::add_joint_noise(std::string_view joint, double variance) {
                     "the variance of joint '{}' must be a finite number and not negative, not {}",
                     joint, variance);
     if (variance == 0.0) return;
-    // A motion along or about an axis leaves the axis, so the map is the same at every value of the
-    // joint.
+    // A motion along or about an axis leaves the axis unchanged, so the map is the same at every
+    // value of the joint.
     const Ref<const NoiseSource> source(new NoiseSource(1, "value of joint " + std::string(joint)));
     const double deviation = std::sqrt(variance);
     std::vector<std::pair<FrameId, EdgeNoise>> errors;
     scene_.joint_names_.for_each([&](const Ref<const Name>&, FrameId id) {
         const FrameRecord& frame = record(id);
         double factor = 1.0;
-        const FrameRecord* at = &frame;
-        for (; at->id != leader.id && !at->joint->mimic.empty();
-             at = &record(scene_.joint_frame(at->joint->mimic)))
-            factor *= at->joint->mimic_multiplier;
-        if (at->id != leader.id) return;
+        const FrameRecord* ancestor = &frame;
+        for (; ancestor->id != leader.id && !ancestor->joint->mimic.empty();
+             ancestor = &record(scene_.joint_frame(ancestor->joint->mimic)))
+            factor *= ancestor->joint->mimic_multiplier;
+        if (ancestor->id != leader.id) return;
         const Vector3 move = (factor * deviation) * frame.joint->axis;
         EdgeNoise noise;
         noise.terms = {{source, 0}};
@@ -67,7 +66,6 @@ void NoiseEdits::add_joint_noise(std::string_view joint, double variance) {
 }
 
 // --- arrays
-// ----------------------------------------------------------------------------------------------------------
 
 void SceneArrays::require_noise_fits(std::size_t columns) const {
     if (columns > capacities_.noise)
@@ -82,7 +80,7 @@ void SceneArrays::write_noise(Slot slot, const EdgeNoise* noise) {
     mine.maps.clear();
     mine.covariance = noise ? noise->covariance : Covariance{};
     if (!noise) return;
-    mine.terms.assign(noise->terms.begin(), noise->terms.end());  // within what was reserved
+    mine.terms.assign(noise->terms.begin(), noise->terms.end());  // within the reserved memory
     mine.maps.assign(noise->maps.begin(), noise->maps.end());
 }
 
@@ -99,13 +97,13 @@ const EdgeNoise* SceneArrays::noise(std::string_view frame) const {
 }
 
 SceneArrays::Path SceneArrays::path(Slot target, Slot reference, const Configuration& q) const {
-    const PathLengths found = path_lengths(target, reference);
+    const PathLengths lengths = path_lengths(target, reference);
     const auto fill = [&](Slot slot, std::int32_t edges, std::int32_t first) {
         for (std::int32_t i = edges; i-- > 0; slot = parent_[slot]) gathered_[first + i] = slot;
         return std::span<const Slot>(gathered_.data() + first, static_cast<std::size_t>(edges));
     };
-    return {*this, q, fill(target, found.target, 0),
-            fill(reference, found.reference, found.target)};
+    return {*this, q, fill(target, lengths.target, 0),
+            fill(reference, lengths.reference, lengths.target)};
 }
 
 GaussianPose SceneArrays::gaussian_pose(std::string_view target,

@@ -112,8 +112,7 @@ TEST_CASE(
           FramePair{contacts.front().frame_a, contacts.front().frame_b});
 }
 
-TEST_CASE(
-    "a held object is checked against the rest of the hand once, whatever the configuration") {
+TEST_CASE("a held object is checked against the rest of the hand once, at any configuration") {
     EditableScene scene = with_arm(world_only());
     scene = with_frame(scene, "palm", "tip", {}, {attached(ShapeKind::box, {0.1, 0.1, 0.02})});
     EditableScene held = with_frame(scene, "cup", "palm", {{0.0, 0.0, 0.03}, {0.0, 0.0, 0.0, 1.0}},
@@ -133,7 +132,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("views of moving joints together with the start answer as the whole world does") {
+TEST_CASE("views of moving joints together with the start agree with the whole world") {
     EditableScene scene = with_arm(world_only());
     scene = with_arm(scene, "other_", {{0.6, 0.0, 0.0}, {0.0, 0.0, 0.0, 1.0}});
     for (int i = 0; i < 12; ++i)
@@ -188,7 +187,7 @@ TEST_CASE(
     CHECK(collisions > 20);
 }
 
-TEST_CASE("the hull and the triangles of a convex mesh answer as the box does") {
+TEST_CASE("the hull and the triangles of a convex mesh agree with the box") {
     Random random(9);
     for (int i = 0; i < 200; ++i) {
         const Vector3 at{random.uniform(-0.15, 0.15), random.uniform(-0.15, 0.15),
@@ -267,7 +266,7 @@ TEST_CASE("bisection visits each inner step once, the middle first") {
     CHECK_FALSE(visit_bisecting(8, [](std::int64_t k) { return k != 6; }));
 }
 
-TEST_CASE("many threads asking one world get the answers that one thread gets") {
+TEST_CASE("many threads get the results of one thread") {
     EditableScene scene = with_arm(world_only());
     for (int i = 0; i < 6; ++i)
         scene = with_box(scene, "box" + std::to_string(i), {0.15, 0.15, 0.15},
@@ -287,7 +286,7 @@ TEST_CASE("many threads asking one world get the answers that one thread gets") 
     for (const auto& answer : answers) CHECK(answer == answers.front());
 }
 
-TEST_CASE("misuse is refused with a reason") {
+TEST_CASE("invalid arguments are rejected with a reason") {
     CollisionOptions unknown;
     unknown.movable = {"plat"};
     CHECK_THROWS_WITH_AS(CollisionWorld(cube_on_slide(), unknown),

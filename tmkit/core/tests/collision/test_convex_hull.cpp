@@ -38,8 +38,8 @@ void check_hull(const Hull& hull, const std::vector<double>& p, double extent) {
             for (int k = 0; k < 3; ++k)
                 v[i][k] = p[3 * static_cast<std::size_t>(hull.vertices[t[i]]) + k];
         const Vector3 normal = cross(v[1] - v[0], v[2] - v[0]);
-        // A sliver amplifies the rounding of its corners, so the height over the plane is judged as
-        // a volume.
+        // A sliver amplifies the rounding of its corners, so the height over the plane is measured
+        // as a volume.
         for (std::size_t i = 0; i < p.size(); i += 3)
             CHECK(dot(normal, Vector3{p[i], p[i + 1], p[i + 2]} - v[0]) <
                   1e-6 * extent * extent * extent);
@@ -97,7 +97,7 @@ TEST_CASE("points without a volume have no hull") {
     CHECK(convex_hull(plane.data(), 3).triangles.empty());
 }
 
-TEST_CASE("flat sides with many corners are not triangulated as one fan") {
+TEST_CASE("flat sides with many corners are triangulated in several fans") {
     std::vector<double> p;
     const int count = 1000;
     for (int i = 0; i < 2 * count; ++i)

@@ -1,4 +1,4 @@
-// Eight places at once: what is said of them is what is said of each alone.
+// Eight configurations at once: the results are those of each alone.
 #include "collision/lanes.hpp"
 
 #include <doctest/doctest.h>
@@ -38,7 +38,7 @@ lanes::Floats random_floats(Random& random, double size) {
 }  // namespace
 
 #if defined(__x86_64__)
-TEST_CASE("every processor finds the same to the last bit") {
+TEST_CASE("every instruction set gives the same bits") {
     if (!__builtin_cpu_supports("avx2")) return;
     Random random(1, 0);
     const lanes::Kernels &plain = lanes::plain_kernels, &wide = lanes::avx2_kernels;
@@ -137,7 +137,7 @@ TEST_CASE("every processor finds the same to the last bit") {
 }
 #endif
 
-TEST_CASE("a table of farthest points says of lanes what all points say") {
+TEST_CASE("a table of farthest points agrees with all points in lanes") {
     Random random(4, 0);
     std::vector<coal::Vec3s> corners;
     std::vector<float> points;
@@ -196,7 +196,7 @@ TEST_CASE("a table of farthest points says of lanes what all points say") {
     CHECK(apart < count - count / 10);
 }
 
-TEST_CASE("what is near follows each other, and each configuration once") {
+TEST_CASE("near configurations are successive, and each is listed once") {
     Random random(5, 0);
     const EditableScene scene = arm_among_boxes({});
     const CollisionWorld world(scene, with_margin(0.0));
@@ -271,7 +271,7 @@ TEST_CASE(
     CHECK(hits < count - count / 10);
 }
 
-TEST_CASE("far from the root, what nearly touches in one place says nothing wrong of another") {
+TEST_CASE("far from the root, near contact in one lane does not affect another") {
     Random random(3, 0);
     int hits = 0;
     for (int round = 0; round < 200; ++round) {
@@ -289,8 +289,8 @@ TEST_CASE("far from the root, what nearly touches in one place says nothing wron
         std::array<const double*, CollisionView::together> rows{};
         std::array<bool, CollisionView::together> found{};
         for (std::size_t i = 0; i < q.size(); ++i) {
-            const double apart =
-                0.1 + (i == 0 ? 1e-3 : random.uniform(-3e-4, 3e-4));  // the boxes overlap
+            // The boxes overlap.
+            const double apart = 0.1 + (i == 0 ? 1e-3 : random.uniform(-3e-4, 3e-4));
             q[i] = {0.0, std::sqrt(apart * apart - 0.06 * 0.06)};
             rows[i] = q[i].data();
         }

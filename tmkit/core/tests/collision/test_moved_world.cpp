@@ -1,4 +1,4 @@
-// Worlds of other versions, asked by many threads.
+// Worlds of other versions, queried by many threads.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -23,7 +23,7 @@ EditableScene arm_and_blocks() {
     return scene;
 }
 
-// The same contacts at random configurations as a world made anew, to the last bit.
+// The same contacts at random configurations as in a new world, to the last bit.
 int differences(const CollisionWorld& world, std::uint64_t seed) {
     const CollisionWorld anew(world.scene(), world.options());
     Random random(seed, 0);
@@ -51,7 +51,7 @@ auto answers(const CollisionWorld& world, std::size_t count, int threads, Answer
 
 }  // namespace
 
-TEST_CASE("a moved world answers like one made anew, and shares until much differs") {
+TEST_CASE("a moved world agrees with a new one, and shares structures for few changes") {
     const EditableScene scene = arm_and_blocks();
     CollisionOptions options;
     options.margin = 0.005;
@@ -103,7 +103,7 @@ TEST_CASE("many threads build a shape's structure, a world and its moved worlds 
     }
 }
 
-TEST_CASE("rows are answered alike by any number of threads") {
+TEST_CASE("results of rows do not depend on the number of threads") {
     const CollisionWorld world(arm_and_blocks(), {});
     Random random(5, 0);
     std::vector<double> rows;

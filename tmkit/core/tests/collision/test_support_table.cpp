@@ -1,4 +1,4 @@
-// Farthest points of hulls: as by looking at all corners, and as coal finds them by climbing.
+// Farthest points of hulls: as by a scan of all corners, and as by coal's hill climbing.
 #include "collision/support_table.hpp"
 
 #include <coal/narrowphase/gjk.h>
@@ -18,8 +18,8 @@ coal::Vec3s random_vector(Random& random, double size) {
     return {random.uniform(-size, size), random.uniform(-size, size), random.uniform(-size, size)};
 }
 
-// The hull of random points: in a box, on a ball, on a thin disc, or on a grid, where many are
-// equally far.
+// The hull of random points: in a box, on a ball, on a thin disc, or on a grid, with many equally
+// far points.
 std::shared_ptr<TabledHull> random_hull(Random& random, int kind, int count) {
     std::vector<double> points;
     for (int i = 0; i < count; ++i) {
@@ -52,7 +52,7 @@ coal::Vec3s random_direction(Random& random, int number) {
 
 }  // namespace
 
-TEST_CASE("a table of farthest corners knows what a look at all finds") {
+TEST_CASE("a table of farthest corners agrees with a scan of all") {
     Random random(5, 0);
     for (int round = 0; round < 60; ++round) {
         const int counts[] = {4, 8, 20, 60, 200, 1500};
@@ -71,7 +71,7 @@ TEST_CASE("a table of farthest corners knows what a look at all finds") {
     }
 }
 
-TEST_CASE("the difference of hulls and boxes is what coal finds") {
+TEST_CASE("the difference of hulls and boxes agrees with coal") {
     Random random(6, 0);
     coal::Box box(1.0, 0.4, 0.2);
     coal::Cylinder cylinder(0.3, 1.0);

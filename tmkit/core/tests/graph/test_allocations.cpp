@@ -1,8 +1,8 @@
-// Which queries allocate: every operator new of this program is counted.
+// Allocations of queries: every operator new of this program is counted.
 //
 // Reading a frame's pose from a Kinematics allocates nothing, a pose between two frames a few small
-// lists. Making one allocates its two arrays (q is moved in, poses are made), whatever the number
-// of frames, once the layout of the version is there.
+// lists. Creating one allocates its two arrays (q is moved in, poses are computed) for any number
+// of frames, once the version has a layout.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -63,7 +63,7 @@ TEST_CASE("reading a pose from a Kinematics allocates nothing") {
     const tmkit::Kinematics at(scene, std::vector<double>(30, 0.1));
     double sum = at.pose("link29", "link3").translation[0];
     CHECK(count_allocations([&] { sum += at.pose("link29").translation[0]; }) == 0);
-    // Between two frames it does allocate (10 times here).
+    // A pose between two frames allocates (10 times here).
     CHECK(count_allocations([&] { sum += at.pose("link29", "link3").translation[0]; }) <= 16);
 }
 

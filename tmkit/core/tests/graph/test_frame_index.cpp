@@ -1,5 +1,5 @@
 // The index by parent and class, which all versions of a scene share: any version may be queried
-// after any other, from any thread, and gives what a look at all of its frames gives.
+// after any other, from any thread, with the result of a scan of all its frames.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -89,9 +89,8 @@ std::vector<SceneGraph> random_versions(std::mt19937& random, int count) {
                     default: edit.attach(a, b, Pose{}, tmkit::Joint{}); break;
                 }
             } catch (const tmkit::Error&) {}
-            if (pick(3) == 0)
-                static_cast<void>(
-                    edit.scene().roots());  // the index holds what the builder goes on to change
+            // The index holds maps that the builder changes next.
+            if (pick(3) == 0) static_cast<void>(edit.scene().roots());
         }
         versions.push_back(std::move(edit).take());
     }

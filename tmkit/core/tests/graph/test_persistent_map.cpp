@@ -33,7 +33,7 @@ int height(const Map::Node* node) {
     return node ? 1 + std::max(height(node->left.get()), height(node->right.get())) : 0;
 }
 
-// A value that counts its copies alive.
+// A value that counts its existing copies.
 struct Counted {
     static inline int alive = 0;
     int number = 0;
@@ -134,7 +134,7 @@ TEST_CASE("an edit that changes nothing shares everything, any other shares all 
     CHECK(total - shared <= static_cast<std::size_t>(height(map.root())));
 }
 
-TEST_CASE("churning versions frees every value") {
+TEST_CASE("creating and releasing versions frees every value") {
     Counted::alive = 0;
     {
         using Values = tmkit::PersistentMap<int, Counted>;
@@ -152,7 +152,7 @@ TEST_CASE("churning versions frees every value") {
     CHECK(Counted::alive == 0);
 }
 
-TEST_CASE("edits in place agree with std::map, and no version that was looked at changes") {
+TEST_CASE("edits in place agree with std::map, and no saved version changes") {
     for (const int keys : {4, 40, 2000}) {
         std::mt19937 random(static_cast<unsigned>(keys) + 7);
         Map map;
@@ -228,7 +228,7 @@ TEST_CASE("differences are those of the models, and shared subtrees are not open
 }
 
 namespace {
-// A value that counts how often it is compared.
+// A value that counts its comparisons.
 struct Compared {
     static inline int comparisons = 0;
     int number = 0;
@@ -239,7 +239,7 @@ struct Compared {
 };
 }  // namespace
 
-TEST_CASE("three changes among a hundred thousand are found by looking at few nodes") {
+TEST_CASE("three changes among a hundred thousand are found with few visited nodes") {
     tmkit::PersistentMap<int, Compared> map;
     for (int key = 0; key < 100000; ++key) map.assign(key, Compared{key});
     auto other = without(with(with(map, 5, Compared{-1}), 70000, Compared{-2}), 31234);

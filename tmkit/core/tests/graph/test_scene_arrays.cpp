@@ -1,5 +1,5 @@
-// The arrays: nothing is allocated once they are made, edits that do not fit change nothing, names
-// come and go without end, and readers never see a world that was not there. Run under the thread
+// The arrays: no allocation after construction, edits beyond the capacity change nothing, names may
+// be added and removed without end, and readers only get states that existed. Run under the thread
 // sanitizer too.
 #include <doctest/doctest.h>
 
@@ -36,7 +36,8 @@ Pose at(double x, double y, double z) {
     return pose;
 }
 
-// Two arms of four links, six things on the world, a camera that mimics the first arm's last joint.
+// Two arms of four links, six objects on the world, a camera that mimics the first arm's last
+// joint.
 SceneGraph two_arms() {
     std::vector<FrameSpecification> frames(1);
     frames[0].name = "world";
@@ -81,7 +82,7 @@ bool same(const SceneArrays& arrays, const SceneGraph& scene) {
 
 }  // namespace
 
-TEST_CASE("there and back is the identity, ids included") {
+TEST_CASE("a round trip is the identity, with ids") {
     SceneGraph scene = two_arms();
     scene = scene.remove_frame("thing with a long name 2", false)
                 .add_root("elsewhere")
@@ -163,7 +164,7 @@ TEST_CASE("edits, forward kinematics and queries allocate nothing") {
     CHECK(arrays.defects().empty());
 }
 
-TEST_CASE("what does not fit changes nothing and says what is full") {
+TEST_CASE("an edit beyond a capacity changes nothing and names the capacity") {
     const SceneGraph scene = two_arms();
     const std::size_t frames = scene.size();
     SceneArrays arrays(scene, Capacities{frames + 1, frames + 1, 2, 1, 26});
@@ -211,7 +212,7 @@ TEST_CASE("what does not fit changes nothing and says what is full") {
     CHECK(kind_of([&] { SceneArrays(scene, {.name_bytes = 4}); }) == ErrorKind::capacity);
 }
 
-TEST_CASE("bodies have a capacity of their own") {
+TEST_CASE("bodies have a separate capacity") {
     SceneArrays arrays(SceneGraph().add_root("world"), {.bodies = 2});
     arrays.add_frame({.name = "a", .parent = "world"});
     CHECK(kind_of([&] { arrays.add_frame({.name = "b", .parent = "a"}); }) == ErrorKind::capacity);
@@ -219,7 +220,7 @@ TEST_CASE("bodies have a capacity of their own") {
     CHECK(arrays.freeze().body_names().size() == 2);
 }
 
-TEST_CASE("ids are not used twice, even at their end") {
+TEST_CASE("ids are not reused, even at their limit") {
     tmkit::SceneEdit edit(SceneGraph().add_root("world"));
     edit.skip_ids(0xFFFFFFFE);
     SceneArrays arrays(edit.scene());
@@ -230,7 +231,7 @@ TEST_CASE("ids are not used twice, even at their end") {
     CHECK(arrays.defects().empty());
 }
 
-TEST_CASE("names come and go without end") {
+TEST_CASE("names can be added and removed without end") {
     SceneArrays arrays(SceneGraph().add_root("world"), {.frames = 40});
     SceneGraph scene = SceneGraph().add_root("world");
     std::mt19937 random(1);
@@ -255,7 +256,7 @@ TEST_CASE("names come and go without end") {
     CHECK(arrays.size() == there.size() + 1);
 }
 
-TEST_CASE("a chain deeper than one piece of the way up") {
+TEST_CASE("a chain deeper than one piece of the ascent") {
     std::vector<FrameSpecification> frames(1200);
     frames[0].name = "0";
     for (std::size_t i = 1; i < frames.size(); ++i) {
@@ -275,10 +276,10 @@ TEST_CASE("a chain deeper than one piece of the way up") {
     CHECK(arrays.pose("1199") == tmkit::Kinematics(scene, q).pose("1199"));
 }
 
-TEST_CASE("readers see whole worlds while one writer edits") {
-    // Wherever the writer is, and whatever it does: the cup stands 1 m above the tray, the tray
-    // stands at (k, k, k) for some whole k on one of four hands at the origin, and the joint of the
-    // dial, which the needle mimics twice as fast, stands at k / 1000.
+TEST_CASE("readers get consistent worlds while one writer edits") {
+    // At every time, the cup is 1 m above the tray, the tray is at (k, k, k) for some whole k on
+    // one of four hands at the origin, and the joint of the dial, which the needle mimics twice as
+    // fast, is at k / 1000.
     std::vector<FrameSpecification> frames(1);
     frames[0].name = "world";
     const auto add = [&](const std::string& name, const std::string& parent,
@@ -333,7 +334,7 @@ TEST_CASE("readers see whole worlds while one writer edits") {
     std::vector<std::thread> readers;
     for (int number = 0; number < 3; ++number) readers.emplace_back(read, number);
     std::mt19937 random(7);
-    while (answers < 10) std::this_thread::yield();  // not before all is running
+    while (answers < 10) std::this_thread::yield();  // not before all threads run
     for (int step = 0; step < 30000; ++step) {
         const auto k = static_cast<double>(random() % 1000);
         const double q = k / 1000;
@@ -353,7 +354,7 @@ TEST_CASE("readers see whole worlds while one writer edits") {
     CHECK(arrays.defects().empty());
 }
 
-TEST_CASE("a second writer is told") {
+TEST_CASE("a second writer is rejected") {
     tmkit::SequenceLock lock;
     {
         const tmkit::SequenceLock::Writer first(lock);

@@ -1,6 +1,6 @@
-// The arrays' bodies, twists, stamped poses and groups: nothing is allocated, what does not fit
-// changes nothing, and readers see whole edges. That they hold the rules of the persistent scene is
-// seen to from Python. Run under the thread sanitizer.
+// The arrays' bodies, twists, stamped poses and groups: no allocation, edits beyond the capacity
+// change nothing, and readers get whole edits. Python tests check the rules of the persistent
+// scene. Run under the thread sanitizer.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -42,7 +42,7 @@ const std::string cup = "a cup whose name no small string holds",
 const std::string table = "a table whose name no small string holds",
                   spare = "a spare body whose name no small string holds";
 
-// Two cups, free on a table; a second tree, whose root sits on the body of the first cup.
+// Two cups, free on a table; a second tree, whose root is on the body of the first cup.
 SceneGraph two_cups() {
     SceneEdit edit{SceneGraph()};
     edit.add_root("world");
@@ -72,7 +72,7 @@ std::string refusal(auto&& call) {
 
 }  // namespace
 
-TEST_CASE("edits of bodies, twists, stamps and groups allocate nothing, nor do poses at a moment") {
+TEST_CASE("edits of bodies, twists, stamps and groups allocate nothing, nor do poses at a time") {
     SceneArrays arrays(two_cups(), {.name_bytes = 80});
     const std::string group = "a group whose name no small string holds",
                       root = "a root whose name no small string holds";
@@ -131,7 +131,7 @@ TEST_CASE("edits of bodies, twists, stamps and groups allocate nothing, nor do p
     CHECK(arrays.group_names() == std::vector<std::string>{"all"});
 }
 
-TEST_CASE("there and back with twists, stamps, bare bodies and nested groups") {
+TEST_CASE("a round trip with twists, stamps, bare bodies and nested groups") {
     SceneEdit edit(two_cups());
     edit.set_twist(cup, {table, {1, 0, 0, 0, 0, 0}});
     edit.set_twist("handle", {"bare", {0, 1, 0, 0, 0, 0}});
@@ -149,7 +149,7 @@ TEST_CASE("there and back with twists, stamps, bare bodies and nested groups") {
     CHECK(arrays.group("a first one").groups == std::vector<std::string>{"inner"});
 }
 
-TEST_CASE("twist rules are held at once") {
+TEST_CASE("twist rules are checked at once") {
     SceneArrays arrays(two_cups());
     const Vector6 twist{1, 0, 0, 0, 0, 0};
     arrays.set_twist(cup, {table, twist});
@@ -165,7 +165,7 @@ TEST_CASE("twist rules are held at once") {
     }).find("cannot be removed while the twist of frame") != std::string::npos);
     arrays.remove_twist("handle");
     arrays.attach("handle", cup, {}, {});
-    arrays.set_twist(cup, {table, twist});  // the one before ended when the cup was reparented
+    arrays.set_twist(cup, {table, twist});  // reparenting the cup removed the previous one
     CHECK(refusal([&] {
         arrays.set_twist("handle", {table, twist});
     }).find("would be the second") != std::string::npos);
@@ -174,10 +174,10 @@ TEST_CASE("twist rules are held at once") {
     CHECK(arrays.defects().empty());
 }
 
-TEST_CASE("readers see whole twists and histories while one writer edits") {
-    // Wherever the writer is: the six numbers of a twist are equal and lead to a body that is
-    // there, the pose at the newest stamp t is (t, t, t), and half a second before it is (t - 1/2,
-    // ...), by whatever way between.
+TEST_CASE("readers get consistent twists and histories while one writer edits") {
+    // At every time, the six numbers of a twist are equal and its reference body exists, the pose
+    // at the newest stamp t is (t, t, t), and half a second before it is (t - 1/2, ...), along any
+    // path.
     SceneArrays arrays(two_cups(), {.stamps = 16});
     arrays.add_stamped_pose(cup, {0.0, {}}, 8, std::nullopt);
     arrays.add_stamped_pose(cup, {1.0, at(1, 1, 1)}, 8, std::nullopt);
@@ -208,7 +208,7 @@ TEST_CASE("readers see whole twists and histories while one writer edits") {
                 for (const double coordinate : before.translation)
                     if (std::abs(coordinate - (newest - 0.5)) > 1e-9) ++failures;
             } catch (const Error& error) {
-                if (error.kind() != ErrorKind::stamp) ++failures;  // it was long ago
+                if (error.kind() != ErrorKind::stamp) ++failures;  // the stamp was removed
             }
             ++answers;
         }

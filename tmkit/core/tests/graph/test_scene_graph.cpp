@@ -1,5 +1,5 @@
-// The rules of the scene graph, without Python: what edits do, what they refuse, and that no
-// version changes.
+// The rules of the scene graph, without Python: effects of edits, rejected edits, and immutable
+// versions.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -32,8 +32,8 @@ FrameSpecification frame(const std::string& name, const std::string& parent, con
 
 Pose at(double x, double y, double z) { return Pose::checked({x, y, z}, {0, 0, 0, 1}); }
 
-// world - arm (revolute) - mount (on the arm's body) - hand (prismatic) - finger (mimics hand);
-// world - cup - handle
+// World - arm (revolute) - mount (on the arm's body) - hand (prismatic) - finger (mimics hand);
+// world - cup - handle.
 SceneGraph kitchen() {
     FrameSpecification finger = frame("finger", "hand", at(0, 0, 0.1), JointType::revolute);
     finger.joint.mimic = "hand";
@@ -55,7 +55,7 @@ template <class Call> ErrorKind kind_of_error(Call&& call) {
     } catch (const tmkit::Error& error) {
         return error.kind();
     }
-    FAIL("nothing was refused");
+    FAIL("nothing was rejected");
     return ErrorKind::capacity;
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("forward kinematics leaves the layout with the version") {
     CHECK(&second.scene().layout() == &scene.layout());
 }
 
-TEST_CASE("picking up keeps the pose and leaves the old version alone") {
+TEST_CASE("picking up keeps the pose and does not change the old version") {
     const SceneGraph scene = kitchen();
     const double q[] = {0.3, 0.1}, moved[] = {1.3, 0.0};
     const SceneGraph held = scene.reparent_keeping_pose("cup", "finger", q);
@@ -98,7 +98,7 @@ TEST_CASE("picking up keeps the pose and leaves the old version alone") {
     CHECK(held.reparent("cup", "world", at(1, 0, 0)).same_content(scene));
 }
 
-TEST_CASE("what is refused, and with which kind of error") {
+TEST_CASE("rejected edits and their kinds of error") {
     const SceneGraph scene = kitchen();
     CHECK(kind_of_error([&] { scene.add_root("cup"); }) == ErrorKind::duplicate_name);
     CHECK(kind_of_error([&] { scene.add_root(""); }) == ErrorKind::scene);
@@ -207,8 +207,8 @@ TEST_CASE("random picking, placing, adding and removing keeps every rule and eve
     }
 }
 
-TEST_CASE("messages are patterns with their parts, whatever these contain") {
-    CHECK(tmkit::formatted("frame '{}' has {} of {}", "a{}b", 2, 0.5) ==
+TEST_CASE("messages are patterns with arbitrary parts") {
+    CHECK(tmkit::format_text("frame '{}' has {} of {}", "a{}b", 2, 0.5) ==
           "frame 'a{}b' has 2 of 0.5");
     CHECK(std::string(tmkit::Error(ErrorKind::scene, std::string("as it is: {}")).what()) ==
           "as it is: {}");

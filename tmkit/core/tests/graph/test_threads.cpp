@@ -1,4 +1,4 @@
-// Many threads on one version: readers, editors and droppers at once. Run under the thread
+// Many threads on one version: readers, editors and releases at once. Run under the thread
 // sanitizer.
 #include <doctest/doctest.h>
 
@@ -89,7 +89,7 @@ TEST_CASE("readers and editors share a version") {
     CHECK(scene.content_hash() == hash);
 }
 
-TEST_CASE("versions are dropped by other threads than made them") {
+TEST_CASE("versions are released by other threads than their creators") {
     std::vector<SceneGraph> box(8, world_with_things());
     std::mutex guard;
     std::atomic<int> failures{0};
@@ -113,7 +113,7 @@ TEST_CASE("versions are dropped by other threads than made them") {
     for (const SceneGraph& scene : box) CHECK(scene.defects().empty());
 }
 
-TEST_CASE("a layout is made once, whoever asks first") {
+TEST_CASE("a layout is made once by several threads") {
     for (int round = 0; round < 100; ++round) {
         const SceneGraph fresh = world_with_things();
         std::vector<const tmkit::Layout*> seen(thread_count);
@@ -142,7 +142,7 @@ TEST_CASE("a collision structure is made once") {
     CHECK(built == 2);
 }
 
-TEST_CASE("many edits in place, from one version, beside readers and droppers of it") {
+TEST_CASE("many edits in place, from one version, with readers and releases of it") {
     const SceneGraph scene = world_with_things();
     const std::uint64_t hash = scene.content_hash();
     const double q[] = {0.1, 0.2, 0.3, 0.4, 0.5};
@@ -155,10 +155,10 @@ TEST_CASE("many edits in place, from one version, beside readers and droppers of
             SceneGraph start;
             {
                 const std::lock_guard lock(guard);
-                start = finished[random() % finished.size()];  // what another thread has just made
+                start = finished[random() % finished.size()];  // a version of another thread
             }
             tmkit::SceneEdit edit(start);
-            start = SceneGraph();  // now the edit may be the only owner of some nodes, or not
+            start = SceneGraph();  // the edit may now be the only owner of some nodes, or not
             for (int step = 0; step < 40; ++step) {
                 const std::string thing = "thing" + std::to_string(random() % 20),
                                   link = "link" + std::to_string(random() % 5);

@@ -1,5 +1,5 @@
-// Layouts: mended after any few changes, they are array by array those made from scratch; what did
-// not change is shared.
+// Layouts: updated after any few changes, they equal new ones array by array; unchanged data are
+// shared.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -36,7 +36,7 @@ FrameSpecification frame(const std::string& name, const std::string& parent,
     return specification;
 }
 
-// world - shoulder (revolute) - elbow (prismatic) - hand; world - table - cup (free) - lid
+// World - shoulder (revolute) - elbow (prismatic) - hand; world - table - cup (free) - lid.
 SceneGraph laid_out() {
     const SceneGraph scene = SceneGraph()
                                  .add_root("world")
@@ -73,7 +73,7 @@ SceneGraph rebuilt(const SceneGraph& scene) {
     return SceneGraph::from_frames(frames);
 }
 
-// One edit at random; throws what the scene refuses.
+// One random edit; throws the error of the scene.
 void edit_somehow(SceneEdit& edit, std::mt19937& random, const std::string& fresh) {
     const std::vector<std::string> names = edit.scene().frame_names(),
                                    joints = edit.scene().joint_names();
@@ -108,7 +108,7 @@ void edit_somehow(SceneEdit& edit, std::mt19937& random, const std::string& fres
 
 }  // namespace
 
-TEST_CASE("a layout mended after any changes is the one made from scratch") {
+TEST_CASE("a layout updated after any changes equals a new one") {
     std::mt19937 random(7);
     std::vector<SceneGraph> versions{laid_out()};
     std::vector<std::vector<double>> poses{poses_of(versions[0])};
@@ -123,7 +123,7 @@ TEST_CASE("a layout mended after any changes is the one made from scratch") {
         }
         const SceneGraph next = std::move(edit).take();
         if (next.size() == 0 || next.size() > 40) continue;
-        REQUIRE(next.defects() == "");  // which compares the layout with a fresh one
+        REQUIRE(next.defects() == "");  // which compares the layout with a new one
         REQUIRE(same_bits(poses_of(next), poses_of(rebuilt(next))));
         const std::size_t place_of_it =
             versions.size() < 50 ? versions.size() : random() % versions.size();
@@ -140,7 +140,7 @@ TEST_CASE("a layout mended after any changes is the one made from scratch") {
     }
 }
 
-TEST_CASE("a joint that comes or goes between others shifts the entries after it") {
+TEST_CASE("a joint that is added or removed between others shifts the entries after it") {
     const SceneGraph scene = laid_out();
     Joint turning;
     turning.type = JointType::continuous;
@@ -154,7 +154,7 @@ TEST_CASE("a joint that comes or goes between others shifts the entries after it
     CHECK(scene.layout().joint_frame == std::vector<std::int32_t>{1, 3});
 }
 
-TEST_CASE("what did not change is shared with the layout before") {
+TEST_CASE("unchanged data are shared with the previous layout") {
     const SceneGraph scene = laid_out();
     const Layout& before = scene.layout();
     const tmkit::LayoutTree& tree = before.tree();
@@ -175,7 +175,7 @@ TEST_CASE("what did not change is shared with the layout before") {
     CHECK(&scene.set_classes("cup", {"movable"}).layout() == &before);
 }
 
-TEST_CASE("frames whose parents are younger come after them") {
+TEST_CASE("frames with younger parents are after them") {
     SceneGraph scene = laid_out()
                            .add_frame(frame("young", "world", JointType::revolute))
                            .add_frame(frame("younger", "world"));
@@ -186,7 +186,7 @@ TEST_CASE("frames whose parents are younger come after them") {
     CHECK(scene.defects() == "");
 }
 
-TEST_CASE("a mended layout and its tree are made once, whoever asks first") {
+TEST_CASE("an updated layout and its tree are made once by several threads") {
     const SceneGraph scene = laid_out();
     for (int round = 0; round < 200; ++round) {
         const SceneGraph changed = round % 2

@@ -1,4 +1,5 @@
-// Rigid transforms: the group, the exponential and the limits of its closed forms, what is refused.
+// Rigid transforms: the group, the exponential and the limits of its closed forms, rejected
+// arguments.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -63,7 +64,7 @@ TEST_CASE("poses are a group") {
     }
 }
 
-TEST_CASE("a product of a million poses is still a pose") {
+TEST_CASE("a product of a million poses is a pose") {
     Source source;
     Pose product;
     for (int i = 0; i < 1'000'000; ++i) {
@@ -102,7 +103,7 @@ TEST_CASE("matrices read back") {
     }
 }
 
-TEST_CASE("interpolation is even and takes the shorter arc") {
+TEST_CASE("interpolation is uniform and takes the shorter arc") {
     Source source;
     for (int i = 0; i < 300; ++i) {
         const Pose a = source.pose(), b = source.pose();
@@ -115,7 +116,7 @@ TEST_CASE("interpolation is even and takes the shorter arc") {
     }
 }
 
-TEST_CASE("what is no rotation is refused") {
+TEST_CASE("matrices that are not rotations are rejected") {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     CHECK_THROWS_AS(Pose::checked({0, 0, 0}, {0, 0, 0, 0}), tmkit::Error);
     CHECK_THROWS_AS(Pose::checked({0, nan, 0}, {0, 0, 0, 1}), tmkit::Error);

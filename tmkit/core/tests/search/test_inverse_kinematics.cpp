@@ -22,7 +22,7 @@ InverseKinematics problem(const EditableScene& scene, const std::string& tip,
     return InverseKinematics(scene, number(scene, tip), number(scene, reference), entries, q);
 }
 
-// Two turning joints of 0.5 m and 0.3 m in a plane.
+// Two revolute joints of 0.5 m and 0.3 m in a plane.
 EditableScene planar_arm(double lower = -3.0, double upper = 3.0) {
     EditableScene scene = with_frame(world_only(), "shoulder", "world", {}, {},
                                      joint_of_type(JointType::revolute, {0, 0, 1}, lower, upper));
@@ -105,7 +105,7 @@ TEST_CASE("only the given joints move, and the same seed gives the same bits") {
     for (const int fixed : {0, 2, 4, 6}) CHECK(first.q[fixed] == home[fixed]);
 }
 
-TEST_CASE("a target relative to a moving reference is met by both arms together") {
+TEST_CASE("both arms together reach a target relative to a moving reference") {
     EditableScene scene = with_arm(world_only(), "a_");
     scene = with_arm(scene, "b_", {{0.6, 0.0, 0.0}, {0.0, 0.0, 0.0, 1.0}});
     const std::vector<double> home(14, 0.3);
@@ -120,7 +120,7 @@ TEST_CASE("a target relative to a moving reference is met by both arms together"
     CHECK(distance[1] < 1.1e-5);
 }
 
-TEST_CASE("position alone can be met where position and rotation cannot") {
+TEST_CASE("position alone can be reached if position and rotation cannot") {
     const EditableScene scene = planar_arm();
     const std::vector<double> home{0.1, 0.2};
     const InverseKinematics ik = problem(scene, "tip", "world", {0, 1}, home);
@@ -147,7 +147,7 @@ TEST_CASE(
           InverseKinematicsStatus::not_found);
 }
 
-TEST_CASE("the angle of a continuous joint is turned to where it is nearest to the start") {
+TEST_CASE("the angle of a continuous joint is shifted to the value nearest to the start") {
     EditableScene scene = with_frame(world_only(), "wheel", "world", {}, {},
                                      joint_of_type(JointType::continuous, {0, 0, 1}));
     scene = with_frame(scene, "rim", "wheel", {{0.2, 0, 0}, {0, 0, 0, 1}});
@@ -183,7 +183,7 @@ TEST_CASE("a mimic joint follows in the chain") {
                          Error);
 }
 
-TEST_CASE("a start outside the limits is refused by name") {
+TEST_CASE("a start outside the limits is rejected by name") {
     CHECK_THROWS_WITH_AS(problem(planar_arm(-1, 1), "tip", "world", {0, 1}, {0.0, 1.2}),
                          doctest::Contains("joint 'elbow' is at 1.2"), Error);
 }

@@ -103,7 +103,7 @@ TEST_CASE("shortening never lengthens") {
     }
 }
 
-TEST_CASE("each way to fail has its own status and names its cause") {
+TEST_CASE("each failure has its own status and names its cause") {
     const EditableScene scene = room();
     const CollisionWorld world(scene, {});
     const FramePair hit = pair_of(scene, "robot", "wall");
@@ -140,7 +140,7 @@ TEST_CASE("each way to fail has its own status and names its cause") {
     CHECK(result.status == PathStatus::interrupted);
 }
 
-TEST_CASE("of several goals one that is free and can be reached is taken and named") {
+TEST_CASE("of several goals, a free and reachable one is returned") {
     const CollisionWorld world(room(), {});
     const PathResult result = search_path(
         world, {{0, 1}, {-0.5, 0.0}, {{0.0, 0.0}, {5.0, 0.0}, {0.5, 0.0}, {-0.5, 0.3}}}, {});
@@ -148,8 +148,7 @@ TEST_CASE("of several goals one that is free and can be reached is taken and nam
     CHECK(result.goal_index == 3);
 }
 
-TEST_CASE(
-    "motions that are proved free are free at every sample, whatever the shapes and the margins") {
+TEST_CASE("motions that are proved free are free at every sample, for all shapes and margins") {
     const EditableScene scene = arm_among_boxes();
     Random random(3, 0);
     int proved = 0, free = 0, sampled = 0;
@@ -179,7 +178,7 @@ TEST_CASE(
         }
     }
     CHECK(proved > 100);
-    CHECK(free - proved <= free / 50);  // what grazes within micrometres is left
+    CHECK(free - proved <= free / 50);  // the remainder passes within micrometres
     CHECK(sampled >= free);
     CHECK(sampled - free <= free / 20);
 }
@@ -203,7 +202,7 @@ TEST_CASE(
     CHECK_FALSE(is_proved(with_box(scene, "post", {0.01, 0.01, 0.01}, {321.0, 0.0, 0.0})));
 }
 
-TEST_CASE("a continuous joint takes the short way to a goal given several turns away") {
+TEST_CASE("a continuous joint takes the shorter motion to a goal several turns away") {
     EditableScene scene =
         with_frame(world_only(), "wheel", "world", {}, {attached(ShapeKind::sphere, {0.1})},
                    joint_of_type(JointType::continuous, {0, 0, 1}));
@@ -214,7 +213,7 @@ TEST_CASE("a continuous joint takes the short way to a goal given several turns 
 }
 
 TEST_CASE(
-    "the recheck finds the first failure, bounds the travel of the tool, and sees the limits") {
+    "the recheck finds the first failure, bounds the travel of the tool, and checks the limits") {
     const EditableScene scene = room();
     const CollisionWorld world(scene, {});
     const Configurations path{{-0.5, 0.8}, {-0.5, 0.0}, {0.5, 0.0}, {0.5, 0.5}};
@@ -260,7 +259,7 @@ TEST_CASE("a straight line keeps the tip on the line and ends at the target") {
         }
 }
 
-TEST_CASE("a straight line that fails says how far it came and why") {
+TEST_CASE("a failed straight line has its fraction and cause") {
     const EditableScene scene = arm_among_boxes();
     const CollisionWorld world(scene, {});
     const std::vector<std::int32_t> entries = all_entries(scene);

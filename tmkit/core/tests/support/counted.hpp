@@ -1,4 +1,4 @@
-// How many times the program has called operator new: test_allocations.cpp counts.
+// Number of calls of operator new, counted by test_allocations.cpp.
 #pragma once
 
 long allocations_so_far();

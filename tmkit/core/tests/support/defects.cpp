@@ -1,5 +1,5 @@
-// The invariants of scenes and arrays, which tests ask for (`defects`, in Python `_defects`):
-// compiled with the tests, and into the Python module but for wheels (TMKIT_DEFECTS).
+// Invariants of scenes and arrays for tests (`defects`, in Python `_defects`): compiled with the
+// tests, and into the Python module except for wheels (TMKIT_DEFECTS).
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -15,7 +15,6 @@
 namespace tmkit {
 
 // --- scenes
-// ----------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -29,12 +28,12 @@ bool same_content(const Layout& a, const Layout& b) {
 
 }  // namespace
 
-// What frames and bodies say of themselves is compared with what the maps beside them have;
-// returned is the first entry that only one side has.
+// Compare the data of frames and bodies with the other maps; return the first entry that only one
+// side has.
 std::string SceneGraph::defects_of_maps() const {
     std::set<std::string> said, mapped;
     const auto note = [](std::set<std::string>& side, const char* pattern, const auto&... parts) {
-        side.insert(formatted(pattern, parts...));
+        side.insert(format_text(pattern, parts...));
     };
     const auto address = [](const auto& ref) {
         return reinterpret_cast<std::uintptr_t>(ref.get());
@@ -119,7 +118,6 @@ std::string SceneGraph::defects() const {
 }
 
 // --- arrays
-// ----------------------------------------------------------------------------------------------------------
 
 // Of one frame: its name, joint, pose and body.
 std::string SceneArrays::defects_of_frame(Slot slot) const {

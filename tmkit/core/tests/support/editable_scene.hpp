@@ -1,4 +1,4 @@
-// Scenes whose edits give new versions, as those of Python do: the core has SceneEdit alone.
+// Scenes whose edits return new versions, as in Python: the core has SceneEdit alone.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace tmkit::test {
 class EditableScene : public SceneGraph {
 public:
     EditableScene() = default;
-    EditableScene(SceneGraph scene)
-        : SceneGraph(std::move(scene)) {}  // also where a core's function gives one
+    // Also for results of functions of the core.
+    EditableScene(SceneGraph scene) : SceneGraph(std::move(scene)) {}
 
     static EditableScene from_frames(const std::vector<FrameSpecification>& frames) {
         return EditableScene().edited([&](SceneEdit& edit) { edit.add_frames(frames); });

@@ -1,4 +1,4 @@
-// Small scenes of our own for the tests of the motion half.
+// Small scenes for the tests of the motion half.
 #pragma once
 
 #include <numbers>
@@ -69,7 +69,7 @@ inline EditableScene with_arm(EditableScene scene, const std::string& prefix = "
     return with_frame(scene, prefix + "tip", parent, pose);
 }
 
-// The arm before a wall, under a shelf and over a floor, somewhere in the world.
+// The arm before a wall, under a shelf and over a floor, at a position in the world.
 inline EditableScene arm_among_boxes(const Vector3& at = {}) {
     EditableScene scene = with_arm(world_only(), "", {at, {0.0, 0.0, 0.0, 1.0}});
     scene = with_box(scene, "wall", {0.3, 0.04, 0.5}, at + Vector3{0.5, 0.0, 0.25});

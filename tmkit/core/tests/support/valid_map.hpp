@@ -1,4 +1,4 @@
-// Whether every node of a persistent map has the right size, order and balance.
+// Check of size, order and balance of every node of a persistent map.
 #pragma once
 
 #include "tmkit/persistent_map.hpp"

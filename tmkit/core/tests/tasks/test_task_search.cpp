@@ -1,5 +1,5 @@
-// Searches of small tasks whose best plans are known; tests/task_planning/test_task_plan_source.py
-// has random ones.
+// Searches of small tasks with known best plans; tests/task_planning/test_task_plan_source.py has
+// random ones.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -25,13 +25,13 @@ Task rooms(std::int32_t count) {
         task.operators.push_back({{{0, i}}, {{{}, {0, i + 1}}}, 1});
         task.operators.push_back({{{0, i + 1}}, {{{}, {0, i}}}, 1});
     }
-    task.operators.push_back({{}, {{{{0, count - 1}}, {1, 1}}}, 1});  // takes the key where it is
+    task.operators.push_back({{}, {{{{0, count - 1}}, {1, 1}}}, 1});  // takes the key from its room
     return task;
 }
 const TaskFacts door_open_at_start{{2, 0}, {0, 0}};
 
-// Dishes are cold (0), on the stove (1) or cooked (2): operator 2 i puts dish i on it, wherever it
-// is; 2 i + 1 cooks.
+// Dishes are cold (0), on the stove (1) or cooked (2): operator 2 i puts dish i on it, from
+// anywhere; 2 i + 1 cooks.
 Task dishes(std::int32_t count) {
     Task task{Numbers(count, 3), Numbers(count, -1), Numbers(count, 0), {}, {}, {}};
     for (std::int32_t i = 0; i < count; ++i) {
@@ -51,7 +51,7 @@ TaskConstraint stove_capacity(std::int32_t count, std::int32_t capacity) {
     return constraint;
 }
 
-// The greatest number of the facts that hold at a time on the way to the goal.
+// The largest number of the facts that hold at a time along the plan.
 std::int32_t greatest_count(const TaskSearch& search, const TaskValues& start, const Numbers& plan,
                             const TaskFacts& facts) {
     std::int32_t greatest = 0;
@@ -66,8 +66,8 @@ std::int32_t greatest_count(const TaskSearch& search, const TaskValues& start, c
     return greatest;
 }
 
-// Blocks on a table: variable i is where block i is, a block, the table (`count`) or the hand
-// (`count` + 1); variable `count` + i is whether nothing is on it, the last one whether the hand is
+// Blocks on a table: variable i is the position of block i, a block, the table (`count`) or the
+// hand (`count` + 1); variable `count` + i is whether it is clear, the last one whether the hand is
 // empty.
 Task blocks(std::int32_t count) {
     const auto n = static_cast<std::size_t>(count);
@@ -95,7 +95,7 @@ Task blocks(std::int32_t count) {
     }
     return task;
 }
-// Each block is on the block or the table that is given for it.
+// Each block is on the given block or the table.
 TaskValues piles(const Numbers& below) {
     const auto count = static_cast<std::int32_t>(below.size());
     TaskValues values = below;
@@ -116,14 +116,14 @@ TEST_CASE("a plan goes to the key and back, in one search or by the agenda") {
     }
 }
 
-TEST_CASE("a plan begins in any state, whatever its derived values") {
+TEST_CASE("a plan begins in any state, with any derived values") {
     const TaskSearch search(rooms(5));
     CHECK(search.derive({2, 1, 1}) == TaskValues{2, 1, 0});
     CHECK(search.plan({2, 1, 1}, door_open_at_start, by_search).operators == Numbers{3, 1});
     CHECK(search.applicable({4, 0, 1}) == Numbers{7, 8});
 }
 
-TEST_CASE("that there is no plan is proved, and little work is no proof") {
+TEST_CASE("a missing plan is proved, and exhausted work is no proof") {
     Task task = rooms(5);
     task.operators.erase(task.operators.begin() + 6);  // the move into the last room
     const TaskSearch closed(task), open(rooms(5));
@@ -214,8 +214,8 @@ TEST_CASE("several threads get equal plans of one object") {
     for (const Numbers& plan : plans) CHECK(plan == expected);
 }
 
-TEST_CASE("a block that is in the way is moved before a tower is built on it") {
-    // Block 3 is on block 0, which is wanted on the tower 3, 2, 1.
+TEST_CASE("an obstructing block is moved before a tower is built on it") {
+    // Block 3 is on block 0, and the goal is the tower 3, 2, 1.
     const TaskSearch search(blocks(4));
     const TaskSearchResult result =
         search.plan(piles({4, 4, 4, 0}), {{0, 1}, {1, 2}, {2, 3}}, by_agenda);
@@ -225,7 +225,7 @@ TEST_CASE("a block that is in the way is moved before a tower is built on it") {
 
 TEST_CASE(
     "a plan of the agenda has no more moves than blocks, where each can go to its goal at once") {
-    // A pile of twelve blocks is turned over.
+    // A pile of twelve blocks is reversed.
     constexpr std::int32_t count = 12;
     Numbers below{count};
     TaskFacts goal;

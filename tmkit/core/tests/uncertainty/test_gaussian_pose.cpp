@@ -1,4 +1,4 @@
-// Uncertain poses in the core: the laws of their products, to the bit where they hold to the bit.
+// Uncertain poses in the core: laws of their products, bit for bit if they hold so.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -46,17 +46,17 @@ Matrix6 transposed6(const Matrix6& a) {
 }
 
 bool is_symmetric(const Covariance& c) {
-    return transposed(c.linear) == c.linear && transposed(c.angular) == c.angular;
+    return transpose(c.linear) == c.linear && transpose(c.angular) == c.angular;
 }
 
 }  // namespace
 
-TEST_CASE("blocks turn as plain products do, to the bit") {
+TEST_CASE("rotated blocks have the bits of plain products") {
     Random random(1);
     for (int turn = 0; turn < 200; ++turn) {
         const GaussianPose g = random_pose(random, 0.1, turn % 7);
         const Matrix3 r = g.mean.rotation();
-        const Covariance turned = g.covariance.turned(r);
+        const Covariance turned = g.covariance.rotate(r);
         CHECK(turned.cross == multiply_transposed(r * g.covariance.cross, r));
         const Matrix3 linear = multiply_transposed(r * g.covariance.linear, r);
         for (std::size_t i = 0; i < 3; ++i)
@@ -66,15 +66,15 @@ TEST_CASE("blocks turn as plain products do, to the bit") {
     }
 }
 
-TEST_CASE("carrying covariances over is multiplying with the adjoint") {
+TEST_CASE("carrying covariances over is multiplication with the adjoint") {
     Random random(2);
     for (int turn = 0; turn < 100; ++turn) {
         const GaussianPose g = random_pose(random, 0.1, 6);
         const Matrix6 ad = adjoint(g.mean), down = adjoint(g.mean.inverse()),
                       s = g.covariance.matrix();
-        CHECK(difference(g.covariance.carried_up(g.mean).matrix(),
+        CHECK(difference(g.covariance.carry_up(g.mean).matrix(),
                          product(product(ad, s), transposed6(ad))) < 1e-14);
-        CHECK(difference(g.covariance.carried_down(g.mean).matrix(),
+        CHECK(difference(g.covariance.carry_down(g.mean).matrix(),
                          product(product(down, s), transposed6(down))) < 1e-14);
     }
 }
@@ -115,9 +115,9 @@ TEST_CASE(
         const GaussianPose a = random_pose(random, 0.4, turn % 7),
                            b = random_pose(random, 0.4, turn / 7 % 7);
         const GaussianPose exact{b.mean, {}};
-        CHECK(composed_to_fourth_order(a, exact) == a * exact);
-        CHECK(composed_to_fourth_order(exact, a) == exact * a);
-        const GaussianPose both = composed_to_fourth_order(a, b);
+        CHECK(compose_to_fourth_order(a, exact) == a * exact);
+        CHECK(compose_to_fourth_order(exact, a) == exact * a);
+        const GaussianPose both = compose_to_fourth_order(a, b);
         CHECK(is_symmetric(both.covariance));
         CHECK_NOTHROW(Covariance::checked(both.covariance.matrix(), "covariance"));
     }

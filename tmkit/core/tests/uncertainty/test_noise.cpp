@@ -78,18 +78,18 @@ TEST_CASE("carrying up and down are inverse, and composition and inverse agree w
         for (double& value : xi) value = random.uniform(-2.0, 2.0);
         const Pose pose = Pose::exp(xi);
         const Covariance covariance = some_covariance(random, 1.0);
-        CHECK(distance(covariance.carried_up(pose).carried_down(pose), covariance) < 1e-12);
+        CHECK(distance(covariance.carry_up(pose).carry_down(pose), covariance) < 1e-12);
         const GaussianPose gaussian{pose, covariance};
         CHECK(distance(gaussian.inverse().inverse().covariance, covariance) < 1e-12);
         CHECK(distance((gaussian * gaussian.inverse()).covariance, [&] {
-            Covariance twice = covariance.carried_up(pose);
-            twice += covariance.carried_up(pose);
+            Covariance twice = covariance.carry_up(pose);
+            twice += covariance.carry_up(pose);
             return twice;
         }()) < 1e-10);
     }
 }
 
-TEST_CASE("reparenting keeps covariances and every map in order; the old version answers") {
+TEST_CASE("reparenting keeps covariances and every map in order; the old version remains valid") {
     EditableScene scene = binary_tree(63);
     Random random(3);
     const EditableScene start = scene;
@@ -106,7 +106,7 @@ TEST_CASE("reparenting keeps covariances and every map in order; the old version
     CHECK(gaussian_pose(start, "f40", "f61", nullptr) == before);
 }
 
-TEST_CASE("conditioning moves towards what was seen and is undone by going back") {
+TEST_CASE("conditioning moves towards the measurement, and the old version is unchanged") {
     const EditableScene scene = binary_tree(31);
     const Pose seen =
         scene.pose("f15", "f30", nullptr) * Pose::exp({1e-3, -1e-3, 5e-4, 1e-3, 0.0, -1e-3});
@@ -128,7 +128,7 @@ TEST_CASE("conditioning moves towards what was seen and is undone by going back"
     CHECK(edit.scene().defects() == "");
 }
 
-TEST_CASE("an edit that conditions in vain leaves the scene as it was") {
+TEST_CASE("a failed conditioning does not change the scene") {
     const EditableScene scene = binary_tree(7);
     SceneEdit edit(scene);
     Measurement wrong = look("f5", "f0", Pose{}, 1.0);
@@ -164,8 +164,8 @@ TEST_CASE("arrays keep errors in place: the same bits as the scene, and nothing 
     CHECK(arrays.gaussian_pose("f11", "f1").covariance == arrays.noise("f12")->covariance);
     arrays.remove_frame("f11", true);
     CHECK(arrays.freeze().defects() == "");
-    // The arrays have room for what the scene holds: 2 and 3 columns here, on any edge, and no
-    // sixth.
+    // The arrays have capacity for the sources of the scene: 2 and 3 columns here, on any edge, and
+    // no sixth.
     const EditableScene three = binary_tree(3);
     SceneArrays small(three);
     const Ref<const EdgeNoise> five =
@@ -182,7 +182,7 @@ TEST_CASE("arrays keep errors in place: the same bits as the scene, and nothing 
 }
 
 TEST_CASE(
-    "errors of twists: asked anywhere, learned with the edges that they moved, the same in "
+    "errors of twists: queried anywhere, learned with the edges that they moved, the same in "
     "arrays") {
     Random random(5);
     SceneEdit edit(binary_tree(15));
@@ -234,7 +234,7 @@ TEST_CASE(
     CHECK_THROWS_AS(arrays.set_twist_noise("f1", unsure), Error);
 }
 
-TEST_CASE("many threads read one version and make others of it") {
+TEST_CASE("many threads read one version and edit copies of it") {
     const EditableScene scene = binary_tree(63);
     const GaussianPose expected = gaussian_pose(scene, "f40", "f61", nullptr);
     std::atomic<int> wrong{0};
