@@ -348,7 +348,7 @@ def draw_towers(rng: np.random.Generator, size: int) -> Draft:
         x, y = (float(value) for value in np.array(cells[cell]) + rng.uniform(-0.008, 0.008, 2))
         support = "table"
         for name in pile:
-            scene = add_block(scene, name, x, y, size=(side,) * 3, turn=0.0, support=support)
+            scene = add_block(scene, name, x, y, size=(side,) * 3, angle=0.0, support=support)
             if support != "table":
                 below[name] = support
             support = name
@@ -416,7 +416,7 @@ def draw_cook(rng: np.random.Generator, size: int) -> Draft:
             name,
             *point,
             size=(wide, wide, tall),
-            turn=rng.uniform(0, math.pi),
+            angle=rng.uniform(0, math.pi),
             support="floor",
         )
     reach = Reach(scene, "iiwa_flange")
@@ -459,7 +459,7 @@ def draw_fetch(rng: np.random.Generator, size: int) -> Draft:
     for name, (u, v, wide, deep) in zip(names, boxes, strict=True):
         x, y = rotation @ (np.array([u, v]) - middle) + center
         tall = float(rng.uniform(0.05, 0.11))
-        scene = add_block(scene, name, float(x), float(y), size=(wide, deep, tall), turn=turn)
+        scene = add_block(scene, name, float(x), float(y), size=(wide, deep, tall), angle=turn)
     reach = Reach(scene, "panda")
     if not all(
         reach.is_reachable(name, absent=[other for other in names if other != name])
@@ -580,13 +580,13 @@ def put_before(
         ]
         for _ in range(10):
             turn = float(rng.uniform(-math.pi, math.pi))
-            started = add_block(placed, name, *point, size=size, turn=turn)
+            started = add_block(placed, name, *point, size=size, angle=turn)
             pose = Reach(started, "panda").find_transfer(name, turned)
             if pose is not None:
                 break
         else:
             raise RejectedError
-        scene = add_block(scene, name, *point, size=size, turn=turn)
+        scene = add_block(scene, name, *point, size=size, angle=turn)
         placed = started.set_pose(name, started.pose("table", relative_to="world").inverse() @ pose)
         chosen.append(pose)
     return scene, chosen
@@ -638,7 +638,7 @@ def draw_behind(rng: np.random.Generator, size: int) -> Draft:
     ):
         position = (x + deep / 2 - 0.05 - 0.095 * k, y + float(rng.uniform(-0.015, 0.015)))
         scene = add_block(
-            scene, name, *position, size=box, turn=float(rng.uniform(-0.15, 0.15)), support="board"
+            scene, name, *position, size=box, angle=float(rng.uniform(-0.15, 0.15)), support="board"
         )
     reach = Reach(scene, "panda")
     obstacles = names[1:]
@@ -704,7 +704,7 @@ def permute(
     for name, point in zip(names, points, strict=True):
         wide, tall = float(rng.uniform(0.038, 0.048)), float(rng.uniform(0.04, 0.09))
         scene = add_block(
-            scene, name, *point, size=(wide, wide, tall), turn=rng.uniform(0, math.pi)
+            scene, name, *point, size=(wide, wide, tall), angle=rng.uniform(0, math.pi)
         )
         starts.append(scene.pose(name, relative_to="world"))
         heights.append(tall)
@@ -775,7 +775,7 @@ def draw_mobile(rng: np.random.Generator, size: int) -> Draft:
         box = (side, side, float(rng.uniform(0.04, 0.1)))
         turn = float(rng.uniform(-math.pi, math.pi))
         scene = add_block(
-            scene, name, float(position[0]), float(position[1]), size=box, turn=turn, support=table
+            scene, name, float(position[0]), float(position[1]), size=box, angle=turn, support=table
         )
         wanted = str(rng.choice([other for other in tables if other != table]))
         goal.append(f"(on {name} {wanted})")
@@ -826,7 +826,7 @@ def draw_handover(rng: np.random.Generator, size: int) -> Draft:
         center = scene.pose(tray, relative_to="world").translation
         turn = float(rng.uniform(-math.pi, math.pi))
         x, y = float(center[0]) + point[0], float(center[1]) + point[1]
-        scene = add_block(scene, name, x, y, size=(side,) * 3, turn=turn, support=tray)
+        scene = add_block(scene, name, x, y, size=(side,) * 3, angle=turn, support=tray)
         goal.append(f"(at {name} {'right_tray' if tray == 'left_tray' else 'left_tray'})")
     robot = ("baxter", "baxter_left")
     return Draft(scene, f"(and {' '.join(goal)})", "handover", robot, 3 * size, tuple(names))
@@ -895,7 +895,7 @@ def draw_drawer(rng: np.random.Generator, size: int) -> Draft:
     for name, start, point in zip(names, starts, points, strict=True):
         side = float(rng.uniform(0.04, 0.05))
         block = add_block(
-            scene, name, *point, size=(side,) * 3, turn=float(rng.uniform(-math.pi, math.pi))
+            scene, name, *point, size=(side,) * 3, angle=float(rng.uniform(-math.pi, math.pi))
         )
         if start == "drawer":
             pose = with_yaw(
@@ -944,7 +944,7 @@ def draw_two_arms(rng: np.random.Generator, size: int) -> Draft:
     for name, point in zip(names, points, strict=True):
         edge = float(rng.uniform(0.04, 0.05))
         scene = add_block(
-            scene, name, *point, size=(edge,) * 3, turn=float(rng.uniform(-math.pi, math.pi))
+            scene, name, *point, size=(edge,) * 3, angle=float(rng.uniform(-math.pi, math.pi))
         )
     arms = (Reach(scene, "panda", [other]), Reach(scene, other, ["panda"]))
     goal, length = [], 0
@@ -985,7 +985,7 @@ def draw_shapes(rng: np.random.Generator, size: int) -> Draft:
             float(edge * rng.uniform(0.9, 1.1)) for edge in kinds.get(kind, (0.04, 0.04, 0.05))
         )
         turn = float(rng.uniform(-math.pi, math.pi))
-        scene = add_block(scene, name, *points[k], size=box, turn=turn).set_inertia(
+        scene = add_block(scene, name, *points[k], size=box, angle=turn).set_inertia(
             name, Inertia(masses[kind])
         )
         if kind == "round":
@@ -1029,8 +1029,8 @@ def draw_packing(rng: np.random.Generator, size: int) -> Draft:
     placed, names = scene, [f"b{k}" for k in range(size)]
     for name, point, box, (pose,) in zip(names, points, sizes, poses, strict=True):
         yaw = float(rng.uniform(-math.pi, math.pi))
-        scene = add_block(scene, name, *point, size=box, turn=yaw)
-        started = add_block(placed, name, *point, size=box, turn=yaw)
+        scene = add_block(scene, name, *point, size=box, angle=yaw)
+        started = add_block(placed, name, *point, size=box, angle=yaw)
         goals = [pose, pose @ with_yaw(0.0, 0.0, 0.0, math.pi)]
         if Reach(started, "panda").find_transfer(name, goals) is None:
             raise RejectedError
@@ -1052,7 +1052,7 @@ def draw_stacked(rng: np.random.Generator, size: int) -> Draft:
         for level in range(int(rng.integers(2, 4))):
             name = f"b{k}_{level}"
             box = (float(rng.uniform(0.042, 0.05)),) * 2 + (float(rng.uniform(0.035, 0.05)),)
-            scene = add_block(scene, name, *point, size=box, turn=turn, support=support)
+            scene = add_block(scene, name, *point, size=box, angle=turn, support=support)
             pile.append(name)
             support = name
         piles.append(pile)
