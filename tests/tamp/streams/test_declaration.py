@@ -58,7 +58,7 @@ def accept() -> bool:
 
 def test_a_stream_without_a_view_is_rejected() -> None:
     """A function without parameters has no scene view."""
-    with pytest.raises(TaskError, match="takes no scene view"):
+    with pytest.raises(TaskError, match="is a scene view, such as 'view'; got no parameter"):
         stream("", certifies="(fine)")(accept)
 
 

@@ -8,14 +8,25 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 from tmkit.errors import TaskError, UnknownNameError
 from tmkit.pddl.building import make_action, make_parameters
 from tmkit.pddl.formulas import Action, Atom, Effect, Formula, Parameter
+
+_UNNAMED = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.VAR_POSITIONAL,
+    inspect.Parameter.VAR_KEYWORD,
+)
+"""Kinds of parameters that take no variable."""
+
+_NOT_FIRST = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+"""Kinds of parameters that take no scene view."""
 
 StreamFunction = Callable[..., Any]
 """Function of a :class:`~tmkit.tamp.streams.SceneView` and of the inputs that it names."""
@@ -48,7 +59,7 @@ class FactPattern:
         return f"({' '.join((self.predicate, *self.terms))})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stream:
     """Declared sampler, test or cost; :func:`stream` makes it of a function.
 
@@ -59,7 +70,7 @@ class Stream:
         certifies: facts that every result satisfies; for a cost, the term that it defines.
         kind: kind of the result.
         function: function of a scene view and inputs.
-        arguments: input variables that the function takes, in its order.
+        arguments: input variables that the function takes, by parameter.
     """
 
     name: str
@@ -68,13 +79,13 @@ class Stream:
     certifies: tuple[FactPattern, ...]
     kind: StreamKind
     function: StreamFunction
-    arguments: tuple[str, ...]
+    arguments: Mapping[str, str]
 
     def __str__(self) -> str:
         return f"stream '{self.name}'"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StreamAction:
     """Action whose values come from streams; :func:`stream_action` makes it of a function.
 
@@ -83,14 +94,14 @@ class StreamAction:
         given: facts that the values satisfy, in the order in which the values are sampled.
         costs: terms of cost streams that are added to the cost of the action.
         function: function of a scene view, objects and values that returns a candidate.
-        arguments: variables that the function takes, in its order.
+        arguments: variables that the function takes, by parameter.
     """
 
     action: Action
     given: tuple[FactPattern, ...]
     costs: tuple[FactPattern, ...]
     function: StreamFunction
-    arguments: tuple[str, ...]
+    arguments: Mapping[str, str]
 
 
 def stream(
@@ -99,7 +110,9 @@ def stream(
     """Declare a function as a stream: a decorator.
 
     The function takes a :class:`~tmkit.tamp.streams.SceneView` and any of the inputs by the names
-    of their variables. Objects arrive as names of frames, values as they were sampled.
+    of their variables. Other parameters need defaults. Objects arrive as names of frames, values as
+    they were sampled, arrays read-only. A bound method or an object with ``__call__`` is declared
+    by a call: ``learned = stream(...)(model.sample)``.
 
     * With ``gives`` it is a generator. It yields one value for each output, as a tuple if there are
       several. It may yield infinitely many.
@@ -251,18 +264,31 @@ def _find_kind(gives: str, certifies: str, cost: str, label: str) -> StreamKind:
     return StreamKind.GENERATOR if gives else StreamKind.TEST
 
 
-def _match_arguments(function: StreamFunction, variables: list[str], label: str) -> tuple[str, ...]:
-    """Return the variables that a function takes after its scene view, in its order.
+def _match_arguments(
+    function: StreamFunction, variables: list[str], label: str
+) -> Mapping[str, str]:
+    """Return the variables that a function takes after its scene view, by parameter.
 
     Raises:
-        TaskError: if the function has no parameter for the scene view, or one that is no variable.
+        TaskError: if the function has no parameter for the scene view, or one without a default
+            that is no variable.
     """
     names = {variable[1:].replace("-", "_"): variable for variable in variables}
-    parameters = list(inspect.signature(function).parameters)
-    if not parameters:
-        raise TaskError.at(label, "its function takes no scene view as the first parameter")
-    for name in parameters[1:]:
-        if name not in names:
-            unknown = UnknownNameError.of("variable", f"?{name}", variables)
-            raise TaskError.at(label, f"parameter '{name}' of its function: {unknown.message}")
-    return tuple(names[name] for name in parameters[1:])
+    parameters = list(inspect.signature(function).parameters.values())
+    if not parameters or parameters[0].name in names or parameters[0].kind in _NOT_FIRST:
+        got = "no parameter" if not parameters else f"'{parameters[0]}'"
+        reason = f"the first parameter of its function is a scene view, such as 'view'; got {got}"
+        raise TaskError.at(label, reason)
+    arguments: dict[str, str] = {}
+    for parameter in parameters[1:]:
+        if parameter.kind in _UNNAMED:
+            reason = f"parameter '{parameter}' of its function is not passed by name"
+            raise TaskError.at(label, reason)
+        if parameter.name in names:
+            arguments[parameter.name] = names[parameter.name]
+        elif parameter.default is inspect.Parameter.empty:
+            unknown = UnknownNameError.of("variable", f"?{parameter.name}", variables)
+            raise TaskError.at(
+                label, f"parameter '{parameter.name}' of its function: {unknown.message}"
+            )
+    return MappingProxyType(arguments)

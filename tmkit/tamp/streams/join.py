@@ -58,7 +58,7 @@ class Join:
         self._counts = [_StepCount() for _ in self.plan.steps]
 
     def bindings(self, objects: Binding) -> Iterator[Binding | None]:
-        """Yield the bindings that satisfy all facts, and None for each rejected one.
+        """Yield the bindings that satisfy all facts, and None for each one without an extension.
 
         Args:
             objects: values of the action's parameters and of constants.
@@ -83,17 +83,34 @@ class Join:
         def extend(longer: Binding) -> Iterator[Binding | None]:
             return self._extend(index + 1, longer)
 
-        yield from take_turns(self._generate(step, index, binding), extend)
+        has_values = False
+        for extension in take_turns(self._generate(step, index, binding), extend):
+            has_values = True
+            yield extension
+        if not has_values:
+            yield None
 
     def _passes(self, step: JoinStep, binding: Binding) -> bool:
-        """Return whether a test of a step passes."""
+        """Return whether the streams that gave the values certify a fact, or a test passes."""
+        if any(self._gave(call, binding) for call in step.certified_by):
+            return True
         for call in step.calls:
-            inputs = self._inputs(call, binding)
-            samples = self.table.samples(call.stream, inputs, self.context, self.value_types)
-            if next(samples, None) is not None:
+            if next(self._samples(call, binding), None) is not None:
                 return True
-            self.table.refuse(call.stream, inputs, self.context)
+        # A value that one of several tests accepts is not rejected.
+        for call in step.calls:
+            self.table.refuse(call.stream, self._inputs(call, binding), self.context)
         return False
+
+    def _gave(self, call: StreamCall, binding: Binding) -> bool:
+        """Return whether the values of a binding come from a call."""
+        sample = binding[call.outputs[0]].sample
+        values = tuple(binding[name] for name in call.outputs)
+        return (
+            sample.stream is call.stream
+            and sample.inputs == tuple(binding[name] for name in call.inputs)
+            and values == tuple(Value(sample, index) for index in range(len(values)))
+        )
 
     def _generate(self, step: JoinStep, index: int, binding: Binding) -> Iterator[Binding]:
         """Yield the bindings extended by the values of a step, its generators in turn."""

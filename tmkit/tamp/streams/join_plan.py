@@ -8,7 +8,7 @@ earlier stream of the plan certifies as well needs no step.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tmkit.errors import TaskError, UnknownNameError
 from tmkit.pddl import Domain
@@ -38,10 +38,12 @@ class JoinStep:
     Attributes:
         fact: the fact.
         calls: tests, of which one must pass, or generators whose values alternate.
+        certified_by: calls of earlier steps whose values satisfy the fact without a test.
     """
 
     fact: FactPattern
     calls: tuple[StreamCall, ...]
+    certified_by: tuple[StreamCall, ...] = ()
 
     @property
     def is_test(self) -> bool:
@@ -122,15 +124,15 @@ class JoinPlanner:
             if fact in certified:
                 continue
             step = self._find_step(fact, {**constants, **types}, label)
-            steps.append(step)
-            for call in step.calls:
-                for variable, output in zip(call.outputs, call.stream.outputs, strict=True):
-                    types[variable] = output.types
+            generators = [call for earlier in steps for call in earlier.calls if call.outputs]
+            certified_by = tuple(call for call in generators if fact in _list_facts(call))
+            steps.append(replace(step, certified_by=certified_by))
+            types.update(_find_output_types(step, label))
             certified |= set.intersection(*(_list_facts(call) for call in step.calls))
         costs = tuple(self._find_cost(term, {**constants, **types}, label) for term in action.costs)
         names = [parameter.name for parameter in action.action.parameters]
         bound_names = [*names, *(name for name in types if name not in names)]
-        for argument in action.arguments:
+        for argument in action.arguments.values():
             if argument not in bound_names:
                 unknown = UnknownNameError.of("variable", argument, bound_names)
                 raise TaskError.at(label, unknown.message)
@@ -235,6 +237,27 @@ class JoinPlanner:
                 return True
             queue += parents.get(parent, ())
         return False
+
+
+def _find_output_types(step: JoinStep, label: str) -> dict[str, tuple[str, ...]]:
+    """Return the types of the variables to which every stream of a step gives a value.
+
+    Raises:
+        TaskError: if two streams give values of different types.
+    """
+    first, *others = (
+        {name: output.types for name, output in zip(c.outputs, c.stream.outputs, strict=True)}
+        for c in step.calls
+    )
+    for call, other in zip(step.calls[1:], others, strict=True):
+        for name in first.keys() & other.keys():
+            if first[name] != other[name]:
+                reason = (
+                    f"{step.fact}: '{name}' is of type {first[name][0]} from"
+                    f" {step.calls[0].stream}, but of type {other[name][0]} from {call.stream}"
+                )
+                raise TaskError.at(label, reason)
+    return {name: types for name, types in first.items() if all(name in o for o in others)}
 
 
 def _list_facts(call: StreamCall) -> set[FactPattern]:

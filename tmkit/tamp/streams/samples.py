@@ -12,8 +12,9 @@ the order in which versions request them. The function is called once for equal 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,11 @@ from tmkit.manipulation.actions.candidates import ActionContext
 from tmkit.manipulation.grasps.sampling import Grasp
 from tmkit.manipulation.placements.sampling import Placement
 from tmkit.spatial import Pose
+from tmkit.spatial.plain import read_only
 from tmkit.tamp.domains.planning_domain import innermost_location
 from tmkit.tamp.streams.declaration import Stream, StreamKind
 from tmkit.tamp.streams.records import StreamUse, Trial, TrialOutcome
-from tmkit.tamp.streams.scene_view import Query, SceneView, query_frames, run_query
+from tmkit.tamp.streams.scene_view import Query, SceneView, query_frames, reads_arm, run_query
 
 VALUE_TYPES: dict[str, type] = {
     "configuration": np.ndarray,
@@ -140,19 +142,32 @@ class _Run:
         value_types: dict[str, type],
         counts: _Counts,
     ) -> None:
-        self.view = SceneView(context, np.random.default_rng(int.from_bytes(digest, "little")))
         self.samples: list[Sample] = []
         self.read_counts: list[int] = []
         self.is_exhausted = False
-        counts.count_call()
         self.counts = counts
         self._stream, self._inputs, self._digest = stream, inputs, digest
-        self._results = _call(stream, self.view, inputs, value_types)
+        self._context, self._value_types = context, value_types
+        self._is_interrupted = False
+        self._start()
+
+    def _start(self) -> None:
+        """Call the function, and skip the samples so far."""
+        self.counts.count_call()
+        rng = np.random.default_rng(int.from_bytes(self._digest, "little"))
+        self.view = SceneView(self._context, rng)
+        results = _call(self._stream, self.view, self._inputs, self._value_types)
+        self._results = islice(results, len(self.samples), None)
 
     def advance(self) -> None:
         """Compute the next sample, or note the end."""
         check_time()
+        if self._is_interrupted:
+            self._start()
+        # A generator that a time limit has interrupted would seem exhausted.
+        self._is_interrupted = True
         values = next(self._results, None)
+        self._is_interrupted = False
         self.read_counts.append(len(self.view.reads))
         if values is None:
             self.is_exhausted = True
@@ -238,16 +253,24 @@ class SampleTable:
     def frames(
         self, stream: Stream, inputs: tuple[Value, ...], context: ActionContext
     ) -> frozenset[str] | None:
-        """Return the frames that a stream has read in a version; None if it may be any frame."""
-        runs = self._find_runs((stream, inputs), context)
-        return next((run.frames() for run in runs), frozenset())
+        """Return the frames that a stream may have read in a version; None if it may be any.
+
+        They include the frames of runs that differ from that of the version after the first sample.
+        """
+        frames: set[str] = set()
+        for run in self._find_runs((stream, inputs), context):
+            read_frames = run.frames()
+            if read_frames is None:
+                return None
+            frames |= read_frames
+        return frozenset(frames)
 
     def reads_configuration(
         self, stream: Stream, inputs: tuple[Value, ...], context: ActionContext
     ) -> bool:
         """Return whether a stream has read the configuration of the arm in a version."""
         runs = self._find_runs((stream, inputs), context)
-        return any(("q",) in run.view.reads for run in runs)
+        return any(reads_arm(query, context) for run in runs for query in run.view.reads)
 
     def placement_requests(
         self, stream: Stream, inputs: tuple[Value, ...], context: ActionContext
@@ -375,10 +398,10 @@ def _call(
     by_name = {
         variable.name: value.content for variable, value in zip(stream.inputs, inputs, strict=True)
     }
-    arguments = [by_name[name] for name in stream.arguments]
+    arguments = {name: by_name[variable] for name, variable in stream.arguments.items()}
     label = f"{stream} of ({', '.join(_describe(value) for value in by_name.values())})"
     try:
-        result = stream.function(view, *arguments)
+        result = stream.function(view, **arguments)
         if stream.kind is StreamKind.TEST:
             if not isinstance(result, bool | np.bool_):
                 raise _wrong_value(stream, f"returns {shorten(result)}, no bool")
@@ -388,11 +411,15 @@ def _call(
         if stream.kind is StreamKind.COST:
             yield (_require_cost(result, stream),)
             return
+        if not isinstance(result, Iterable):
+            raise _wrong_value(stream, f"returns {shorten(result)}; expected an iterable of values")
         for values in result:
             yield _require_values(values, stream, value_types, view)
-    except (TimeLimitError, MissingExtraError, MemoryError, SamplerError):
+    except (MissingExtraError, MemoryError, SamplerError):
         raise
     except Exception as error:
+        if isinstance(error, TimeLimitError):
+            check_time()  # raises unless the time limit is one of the function itself
         code = getattr(stream.function, "__code__", None)
         files = () if code is None else (code.co_filename,)
         path, line = innermost_location(error, files) or (None, None)
@@ -426,6 +453,7 @@ def _require_values(
     if not isinstance(parts, tuple) or len(parts) != len(outputs):
         names = ", ".join(output.name for output in outputs)
         raise _wrong_value(stream, f"gives {shorten(values)}, no tuple of ({names})")
+    copies: list[Any] = []
     for part, output in zip(parts, outputs, strict=True):
         name = output.types[0]
         expected = {**VALUE_TYPES, **value_types}[name]
@@ -438,7 +466,9 @@ def _require_values(
             )
         if name == "configuration":
             _require_configuration(part, stream, output.name, view)
-    return parts
+        # The function may reuse its array for the next value.
+        copies.append(read_only(part.copy()) if isinstance(part, np.ndarray) else part)
+    return tuple(copies)
 
 
 def _require_configuration(part: Any, stream: Stream, variable: str, view: SceneView) -> None:

@@ -223,6 +223,20 @@ def query_frames(query: Query) -> frozenset[str] | None:
     return frozenset(arguments)
 
 
+def reads_arm(query: Query, context: ActionContext) -> bool:
+    """Return whether the result of a query depends on the configuration of an arm or gripper."""
+    name, *arguments = query
+    scene, robots = context.scene, [arm.robot for arm in context.arms.values()]
+    joints = {joint for robot in robots for joint in (*robot.joints, *robot.gripper_joints)}
+    if name == "joint_value":
+        return arguments[0] in joints
+    if name == "pose":
+        chains = [{frame, *scene.ancestors(frame)} for frame in arguments]
+        between = chains[0] if len(chains) == 1 else chains[0] ^ chains[1]
+        return any(scene.joint(frame).name in joints for frame in between)
+    return name == "q"
+
+
 def _read_base(context: ActionContext, arm: str) -> object:
     """Return the data on which the pose of an arm depends, beside its own joints."""
     scene, manipulator = context.scene, context.arm(arm).robot

@@ -139,8 +139,8 @@ def _make_candidate(join: Join, binding: Binding, view: SceneView) -> StreamCand
         TaskError: if it returns no candidate.
     """
     action = join.plan.action
-    arguments = [binding[name].content for name in action.arguments]
-    candidate = action.function(view, *arguments)
+    arguments = {name: binding[variable].content for name, variable in action.arguments.items()}
+    candidate = action.function(view, **arguments)
     if not callable(getattr(candidate, "refine", None)):
         raise TaskError.at(
             f"action '{action.action.name}'",
