@@ -45,6 +45,7 @@ def _do(source: BinaryIO, results: BinaryIO) -> None:
         logger.setLevel(level)
         logger.addHandler(_Sender(results))
         result = work(job, lambda message: _send(results, "message", message))
+        pickle.dumps(result)  # a value of the user may have no pickle
     except (KeyboardInterrupt, BrokenPipeError):
         raise
     except Exception as error:

@@ -132,7 +132,9 @@ class _EarlierMotions:
         candidate = replace(candidate, scene=scene, q=q)
         if self._check.first_fault(candidate, node.scene, node.q) is not None:
             return None
-        return ActionMotion(segments, scene, q, step.choice, step.changes)
+        return ActionMotion(
+            segments, scene, q, step.choice, step.changes, value_cost=step.value_cost
+        )
 
     def _connect(self, segment: Segment, node: SceneVersion) -> Segment:
         """Return the first segment of a step with a path from the configuration of a node.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import pytest
 
 from tmkit.errors import TaskError
@@ -173,3 +176,72 @@ def test_an_action_without_streams_needs_candidates() -> None:
     }
     with pytest.raises(TaskError, match="action 'pick' has neither a stream action nor candidates"):
         type("Things", (StreamSemantics,), scope)
+
+
+def test_functions_of_other_kinds_are_declared_by_a_call() -> None:
+    """Methods, objects that are called and parameters with defaults serve as streams."""
+
+    @dataclass
+    class Model:
+        limit: float
+
+        def score(self, view: SceneView, o: str, scale: float = 1.0) -> bool:
+            return o in view and len(o) * scale < self.limit
+
+        def __call__(self, view: SceneView, *, g: object, o: str) -> bool:
+            return o in view and g is not None
+
+    method = stream("?o - item", certifies="(good ?o)")(Model(1.0).score)
+    called = stream("?o - item ?g - grasp", certifies="(firm ?o ?g)")(Model(2.0))
+    assert (method.name, dict(method.arguments)) == ("score", {"o": "?o"})
+    assert (called.name, dict(called.arguments)) == ("Model", {"g": "?g", "o": "?o"})
+    semantics = define(grasps, method, called, action=take("(good ?o) (grasp ?o ?g) (firm ?o ?g)"))
+    assert semantics.streams == (grasps, method, called)
+
+
+def without_view(o: str) -> bool:
+    """Take no scene view."""
+    return bool(o)
+
+
+def with_rest(view: SceneView, *rest: object) -> bool:
+    """Take parameters without a name."""
+    return bool(rest)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (without_view, r"the first parameter .* is a scene view, such as 'view'; got 'o'"),
+        (with_rest, r"parameter '\*rest' of its function is not passed by name"),
+    ],
+)
+def test_a_function_takes_a_scene_view_and_named_inputs(
+    function: Callable[..., bool], message: str
+) -> None:
+    """Another signature is an error when the stream is declared."""
+    with pytest.raises(TaskError, match=message):
+        stream("?o - item", certifies="(fine ?o)")(function)
+
+
+def test_a_value_of_some_alternatives_is_unknown_to_later_facts() -> None:
+    """Two streams certify a fact; only one of them gives a further value."""
+
+    @stream("?o - item", gives="?g - grasp ?w - grasp", certifies="(grasp ?o ?g) (wide ?w)")
+    def pairs(view: SceneView, o: str) -> object:
+        yield o
+
+    with pytest.raises(TaskError, match=r"input '\?w' of stream 'firm' has no value"):
+        define(grasps, pairs, firm, action=take("(grasp ?o ?g) (firm ?o ?w)"))
+
+
+def test_alternatives_give_values_of_one_type() -> None:
+    """A later stream could not tell their values apart."""
+
+    @stream("?o - item", gives="?p - pose", certifies="(grasp ?o ?p)")
+    def poses(view: SceneView, o: str) -> object:
+        yield o
+
+    message = r"'\?g' is of type grasp from stream 'grasps', but of type pose from stream 'poses'"
+    with pytest.raises(TaskError, match=message):
+        define(grasps, poses, action=take("(grasp ?o ?g)"))

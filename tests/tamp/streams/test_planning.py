@@ -25,6 +25,7 @@ from tmkit.tamp import (
     PlanResult,
     PythonDomain,
     load_planning_domain,
+    repair_plan,
 )
 from tmkit.tamp.streams import SceneView, StreamSemantics, grasps, placements, stream, stream_action
 from tmkit.tamp.streams.semantics import sample_table
@@ -230,6 +231,18 @@ def test_costs_of_values_enter_the_plan_and_its_improvement() -> None:
     assert better.plan.cost <= first.plan.cost
     domain = PythonDomain(CostlyRegions.domain, CostlyRegions)
     assert tk.validate_plan(better.plan, domain=domain).is_valid
+
+
+def test_a_repaired_plan_keeps_the_cost_of_values() -> None:
+    """Motions that are reused keep the cost of their values."""
+    scene, goal = mat_scene(1), "(on Block0 mat)"
+    first = solve(CostlyRegions, scene, goal).plan
+    assert first is not None
+    domain = PythonDomain(CostlyRegions.domain, CostlyRegions)
+    problem = PlanningProblem(scene, domain=domain, goal=goal, robots="panda")
+    repaired = repair_plan(problem, first.steps, options=OPTIONS)
+    assert repaired is not None
+    assert repaired.cost == first.cost > 2.0
 
 
 def test_a_plan_file_keeps_the_cost_of_values(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -10,8 +11,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import tmkit as tk
-from tmkit.errors import SamplerError
-from tmkit.manipulation import ActionContext, Samplers, SeededSamplers
+from tmkit._support.time_limits import check_time, time_limit
+from tmkit.errors import SamplerError, TimeLimitError
+from tmkit.manipulation import ActionContext, ArmMotionPlanner, Samplers, SeededSamplers
 from tmkit.spatial import Pose
 from tmkit.tamp.streams import SceneView, stream
 from tmkit.tamp.streams.declaration import Stream
@@ -188,3 +190,117 @@ def test_a_cost_is_a_finite_number_of_at_least_zero(result: object) -> None:
     table = SampleTable(0)
     with pytest.raises(SamplerError, match="stream 'price' returns"):
         values_of(table, price, (table.object_value("a"),), TABLE, 1)
+
+
+def test_a_generator_that_a_time_limit_interrupts_continues_later() -> None:
+    """Its later samples are those of an uninterrupted call, not an early end."""
+    is_slow = [True]
+
+    @stream("?o - item", gives="?v - number", certifies="(value ?o ?v)")
+    def slow(view: SceneView, o: str) -> Iterator[float]:
+        for number in range(4):
+            while number == 2 and is_slow:
+                check_time()
+            yield number + float(view.rng.uniform())
+
+    table, fresh = SampleTable(0), SampleTable(0)
+    inputs = (table.object_value("a"),)
+    with pytest.raises(TimeLimitError), time_limit(0.05):
+        values_of(table, slow, inputs, TABLE, 4)
+    is_slow.clear()
+    expected = values_of(fresh, slow, (fresh.object_value("a"),), TABLE, 4)
+    assert values_of(table, slow, inputs, TABLE, 4) == expected
+    assert len(expected) == 4
+
+
+def test_a_time_limit_of_the_function_itself_is_its_error() -> None:
+    """Only the time limit of the planning run ends the run without an error."""
+
+    @stream("?o - item", certifies="(fine ?o)")
+    def hasty(view: SceneView, o: str) -> bool:
+        raise TimeLimitError("no answer of the service")
+
+    table = SampleTable(0)
+    with (
+        pytest.raises(SamplerError, match=r"stream 'hasty' of .*no answer of the service"),
+        time_limit(60.0),
+    ):
+        values_of(table, hasty, (table.object_value("a"),), TABLE, 1)
+
+
+def test_an_array_that_a_generator_reuses_gives_distinct_values() -> None:
+    """Values are read-only copies."""
+
+    @stream("?o - item", gives="?m - path", certifies="(path ?o ?m)")
+    def walk(view: SceneView, o: str) -> Iterator[np.ndarray]:
+        points = np.zeros((2, 3))
+        for _ in range(3):
+            points += 1.0
+            yield points
+
+    table = SampleTable(0)
+    values = values_of(table, walk, (table.object_value("a"),), TABLE, 3)
+    paths = [value[0] for value in values]  # type: ignore[index]
+    assert [path[0, 0] for path in paths] == [1.0, 2.0, 3.0]
+    assert not paths[0].flags.writeable
+
+
+def test_a_generator_returns_an_iterable() -> None:
+    """A list serves as well as a generator; a single value or None is an error."""
+
+    @stream("?o - item", gives="?v - number", certifies="(value ?o ?v)")
+    def listed(view: SceneView, o: str) -> list[float]:
+        return [1.0, 2.0]
+
+    @stream("?o - item", gives="?v - number", certifies="(value ?o ?v)")
+    def single(view: SceneView, o: str) -> float:
+        return 1.0
+
+    table = SampleTable(0)
+    inputs = (table.object_value("a"),)
+    assert values_of(table, listed, inputs, TABLE, 9) == [(1.0,), (2.0,)]
+    with pytest.raises(SamplerError, match=r"stream 'single' returns 1\.0; expected an iterable"):
+        values_of(table, single, inputs, TABLE, 1)
+
+
+def test_the_frames_of_a_stream_are_those_of_all_its_runs() -> None:
+    """A constraint that the search learns from a failure covers every frame that was read."""
+    first, second, third = TABLE.frames_of_class("movable")
+
+    @stream("?o - item", gives="?v - number", certifies="(value ?o ?v)")
+    def walk(view: SceneView, o: str) -> Iterator[float]:
+        yield 0.0
+        x = view.local_pose(second).translation[0]
+        if x > TABLE.local_pose(second).translation[0]:
+            yield float(view.local_pose(third).translation[0])
+
+    table = SampleTable(0)
+    inputs = (table.object_value(first),)
+    values_of(table, walk, inputs, TABLE, 5)
+    scene = moved(TABLE, second, 1)
+    assert len(values_of(table, walk, inputs, scene, 5)) == 2
+    assert table.frames(walk, inputs, context_of(scene)) == {second, third}
+
+
+def test_the_pose_of_a_held_object_depends_on_the_arm() -> None:
+    """A failure that read it is not repeated at another configuration."""
+
+    @stream("?o - item", certifies="(high ?o)")
+    def high(view: SceneView, o: str) -> bool:
+        return bool(view.pose(o).translation[2] > 5.0)
+
+    @stream("?o - item", certifies="(fits ?o)")
+    def fits(view: SceneView, o: str) -> bool:
+        return bool(view.pose(o, relative_to=ROBOT.tip).translation[2] > 5.0)
+
+    block = TABLE.frames_of_class("movable")[0]
+    arms = {ROBOT.name: ArmMotionPlanner(ROBOT)}
+    table = SampleTable(0)
+    inputs = (table.object_value(block),)
+    for scene, is_held in ((TABLE, False), (TABLE.reparent(block, ROBOT.tip, q=Q), True)):
+        context = replace(context_of(scene), arms=arms)
+        for declared in (high, fits):
+            assert next(table.samples(declared, inputs, context, {}), None) is None
+        assert table.reads_configuration(high, inputs, context) is is_held
+        # The pose relative to the hand depends on the arm unless the hand holds the block.
+        assert table.reads_configuration(fits, inputs, context) is not is_held

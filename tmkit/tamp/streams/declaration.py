@@ -274,7 +274,10 @@ def _match_arguments(
             that is no variable.
     """
     names = {variable[1:].replace("-", "_"): variable for variable in variables}
-    parameters = list(inspect.signature(function).parameters.values())
+    parameters = [
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for parameter in inspect.signature(function).parameters.values()
+    ]
     if not parameters or parameters[0].name in names or parameters[0].kind in _NOT_FIRST:
         got = "no parameter" if not parameters else f"'{parameters[0]}'"
         reason = f"the first parameter of its function is a scene view, such as 'view'; got {got}"

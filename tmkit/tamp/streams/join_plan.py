@@ -245,11 +245,11 @@ def _find_output_types(step: JoinStep, label: str) -> dict[str, tuple[str, ...]]
     Raises:
         TaskError: if two streams give values of different types.
     """
-    first, *others = (
+    first, *further_types = (
         {name: output.types for name, output in zip(c.outputs, c.stream.outputs, strict=True)}
         for c in step.calls
     )
-    for call, other in zip(step.calls[1:], others, strict=True):
+    for call, other in zip(step.calls[1:], further_types, strict=True):
         for name in first.keys() & other.keys():
             if first[name] != other[name]:
                 reason = (
@@ -257,7 +257,11 @@ def _find_output_types(step: JoinStep, label: str) -> dict[str, tuple[str, ...]]
                     f" {step.calls[0].stream}, but of type {other[name][0]} from {call.stream}"
                 )
                 raise TaskError.at(label, reason)
-    return {name: types for name, types in first.items() if all(name in o for o in others)}
+    return {
+        name: types
+        for name, types in first.items()
+        if all(name in other for other in further_types)
+    }
 
 
 def _list_facts(call: StreamCall) -> set[FactPattern]:
