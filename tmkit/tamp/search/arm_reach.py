@@ -228,7 +228,8 @@ class ArmReach:
                 if len(samples) >= (settings.samples_per_transfer if is_first_pass else 1):
                     continue
                 is_free_at_end = table.static_clearance(transfer.name, end).is_free
-                options = np.flatnonzero(is_free_at_start & is_free_at_end).tolist()
+                is_free = transfer.select(is_free_at_start & is_free_at_end)
+                options = np.flatnonzero(is_free).tolist()
                 for option in _spread_evenly(options, count):
                     q = self.contact(table, transfer, option, end)
                     q_start = None if q is None else self.contact(table, transfer, option, start)

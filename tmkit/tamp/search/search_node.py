@@ -9,8 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import Candidate, Place
+from tmkit.manipulation.actions.candidates import Candidate, Pick, Place
+from tmkit.manipulation.grasps.values import Grasp
 from tmkit.motion import CollisionWorld
 from tmkit.plans.failures import MotionFailure
 from tmkit.tamp.version_tree import SceneVersion
@@ -29,6 +33,7 @@ class Transfer:
         name: frame of the object.
         arm: name of the arm; None for the first.
         is_elsewhere: whether the place lies outside all goal poses and goal regions of the object.
+        options: indices of the grasp options that the domain's candidates allow; None for all.
     """
 
     pick: int
@@ -36,6 +41,39 @@ class Transfer:
     name: str
     arm: str | None
     is_elsewhere: bool = False
+    options: tuple[int, ...] | None = field(default=None, repr=False)
+
+    def select(self, is_free: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return (n,) flags of grasp options, false for those that are not allowed."""
+        if self.options is None:
+            return is_free
+        selection = np.zeros_like(is_free)
+        indices = list(self.options)
+        selection[indices] = is_free[indices]
+        return selection
+
+
+@dataclass(frozen=True, eq=False)
+class PickCandidates:
+    """Picks of one object by one arm that a domain allows in a version.
+
+    Attributes:
+        object: frame of the object.
+        arm: name of the arm; None for the first.
+        by_grasp: picks by grasp, at least one.
+        is_complete: whether they have all grasps of the samplers, with equal options. Then the
+            grasps may be varied, such as by the fingertips alone.
+    """
+
+    object: str
+    arm: str | None
+    by_grasp: Mapping[Grasp, Pick]
+    is_complete: bool
+
+    def find(self, grasp: Grasp) -> Pick | None:
+        """Return the pick that allows a grasp, or None."""
+        default = next(iter(self.by_grasp.values())) if self.is_complete else None
+        return self.by_grasp.get(grasp, default)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +147,7 @@ class SearchNode:
         other_operators: possible first operators of the plan that are not transfers.
         attempts: iterator that makes one attempt at each step.
         pick_results: results of picks, by operator, grasp option and length of the lines.
+        picks: picks that the domain allows, by operator; None for an operator that is no transfer.
         blocker_counts: number of failures by blocking movable object.
         failures: number of failures by action and cause.
         worlds: version without one object and its collision world, by that object.
@@ -132,6 +171,7 @@ class SearchNode:
     pick_results: dict[tuple[int, int, bool], Move | MotionFailure | None] = field(
         default_factory=dict
     )
+    picks: dict[int, PickCandidates | None] = field(default_factory=dict)
     blocker_counts: Counter[str] = field(default_factory=Counter)
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
     worlds: dict[str, tuple[SceneGraph, CollisionWorld]] = field(default_factory=dict)
@@ -191,6 +231,10 @@ class SearchNode:
     def leave_queue(self, kind: str) -> None:
         """Record that the entry of a kind left the queue."""
         self.queued_kinds.discard(kind)
+
+    def store_picks(self, operator: int, picks: PickCandidates | None) -> None:
+        """Store the picks that the domain allows."""
+        self.picks[operator] = picks
 
     def store_world(self, name: str, scene: SceneGraph, world: CollisionWorld) -> None:
         """Store the version without an object and its collision world."""

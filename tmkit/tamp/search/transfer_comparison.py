@@ -11,13 +11,13 @@ import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import Pick, Place
+from tmkit.manipulation.actions.candidates import Candidate, Pick, Place
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.manipulation.actions.timing_breakdown import PlanningStage
 from tmkit.robots import movable_frames
@@ -26,15 +26,33 @@ from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.search.arm_reach import ArmReach, Sample
 from tmkit.tamp.search.hand_tables import HandTables, pose_key
-from tmkit.tamp.search.search_node import Analysis, SearchNode, Transfer
+from tmkit.tamp.search.search_node import Analysis, PickCandidates, SearchNode, Transfer
 from tmkit.tamp.search.task_guide import TaskGuide
 from tmkit.tamp.version_tree import VersionTree
 
 _NARROW_OPENING_TIGHTNESS = 4
 """Tightness of a placement with a narrow opening, which exceeds that of three far hand poses."""
 
+_MAX_CANDIDATES = 1000
+"""Number of candidates of an action above which it is no transfer."""
+
 _DOMAIN_ERRORS = (SceneError, UnknownNameError, LookupError)
 """Errors of a domain for a modified version, for example one without the other objects."""
+
+
+@dataclass(frozen=True)
+class PickedObject:
+    """Object that an operator picks.
+
+    Attributes:
+        name: frame of the object.
+        arm: name of the arm; None for the first.
+        options: indices of the grasp options that the domain's candidates allow; None for all.
+    """
+
+    name: str
+    arm: str | None
+    options: tuple[int, ...] | None
 
 
 class TransferComparison:
@@ -64,7 +82,8 @@ class TransferComparison:
         self.context, self.log, self.tree, self.guide, self.seed = context, log, tree, guide, seed
         self.settings = context.options.search
         self._tables: dict[str, HandTables] = {}
-        self._picks: dict[int, tuple[str, str | None] | None] = {}
+        self._objects: dict[int, str | None] = {}
+        self._picked_objects: dict[object, PickedObject | None] = {}
         self._placements: dict[int, tuple[str, str | None] | None] = {}
         self._places: dict[object, tuple[Place, ...]] = {}
         self._analyses: dict[object, Analysis] = {}
@@ -79,26 +98,80 @@ class TransferComparison:
         """Draw other placements."""
         self.generation += 1
 
-    def find_pick(self, operator: int, node: SearchNode) -> tuple[str, str | None] | None:
-        """Return the object that an operator picks and the arm, or None for other actions."""
-        if operator not in self._picks:
-            context = self.tree.context(node.version, seed=self.seed)
-            candidates = self.tree.domain.candidates(self.guide.actions[operator], context)
-            first_candidate = next(iter(candidates), None)
-            self._picks[operator] = (
-                (object_of(first_candidate), first_candidate.arm)
-                if isinstance(first_candidate, Pick)
-                else None
+    def find_pick(self, operator: int, node: SearchNode) -> PickedObject | None:
+        """Return the object that an operator picks, or None for actions that are no transfers.
+
+        The grasp options are those of a version with the object at the same place. In other
+        versions the domain may allow others, so :meth:`picks` is decisive.
+        """
+        if operator not in self._objects:
+            first_candidate = next(self._candidates(operator, node), None)
+            is_pick = isinstance(first_candidate, Pick)
+            self._objects[operator] = object_of(first_candidate) if is_pick else None
+        name = self._objects[operator]
+        if name is None:
+            return None
+        scene = node.version.scene
+        key = operator, scene.parent(name), pose_key(self.pose_in_root(scene, name))
+        if key not in self._picked_objects:
+            picks = self.picks(operator, node)
+            self._picked_objects[key] = None if picks is None else self._describe_picks(picks)
+        return self._picked_objects[key]
+
+    def _describe_picks(self, picks: PickCandidates) -> PickedObject:
+        """Return the object of picks with the grasp options that they allow."""
+        options = None
+        if not picks.is_complete:
+            table = self.table(picks.arm)
+            options = tuple(
+                index
+                for index, option in enumerate(table.options(picks.object))
+                if option.grasp in picks.by_grasp
             )
-        return self._picks[operator]
+        return PickedObject(picks.object, picks.arm, options)
+
+    def picks(self, operator: int, node: SearchNode) -> PickCandidates | None:
+        """Return the picks of an operator in a version.
+
+        Returns:
+            None if the first candidate is no pick, there are too many candidates, or a grasp is
+            none of the samplers.
+        """
+        candidates = list(itertools.islice(self._candidates(operator, node), _MAX_CANDIDATES + 1))
+        if not candidates or len(candidates) > _MAX_CANDIDATES:
+            return None
+        first = candidates[0]
+        if not isinstance(first, Pick):
+            return None
+        picks = [
+            pick
+            for pick in candidates
+            if isinstance(pick, Pick) and (pick.object, pick.arm) == (first.object, first.arm)
+        ]
+        robot = self.arm(first.arm).robot
+        scene = node.version.scene
+        sampled = set(self.context.sampling.grasps(scene, first.object, robot=robot))
+        by_grasp = {pick.grasp: pick for pick in reversed(picks)}
+        if not sampled.issuperset(by_grasp):
+            return None
+        is_complete = len(by_grasp) == len(sampled) and all(
+            pick.motion == first.motion and pick.grasp_covariance == first.grasp_covariance
+            for pick in picks
+        )
+        return PickCandidates(first.object, first.arm, by_grasp, is_complete)
+
+    def _candidates(self, operator: int, node: SearchNode) -> Iterator[Candidate]:
+        """Yield the candidates of an operator in a version."""
+        context = self.tree.context(node.version, seed=self.seed)
+        return self.tree.domain.candidates(self.guide.actions[operator], context)
 
     def transfers_of(self, node: SearchNode, name: str) -> Iterator[Transfer]:
         """Yield the applicable transfers of an object in a version."""
         operators = self._operators_of_object.get(pddl_name(name), ())
         for operator in self.guide.applicable_under_proofs(node.values, operators):
-            object_and_arm = self.find_pick(operator, node)
-            if object_and_arm is not None and object_and_arm[0] == name:
-                for transfer in self.transfers(node, operator, object_and_arm):
+            picked = self.find_pick(operator, node)
+            if picked is not None and picked.name == name:
+                for transfer in self.transfers(node, operator, picked):
                     if self.tree.domain.is_goal_action(self.guide.actions[transfer.place]):
                         yield replace(transfer, is_elsewhere=True)
                     yield transfer
@@ -107,7 +180,7 @@ class TransferComparison:
         self,
         node: SearchNode,
         pick: int,
-        object_and_arm: tuple[str, str | None],
+        picked: PickedObject,
         *,
         place_operators: set[int] | None = None,
     ) -> Iterator[Transfer]:
@@ -116,16 +189,16 @@ class TransferComparison:
         Args:
             node: node of the version.
             pick: operator of the pick.
-            object_and_arm: result of :meth:`find_pick`.
+            picked: result of :meth:`find_pick`.
             place_operators: operators with which the transfers may end. Defaults to all.
         """
         values = self.guide.apply(pick, node.values)
-        name, arm = object_and_arm
+        name, arm = picked.name, picked.arm
         operators = self._operators_of_object.get(pddl_name(name), ())
         for operator in self.guide.applicable_under_proofs(values, operators):
             is_selected = place_operators is None or operator in place_operators
             if is_selected and self._places_object(operator, node, name, arm):
-                yield Transfer(pick, operator, name, arm)
+                yield Transfer(pick, operator, name, arm, options=picked.options)
 
     def _places_object(self, operator: int, node: SearchNode, name: str, arm: str | None) -> bool:
         """Return whether an operator places an object with an arm."""
@@ -293,7 +366,8 @@ class TransferComparison:
         blocker_sets: dict[int, None] = {}
         for number, (place, end) in enumerate(zip(places, ends, strict=True)):
             end_clearance = table.static_clearance(name, end)
-            options = np.flatnonzero(start_clearance.is_free & end_clearance.is_free).tolist()
+            is_free = transfer.select(start_clearance.is_free & end_clearance.is_free)
+            options = np.flatnonzero(is_free).tolist()
             if not options:
                 continue
             overlap = table.overlapping_objects(name, end, other_poses, support=place.support)

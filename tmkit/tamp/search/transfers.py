@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy as np
 from tmkit.errors import SemanticsMismatchError
 from tmkit.manipulation.actions.candidates import Pick, Place
 from tmkit.manipulation.actions.pick_place import PickPlaceOptions
+from tmkit.manipulation.grasps.values import Grasp
 from tmkit.plans.failures import MotionFailure
 from tmkit.plans.values import Configuration
 from tmkit.robots import movable_frames
@@ -114,10 +115,10 @@ class TransferAttempts:
                 break
             transfers: Iterable[Transfer] = ()
             if next_operator is not None:
-                object_and_arm = comparison.find_pick(operator, node)
-                if object_and_arm is not None:
+                picked = comparison.find_pick(operator, node)
+                if picked is not None:
                     transfers = comparison.transfers(
-                        node, operator, object_and_arm, place_operators={next_operator}
+                        node, operator, picked, place_operators={next_operator}
                     )
             is_transfer = False
             for transfer in transfers:
@@ -291,8 +292,13 @@ class TransferAttempts:
         is_far = start.is_confined != is_even_draw
         key = transfer.pick, option, is_far
         if not isinstance(node.pick_results.get(key), Move):
-            motions = self._motions(table, transfer, option, start, other_poses, is_far)
-            picks = (Pick(name, grasp, transfer.arm, motion=motion) for motion in motions)
+            allowed_pick = self._find_allowed_pick(node, transfer, grasp)
+            if allowed_pick is None:
+                return None
+            motions = self._motions(
+                table, transfer, option, start, other_poses, is_far, allowed_pick.motion
+            )
+            picks = (replace(allowed_pick, grasp=grasp, motion=motion) for motion in motions)
             node.pick_results[key] = self._first_move(
                 node, node.version, transfer.pick, picks, seed
             )
@@ -303,11 +309,8 @@ class TransferAttempts:
 
         # Place the object.
         is_far = end.is_confined != is_even_draw
-        motions = self._motions(table, transfer, option, end, other_poses, is_far)
-        candidates = (
-            Place(name, place.support, place.pose, transfer.arm, motion=motion)
-            for motion in motions
-        )
+        motions = self._motions(table, transfer, option, end, other_poses, is_far, place.motion)
+        candidates = (replace(place, motion=motion) for motion in motions)
         placement = self._first_move(node, pick.version, transfer.place, candidates, seed)
         if not isinstance(placement, Move):
             comparison.reach.note_failure(node, table, transfer, option, end.pose, placement)
@@ -315,6 +318,13 @@ class TransferAttempts:
         actions = self.guide.actions
         _logger.debug("transfer: %s, %s", actions[transfer.pick], actions[transfer.place])
         return Attempt((pick, placement), transfer.arm, is_confined=end.is_confined)
+
+    def _find_allowed_pick(self, node: SearchNode, transfer: Transfer, grasp: Grasp) -> Pick | None:
+        """Return the pick of the domain that allows a grasp in a version, or None."""
+        if transfer.pick not in node.picks:
+            node.store_picks(transfer.pick, self.comparison.picks(transfer.pick, node))
+        picks = node.picks[transfer.pick]
+        return None if picks is None else picks.find(grasp)
 
     def _transfer_end(
         self, table: HandTables, transfer: Transfer, option: int, pose: Pose
@@ -349,6 +359,7 @@ class TransferAttempts:
         end: _TransferEnd,
         other_poses: Mapping[str, Pose],
         is_far: bool,
+        fixed: PickPlaceOptions,
     ) -> Iterator[PickPlaceOptions]:
         """Yield motions of the hand at one end of a transfer, the widest opening first.
 
@@ -359,11 +370,12 @@ class TransferAttempts:
             end: pose of the object and its surroundings.
             other_poses: root_from_object of the other objects.
             is_far: whether the lines are long.
+            fixed: options of the domain's candidate. Those that differ from the defaults are kept.
         """
         widest = table.widest_option(transfer.name, option, end.pose, other_poses)
         grasp_option = table.options(transfer.name)[widest]
-        motion = grasp_option.motion(is_far=is_far, has_roof=end.has_roof)
-        if grasp_option.opening is not None:
+        motion = _overlay(grasp_option.motion(is_far=is_far, has_roof=end.has_roof), fixed)
+        if grasp_option.opening is not None and fixed.gripper_opening is None:
             for clearance in self.settings.finger_openings:
                 width = grasp_option.grasp.width + 2.0 * clearance
                 yield replace(motion, gripper_opening=width)
@@ -508,6 +520,7 @@ class TransferAttempts:
         is_useful = np.zeros(len(table.options(name)), dtype=bool)
         for place in analysis.places:
             is_useful |= table.static_clearance(name, comparison.root_pose(scene, place)).is_free
+        is_useful = transfer.select(is_useful)
         for draw in itertools.count(1):
             is_checked, has_attempts = draw <= settings.checked_draws, False
             for intermediate_transfer in comparison.transfers_of(node, name):
@@ -544,17 +557,25 @@ class TransferAttempts:
         operators = self.guide.applicable_under_proofs(node.values)
         for draw in itertools.count(1) if operators else ():
             for operator in _permute(operators, self._rng(f"{self._number} anything {draw}")):
-                object_and_arm = self.comparison.find_pick(operator, node)
-                if object_and_arm is None:
+                picked = self.comparison.find_pick(operator, node)
+                if picked is None:
                     yield self._propose(node, operator)
                 else:
                     yield next(
-                        self._move_object(node, object_and_arm[0], draw, may_obstruct=draw > 1),
-                        None,
+                        self._move_object(node, picked.name, draw, may_obstruct=draw > 1), None
                     )
 
     def _rng(self, text: str) -> np.random.Generator:
         return np.random.default_rng(seed_of(self.seed, text))
+
+
+def _overlay(options: PickPlaceOptions, fixed: PickPlaceOptions) -> PickPlaceOptions:
+    """Return options with the values of ``fixed`` that differ from the defaults."""
+    values = {item.name: getattr(fixed, item.name) for item in fields(fixed)}
+    defaults = {item.name: item.default for item in fields(fixed)}
+    return replace(
+        options, **{name: value for name, value in values.items() if value != defaults[name]}
+    )
 
 
 def _min_blockers(analysis: Analysis) -> int:
