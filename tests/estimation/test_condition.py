@@ -470,5 +470,5 @@ def test_expected_measurements_of_a_scene_with_joints() -> None:
     with pytest.raises(UnknownNameError, match="unknown frame 'tip'"):
         sensor.expected(SceneGraph())
     blind = Measurement.of_bearing("turn", [0, 0, 1], deviation=0.1)
-    with pytest.raises(SceneError, match="frame 'turn' stands where its root does"):
+    with pytest.raises(SceneError, match="frame 'turn' is at the position of its root"):
         blind.expected(scene, q=[0.0])
