@@ -31,7 +31,6 @@ from tmkit.manipulation import (
 )
 from tmkit.pddl import Not, State, make_domain, make_predicate
 from tmkit.plans import ClassEffect
-from tmkit.plans.values import Configuration
 from tmkit.spatial import Pose
 from tmkit.tamp import PlanningOptions, PlanResult, PythonDomain
 from tmkit.tamp.streams import SceneView, StreamSemantics, grasps, stream, stream_action
@@ -81,7 +80,7 @@ blocking = make_predicate("blocking", "?b - box")
 
 
 @stream("?r - region", gives="?q - configuration", certifies="(stop ?r ?q)")
-def stops(view: SceneView, r: str) -> Iterator[Configuration]:
+def stops(view: SceneView, r: str) -> Iterator[NDArray[np.float64]]:
     """Yield configurations of the base in a region, at random."""
     x, y, _ = view.pose(r).translation
     for _ in range(4):
@@ -114,7 +113,7 @@ def places_aside(view: SceneView, b: str) -> Iterator[Placement]:
 
 
 @stream_action("?r - region", needs=[Not(inside("?r"))], adds=[inside("?r")], given="(stop ?r ?q)")
-def drive(view: SceneView, r: str, q: Configuration) -> Candidate:
+def drive(view: SceneView, r: str, q: NDArray[np.float64]) -> Candidate:
     """Drive to a region."""
     del view
     return MoveTo(q, r)

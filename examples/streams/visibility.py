@@ -23,7 +23,6 @@ from tmkit.manipulation import ActionMotion, ApplyEffects, Candidate, Follow, Se
 from tmkit.motion import CollisionWorld
 from tmkit.pddl import Not, State, make_domain, make_predicate
 from tmkit.plans import CameraModel, ClassEffect
-from tmkit.plans.values import Configuration
 from tmkit.spatial import Pose
 from tmkit.tamp import PlanningOptions, PlanResult, PythonDomain
 from tmkit.tamp.streams import SceneView, StreamSemantics, paths, stream, stream_action
@@ -57,7 +56,7 @@ photographed = make_predicate("photographed", "?r - rock")
 
 
 @stream("?r - rock", gives="?q - configuration", certifies="(view ?r ?q)")
-def views(view: SceneView, r: str) -> Iterator[Configuration]:
+def views(view: SceneView, r: str) -> Iterator[NDArray[np.float64]]:
     """Yield configurations of the rover around a rock, at random, with the camera towards it."""
     x, y, _ = view.pose(r).translation
     for _ in range(N_VIEWS):
@@ -69,7 +68,7 @@ def views(view: SceneView, r: str) -> Iterator[Configuration]:
 
 
 @stream("?r - rock ?q - configuration", certifies="(visible ?r ?q)")
-def sees(view: SceneView, r: str, q: Configuration) -> bool:
+def sees(view: SceneView, r: str, q: NDArray[np.float64]) -> bool:
     """Accept configurations with a rock in the view cone and no body on the ray to it."""
     scene = view.scene
     if CameraModel.of(scene, "camera").fault(scene, r, q=q) is not None:
@@ -77,7 +76,7 @@ def sees(view: SceneView, r: str, q: Configuration) -> bool:
     return not bodies_on_ray(scene, q, "camera", r)
 
 
-def bodies_on_ray(scene: tk.SceneGraph, q: Configuration, start: str, end: str) -> set[str]:
+def bodies_on_ray(scene: tk.SceneGraph, q: NDArray[np.float64], start: str, end: str) -> set[str]:
     """Return the frames, beside the rover and the end, that a ray between two origins meets."""
     first, last = (scene.pose(frame, q=q).translation for frame in (start, end))
     direction, length = last - first, float(np.linalg.norm(last - first))
