@@ -1840,7 +1840,7 @@ class SceneGraph:
         Return the frames of a class in insertion order. Costs as ``children``.
 
         A class may have no frames. If another class of the scene has a similar name, an
-        :class:`~tmkit.errors.UnknownClassWarning` names it.
+        :class:`UnknownClassWarning` names it.
         """
 
     def _frames_of_class(self, name: str) -> tuple[str, ...]:

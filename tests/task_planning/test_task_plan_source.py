@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 from support.finite_domain_tasks import Model, Pair, compile_task, random_tasks
-from support.tamp_problems import cook
+from support.tamp_problems import cook_problem
 from support.task_problems import load
 
 import tmkit as tk
@@ -290,7 +290,7 @@ def test_threads_get_equal_results(drawn: tuple[dict[str, Any], list[Constraint]
 
 def kitchen_task(count: int) -> TranslatedTask:
     """Return the translated task of washing and cooking so many things."""
-    generated = cook(count)
+    generated = cook_problem(count)
     domain = load_planning_domain("kitchen", robot=tk.load_manipulator(str(generated.robot)))
     scene = generated.scene
     problem = domain.problem(scene, scene.zero_configuration(), str(generated.goal))

@@ -10,7 +10,7 @@ import trimesh
 from hypothesis import assume, given, settings, strategies as st
 from support.blocks import blocks_scene, with_box
 from support.gantry import BLOCK, GANTRY
-from support.tamp_problems import CUBE, add_block, blocked, clutter, table_scene
+from support.tamp_problems import CUBE, add_block, blocked_problem, clutter_problem, table_scene
 
 import tmkit as tk
 from tmkit.graph import AttachedShape, Box, Mesh, Prismatic, SceneGraph
@@ -202,7 +202,7 @@ def thickness_beside(scene: SceneGraph, arm: Manipulator, *, width: float, depth
 
 def test_clutter_closer_than_a_finger_is_told_so_by_the_thickness_of_the_finger() -> None:
     """Blocks of 5 cm with gaps of 1 cm have no grasp; the fingers overlap them by 4 mm."""
-    scene, panda = clutter(3, gap=0.01).scene, load_manipulator("panda")
+    scene, panda = clutter_problem(3, gap=0.01).scene, load_manipulator("panda")
     cause = gap_cause(scene)
     thick = thickness_beside(scene, panda, width=CUBE, depth=0.004)
     assert cause is not None
@@ -221,7 +221,7 @@ def test_clutter_closer_than_a_finger_is_told_so_by_the_thickness_of_the_finger(
 @given(st.floats(0.002, 0.03))
 def test_gaps_decide_as_the_thickness_says(gap: float) -> None:
     """Just when a finger and its clearance do not fit, there is a cause."""
-    scene = clutter(3, gap=gap).scene
+    scene = clutter_problem(3, gap=gap).scene
     needed = thickness_beside(scene, load_manipulator("panda"), width=CUBE, depth=0.004) + 0.002
     assume(abs(gap - needed) > 2e-4)
     assert (gap_cause(scene) is not None) == (gap < needed)
@@ -229,7 +229,7 @@ def test_gaps_decide_as_the_thickness_says(gap: float) -> None:
 
 def test_what_can_be_moved_first_is_no_cause() -> None:
     """Round, crossed and aligned neighbours leave different grasps free."""
-    assert gap_cause(blocked().scene) is None
+    assert gap_cause(blocked_problem().scene) is None
     row = table_scene()
     for k, name in enumerate(("c0", "target", "c1")):
         row = add_block(row, name, 0.5 + 0.055 * k, 0.0)
@@ -262,7 +262,7 @@ def test_other_hands_have_other_fingers() -> None:
 
 def test_a_clutter_with_narrow_gaps_is_refuted() -> None:
     """Too narrow gaps for every grasp are a proof that names the object and its neighbours."""
-    problem = clutter(3, gap=0.01)
+    problem = clutter_problem(3, gap=0.01)
     result = tk.plan(
         problem.scene,
         domain="kitchen",

@@ -53,7 +53,9 @@ void warn_of_similar_class(const SceneGraph& scene, std::string_view name) {
     if (nearest.empty() || (is_object_class(name) && is_object_class(nearest))) return;
     const std::string text =
         format_text("no frame has the class '{}'; did you mean '{}'?", name, nearest);
-    const nb::object category = nb::module_::import_("tmkit.errors").attr("UnknownClassWarning");
+    const nb::object errors = registered(Registered::errors);
+    if (!errors.is_valid()) return;  // the Python part is not imported, or the interpreter ends
+    const nb::object category = errors["UnknownClassWarning"];
     if (PyErr_WarnEx(category.ptr(), text.c_str(), 1) < 0) throw nb::python_error();
 }
 using bindings::tuple_of;
@@ -215,7 +217,7 @@ Costs as ``children``, and O(log n) for each of them.)" NO_FRAME)
     }, "name"_a, R"(Return the frames of a class in insertion order. Costs as ``children``.
 
 A class may have no frames. If another class of the scene has a similar name, an
-:class:`~tmkit.errors.UnknownClassWarning` names it.)")
+:class:`UnknownClassWarning` names it.)")
         .def("_frames_of_class",
              [](const SceneGraph& s, std::string_view name) {
         return names_of(s, s.frames_of_class(name));
