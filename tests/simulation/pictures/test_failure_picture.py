@@ -75,9 +75,9 @@ def test_the_culprit_is_red_and_the_object_blue(lid: PlanResult, tmp_path: Path)
     assert 0.001 < np.mean(image[240:] < 100.0) < 0.5
 
 
-def test_what_is_out_of_reach_has_a_line_to_it(distant: PlanResult, tmp_path: Path) -> None:
+def test_what_is_out_of_reach_has_a_line_to_it(far_block: PlanResult, tmp_path: Path) -> None:
     """A red line leads from the tool to the blue block; no body is red."""
-    image = pixels(draw_failure(distant, tmp_path / "far.png", width=320, height=240))
+    image = pixels(draw_failure(far_block, tmp_path / "far.png", width=320, height=240))
     assert 0.0005 < share(image[:240], 0) < 0.03
     assert share(image[:240], 2) > 0.0002
 
