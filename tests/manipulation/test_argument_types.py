@@ -33,6 +33,7 @@ from tmkit.manipulation import (
 )
 from tmkit.plans import Attachment, ObjectAt
 from tmkit.tamp import plan_cost
+from tmkit.tamp.streams import SceneView
 
 SCENE = blocks_scene({"a": (1, 1)})
 Q = GANTRY.ready_configuration(SCENE)
@@ -71,6 +72,9 @@ VALUES: dict[str, Callable[[Any], object]] = {
     "OperateJoint.__init__.grasp": lambda value: OperateJoint("handle", 0.1, value),
     "Handover.__init__.grasp": lambda value: Handover("a", "left", "right", value, tk.Pose()),
     "Handover.__init__.exchange": lambda value: Handover("a", "left", "right", GRASP, value),
+    "SceneView.inverse_kinematics.root_from_tool": lambda value: SceneView(
+        context(), RNG
+    ).inverse_kinematics(value),
     "ObjectAt.__init__.pose": lambda value: ObjectAt("a", value, relative_to="table"),
 }
 """Calls of public functions and constructors that take a grasp, placement or pose."""

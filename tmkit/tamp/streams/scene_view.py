@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tmkit._support.argument_errors import check_argument
 from tmkit._support.time_limits import check_time
 from tmkit.graph import AttachedShape, Joint, SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext
@@ -187,7 +188,11 @@ class SceneView:
 
         Returns:
             (n, n_joints) configurations [rad or m]; n is 0 if the pose is not reached.
+
+        Raises:
+            ArgumentError: root_from_tool is no Pose.
         """
+        check_argument(root_from_tool, Pose, "root_from_tool", function="inverse_kinematics")
         manipulator = self._manipulator(arm)
         self._read("base", manipulator.name)
         scene = self._context.scene
