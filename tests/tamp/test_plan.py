@@ -24,7 +24,7 @@ from tmkit.errors import (
 from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.plans import Plan, SegmentKind
 from tmkit.spatial import Pose
-from tmkit.tamp import PlanningProgress, PlanResult, PlanStatus
+from tmkit.tamp import PlanningOptions, PlanningProgress, PlanResult, PlanStatus
 from tmkit.tamp.diagnosis.diagnosis import SearchEnd
 
 
@@ -244,6 +244,22 @@ def test_an_invalid_start_is_rejected(q: list[float], message: str) -> None:
     """The error names a wrong length, a NaN, or a value outside the limits."""
     with pytest.raises(ConfigurationError, match=message):
         solve(two_blocks(), "(on a b)", q=q)
+
+
+def test_a_joint_slightly_past_its_limit_starts_at_the_limit(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The plan starts at the limit, with a warning; it is valid."""
+    scene = two_blocks()
+    q = scene.configuration({"x": 0.5 + 9e-5, "finger": 0.04 + 1e-7}, base=np.zeros(5))
+    plan = solve_valid(scene, "(on a b)", q=q)
+    assert plan.q.tolist() == [0.5, 0.0, 0.0, 0.0, 0.04]
+    assert caplog.messages == [
+        "joint 'x' starts at 0.50009, outside its limits from -0.5 to 0.5 by 9e-05 m; it is moved"
+        " to the limit"
+    ]
+    options = PlanningOptions(start_limit_tolerance=0.01)
+    assert tk.plan(scene, q + 0.0005, goal="(and)", robot=GANTRY, options=options).is_solved
 
 
 def test_a_start_in_collision_names_the_pairs() -> None:

@@ -31,6 +31,9 @@ from tmkit.spatial.plain import plain_numbers
 _NOMINAL_WEIGHT = 1e-7
 """Weight of the nominal joint velocities relative to the twist."""
 
+_MIN_TWIST = 1e-200
+"""Size of a twist up to which it is zero: a smaller one cannot be normalised [m/s, rad/s]."""
+
 _FULL_FRACTION = 1.0 - 1e-7
 """Fraction of a twist that counts as the full twist."""
 
@@ -222,7 +225,7 @@ def _solve(
     from scipy.optimize import linprog, lsq_linear  # slow to import
 
     count, fraction = jacobian.shape[1], 1.0
-    if (size := float(np.abs(target).max())) > 0.0:
+    if (size := float(np.abs(target).max())) > _MIN_TWIST:
         cost = np.append(np.zeros(count), -1.0)
         bounds = [*zip(low, high, strict=True), (0.0, 1.0)]
         equations = np.column_stack([jacobian, -target]) / size

@@ -37,8 +37,11 @@ GRIPPER_KINDS = ("parallel", "suction", "none")
 _LIMIT_KEYS = ("velocity", "acceleration", "effort")
 """Attributes with joint limits."""
 
-LIMIT_TOLERANCE = 1e-9
-"""Distance by which a joint value of decimal digits may be beyond its limits [rad or m]."""
+LIMIT_TOLERANCE = 1e-6
+"""Distance past a limit at which a joint value counts as within its limits [rad or m].
+
+It is that of the core, for decimal digits and float32 values.
+"""
 
 
 def _freeze(values: Mapping[str, float]) -> Mapping[str, float]:
@@ -285,7 +288,11 @@ class Manipulator:
             for joint, value in getattr(self, key).items():
                 lower, upper = limits[joint]
                 if not lower - LIMIT_TOLERANCE <= value <= upper + LIMIT_TOLERANCE:
-                    outside = f"which is outside its limits from {lower:.6g} to {upper:.6g}"
+                    excess = max(lower - value, value - upper)
+                    outside = (
+                        f"which is outside its limits from {lower:.6g} to {upper:.6g} by"
+                        f" {excess:.2g}"
+                    )
                     raise RobotError.at(
                         source, f"{key} puts joint '{joint}' at {value:.6g}, {outside}"
                     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from tmkit._support.options import CheckedOptions, option
 from tmkit.errors import ConfigurationError
+from tmkit.motion.start_limits import START_LIMIT_TOLERANCE
 from tmkit.tamp.search_settings import SearchSettings
 
 if TYPE_CHECKING:
@@ -101,6 +102,10 @@ class PlanningOptions(CheckedOptions):
             least 1. Defaults to 200. Long task plans get more.
         path_iterations: iterations of one path search in the first iteration, at least 1. Defaults
             to 2000.
+        start_limit_tolerance: largest distance of a joint past a limit at the start [rad], a tenth
+            of it for prismatic joints [m]. Such a joint is moved to the limit with a warning, and
+            the plan starts there. Defaults to 0.001: encoders and limits in files with few digits
+            differ by less.
         arms_at_once: whether independent steps of different arms overlap in time
             (:func:`tmkit.tamp.schedule_plan`). Defaults to False. If True, the arms take turns in
             task plans.
@@ -158,6 +163,13 @@ class PlanningOptions(CheckedOptions):
     )
     path_iterations: int = option(
         2000, "Iterations of one path search in the first iteration.", least=1
+    )
+    start_limit_tolerance: float = option(
+        START_LIMIT_TOLERANCE,
+        "Distance of a joint past a limit at the start at which it is moved to the limit; a tenth"
+        " of it in m for prismatic joints.",
+        type=float,
+        unit="rad",
     )
     arms_at_once: bool = option(
         False, "Let independent steps of different arms overlap in time.", type=bool

@@ -22,10 +22,11 @@ from tmkit._support.argument_errors import check_argument, with_keyword_hints
 from tmkit._support.results import Result
 from tmkit.errors import ConfigurationError, TaskError
 from tmkit.graph import SceneGraph
+from tmkit.motion import clamp_to_limits
 from tmkit.pddl import Fact, GroundAction, Problem, validate_task_plan
 from tmkit.plans.failures import MotionFailure
 from tmkit.plans.values import PlanStep
-from tmkit.spatial.plain import plain_numbers, read_only
+from tmkit.spatial.plain import read_only
 from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.diagnosis.diagnosis import PlanStatus
 from tmkit.tamp.domains.action_costs import with_costs
@@ -145,6 +146,8 @@ def refine(
 
     Raises:
         ArgumentError: if an argument has another type.
+        ConfigurationError: if ``q`` has the wrong length, or a joint is past a limit by more than
+            ``start_limit_tolerance``.
         TaskError: if an action of the skeleton is not applicable, by PDDL.
         SceneError: if the domain's predicates cannot describe the scene.
         SemanticsMismatchError: if the domain's semantics contradict its PDDL.
@@ -205,7 +208,8 @@ def successors(
 
     Raises:
         ArgumentError: if an argument has another type.
-        ConfigurationError: if ``motions`` is less than 1.
+        ConfigurationError: if ``motions`` is less than 1, ``q`` has the wrong length, or a joint is
+            past a limit by more than ``start_limit_tolerance``.
         TaskError: if a given action is not applicable, by PDDL.
         SceneError: if the domain's predicates cannot describe the scene.
         SemanticsMismatchError: if the domain's semantics contradict its PDDL.
@@ -272,8 +276,9 @@ def _context(
     check_argument(options, PlanningOptions, "options", function=function)
     if seed is not None:
         options = replace(options, seed=seed)
-    start = read_only(np.array(plain_numbers(q, "q")))
-    scene.at(start)  # raises for a wrong length and for numbers that are not finite
+    joints = {joint for arm in domain.robots for joint in (*arm.joints, *arm.gripper_joints)}
+    tolerance = options.start_limit_tolerance
+    start = read_only(clamp_to_limits(scene, q, joints=joints, tolerance=tolerance))
     problem: Problem = domain.problem(scene, start)
     return PlanningContext(
         scene,

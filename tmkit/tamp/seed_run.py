@@ -18,15 +18,13 @@ from dataclasses import replace
 from typing import get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from tmkit._support.argument_errors import degrees_hint
 from tmkit.errors import CollisionError, ConfigurationError, TaskError
 from tmkit.formats.goal_scene import GoalScene
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.concave_objects import with_convex_pieces
 from tmkit.manipulation.grasps.sampling import grasp_contact_faults
-from tmkit.motion import CollisionRules
+from tmkit.motion import CollisionRules, clamp_to_limits
 from tmkit.pddl import Problem, validate_task_plan
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.plans.schedule import Schedule
@@ -122,7 +120,7 @@ def _make_context(
     robots: tuple[Manipulator, ...],
     on_progress: Callable[[PlanningProgress], None] | None,
 ) -> PlanningContext:
-    start = _find_start(problem.scene, problem.q, robots)
+    start = _find_start(problem, options, robots)
     goals = tuple(goal for goal in problem.goals if isinstance(goal, get_args(ContinuousGoal)))
     texts = [
         (
@@ -175,7 +173,7 @@ def _require_actions_for_arm_goals(
 
 
 def _find_start(
-    scene: SceneGraph, q: ArrayLike | None, robots: Sequence[Manipulator]
+    problem: PlanningProblem, options: PlanningOptions, robots: Sequence[Manipulator]
 ) -> Configuration:
     """Return the start configuration (n_joints,), within limits and free of collisions.
 
@@ -186,18 +184,18 @@ def _find_start(
         ConfigurationError: if a joint is beyond its limits or fingers do not touch their object.
         CollisionError: if bodies collide.
     """
+    scene = problem.scene
     held_objects = {
         arm.name: object for arm in robots if (object := held_object(scene, arm)) is not None
     }
-    if q is None:
+    if problem.q is None:
         start = np.array(home_configuration(robots, scene))
         for arm in robots:
             if arm.name in held_objects:
                 start = _close_fingers(held_objects[arm.name], scene, start, arm)
     else:
-        start = np.array(plain_numbers(q, "q"))
-    scene.at(start)  # raises for a wrong length and for numbers that are not finite
-    _require_limits(scene, start, robots)
+        start = np.array(plain_numbers(problem.q, "q"))
+    start = _within_limits(scene, start, robots, options.start_limit_tolerance)
     rules = CollisionRules.from_start(robots[0], scene, q=start, other_arms=tuple(robots[1:]))
     for exemption in rules.start_overlaps:
         _log.warning("the start is in collision: %s", exemption)
@@ -215,28 +213,33 @@ def _find_start(
     return read_only(start)
 
 
-def _require_limits(scene: SceneGraph, q: Configuration, robots: Sequence[Manipulator]) -> None:
-    """Check the joint limits of arms and hands, and warn about other joints beyond theirs.
+def _within_limits(
+    scene: SceneGraph, q: Configuration, robots: Sequence[Manipulator], tolerance: float
+) -> Configuration:
+    """Return the start with arms and hands within limits, and warn about other joints beyond them.
+
+    Args:
+        scene: scene at the start.
+        q: (n_joints,) configuration.
+        robots: arms of the plan.
+        tolerance: as for :func:`clamp_to_limits`.
 
     Raises:
-        ConfigurationError: if a joint of an arm or hand is beyond its limits.
+        ConfigurationError: if a joint of an arm or hand is past a limit by more than the tolerance.
     """
     arm_joints = {joint for arm in robots for joint in (*arm.joints, *arm.gripper_joints)}
+    start = clamp_to_limits(scene, q, joints=arm_joints, tolerance=tolerance)
     names = " and ".join(f"'{arm.name}'" for arm in robots)
     reason = f"the arm {names} does not" if len(robots) == 1 else f"the arms {names} do not"
-    for joint, value, (lower, upper) in zip(scene.joint_names, q, scene.joint_limits, strict=True):
-        if lower - LIMIT_TOLERANCE <= value <= upper + LIMIT_TOLERANCE:
-            continue
-        message = (
-            f"joint '{joint}' starts at {value:.6g}, outside its limits from {lower:.6g} to"
-            f" {upper:.6g}"
-        )
-        if joint in arm_joints:
-            message += degrees_hint(value)
-            raise ConfigurationError(
-                message, joint=joint, value=float(value), lower=float(lower), upper=float(upper)
+    limits = scene.joint_limits
+    for joint, value, (lower, upper) in zip(scene.joint_names, start, limits, strict=True):
+        if not lower - LIMIT_TOLERANCE <= value <= upper + LIMIT_TOLERANCE:
+            _log.warning(
+                "joint '%s' starts at %.6g, outside its limits from %.6g to %.6g; it stays there,"
+                " since %s move it",
+                *(joint, value, lower, upper, reason),
             )
-        _log.warning("%s; it stays there, since %s move it", message, reason)
+    return start
 
 
 def _require_no_collisions(scene: SceneGraph, q: Configuration, rules: CollisionRules) -> None:

@@ -282,7 +282,8 @@ Args:
 Raises:
     UnknownNameError: if a joint or frame is not in the scene.
     DisconnectedError: if ``frame`` and ``relative_to`` are in different trees.
-    ConfigurationError: if the start has the wrong length or is outside the limits.)");
+    ConfigurationError: if the start has the wrong length, or a moving joint is outside its limits
+        by more than 0.001 rad or 0.0001 m. Within this distance it starts at the limit.)");
     m.def("recheck_path", &recheck, "world"_a, "path"_a, nb::kw_only(), "resolution"_a = 0.003,
           "tool_frame"_a = nb::none(), "tool_travel"_a = 0.001,
           R"(Check a path of straight joint motions again, finely, and return the first failure.
@@ -315,7 +316,8 @@ depends on the arguments and iteration counts alone; a time limit only ends the 
 Args:
     world: collision world, with its margins.
     joints: names of the joints that may move; all others have their values of ``start``.
-    start: (n_joints,) full configuration.
+    start: (n_joints,) full configuration. A moving joint that is past a limit by up to
+        ``settings.start_limit_tolerance`` starts at the limit.
     goals: (n_joints,) or (k, n_joints) full configurations; only the moving joints count.
     constraints: up to 6 :class:`PathConstraint` that hold along the whole path. The points of the
         path are then dense enough that straight motions between them satisfy the constraints.

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import MutableSequence, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 import numpy as np
@@ -29,6 +29,7 @@ from tmkit._core import PathResult, PathStatus
 from tmkit._support.extras import importing
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.motion.motion_planner import PathQuery
+from tmkit.motion.start_limits import clamp_to_limits
 from tmkit.robots.manipulator import LIMIT_TOLERANCE
 
 OMPL_PLANNERS = (
@@ -82,6 +83,13 @@ class OmplPlanner:
             )
         with importing("ompl", "planners", "OMPL's planners need"):
             from ompl import base, geometric, util
+        try:
+            joints = query.joints
+            query = replace(
+                query, start=clamp_to_limits(query.world.scene, query.start, joints=joints)
+            )
+        except ConfigurationError:  # the check of the ends returns the joint
+            pass
         start, goals = query.to_arm(query.start), query.to_arm(query.goals)
         failure = _check_ends(query, start, goals)
         if failure is not None:

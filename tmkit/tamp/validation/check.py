@@ -35,13 +35,14 @@ from tmkit.pddl import Fact, Problem, validate_task_plan
 from tmkit.pddl.model import Metric
 from tmkit.plans.values import Configuration, Plan
 from tmkit.robots import movable_frames
+from tmkit.robots.manipulator import LIMIT_TOLERANCE
 from tmkit.robots.robot_files import Robots, find_manipulators
 from tmkit.tamp.domains.loading import DomainSource, load_plan_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.progress import ValidationProgress
 from tmkit.tamp.validation.prune_observations import effect_faults
 from tmkit.tamp.validation.schedule_check import schedule_faults
-from tmkit.tamp.validation.step_check import JOIN_TOLERANCE, LONGEST_PATH, StepCheck, path_length
+from tmkit.tamp.validation.step_check import LONGEST_PATH, StepCheck, path_length
 from tmkit.tamp.validation.timing_check import timing_faults
 
 _OVERLAP_STEP = 0.05
@@ -211,7 +212,7 @@ class _PlanCheck:
         joints = {joint for arm in arms for joint in (*arm.joints, *arm.gripper_joints)}
         rows = zip(scene.joint_names, q, scene.joint_limits, strict=True)
         for joint, value, (lower, upper) in rows:
-            if joint in joints and not lower - JOIN_TOLERANCE <= value <= upper + JOIN_TOLERANCE:
+            if joint in joints and not lower - LIMIT_TOLERANCE <= value <= upper + LIMIT_TOLERANCE:
                 self.problems.append(f"at the start: joint '{joint}' is outside its limits")
 
     def _check_task(self, problem: Problem) -> None:

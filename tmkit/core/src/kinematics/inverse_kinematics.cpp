@@ -52,7 +52,25 @@ std::vector<std::int32_t> on_chain(const SceneGraph& scene, std::int32_t tip,
     return result;
 }
 
+// Distance past a limit at which a start is moved to the limit [rad or m].
+double start_tolerance(const Joint& joint, double tolerance) {
+    constexpr double metres_per_radian = 0.1;
+    return joint.type == JointType::prismatic ? metres_per_radian * tolerance : tolerance;
+}
+
 }  // namespace
+
+void clamp_to_limits(const SceneGraph& scene, const std::vector<EntryLimits>& limits,
+                     const std::vector<std::int32_t>& entries, double tolerance,
+                     std::vector<double>& q) {
+    for (const std::int32_t entry : entries) {
+        const double nearest = std::clamp(q[entry], limits[entry].lower, limits[entry].upper);
+        const double excess = std::abs(q[entry] - nearest);
+        if (excess > limit_tolerance &&
+            excess <= start_tolerance(joint_of_entry(scene, entry), tolerance))
+            q[entry] = nearest;
+    }
+}
 
 InverseKinematics::InverseKinematics(const SceneGraph& scene, std::int32_t tip,
                                      std::int32_t reference,
@@ -62,21 +80,24 @@ InverseKinematics::InverseKinematics(const SceneGraph& scene, std::int32_t tip,
       entries_(on_chain(scene, tip, reference, entries, q.data())), q_(q),
       chain_(scene.layout(), tip, reference, entries_, q.data()), turns_(entries_.size(), true) {
     const std::vector<EntryLimits> limits = scene.entry_limits();
+    clamp_to_limits(scene, limits, entries_, default_start_limit_tolerance, q_);
     for (const std::int32_t entry : entries_) {
         const Joint& joint = joint_of_entry(scene, entry);
         const double lower = limits[entry].lower, upper = limits[entry].upper;
-        if (!(q[entry] >= lower - limit_tolerance && q[entry] <= upper + limit_tolerance))
+        if (!(q_[entry] >= lower - limit_tolerance && q_[entry] <= upper + limit_tolerance))
             throw Error(ErrorKind::configuration,
-                        "joint '{}' is at {}, outside its limits {} to {}", joint.name, q[entry],
-                        lower, upper)
+                        "joint '{}' is at {}, outside its limits {} to {} by more than the"
+                        " tolerance of {} for a start",
+                        joint.name, q_[entry], lower, upper,
+                        start_tolerance(joint, default_start_limit_tolerance))
                 .with({{"joint", joint.name},
-                       {"value", q[entry]},
+                       {"value", q_[entry]},
                        {"lower", lower},
                        {"upper", upper}});
         limits_.push_back({lower, upper});
         const bool prismatic = joint.type == JointType::prismatic;
-        ranges_.push_back({std::isinf(lower) ? (prismatic ? q[entry] - 1.0 : -pi) : lower,
-                           std::isinf(upper) ? (prismatic ? q[entry] + 1.0 : pi) : upper});
+        ranges_.push_back({std::isinf(lower) ? (prismatic ? q_[entry] - 1.0 : -pi) : lower,
+                           std::isinf(upper) ? (prismatic ? q_[entry] + 1.0 : pi) : upper});
     }
     for (const Chain::Segment& segment : chain_.segments())
         if (segment.prismatic || segment.multiplier != std::round(segment.multiplier))

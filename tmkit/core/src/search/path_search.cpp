@@ -443,7 +443,10 @@ double path_length(const Points& path) {
 
 PathResult search_path(const CollisionWorld& world, const PathQuery& query,
                        const PathSettings& settings, const std::function<bool()>& interrupted) {
-    return QueryPlanner(world, query, settings, interrupted).run();
+    PathQuery clamped = query;
+    clamp_to_limits(world.scene(), world.scene().entry_limits(), query.entries,
+                    settings.start_limit_tolerance, clamped.start);
+    return QueryPlanner(world, clamped, settings, interrupted).run();
 }
 
 }  // namespace tmkit
