@@ -30,6 +30,7 @@ from tmkit._support.limits import ReadingLimits, as_utf8, read_bytes
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError
 from tmkit.formats.mesh.package_uris import real_path
+from tmkit.formats.robray.hints import character_hint, token_hint
 
 if TYPE_CHECKING:
     import lark
@@ -353,7 +354,8 @@ def parse_robray(source: SourceText, text: str) -> tuple[Statement, ...]:
         if text.startswith('"', error.pos_in_stream or 0):
             raise place.error("this quoted text is not closed on its line") from None
         character = error.char if error.char.isprintable() else f"U+{ord(error.char):04X}"
-        raise place.error(f"unexpected character '{character}'") from None
+        hint = character_hint(error.char)
+        raise place.error(f"unexpected character '{character}'{hint}") from None
     except lark.exceptions.UnexpectedToken as error:
         raise _syntax_error(source, text, error) from None
 
@@ -397,6 +399,7 @@ def _syntax_error(
         return source.place((line, column)).error(
             f"the exponent of a number has no plus sign; write '{number}'"
         )
+    reason += token_hint(source.lines[line - 1][: column - 1], token)
     words = text[:start].split()
     if words and "-" in words[-1][1:] and words[-1][:1].isalpha():
         reason += "; names may contain dashes, write spaces around a minus sign"

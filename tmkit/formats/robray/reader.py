@@ -17,11 +17,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tmkit._support.data import is_built_in
+from tmkit._support.limits import is_file
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.formats.mesh.meshes import MESH_SUFFIXES
 from tmkit.formats.mesh.package_uris import PackageResolver, real_path
 from tmkit.formats.robray.grammar import (
     AllowCollision,
+    Array,
     Attribute,
     ClassBlock,
     Definition,
@@ -32,6 +35,7 @@ from tmkit.formats.robray.grammar import (
     SourceText,
     parse_robray,
 )
+from tmkit.formats.robray.hints import attribute_hint, standard_definition_hint
 from tmkit.formats.robray.values import (
     CLASS_RULES,
     CONSTANTS,
@@ -48,7 +52,7 @@ from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecificat
 from tmkit.formats.spec.parts import GeometrySpec, InertiaSpec, JointSpec, MimicSpec, PoseSpec
 from tmkit.formats.spec.values import extend_frame, mesh_specification, pose_of, spec_of_pose
 
-KNOWN_CLASSES = ("surface", "movable", "upright", "filled")
+KNOWN_CLASSES = ("surface", "region", "rack", "movable", "upright", "filled")
 """Classes with a meaning in tmkit, which a file need not define."""
 
 SPELLINGS: Mapping[str, str] = {
@@ -156,7 +160,11 @@ class _Reader:
         self, statement: Include, source: SourceText, include_chain: tuple[Path, ...]
     ) -> None:
         place = source.place(statement.file.position)
-        path = self.packages.resolve(statement.file.text, folder=source.path.parent, place=place)
+        name, folder = statement.file.text, source.path.parent
+        if is_built_in(name, "scenes", suffix=".robray") and not is_file(folder / name):
+            uri = f"package://tmkit/scenes/{name}.robray"
+            raise place.error(f"there is no file '{name}'; the built-in scene is \"{uri}\"")
+        path = self.packages.resolve(name, folder=folder, place=place)
         cycle = [str(earlier) for earlier in include_chain if real_path(earlier) == real_path(path)]
         if cycle:
             names = [str(earlier) for earlier in include_chain]
@@ -222,23 +230,27 @@ class _Reader:
                 )
             else:
                 candidates = sorted({*rules, "isa"})
+                hint = attribute_hint(name, is_shape_attribute=name in GEOMETRY_RULES)
+                hint = hint or did_you_mean(name, candidates)
                 raise source.place(attribute.name.position).error(
-                    f"unknown attribute '{name}' in {block}{did_you_mean(name, candidates)} (known:"
-                    f" {', '.join(candidates)})"
+                    f"unknown attribute '{name}' in {block}{hint} (known: {', '.join(candidates)})"
                 )
         return values, parents
 
     def find_class(self, attribute: Attribute, source: SourceText) -> _Class:
         place = source.place(attribute.value.position)
         if not isinstance(attribute.value, Name):
-            raise place.error("expected the name of a class")
+            hint = "; write 'isa' once for each" if isinstance(attribute.value, Array) else ""
+            raise place.error(f"expected the name of a class{hint}")
         name = attribute.value.text
         if name in self.classes:
             return self.classes[name]
         if name in KNOWN_CLASSES:
             return _Class({}, (name,))
-        hint = did_you_mean(name, [*self.classes, *KNOWN_CLASSES])
-        raise place.error(f"unknown class '{name}'{hint}; define it first: class {name} {{ }}")
+        standard = standard_definition_hint("class", name)
+        hint = "" if standard else did_you_mean(name, [*self.classes, *KNOWN_CLASSES])
+        reason = f"unknown class '{name}'{hint}; define it first: class {name} {{ }}{standard}"
+        raise place.error(reason)
 
     def allow(self, statement: AllowCollision, source: SourceText) -> None:
         first, second = statement.first.text, statement.second.text

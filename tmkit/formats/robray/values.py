@@ -41,6 +41,7 @@ from tmkit.formats.robray.grammar import (
     Number,
     SourceText,
 )
+from tmkit.formats.robray.hints import choice_hint, standard_definition_hint, word_for_numbers_hint
 from tmkit.formats.spec.parts import PIECES, GeometrySpec, MeshSpec, PoseSpec, PrimitiveSpec
 
 CONSTANTS: Mapping[str, float] = {"pi": math.pi, "π": math.pi, "deg": math.pi / 180.0}
@@ -181,10 +182,12 @@ def evaluate(
         content = _evaluate_array(rule, expression, source=source, constants=constants)
     elif rule.kind == "array" or isinstance(expression, Array):
         expectation = " or ".join(str(length) for length in rule.lengths)
-        raise place.error(
-            "expected"
-            f" {f'an array of {expectation} numbers' if rule.lengths else 'a number, not an array'}"
-        )
+        if not rule.lengths:
+            raise place.error("expected a number, not an array")
+        hint = ""
+        if isinstance(expression, Name) and not expression.is_quoted:
+            hint = word_for_numbers_hint(expression.text)
+        raise place.error(f"expected an array of {expectation} numbers{hint}")
     else:
         content = evaluate_number(expression, source=source, constants=constants)
         _check_range(rule, content, place)
@@ -199,7 +202,7 @@ def _evaluate_text(rule: Rule, expression: Expression | Array, place: SourceLoca
         ) or f"one of {', '.join(rule.choices)}"
         raise place.error(f"expected {expectation}")
     if rule.kind == "choice" and expression.text not in rule.choices:
-        hint = did_you_mean(expression.text, rule.choices)
+        hint = choice_hint(expression.text) or did_you_mean(expression.text, rule.choices)
         raise place.error(
             f"unknown word '{expression.text}'{hint} (known: {', '.join(rule.choices)})"
         )
@@ -229,8 +232,10 @@ def _evaluate_array(
     """Return the numbers of an array after checking its length and its range."""
     if len(expression.items) not in rule.lengths:
         expectation = " or ".join(str(length) for length in rule.lengths)
+        is_rgba = len(expression.items) == 4 and rule.highest == 1.0
+        hint = "; write the fourth as 'alpha ...;'" if is_rgba else ""
         raise source.place(expression.position).error(
-            f"expected an array of {expectation} numbers, received {len(expression.items)}"
+            f"expected an array of {expectation} numbers, received {len(expression.items)}{hint}"
         )
     numbers = tuple(
         evaluate_number(item, source=source, constants=constants) for item in expression.items
@@ -291,7 +296,11 @@ def _constant_value(name: Name, source: SourceText, constants: Mapping[str, floa
     if len(pieces) > 1 and all(piece in constants or piece.isdigit() for piece in pieces):
         reason = f"unknown constant '{name.text}'; for a difference write '{' - '.join(pieces)}'"
     else:
-        reason = f"unknown constant '{name.text}'{did_you_mean(name.text, constants)}"
+        hint = did_you_mean(name.text, constants)
+        standard = standard_definition_hint("def", name.text)
+        if standard or not hint:
+            hint = f"; define it first: def {name.text} NUMBER;{standard}"
+        reason = f"unknown constant '{name.text}'{hint}"
     raise source.place(name.position).error(reason)
 
 
