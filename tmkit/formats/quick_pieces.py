@@ -25,8 +25,9 @@ on the disk.
 from __future__ import annotations
 
 import functools
+import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import combinations
@@ -38,6 +39,8 @@ from tmkit._support.elementary import eigen, norms, product
 from tmkit.formats.convex_pieces import INSIDE_WINDING, MAX_PIECES, solid, windings
 from tmkit.formats.scene_cache import SceneCache, entry_key
 from tmkit.graph import AttachedShape, SceneGraph, Shape
+
+logger = logging.getLogger(__name__)
 
 Array = npt.NDArray[np.float64]
 
@@ -554,3 +557,64 @@ def _simplify_mesh(triangles: Array, cell: float) -> Array:
         (index[:, 0] != index[:, 1]) & (index[:, 1] != index[:, 2]) & (index[:, 2] != index[:, 0])
     )
     return np.asarray(points[index[is_triangle]])
+
+
+def with_quick_pieces(scene: SceneGraph, frames: Iterable[str]) -> SceneGraph:
+    """Return a scene in which the concave meshes of some frames collide as convex pieces.
+
+    The scene itself is returned if they have no such mesh.
+
+    Args:
+        scene: scene with meshes.
+        frames: names of the frames.
+    """
+    for frame in frames:
+        shapes = scene.shapes(frame)
+        if any(_is_concave(part) for part in shapes):
+            scene = scene.set_shapes(
+                frame, [piece for part in shapes for piece in _part_in_pieces(part, frame)]
+            )
+    return scene
+
+
+def _is_concave(part: AttachedShape) -> bool:
+    """Return whether a shape is a colliding mesh that needs convex pieces."""
+    return (
+        part.collision
+        and part.level is None
+        and part.shape.kind == "mesh"
+        and needs_pieces(part.shape)
+    )
+
+
+def _part_in_pieces(part: AttachedShape, frame: str) -> tuple[AttachedShape, ...]:
+    """Return a shape, or a concave mesh for display with its colliding convex pieces."""
+    if not _is_concave(part):
+        return (part,)
+    pieces, error = quick_pieces(part.shape)
+    if not pieces:
+        logger.warning(
+            "%s needs too many convex pieces and collides as its convex hull; `tmkit object add`"
+            " makes closer ones",
+            mesh_name(part, frame),
+        )
+        return (part,)
+    logger.info(
+        "%s collides in %d convex pieces, within %.2g mm",
+        mesh_name(part, frame),
+        len(pieces),
+        1e3 * error,
+    )
+    mesh = part.replace(collision=False, friction=None, level=None)
+    hulls = (
+        AttachedShape(piece, part.pose, visual=False, friction=part.friction, level="hull")
+        for piece in pieces
+    )
+    return (mesh, *(hull.replace(stamp=part.stamp) for hull in hulls))
+
+
+def mesh_name(part: AttachedShape, frame: str) -> str:
+    """Return the name of a mesh for messages."""
+    if part.shape.source:
+        return f"the mesh '{part.shape.source}' of '{frame}'"
+    return f"the mesh of '{frame}'"

@@ -12,14 +12,11 @@ A mesh of the level ``"hull"`` keeps its hull.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterator
 
-from tmkit.formats.quick_pieces import needs_pieces, quick_pieces
-from tmkit.graph import AttachedShape, SceneGraph
+from tmkit.formats.quick_pieces import mesh_name, needs_pieces, with_quick_pieces
+from tmkit.graph import SceneGraph
 from tmkit.robots import movable_frames
-
-logger = logging.getLogger(__name__)
 
 
 def with_convex_pieces(scene: SceneGraph, *, frames: Collection[str] | None = None) -> SceneGraph:
@@ -33,13 +30,7 @@ def with_convex_pieces(scene: SceneGraph, *, frames: Collection[str] | None = No
         frames: names of the frames to process. Defaults to the frames with a class and those below
             movable frames.
     """
-    for frame in _object_frames(scene) if frames is None else frames:
-        shapes = scene.shapes(frame)
-        if any(_is_concave(part) for part in shapes):
-            scene = scene.set_shapes(
-                frame, [piece for part in shapes for piece in _decompose(part, frame)]
-            )
-    return scene
+    return with_quick_pieces(scene, _object_frames(scene) if frames is None else frames)
 
 
 def with_shapes_of(scene: SceneGraph, planned: SceneGraph) -> SceneGraph:
@@ -75,7 +66,7 @@ def hull_fault(scene: SceneGraph, object: str) -> str | None:
             if part.level == "hull"
             else "make an object of it with `tmkit object add` (extra 'formats')"
         )
-        return f"{_name(part, object)} is concave and collides as its convex hull: {remedy}"
+        return f"{mesh_name(part, object)} is concave and collides as its convex hull: {remedy}"
     return None
 
 
@@ -83,46 +74,3 @@ def _object_frames(scene: SceneGraph) -> Iterator[str]:
     """Yield the frames with a class and those below movable frames."""
     movable = {frame for object in movable_frames(scene) for frame in scene.subtree(object)}
     return (frame for frame in scene.frame_names if frame in movable or scene.classes(frame))
-
-
-def _is_concave(part: AttachedShape) -> bool:
-    """Return whether a shape is a colliding mesh that needs convex pieces."""
-    return (
-        part.collision
-        and part.level is None
-        and part.shape.kind == "mesh"
-        and needs_pieces(part.shape)
-    )
-
-
-def _decompose(part: AttachedShape, frame: str) -> tuple[AttachedShape, ...]:
-    """Return a shape, or a concave mesh for display with its colliding convex pieces."""
-    if not _is_concave(part):
-        return (part,)
-    pieces, error = quick_pieces(part.shape)
-    if not pieces:
-        logger.warning(
-            "%s needs too many convex pieces and collides as its convex hull; `tmkit object add`"
-            " makes closer ones",
-            _name(part, frame),
-        )
-        return (part,)
-    logger.info(
-        "%s collides in %d convex pieces, within %.2g mm",
-        _name(part, frame),
-        len(pieces),
-        1e3 * error,
-    )
-    mesh = part.replace(collision=False, friction=None, level=None)
-    hulls = (
-        AttachedShape(piece, part.pose, visual=False, friction=part.friction, level="hull")
-        for piece in pieces
-    )
-    return (mesh, *(hull.replace(stamp=part.stamp) for hull in hulls))
-
-
-def _name(part: AttachedShape, frame: str) -> str:
-    """Return the name of a mesh for messages."""
-    if part.shape.source:
-        return f"the mesh '{part.shape.source}' of '{frame}'"
-    return f"the mesh of '{frame}'"

@@ -7,7 +7,10 @@ tool.
 To infer a hand, joints below the end of an arm are swept together between their limits, in all
 combinations of directions. Candidates are all pairs of shapes on different branches. The fingers
 are the pair that closes and opens widest, by 1 cm or more. The tool is between the fingertips, with
-y along the motion of a closing fingertip and z from the finger's joints towards its tip.
+y along the motion of a closing fingertip and z from the finger's joints towards its tip. A joint
+without such a pair is a jaw if its fingertip closes on the palm or a finger of it. The tool of a
+jaw is on the surface of the fixed finger. Widths and depths are measured at the tool point
+(:mod:`tmkit.robots.finger_gap`).
 
 By convention the z axis of a hand's base points away from the arm. A mounted hand is at the end of
 the arm: on the axis of the last joint, in front of the collision shapes of the last link. A frame
@@ -22,7 +25,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -33,6 +36,7 @@ from tmkit._core import CollisionWorld
 from tmkit._support.elementary import cos, dot, norm, norms, product
 from tmkit.errors import RobotError
 from tmkit.graph import SceneGraph
+from tmkit.robots.finger_gap import FingerGap, sampled_values
 from tmkit.robots.mechanisms import frames_on_joints, movable_frames, rigid_frames
 from tmkit.spatial import Pose
 
@@ -57,6 +61,45 @@ _SWEEP_STEPS = 9
 _FINGERTIP_LENGTH = 0.01
 """Distance from the end of the fingers back to the tool [m]."""
 
+_LAST_MOTION = 0.3
+"""Motion of a joint before it is closed, from which the closing direction follows [rad or m]."""
+
+_MAX_DEPTH = 0.1
+"""Largest depth of an object in a hand [m]."""
+
+_PALM_CLEARANCE = 0.002
+"""Distance of an object from the palm [m], more than the margin of a planner."""
+
+_WIDTH_STEPS = 16
+"""Number of steps of a table of widths, whose error is that of the hand divided by its square."""
+
+_SCAN_STEPS = 96
+"""Number of steps in which the range of a jaw is searched."""
+
+_ACCURACY = 5e-5
+"""Accuracy of a width [m]; smaller ones are 0."""
+
+_LINEAR_TOLERANCE = 1e-4
+"""Largest error of a width that is linear in the joints [m]."""
+
+_DEPTH_TOLERANCE = 0.004
+"""Smallest change of the depth between open and closed that is worth a table [m]."""
+
+_JAW_SEARCH_START = 0.05
+"""Distance from the tool at which the search for a fixed finger starts [m]."""
+
+_MAX_TOOL_OFFSET = 0.002
+"""Largest distance of a given tool from the surface of a fixed finger [m]."""
+
+_THIN = 0.01
+"""Width of a thin object, for the depth of a jaw [m]."""
+
+_TIP_FRACTION = 0.8
+"""Distance from the hinge, as a fraction of the farthest point's, beyond which is a fingertip."""
+
+_TIP_POINTS = 100
+"""Number of points of a fingertip whose distance to the palm is measured."""
+
 _AXIS_DISTANCE = 0.05
 """Distance from the last axis within which shapes of the last link block a mounted hand [m]."""
 
@@ -66,7 +109,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """Parallel hand, with the gripper attributes of a :class:`~tmkit.robots.Manipulator`.
+    """Hand with fingers, with the gripper attributes of a :class:`~tmkit.robots.Manipulator`.
 
     Attributes:
         joints: joints that open and close the hand.
@@ -75,6 +118,9 @@ class Hand:
         width_open: distance between the open fingers [m].
         width_closed: distance between the closed fingers [m].
         contact_links: frames that may touch a grasped object.
+        kind: ``parallel``, or ``jaw`` for one finger that moves against a fixed one.
+        widths: distances at equal steps from closed to open [m]. Empty if linear in the joints.
+        finger_depths: depths of an object in the hand at these steps [m]. Empty if equal.
     """
 
     joints: tuple[str, ...]
@@ -83,10 +129,16 @@ class Hand:
     width_open: float
     width_closed: float
     contact_links: tuple[str, ...]
+    kind: str = field(default="parallel", kw_only=True)
+    widths: tuple[float, ...] = field(default=(), kw_only=True)
+    finger_depths: tuple[float, ...] = field(default=(), kw_only=True)
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes of a :class:`~tmkit.robots.Manipulator` with this hand."""
         return {
+            "gripper_kind": self.kind,
+            "widths": self.widths,
+            "finger_depths": self.finger_depths,
             "gripper_joints": self.joints,
             "gripper_open": self.opened,
             "gripper_closed": self.closed,
@@ -113,6 +165,19 @@ def finger_frames(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:
     ]
     fingers = {descendant for frame in last_frames for descendant in scene.subtree(frame)}
     return _with_shapes(scene, (frame for frame in scene.frame_names if frame in fingers))
+
+
+def fingers_of(scene: SceneGraph, links: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return contact links in groups that move as one body, in the order of their first links.
+
+    Args:
+        scene: scene with the links.
+        links: contact links of a hand.
+    """
+    groups: dict[str, list[str]] = {}
+    for link in links:
+        groups.setdefault(_rigid_root(scene, link), []).append(link)
+    return tuple(map(tuple, groups.values()))
 
 
 def pair_distance(scene: SceneGraph, q: ArrayLike, *, frame_a: str, frame_b: str) -> float:
@@ -207,11 +272,13 @@ class InferredHand(Hand):
         tool: tip_from_tool.
         depth: distance from the tool back to the palm [m].
         evidence: reasons for the inference, as sentences.
+        fingers: frames of both fingers, those at smaller y in tool axes first.
     """
 
     tool: Pose
     depth: float
     evidence: tuple[str, ...]
+    fingers: tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def has_word(name: str, words: Sequence[str]) -> bool:
@@ -267,28 +334,177 @@ def infer_hand(scene: SceneGraph, tip: str, arm: Sequence[str]) -> InferredHand 
         for first, second in combinations(branches, 2)
         for pair in itertools.product(first, second)
     ]
-    closing = _find_closing_pair(scene, joints, pairs)
+    closing, kind = _find_closing_pair(scene, joints, pairs), "parallel"
+    if closing is None and len(branches) == len(joints) == 1:
+        closing, kind = _find_jaw(scene, tip, joints[0], branches[0]), "jaw"
     if closing is None:
         return None
-    tool, depth = _tool(scene, tip, closing, _with_shapes(scene, palm))
-    finger_a, finger_b = closing.pair
-    contact_links = dict.fromkeys((*_finger(scene, finger_a), *_finger(scene, finger_b)))
+    palm_frames = _with_shapes(scene, palm)
+    tool, depth = _tool(scene, tip, _last_motion(closing), palm_frames)
+    fixed = palm_frames if kind == "jaw" else _finger(scene, closing.pair[0])
+    fingers = fixed, _finger(scene, closing.pair[1])
     named_joints = [joint for joint in joints if has_word(joint, FINGER_WORDS)]
-    widths = f"{1000 * closing.width_open:.0f} mm open, {1000 * closing.width_closed:.0f} mm closed"
-    evidence = [f"'{finger_a}' closes on '{finger_b}': {widths}"]
-    if named_joints:
-        evidence.append(f"called so: {', '.join(named_joints)}")
-    return InferredHand(
+    hand = InferredHand(
         joints,
         closing.values_open,
         closing.values_closed,
         closing.width_open,
         closing.width_closed,
-        tuple(contact_links),
+        tuple(dict.fromkeys((*fingers[0], *fingers[1]))),
         tool,
         depth,
-        tuple(evidence),
+        (f"called so: {', '.join(named_joints)}",) if named_joints else (),
+        fingers,
+        kind=kind,
     )
+    measured = measure_hand(scene, tip, hand)
+    if measured is None and kind == "jaw":
+        return None
+    hand = hand if measured is None else measured
+    verb = "closes on" if kind == "parallel" else "is fixed, and closes with the jaw"
+    widths = f"{1000 * hand.width_open:.0f} mm open, {1000 * hand.width_closed:.0f} mm closed"
+    line = f"'{closing.pair[0]}' {verb} '{closing.pair[1]}': {widths}"
+    return replace(hand, evidence=(line, *hand.evidence))
+
+
+def measure_hand(
+    scene: SceneGraph, tip: str, hand: InferredHand, *, tool: Pose | None = None
+) -> InferredHand | None:
+    """Return a hand with the widths and depths at its tool point, or None if they are none.
+
+    The open and closed values become the ends of the range in which the width rises. Those of a
+    jaw that turns are at most 40 degrees apart, since an object slips out of a wider wedge.
+
+    Args:
+        scene: scene with the hand.
+        tip: frame of the hand.
+        hand: fingers and joint values.
+        tool: tip_from_tool. Defaults to that of the hand; a jaw's is moved to the fixed finger.
+    """
+    is_jaw = hand.kind == "jaw"
+    pose = hand.tool if tool is None else tool
+    gap = FingerGap(scene, tip=tip, tool=pose, fingers=hand.fingers)
+    values = sampled_values(hand.closed, hand.opened, steps=_SCAN_STEPS if is_jaw else _WIDTH_STEPS)
+    if is_jaw:
+        surface = gap.surface_of(0, values[-1], start=_JAW_SEARCH_START)
+        if not math.isfinite(surface):
+            return None
+        if tool is None:
+            pose = pose @ Pose([0.0, round(surface, 4), 0.0])
+            gap = FingerGap(scene, tip=tip, tool=pose, fingers=hand.fingers)
+        elif abs(surface) > _MAX_TOOL_OFFSET:
+            return None
+        ends = _jaw_range(gap, values)
+    else:
+        surfaces = [gap.surfaces(row) for row in values]
+        ends = _rising_range([high - low for low, high in surfaces])
+    if ends is None:
+        return None
+
+    # Measure between the ends of the range.
+    values = sampled_values(values[ends[0]], values[ends[1]], steps=_WIDTH_STEPS)
+    if is_jaw:
+        surfaces = [(0.0, gap.surface_of(1, row, start=0.0)) for row in values]
+    else:
+        surfaces = [gap.surfaces(row) for row in values]
+    widths = np.maximum.accumulate([max(0.0, high - low) for low, high in surfaces])
+    if not np.isfinite(widths).all() or widths[-1] - widths[0] < LEAST_STROKE:
+        return None
+    if is_jaw:
+        # The wedge of a jaw is narrower behind an object, so the depth is that of a thin one.
+        low = surfaces[-1][0]
+        depths = [gap.depth(values[-1], low=low, high=low + _THIN, most=_MAX_DEPTH)]
+    else:
+        depths = [
+            gap.depth(row, low=low, high=high, most=_MAX_DEPTH)
+            for row, (low, high) in zip(values, surfaces, strict=True)
+        ]
+        # Below the width of the thinnest object, the depth is that of this object.
+        depths = [next(filter(math.isfinite, depths[index:])) for index in range(len(depths))]
+    depths = [max(0.0, depth - _PALM_CLEARANCE) for depth in depths]
+    steps = np.linspace(widths[0], widths[-1], len(widths))
+    is_linear = float(np.max(np.abs(widths - steps))) <= _LINEAR_TOLERANCE
+    has_depths = max(depths) - min(depths) > _DEPTH_TOLERANCE
+    rounded = [round(float(width), 5) if width > _ACCURACY else 0.0 for width in widths]
+    return replace(
+        hand,
+        opened=values[-1],
+        closed=values[0],
+        width_open=rounded[-1],
+        width_closed=rounded[0],
+        tool=pose,
+        depth=round(max(depths) if has_depths else min(depths), 4),
+        widths=() if is_linear and not has_depths else tuple(rounded),
+        finger_depths=tuple(round(depth, 4) for depth in depths) if has_depths else (),
+    )
+
+
+def _rising_range(widths: Sequence[float]) -> tuple[int, int] | None:
+    """Return the first and the last index of the range in which finite widths rise, or None."""
+    if not all(map(math.isfinite, widths)):
+        return None
+    last = int(np.argmax(widths))
+    first = max(index for index in range(last + 1) if widths[index] <= min(widths[: last + 1]))
+    return (first, last) if first < last else None
+
+
+def _jaw_range(gap: FingerGap, values: Sequence[Mapping[str, float]]) -> tuple[int, int] | None:
+    """Return the indices of the closed and the open jaw in a sweep, or None."""
+    widths = [gap.surface_of(1, row, start=0.0) for row in values]
+    (joint,) = values[0]
+    closed = max((index for index, width in enumerate(widths) if width <= 1e-4), default=0)
+    opened = closed
+    for index in range(closed + 1, len(widths)):
+        angle = abs(values[index][joint] - values[closed][joint])
+        if not widths[opened] < widths[index] < math.inf or angle > gap.max_jaw_angle(joint):
+            break
+        opened = index
+    return (closed, opened) if widths[opened] - max(0.0, widths[closed]) >= LEAST_STROKE else None
+
+
+def _last_motion(closing: _ClosingPair) -> _ClosingPair:
+    """Return a closing pair from partly open to closed, where a finger moves straight."""
+    opened, closed = closing.values_open, closing.values_closed
+    values = {
+        joint: closed[joint]
+        + math.copysign(
+            min(abs(opened[joint] - closed[joint]), _LAST_MOTION), opened[joint] - closed[joint]
+        )
+        for joint in closed
+    }
+    return replace(closing, values_open=values)
+
+
+def _find_jaw(
+    scene: SceneGraph, tip: str, joint: str, branch: Sequence[str]
+) -> _ClosingPair | None:
+    """Return the pair of the palm and a single moving finger, between the joint's limits.
+
+    Args:
+        scene: scene with the hand.
+        tip: frame of the hand.
+        joint: joint of the moving finger.
+        branch: frames with shapes that the joint moves.
+    """
+    palm = _with_shapes(scene, rigid_frames(scene, tip))
+    if not palm:
+        return None
+    lower, upper = np.asarray(scene.joint_limits)[scene.joint_names.index(joint)].tolist()
+    palm_points = shape_points(scene, palm, tip, scene.configuration({}))
+    zero = scene.configuration({})
+    hinge = np.asarray(scene.pose(scene.joint_frame(joint), relative_to=tip, q=zero).translation)
+    gaps = []
+    for value in (lower, upper):
+        points = shape_points(scene, branch, tip, scene.configuration({joint: value}))
+        distances = norms(points - hinge)
+        tips = points[distances >= _TIP_FRACTION * distances.max()]
+        spread = palm_points[:, None] - tips[None, :: 1 + len(tips) // _TIP_POINTS]
+        gaps.append(float(np.min(norms(spread.reshape(-1, 3)))))
+    closed, opened = (lower, upper) if gaps[0] < gaps[1] else (upper, lower)
+    if min(gaps) > 2.0 * _MAX_CLOSED_WIDTH:
+        return None
+    pair = palm[-1], branch[-1]
+    return _ClosingPair(pair, {joint: opened}, {joint: closed}, max(gaps), min(gaps))
 
 
 def _with_shapes(scene: SceneGraph, frames: Iterable[str]) -> tuple[str, ...]:
@@ -430,7 +646,7 @@ def _tool(
     )
     y = snap_to_axis(np.subtract(*motions))
     centre = np.mean([finger_points.mean(axis=0) for finger_points in points], axis=0)
-    is_prismatic = scene.joint(roots[0]).type == "prismatic"
+    is_prismatic = scene.joint(roots[-1]).type == "prismatic"
     direction = centre - (np.zeros(3) if is_prismatic else hinges.mean(axis=0))
     direction -= dot(direction, y) * y
     if norm(direction) < 0.005:
@@ -462,9 +678,9 @@ def _tool(
 
 
 def _rigid_root(scene: SceneGraph, frame: str) -> str:
-    """Return the frame of the last moving joint above a frame."""
-    while scene.joint(frame).type == "fixed":
-        frame = str(scene.parent(frame))
+    """Return the frame of the last moving joint above a frame, or else the root."""
+    while scene.joint(frame).type == "fixed" and (parent := scene.parent(frame)) is not None:
+        frame = parent
     return frame
 
 

@@ -5,7 +5,7 @@ links. Of several arms the best is selected: one with a hand first, then the lon
 is added if there is none.
 
 The result is for people to confirm: each line has its evidence and a confidence, high, medium or
-low. A jaw against a fixed finger, and a hand of many joints, are recognised but not supported.
+low. A hand of many joints is recognised but not supported.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from enum import StrEnum
 import numpy as np
 
 from tmkit._core import CollisionWorld
-from tmkit._support.elementary import norms
+from tmkit._support.elementary import acos, norms
 from tmkit._support.results import Result
 from tmkit.errors import RobotError, UnknownNameError
+from tmkit.formats.quick_pieces import with_quick_pieces
 from tmkit.formats.urdf.always_colliding import random_configurations
 from tmkit.graph import SceneGraph
 from tmkit.robots import hands
@@ -42,6 +43,12 @@ _MAX_ARMS = 8
 
 _SAMPLE_COUNT = 500
 """Number of configurations from which a ready configuration is selected."""
+
+_MIN_TOOL_COSINE = math.cos(math.radians(15.0))
+"""Smallest cosine of the angle between an axis of a given tool and of the inferred one."""
+
+_MAX_TOOL_OFFSET = 0.002
+"""Largest distance of a given tool from the middle between the fingers, as they close [m]."""
 
 _CONFIDENCES = ("low", "medium", "high")
 """Levels of confidence."""
@@ -176,6 +183,10 @@ def infer_arm(
     if hand is None:
         result = _arm_without_hand(scene, chain, inferred, tool=tool, name=name, seed=seed)
     else:
+        if hand.kind == "jaw":
+            # The hull of a palm with a fixed finger would fill the space between the fingers.
+            scene = with_quick_pieces(scene, hand.contact_links)
+            hand = hands.infer_hand(scene, chain.tip, chain.joints) or hand
         result = _arm_with_hand(scene, chain, hand, inferred, tool=tool, name=name, seed=seed)
     return replace(result, other_tips=other_tips)
 
@@ -286,16 +297,21 @@ def _arm_with_hand(
         seed: seed of random configurations.
     """
     confidence = _CONFIDENCES[2 - (len(hand.evidence) == 1) - (hand.width_closed > 0.002)]
-    inferred.append(f"hand: parallel gripper, confidence {confidence} ({'; '.join(hand.evidence)})")
+    kind = "parallel gripper" if hand.kind == "parallel" else "jaw against a fixed finger"
+    inferred.append(f"hand: {kind}, confidence {confidence} ({'; '.join(hand.evidence)})")
     frames = [
         frame for frame in rigid_frames(scene, chain.tip) if hands.has_word(frame, hands.TOOL_NAMES)
     ]
     matches = [frame for frame in frames if _is_tool_frame(scene, frame, chain.tip, hand.tool)]
     added_tool = ""
     if tool is not None:
-        inferred.append(f"tool: '{tool}', as given")
+        pose = scene.pose(tool, relative_to=chain.tip, q=scene.configuration({}))
+        inferred.append(f"tool: '{tool}', as given{_tool_difference(tool, pose, hand)}")
+        hand = hands.measure_hand(scene, chain.tip, hand, tool=pose) or hand
     elif matches:
         tool = matches[0]
+        pose = scene.pose(tool, relative_to=chain.tip, q=scene.configuration({}))
+        hand = hands.measure_hand(scene, chain.tip, hand, tool=pose) or hand
         inferred.append(
             f"tool: '{tool}', confidence high (its name, between the fingertips, y as the fingers"
             " close)"
@@ -372,22 +388,11 @@ def _arm_without_hand(
             f" two fingers by at most {hands.MAX_JOINTS} are inferred: describe two of its fingers"
             " in a file for --robot"
         )
-    elif len(joints) == 1:
-        is_named = hands.has_word(joints[0], hands.FINGER_WORDS)
-        confidence = "medium (its name)" if is_named else "low (the only joint at the end)"
-        inferred.append(
-            f"hand: one jaw, '{joints[0]}', against a fixed finger of '{chain.tip}', confidence"
-            f" {confidence}"
-        )
-        missing = (
-            f"the jaw '{joints[0]}' moves against a finger that is fixed to '{chain.tip}', which is"
-            " not supported: objects are centred between two fingers that move"
-        )
     elif joints:
         missing = (
             f"the joints {', '.join(joints)} below '{chain.tip}' close no two collision shapes on"
-            " each other by at least 1 cm: give the fingers shapes with a gap between them, or"
-            " mimic tags where they are coupled"
+            " each other by at least 1 cm, nor one on a fixed finger: give the fingers shapes with"
+            " a gap between them, or mimic tags where they are coupled"
         )
     else:
         missing = (
@@ -410,6 +415,51 @@ def _arm_without_hand(
     )
     confidence = "medium" if cup_links else ""
     return InferredArm(scene, arm, tuple(inferred), missing, confidence=confidence)
+
+
+def _tool_difference(tool: str, pose: Pose, hand: hands.InferredHand) -> str:
+    """Return how a given tool differs from the inferred one, as the end of a line.
+
+    Args:
+        tool: name of the given tool.
+        pose: tip_from_tool of the given tool.
+        hand: inferred hand.
+
+    Raises:
+        RobotError: if its axes, or its place across the fingers, are not those of a tool.
+    """
+    difference = hand.tool.inverse() @ pose
+    rotation = difference.rotation
+    # Both closing directions of a parallel hand are right, as both of its fingers move.
+    closing = rotation[1, 1] if hand.kind == "jaw" else abs(rotation[1, 1])
+    advice = "leave --tool out: a frame between the fingertips is found or added"
+    for cosine, axis, should in (
+        (rotation[2, 2], "z", "point from the palm to the fingertips"),
+        (closing, "y", "be the direction in which the fingers close"),
+    ):
+        if cosine < _MIN_TOOL_COSINE:
+            angle = math.degrees(acos(min(max(float(cosine), -1.0), 1.0)))
+            raise RobotError.at(
+                "robot",
+                f"the {axis} axis of the tool '{tool}' must {should}, and is {angle:.0f}"
+                f" degrees away from it; {advice}",
+            )
+    x, y, z = (1000.0 * np.asarray(difference.translation)).tolist()
+    if abs(y) > 1000.0 * _MAX_TOOL_OFFSET:
+        place = "the surface of the fixed finger" if hand.kind == "jaw" else "the middle of both"
+        raise RobotError.at(
+            "robot",
+            f"the tool '{tool}' is {abs(y):.1f} mm beside {place} in the closing direction;"
+            f" {advice}",
+        )
+    places = [
+        f"{abs(z):.0f} mm {'in front of' if z > 0.0 else 'behind'} the fingertips' middle"
+        if abs(z) > 1.0
+        else "",
+        f"{abs(x):.0f} mm to the side" if abs(x) > 1.0 else "",
+    ]
+    places = [place for place in places if place]
+    return f": {' and '.join(places)}" if places else ""
 
 
 def _is_tool_frame(scene: SceneGraph, frame: str, tip: str, tool: Pose) -> bool:

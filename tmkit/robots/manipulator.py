@@ -6,7 +6,9 @@ serves every scene with the robot. Descriptions are small TOML files
 
 Conventions of the tool frame: its origin is the point between the fingertips, or the centre of the
 suction cup. Its z axis points away from the hand towards the grasped object, and a parallel hand
-closes along y. Without a gripper it is any frame at the end of the arm, such as a probe.
+closes along y. The tool of a jaw is on the surface of the fixed finger, and its y axis points from
+there to the finger that moves. Without a gripper it is any frame at the end of the arm, such as a
+probe.
 
 Invariants: a :class:`Manipulator` is immutable and internally consistent (every mapping has the
 arm's joints as keys). :meth:`Manipulator.check` checks that it fits a scene.
@@ -18,8 +20,10 @@ import hashlib
 import json
 import math
 import sys
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -31,8 +35,14 @@ from tmkit._support.source_location import did_you_mean
 from tmkit.errors import RobotError, UnknownNameError
 from tmkit.graph import SceneGraph
 
-GRIPPER_KINDS = ("parallel", "suction", "none")
+GRIPPER_KINDS = ("parallel", "jaw", "suction", "none")
 """Valid gripper kinds."""
+
+_TABLE_KEYS = ("widths", "finger_depths")
+"""Attributes with a value for each of some equal steps from closed to open."""
+
+_WIDTH_TOLERANCE = 1e-6
+"""Largest difference between the ends of ``widths`` and the widths of the hand [m]."""
 
 _LIMIT_KEYS = ("velocity", "acceleration", "effort")
 """Attributes with joint limits."""
@@ -65,15 +75,20 @@ class Manipulator:
         acceleration: largest joint accelerations [rad/s^2 or m/s^2].
         effort: largest joint efforts [N m or N] that replace those of the scene, as for an arm with
             springs.
-        gripper_kind: ``parallel``, ``suction``, or ``none`` for an arm without a hand, a mobile
-            base or a point robot, which can move but not pick.
+        gripper_kind: ``parallel`` for two fingers that move, ``jaw`` for one finger that moves
+            against a fixed one, ``suction``, or ``none`` for an arm without a hand, a mobile base
+            or a point robot, which can move but not pick.
         gripper_joints: joints that open and close the hand. Empty for suction and ``none``.
         gripper_open: values of the gripper joints when open [rad or m].
         gripper_closed: values of the gripper joints when closed [rad or m].
-        width_open: distance between the open fingers [m].
-        width_closed: distance between the closed fingers [m].
+        width_open: distance between the open fingers, at the tool point [m].
+        width_closed: distance between the closed fingers, at the tool point [m].
         finger_depth: distance from the tool point back to the palm, the largest depth of an object
             in the hand [m].
+        widths: distances between the fingers at equal steps of the gripper joints from closed to
+            open [m], for a hand of levers. Empty if the distance is linear in the joints.
+        finger_depths: values of ``finger_depth`` at the same steps [m], for a hand whose parts
+            fill the space between its fingers when it closes. Empty if it has one value.
         grip_force: force of each finger, or of the vacuum [N].
         payload: largest mass that the arm carries in its hand [kg]. Infinity if unknown.
         contact_links: frames that may touch a grasped or pushed object.
@@ -104,6 +119,8 @@ class Manipulator:
     payload: float = math.inf
     contact_links: tuple[str, ...] = ()
     contact_tolerance: float = 0.002
+    widths: tuple[float, ...] = ()
+    finger_depths: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         source = f"robot '{self.name}'"
@@ -131,7 +148,7 @@ class Manipulator:
         """Return the description as plain values, for plan files.
 
         Returns:
-            Values by attribute name. Infinity and empty efforts are omitted.
+            Values by attribute name. Infinity, empty efforts and empty tables are omitted.
         """
         result: dict[str, Any] = {}
         for item in fields(self):
@@ -140,8 +157,9 @@ class Manipulator:
                 value = list(value)
             elif isinstance(value, Mapping):
                 value = dict(value)
-            # JSON has no infinity, and the digest of a description without efforts has no key.
-            if value != math.inf and (item.name != "effort" or value):
+            # JSON has no infinity, and the digest of a description without these has no key.
+            is_optional = item.name in ("effort", *_TABLE_KEYS)
+            if value != math.inf and (value or not is_optional):
                 result[item.name] = value
         return result
 
@@ -157,7 +175,7 @@ class Manipulator:
         for key, value in self.to_dict().items():
             if isinstance(value, dict):
                 values[key] = {prefix + joint: number for joint, number in value.items()}
-            elif isinstance(value, list):
+            elif isinstance(value, list) and key not in _TABLE_KEYS:
                 values[key] = [prefix + name for name in value]
             else:
                 values[key] = (
@@ -218,24 +236,26 @@ class Manipulator:
             _same_keys(source, key, getattr(self, key), self.joints, complete=key == "ready")
         for key in ("gripper_open", "gripper_closed"):
             _same_keys(source, key, getattr(self, key), self.gripper_joints, complete=True)
-        if self.gripper_kind == "parallel" and not self.gripper_joints:
+        if self.has_fingers and not self.gripper_joints:
             raise RobotError.at(
                 source,
-                "a parallel gripper needs 'joints', 'open' and 'closed'; the gripper kind of an arm"
-                " without a hand is 'none'",
+                f"a {self.gripper_kind} gripper needs 'joints', 'open' and 'closed'; the gripper"
+                " kind of an arm without a hand is 'none'",
             )
         if self.gripper_kind == "none" and self.gripper_joints:
             joint = self.gripper_joints[0]
             raise RobotError.at(
                 source, f"gripper kind 'none' has no gripper joints, received '{joint}'"
             )
-        if self.gripper_kind == "parallel" and not self.width_open > self.width_closed >= 0.0:
+        if self.has_fingers and not self.width_open > self.width_closed >= 0.0:
             received = (
                 f"received width_open {self.width_open:g} and width_closed {self.width_closed:g}"
             )
             raise RobotError.at(
-                source, f"a parallel gripper needs width_open > width_closed >= 0, {received}"
+                source,
+                f"a {self.gripper_kind} gripper needs width_open > width_closed >= 0, {received}",
             )
+        self._check_tables(source)
         for key in _LIMIT_KEYS:
             for joint, value in getattr(self, key).items():
                 if not value > 0.0:
@@ -250,6 +270,47 @@ class Manipulator:
                 raise RobotError.at(
                     source, f"{key} must not be negative, as {getattr(self, key)} is"
                 )
+
+    def _check_tables(self, source: str) -> None:
+        """Check the widths and depths by steps of the gripper joints.
+
+        Args:
+            source: name of the origin in errors.
+
+        Raises:
+            RobotError: if they contradict each other or the widths of the hand.
+        """
+        widths = self.widths
+        if widths:
+            if len(widths) < 2 or any(a > b for a, b in pairwise(widths)):
+                raise RobotError.at(
+                    source, f"widths must be at least two numbers that do not fall, not {widths}"
+                )
+            ends = (self.width_closed, self.width_open)
+            if any(
+                abs(a - b) > _WIDTH_TOLERANCE
+                for a, b in zip(widths[:: len(widths) - 1], ends, strict=True)
+            ):
+                raise RobotError.at(
+                    source,
+                    f"widths go from {widths[0]:g} to {widths[-1]:g} m, but width_closed is"
+                    f" {ends[0]:g} and width_open {ends[1]:g}",
+                )
+        if self.finger_depths and len(self.finger_depths) != max(2, len(widths)):
+            raise RobotError.at(
+                source,
+                f"finger_depths must have {max(2, len(widths))} numbers, one for each width, not"
+                f" {len(self.finger_depths)}",
+            )
+        if any(depth < 0.0 for depth in self.finger_depths):
+            raise RobotError.at(
+                source, f"finger_depths must not be negative, as {min(self.finger_depths)} is"
+            )
+
+    @property
+    def has_fingers(self) -> bool:
+        """True if the gripper opens and closes fingers: for the kinds ``parallel`` and ``jaw``."""
+        return self.gripper_kind in ("parallel", "jaw")
 
     def check(self, scene: SceneGraph, *, source: str | None = None) -> None:
         """Check that the description fits a scene.
@@ -359,19 +420,57 @@ class Manipulator:
         Raises:
             RobotError: if the width is outside the hand's range.
         """
-        if self.gripper_kind != "parallel":
+        if not self.has_fingers:
             return {}
         if not self.width_closed <= width <= self.width_open:
             reach = f"they open from {self.width_closed} to {self.width_open} m"
             raise RobotError.at(
                 f"robot '{self.name}'", f"the fingers cannot be {width:.4f} m apart; {reach}"
             )
-        fraction = (width - self.width_closed) / (self.width_open - self.width_closed)
+        fraction = self._opening_fraction(width)
         low, high = self.gripper_closed, self.gripper_open
         return {
             joint: low[joint] + fraction * (high[joint] - low[joint])
             for joint in self.gripper_joints
         }
+
+    def _opening_fraction(self, width: float) -> float:
+        """Return the fraction of the joints' motion from closed to open at a width [m]."""
+        if not self.widths:
+            return (width - self.width_closed) / (self.width_open - self.width_closed)
+        # The last step of equal widths, since the fingers of a closed hand press on each other.
+        index = min(bisect_right(self.widths, width), len(self.widths) - 1)
+        low, high = self.widths[index - 1], self.widths[index]
+        fraction = (width - low) / (high - low) if high > low else 0.0
+        return (index - 1 + fraction) / (len(self.widths) - 1)
+
+    def depth(self, width: float) -> float:
+        """Return the distance from the tool point back to the palm, or to what is in front of it.
+
+        Args:
+            width: distance between the fingers [m].
+
+        Returns:
+            The largest depth of an object of this width in the hand [m].
+        """
+        if not self.finger_depths or not self.has_fingers:
+            return self.finger_depth
+        steps = len(self.finger_depths) - 1
+        width = min(max(width, self.width_closed), self.width_open)
+        index = min(int(steps * self._opening_fraction(width)), steps - 1)
+        fraction = steps * self._opening_fraction(width) - index
+        low, high = self.finger_depths[index : index + 2]
+        return low + fraction * (high - low)
+
+    def finger_offset(self, width: float) -> float:
+        """Return the y coordinate of the middle between the fingers in tool axes [m].
+
+        It is 0 for a parallel hand, and half the width for a jaw.
+
+        Args:
+            width: distance between the fingers [m].
+        """
+        return width / 2.0 if self.gripper_kind == "jaw" else 0.0
 
     def open_finger_values(self, width: float | None = None) -> dict[str, float]:
         """Return the finger joint values of an open hand, by joint.
@@ -396,7 +495,9 @@ class Manipulator:
             Lever arm [m/rad or m/m].
         """
         stroke = abs(self.gripper_open[joint] - self.gripper_closed[joint])
-        return (self.width_open - self.width_closed) / (2.0 * stroke) if stroke > 0.0 else 1.0
+        moving_fingers = 1.0 if self.gripper_kind == "jaw" else 2.0
+        travel = (self.width_open - self.width_closed) / moving_fingers
+        return travel / stroke if stroke > 0.0 else 1.0
 
     def ready_configuration(
         self, scene: SceneGraph, *, base: NDArray[np.float64] | None = None
@@ -487,6 +588,10 @@ def _parse_value(key: str, value: Any, source: str) -> Any:
                 source, f"{key} must give finite numbers by joint name, not {value!r}"
             )
         return _freeze({joint: float(number) for joint, number in value.items()})
+    if key in _TABLE_KEYS:
+        if not isinstance(value, list | tuple) or not all(is_number(item) for item in value):
+            raise RobotError.at(source, f"{key} must be a list of finite numbers, not {value!r}")
+        return tuple(map(float, value))
     if key == "payload" and value == math.inf:
         return value
     if key in (

@@ -59,7 +59,7 @@ _COMMENTS = {
     "velocity": "largest speeds, rad/s or m/s",
     "acceleration": "largest, rad/s^2 or m/s^2",
     "effort": "largest, N m or N, where they are not the scene's",
-    "kind": '"parallel", "suction", or "none" without a gripper',
+    "kind": '"parallel", "jaw" against a fixed finger, "suction", or "none" without a gripper',
     "open": "values of its joints, radians or metres",
     "closed": "their values when it is closed",
     "width_open": "metres between the open fingers",
@@ -71,6 +71,8 @@ _COMMENTS = {
     "payload": "kg that the arm carries",
     "contact_links": "may touch what is grasped",
     "contact_tolerance": "metres that they may overlap with it",
+    "widths": "metres between the fingers at equal steps of the joints from closed to open",
+    "finger_depths": "metres from the tool back to the palm or a knuckle, at the same steps",
 }
 """Comments on the keys of a written file."""
 
@@ -158,7 +160,7 @@ def write_manipulator(
     values = robot.to_dict()
     if not robot.gripper_joints:
         del values["gripper_joints"], values["gripper_open"], values["gripper_closed"]
-    if robot.gripper_kind != "parallel" and not (robot.width_open or robot.width_closed):
+    if not robot.has_fingers and not (robot.width_open or robot.width_closed):
         del values["width_open"], values["width_closed"]
     if robot.gripper_kind == "none":
         defaults = {item.name: item.default for item in fields(Manipulator)}
@@ -188,7 +190,8 @@ def _line(key: str, value: Any) -> str:
     if isinstance(value, str):
         text = _text(value)
     elif isinstance(value, list):
-        text = f"[{', '.join(map(_text, value))}]"
+        items = (_text(item) if isinstance(item, str) else repr(item) for item in value)
+        text = f"[{', '.join(items)}]"
     elif isinstance(value, dict):
         text = (
             "{ "

@@ -271,7 +271,7 @@ def _close_fingers(
     object: str, scene: SceneGraph, q: Configuration, robot: Manipulator
 ) -> Configuration:
     """Return ``q`` with the fingers closed until they touch an object, else unchanged."""
-    if robot.gripper_kind != "parallel":
+    if not robot.has_fingers:
         return q
 
     def configuration(width: float) -> Configuration:

@@ -116,7 +116,7 @@ def trial_pick(
         reason = f"the arm '{arm.name}' has no gripper"
         return TrialPick(TrialPickStatus.NO_GRIPPER, reason)
     min_opening = CUBE + _MIN_FINGER_CLEARANCE
-    if arm.gripper_kind == "parallel" and arm.width_open < min_opening:
+    if arm.has_fingers and arm.width_open < min_opening:
         reason = f"the hand opens to {1000 * arm.width_open:.0f} mm, too little for a cube of 40 mm"
         return TrialPick(TrialPickStatus.HAND_TOO_SMALL, reason)
     reason = (

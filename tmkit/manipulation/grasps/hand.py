@@ -129,7 +129,7 @@ class HandCheck:
         is_free = np.ones(len(poses), dtype=bool)
         open_values = [self.robot.open_finger_values(grasp.opening) for grasp in grasps]
         closed_values = [self.robot.finger_values(width) for width in widths]
-        is_parallel = self.robot.gripper_kind == "parallel"
+        is_parallel = self.robot.has_fingers
         open_world = self._open_world if is_parallel else self._world
 
         # Check the grasp first, where most candidates fail, then the approach.
@@ -175,7 +175,7 @@ class HandCheck:
             Friction against tilting alone, and against all motions. 0 for other than parallel
             hands.
         """
-        if self.robot.gripper_kind != "parallel":
+        if not self.robot.has_fingers:
             return 0.0, 0.0
         thickness = self._thickness(object_from_tool, width)
 
@@ -210,7 +210,7 @@ class HandCheck:
             object_from_tool and width of the settled grasp. Unchanged for other than parallel
             hands.
         """
-        if self.robot.gripper_kind != "parallel":
+        if not self.robot.has_fingers:
             return object_from_tool, width
         best, step = (0.0, 0.0), _PROBE_ANGLE / 2.0
         min_thickness = self._thickness(object_from_tool, width)

@@ -390,7 +390,7 @@ class HandTables:
     def _make_options(self, name: str, grasps: Sequence[Grasp]) -> list[GraspOption]:
         """Return the options: fully open, with narrow openings, then the same by the fingertips."""
         arm, options = self.robot, []
-        has_fingers = arm.gripper_kind == "parallel"
+        has_fingers = arm.has_fingers
         fingertip_grasps = self._make_fingertip_grasps(name, grasps) if has_fingers else []
         for clearance, group in (
             (None, grasps),
