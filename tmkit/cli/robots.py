@@ -168,9 +168,10 @@ def infer_robot_arm(
     from tmkit.robots import infer_arm
     from tmkit.robots.robot_check import without_flat_meshes
 
-    inferred = infer_arm(
-        without_flat_meshes(scene), base=base, tip=tip, tool=tool, name=name, seed=seed
-    )
+    solid_scene = without_flat_meshes(scene)
+    inferred = infer_arm(solid_scene, base=base, tip=tip, tool=tool, name=name, seed=seed)
+    if solid_scene == scene:
+        return inferred
     tool_frame = inferred.added_tool
     if tool_frame:
         pose = inferred.scene.local_pose(tool_frame)

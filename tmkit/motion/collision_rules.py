@@ -3,8 +3,9 @@
 See docs/concepts/planning_algorithm.md, *Contact and clearance*.
 
 Each allowed contact is an :class:`AllowedContact` of one phase of an action, and is listed in the
-plan. The planner keeps a margin of 1 mm between all other pairs. Pairs that are nearer when an
-action begins are exempt from the margin. Plan validation uses no margin, but a finer resolution.
+plan. The planner keeps a margin of 1 mm between all other pairs. The links of one hand are exempt
+from the margin, since those of a linkage pass each other more closely, and so are pairs that are
+nearer when an action begins. Plan validation uses no margin, but a finer resolution.
 
 Two bodies that overlap by less than 0.01 mm touch and do not collide. This is the error of a few
 roundings.
@@ -16,7 +17,7 @@ derives them again, without data from the plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from types import MappingProxyType
@@ -247,7 +248,8 @@ class CollisionRules:
             source: world of another version of the scene, whose results are reused. The result does
                 not depend on it.
         """
-        margins = {(min(pair), max(pair)): distance for pair, distance in pair_margins.items()}
+        margins = dict.fromkeys(self._hand_pairs(scene), -TOUCH_TOLERANCE)
+        margins |= {(min(pair), max(pair)): distance for pair, distance in pair_margins.items()}
         margins |= {(min(pair), max(pair)): -TOUCH_TOLERANCE for pair in near_pairs}
         for exemption in allowed_contacts:
             if exemption.frame_a in scene and exemption.frame_b in scene:
@@ -256,6 +258,15 @@ class CollisionRules:
         if source is not None:
             return source.moved_to(scene, movable=movable, margin=margin, pair_margins=margins)
         return CollisionWorld(scene, movable=movable, margin=margin, pair_margins=margins)
+
+    def _hand_pairs(self, scene: SceneGraph) -> Iterator[tuple[str, str]]:
+        """Yield the pairs of links within each hand with fingers, without held objects."""
+        for arm in self.arms:
+            if arm.has_fingers and arm.tip in scene:
+                held = held_object(scene, arm)
+                carried = () if held is None else scene.subtree(held)
+                links = sorted({*scene.subtree(arm.tip)} - {*carried})
+                yield from combinations(links, 2)
 
     def check_world(
         self,

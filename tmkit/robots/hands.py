@@ -79,7 +79,7 @@ _SCAN_STEPS = 96
 _ACCURACY = 5e-5
 """Accuracy of a width [m]; smaller ones are 0."""
 
-_LINEAR_TOLERANCE = 1e-4
+_LINEAR_TOLERANCE = 3e-4
 """Largest error of a width that is linear in the joints [m]."""
 
 _DEPTH_TOLERANCE = 0.004

@@ -434,6 +434,23 @@ class Manipulator:
             for joint in self.gripper_joints
         }
 
+    def finger_width(self, values: Mapping[str, float]) -> float:
+        """Return the distance between the fingers at values of the gripper joints [m].
+
+        Args:
+            values: values by gripper joint [rad or m], on the way from closed to open.
+        """
+        joint = max(
+            self.gripper_joints,
+            key=lambda name: abs(self.gripper_open[name] - self.gripper_closed[name]),
+        )
+        low, high = self.gripper_closed[joint], self.gripper_open[joint]
+        fraction = min(max((values[joint] - low) / (high - low), 0.0), 1.0)
+        widths = self.widths or (self.width_closed, self.width_open)
+        index = min(int(fraction * (len(widths) - 1)), len(widths) - 2)
+        step = fraction * (len(widths) - 1) - index
+        return widths[index] + step * (widths[index + 1] - widths[index])
+
     def _opening_fraction(self, width: float) -> float:
         """Return the fraction of the joints' motion from closed to open at a width [m]."""
         if not self.widths:

@@ -30,7 +30,7 @@ from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.plans.schedule import Schedule
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator
-from tmkit.robots.hands import pair_distance
+from tmkit.robots.hands import fingers_of, pair_distance
 from tmkit.robots.manipulator import LIMIT_TOLERANCE
 from tmkit.robots.mechanisms import held_object
 from tmkit.robots.robot_files import find_manipulators, home_configuration
@@ -278,11 +278,12 @@ def _close_fingers(
         return np.array(scene.configuration(robot.finger_values(width), base=q))
 
     def distance(width: float) -> float:
-        q_width, links = configuration(width), robot.contact_links
-        return max(
-            (pair_distance(scene, q_width, frame_a=link, frame_b=object) for link in links),
-            default=0.0,
+        q_width = configuration(width)
+        gaps = (
+            min(pair_distance(scene, q_width, frame_a=link, frame_b=object) for link in finger)
+            for finger in fingers_of(scene, robot.contact_links)
         )
+        return max(gaps, default=0.0)
 
     contact_width, free_width = robot.width_closed, robot.width_open
     if distance(contact_width) > 0.0 or distance(free_width) <= 0.0:

@@ -795,6 +795,8 @@ class BasicMotions:
             travel: change of the gripper width [m].
         """
         arm, open_values = self.robot, {}
+        if arm.widths:
+            return arm.finger_values(min(arm.finger_width(fingers) + travel, arm.width_open))
         fraction = travel / max(travel, arm.width_open - arm.width_closed)
         for joint, value in fingers.items():
             low, high = sorted((value, arm.gripper_open[joint]))

@@ -3,8 +3,8 @@
 The object is attached to the hand by six joints, so hundreds of grasps are one batch for the
 collision checker. By the rules of planner and plan validator, a grasp is feasible if
 
-* the closed hand touches the object with every contact link, within the hand's contact tolerance,
-  and with no other link;
+* the closed hand touches the object with every finger, within the hand's contact tolerance, and
+  with no link other than the contact links;
 * the open hand, at the grasp and on the straight approach, is free of collisions with the object;
 * friction keeps the closing fingers from rotating or displacing the object. They tend to do so if
   the object is thinner for a hand at a slightly different pose. A pad at an edge presses beside the
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,8 @@ from tmkit.manipulation.grasps.values import Grasp
 from tmkit.motion import CollisionWorld
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.robots import Manipulator
+from tmkit.robots.hands import fingers_of
+from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 
 _APPROACH_DISTANCES = tuple(0.01 * k for k in range(1, 9))
@@ -62,6 +65,9 @@ _SETTLE_RESOLUTION = 0.002
 _MAX_SETTLE_ANGLE = 0.1
 """Largest rotation of a settled grasp [rad]."""
 
+_BISECTIONS = 14
+"""Number of halvings of the range of a jaw, to a hundredth of a millimetre."""
+
 _FLUSH_FRICTION = 0.15
 """Largest friction coefficient needed against tilting in a grasp that is flush."""
 
@@ -87,13 +93,22 @@ class HandCheck:
         self._tip_from_tool = hand.pose(robot.tool, relative_to=tip, q=hand.zero_configuration())
         self._scene = with_floating_joints(hand, root=tip, shapes=tuple(solids))
         links = set(robot.contact_links)
+        self._fingers = fingers_of(self._scene, robot.contact_links)
+        moving = moved_frames(self._scene, robot)
+        self._moving_links = tuple(link for link in robot.contact_links if link in moving)
         pairs = [(a, b) for a, b, _ in CollisionWorld(self._scene).pairs]
         unrelated = {pair: -math.inf for pair in pairs if _OBJECT not in pair}
         contact_margins = {
             pair: -robot.contact_tolerance for pair in pairs if _OBJECT in pair and links & {*pair}
         }
+        # The fixed finger of a jaw touches the object before the jaw closes.
+        fixed_margins = {
+            pair: margin
+            for pair, margin in contact_margins.items()
+            if robot.gripper_kind == "jaw" and moving.isdisjoint(pair)
+        }
         self._open_world = CollisionWorld(
-            self._scene, margin=PLANNING_MARGIN, pair_margins=unrelated
+            self._scene, margin=PLANNING_MARGIN, pair_margins=unrelated | fixed_margins
         )
         self._world = CollisionWorld(
             self._scene, margin=PLANNING_MARGIN, pair_margins=unrelated | contact_margins
@@ -154,10 +169,39 @@ class HandCheck:
         return is_flush if np.any(is_flush) else is_held
 
     def _is_in_contact(self, row: NDArray[np.float64]) -> bool:
-        """Return whether all contact links touch the object in a configuration (n_joints,)."""
-        links, tolerance = self.robot.contact_links, self.robot.contact_tolerance
+        """Return whether all fingers touch the object in a configuration (n_joints,)."""
+        tolerance = self.robot.contact_tolerance
+        return all(self._distance(finger, row) <= tolerance for finger in self._fingers)
+
+    def _distance(self, links: Sequence[str], row: NDArray[np.float64]) -> float:
+        """Return the smallest distance of links to the object in a configuration [m]."""
         contacts = (self._world.distance(link, _OBJECT, row) for link in links)
-        return all(contact is not None and contact.distance <= tolerance for contact in contacts)
+        return min((contact.distance for contact in contacts if contact), default=math.inf)
+
+    def closed(self, grasps: Sequence[Grasp]) -> list[Grasp]:
+        """Return grasps with the widths at which a jaw touches the object.
+
+        The fingers of a jaw are not parallel, so the jaw touches the object beside the tool point.
+        Other hands keep the widths. O(number of grasps) distances.
+
+        Args:
+            grasps: grasps of the object.
+        """
+        if self.robot.gripper_kind != "jaw":
+            return list(grasps)
+        return [
+            replace(grasp, width=self._touching_width(grasp.object_from_tool)) for grasp in grasps
+        ]
+
+    def _touching_width(self, object_from_tool: Pose) -> float:
+        """Return the smallest width at which the jaw does not overlap with the object [m]."""
+        low, high = self.robot.width_closed, self.robot.width_open
+        for _ in range(_BISECTIONS):
+            width = (low + high) / 2.0
+            row = self._configuration(object_from_tool, self.robot.finger_values(width))
+            is_overlapping = self._distance(self._moving_links, row) < 0.0
+            low, high = (width, high) if is_overlapping else (low, width)
+        return high
 
     def _friction_demand(self, object_from_tool: Pose, width: float) -> tuple[float, float]:
         """Return the friction coefficients that closing pads need.
@@ -247,7 +291,8 @@ class HandCheck:
     def _centre_grasp(self, object_from_tool: Pose, width: float) -> tuple[Pose, float]:
         """Return a grasp centred between the contacts of both fingers, and its width [m]."""
         low, high = self._contact_offsets(object_from_tool, width)
-        return object_from_tool @ Pose([0.0, (low + high) / 2.0, 0.0]), high - low
+        offset = (low + high) / 2.0 - self.robot.finger_offset(high - low)
+        return object_from_tool @ Pose([0.0, offset, 0.0]), high - low
 
     def _thickness(self, object_from_tool: Pose, width: float) -> float:
         """Return the distance between the contacts of both fingers [m]."""
@@ -268,7 +313,8 @@ class HandCheck:
             if (contact := self._world.distance(link, _OBJECT, row)) is not None:
                 side = int(dot(contact.normal, self._tip_from_tool.rotation[:, 1]) < 0.0)
                 gaps[side] = min(gaps[side], contact.distance)
-        return gaps[0] - opening / 2.0, opening / 2.0 - gaps[1]
+        middle = self.robot.finger_offset(opening)
+        return middle - opening / 2.0 + gaps[0], middle + opening / 2.0 - gaps[1]
 
     def _configuration(
         self, object_from_tool: Pose, fingers: dict[str, float]

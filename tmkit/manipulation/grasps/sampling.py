@@ -45,7 +45,7 @@ from tmkit.motion.masses import solid_centre
 from tmkit.motion.path_constraints import interpolate_path
 from tmkit.motion.regions.solids import reach
 from tmkit.robots import Manipulator
-from tmkit.robots.hands import pair_distance, reason_without_distance
+from tmkit.robots.hands import fingers_of, pair_distance, reason_without_distance
 from tmkit.robots.robot_files import Robot, resolve_robot
 from tmkit.spatial import Pose
 
@@ -169,7 +169,9 @@ def are_grasps_complete(scene: SceneGraph, object: str, *, robot: Manipulator) -
 def grasp_contact_faults(
     scene: SceneGraph, q: NDArray[np.float64], robot: Manipulator, *, object: str
 ) -> tuple[str, ...]:
-    """Return the faults of a closed grasp, in which each contact link should touch the object.
+    """Return the faults of a closed grasp, in which each finger should touch the object.
+
+    A finger consists of the contact links that move as one body, and touches with the nearest.
 
     Args:
         scene: scene with the arm and the object.
@@ -181,8 +183,9 @@ def grasp_contact_faults(
         One message for each fault.
     """
     faults: list[str] = []
-    for link in robot.contact_links:
-        gap = pair_distance(scene, q, frame_a=link, frame_b=object)
+    for finger in fingers_of(scene, robot.contact_links):
+        gaps = {link: pair_distance(scene, q, frame_a=link, frame_b=object) for link in finger}
+        link, gap = min(gaps.items(), key=lambda item: item[1])
         if math.isinf(gap):
             faults.append(reason_without_distance(scene, link, object))
         elif gap > robot.contact_tolerance:
@@ -287,7 +290,19 @@ class _Hand:
         """Return the grasps of a box of side lengths (3,) [m]."""
         if self.is_suction:
             return suction_faces(size, self.rim)
-        return box_grasps(size, self.robot)
+        return map(self.at_tool, box_grasps(size, self.robot))
+
+    def at_tool(self, grasp: Grasp) -> Grasp:
+        """Return a grasp whose tool point is in the middle of the object, for this hand.
+
+        The fixed finger of a jaw stands beside the object, and the jaw closes to its other side.
+        """
+        if self.robot.gripper_kind != "jaw":
+            return grasp
+        width = min(grasp.width + FINGER_CLEARANCE, self.robot.width_open)
+        offset = self.robot.finger_offset(grasp.width) + FINGER_CLEARANCE
+        pose = grasp.object_from_tool @ Pose([0.0, -offset, 0.0])
+        return replace(grasp, object_from_tool=pose, width=width)
 
     def feasible_grasps(
         self, solids: Sequence[AttachedShape], grasps: Sequence[Grasp]
@@ -302,6 +317,7 @@ class _Hand:
         """
         if self.is_in_scene:
             check = HandCheck(self.scene, solids, robot=self.robot)
+            grasps = check.closed(grasps)
             results = zip(grasps, check.are_feasible(grasps), strict=True)
             return [grasp for grasp, is_feasible in results if is_feasible]
         feasible = []
@@ -309,7 +325,7 @@ class _Hand:
             backwards = -grasp.object_from_tool.rotate([0.0, 0.0, 1.0])
             position = grasp.object_from_tool.translation
             depth = reach(tuple(solids), backwards) - dot(backwards, position)
-            if self.is_suction or depth <= self.robot.finger_depth:
+            if self.is_suction or depth <= self.robot.depth(grasp.width):
                 feasible.append(grasp)
         return feasible
 
@@ -395,18 +411,22 @@ def _solid_grasps(hand: _Hand, solid: AttachedShape, centre: NDArray[np.float64]
         grasps = suction_caps(radius, length, hand.rim)
     elif kind == "cylinder":
         radius, length = shape.dimensions
-        grasps = cylinder_grasps(radius, length, arm)
+        grasps = map(hand.at_tool, cylinder_grasps(radius, length, arm))
     elif hand.is_suction and hand.rim > 0.0 and kind in _ROUND_KINDS:
         grasps = ()
     elif not hand.is_suction and kind == "sphere":
-        grasps = ball_grasps(shape.dimensions[0], arm)
+        grasps = map(hand.at_tool, ball_grasps(shape.dimensions[0], arm))
     elif not hand.is_suction and kind == "capsule":
         radius, length = shape.dimensions
-        grasps = cylinder_grasps(radius, length, arm, cap=radius)
+        grasps = map(hand.at_tool, cylinder_grasps(radius, length, arm, cap=radius))
     else:
         size, pose = _bounding_box((solid,))
         grasps = hand.box_grasps(size)
-    return [_transform_grasp(grasp, pose) for grasp in grasps]
+    solid_grasps = [_transform_grasp(grasp, pose) for grasp in grasps]
+    if arm.gripper_kind == "jaw" and hand.is_in_scene:
+        # The angle of the jaw depends on where it touches the object.
+        return hand.feasible_grasps((solid,), solid_grasps)
+    return solid_grasps
 
 
 def _bounding_box(shapes: Sequence[AttachedShape]) -> tuple[NDArray[np.float64], Pose]:
@@ -451,7 +471,7 @@ def _mesh_grasps(
         solid.shape, centre=centre, widths=widths, rng=hand.rng, depth=arm.finger_depth
     )
     candidates = [
-        (pair, _transform_grasp(grasp, solid.pose))
+        (pair, hand.at_tool(_transform_grasp(grasp, solid.pose)))
         for pair in pairs
         for grasp in _pair_grasps(pair)
     ]

@@ -57,8 +57,9 @@ def box_grasps(size: Vector, robot: Manipulator) -> Iterator[Grasp]:
     for depth_axis in (2, 0, 1):
         width_axes = [i for i in range(3) if i != depth_axis and fits(size[i], robot)]
         for side in (1.0, -1.0):
-            position = side * _depth(size[depth_axis], robot) * axes[depth_axis]
             for width_axis, sign in itertools.product(width_axes, (1.0, -1.0)):
+                depth = robot.depth(size[width_axis])
+                position = side * _depth(size[depth_axis], depth) * axes[depth_axis]
                 direction, closing = _axis_name(side, depth_axis), _axis_name(sign, width_axis)
                 pose = tool_pose(position, -side * axes[depth_axis], sign * axes[width_axis])
                 name = f"from {direction}, closing along {closing}"
@@ -66,7 +67,8 @@ def box_grasps(size: Vector, robot: Manipulator) -> Iterator[Grasp]:
     # Tilted grasps over an edge.
     for width_axis in (i for i in range(3) if fits(size[i], robot)):
         first, second = (i for i in (2, 0, 1) if i != width_axis)
-        offset = _edge_offset(size[first] / 2, size[second] / 2, robot)
+        depth = robot.depth(size[width_axis])
+        offset = _edge_offset(size[first] / 2, size[second] / 2, depth)
         if offset is None:
             continue
         for first_side, second_side in itertools.product((1.0, -1.0), repeat=2):
@@ -93,7 +95,8 @@ def cylinder_grasps(
     """
     if not fits(2.0 * radius, robot):
         return
-    end = max(0.0, length / 2 + cap - robot.finger_depth)
+    depth = robot.depth(2.0 * radius)
+    end = max(0.0, length / 2 + cap - depth)
     # Grasps from the ends, and from the side.
     if end <= length / 2:
         for side in (1.0, -1.0):
@@ -101,16 +104,16 @@ def cylinder_grasps(
                 name = f"from {_axis_name(side, 2)}, turned {math.degrees(angle):.0f} degrees"
                 yield Grasp(tool_pose(side * end * _Z, -side * _Z, closing), 2.0 * radius, name)
     for angle, outward in _directions():
-        position = _depth(2.0 * radius, robot) * outward
+        position = _depth(2.0 * radius, depth) * outward
         for sign, suffix in ((1.0, ""), (-1.0, ", turned over")):
             name = f"from the side at {math.degrees(angle):.0f} degrees{suffix}"
             pose = tool_pose(position, -outward, sign * np.cross(_Z, outward))
             yield Grasp(pose, 2.0 * radius, name)
 
     # Tilted grasps over the rim.
-    height = max(0.0, length / 2 + cap - (robot.finger_depth / _DIAGONAL - radius))
+    height = max(0.0, length / 2 + cap - (depth / _DIAGONAL - radius))
     is_beyond_edge = height > length / 2 - min(_MIN_EDGE_DISTANCE, length / 2)
-    if is_beyond_edge or _DIAGONAL * radius > robot.finger_depth:
+    if is_beyond_edge or _DIAGONAL * radius > depth:
         return
     for side in (1.0, -1.0):
         for angle, outward in _directions():
@@ -128,7 +131,7 @@ def ball_grasps(radius: float, robot: Manipulator) -> Iterator[Grasp]:
         radius: radius of the sphere [m].
         robot: arm with the hand.
     """
-    if not fits(2.0 * radius, robot) or radius > robot.finger_depth:
+    if not fits(2.0 * radius, robot) or radius > robot.depth(2.0 * radius):
         return
     straight = [sign * axis for axis in np.eye(3)[[2, 0, 1]] for sign in (1.0, -1.0)]
     tilted = [
@@ -188,24 +191,24 @@ def _directions() -> Iterator[tuple[float, Vector]]:
         yield angle, np.array([cos(angle), sin(angle), 0.0])
 
 
-def _depth(extent: float, robot: Manipulator) -> float:
+def _depth(extent: float, depth: float) -> float:
     """Return the distance of the tool point from the object's centre, towards the hand [m]."""
-    return max(0.0, extent / 2 - robot.finger_depth)
+    return max(0.0, extent / 2 - depth)
 
 
-def _edge_offset(first: float, second: float, robot: Manipulator) -> tuple[float, float] | None:
+def _edge_offset(first: float, second: float, depth: float) -> tuple[float, float] | None:
     """Return the tool point of a tilted grasp over a corner of a rectangle, from its centre.
 
     Args:
         first: half of the first side [m].
         second: half of the second side [m].
-        robot: arm with the hand.
+        depth: depth of the object in the hand [m].
 
     Returns:
         Offsets along both sides [m], or None if the palm would touch the corner.
     """
     limits = [max(0.0, half - _MIN_EDGE_DISTANCE) for half in (first, second)]
-    total = max(0.0, first + second - robot.finger_depth / _DIAGONAL)
+    total = max(0.0, first + second - depth / _DIAGONAL)
     if total > sum(limits):
         return None
     first_offset = min(total / 2, limits[0])

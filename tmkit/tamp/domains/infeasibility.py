@@ -45,6 +45,7 @@ from tmkit.motion.regions.solids import solid_points
 from tmkit.pddl import And, Fact, Problem
 from tmkit.pddl.formulas import Atom, Forall, Formula
 from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots.hands import fingers_of
 from tmkit.robots.robot_files import Robot, resolve_robot
 from tmkit.spatial import Pose
 
@@ -292,32 +293,34 @@ def prove_too_high(
 
 
 def contact_points(scene: SceneGraph, robot: Manipulator) -> dict[str, NDArray[np.float64]]:
-    """Return points whose convex hull contains a contact link at sampled openings of the hand.
+    """Return points whose convex hull contains a finger at sampled openings of the hand.
 
-    Between the openings, a point of the link is at most 1 mm from the nearest hull.
+    Between the openings, a point of the finger is at most 1 mm from the nearest hull.
 
     Args:
         scene: the scene.
         robot: arm and hand.
 
     Returns:
-        (n, 3) points in the tool frame by contact link [m]; empty if a link has no shapes.
+        (n, 3) points in the tool frame [m] by the finger's first link; empty if a link has no
+        shapes.
     """
-    points_by_link: dict[str, list[NDArray[np.float64]]] = {}
+    points_by_finger: dict[str, list[NDArray[np.float64]]] = {}
     closed, opened = robot.gripper_closed, robot.gripper_open
     for fraction in np.linspace(0.0, 1.0, _N_OPENINGS).tolist():
         q = scene.configuration(
             {joint: closed[joint] + fraction * (opened[joint] - closed[joint]) for joint in closed}
         )
-        for link in robot.contact_links:
-            tool_from_link = scene.pose(link, relative_to=robot.tool, q=q)
-            solids = [attached for attached in scene.shapes(link) if attached.collision]
-            if not solids:
-                return {}
-            points_by_link.setdefault(link, []).extend(
-                tool_from_link.apply(solid_points(attached)) for attached in solids
-            )
-    return {link: np.concatenate(points) for link, points in points_by_link.items()}
+        for finger in fingers_of(scene, robot.contact_links):
+            for link in finger:
+                tool_from_link = scene.pose(link, relative_to=robot.tool, q=q)
+                solids = [attached for attached in scene.shapes(link) if attached.collision]
+                if not solids:
+                    return {}
+                points_by_finger.setdefault(finger[0], []).extend(
+                    tool_from_link.apply(solid_points(attached)) for attached in solids
+                )
+    return {finger: np.concatenate(points) for finger, points in points_by_finger.items()}
 
 
 def prove_ungraspable(
