@@ -32,6 +32,7 @@ def new_robot(*arguments: str | Path) -> Result:
         ("tiago_pro_description/robots/tiago_pro.urdf", [], "parallel"),
         ("pr2_description/urdf/pr2.urdf", ["--tip", "l_wrist_roll_link"], "parallel"),
         ("panda_description/urdf/panda.urdf", [], "parallel"),
+        ("so_arm_description/urdf/so101.urdf", [], "jaw"),
     ],
 )
 def test_robots_that_do_not_ship_pick(
@@ -59,11 +60,6 @@ def test_robots_that_do_not_ship_pick(
             "no gripper found: below 'wrist_3_link' nothing opens and closes",
         ),
         ("kinova_description/robots/kinova.urdf", [], "no gripper found: below 'j2s6s200_link_6'"),
-        (
-            "so_arm_description/urdf/so101.urdf",
-            [],
-            "the jaw 'gripper' moves against a finger that is fixed to",
-        ),
         ("tiago_description/robots/tiago.urdf", [], "the hand at 'arm_7_link' has 36 joints"),
     ],
 )
@@ -157,7 +153,7 @@ def test_an_arm_without_a_gripper_is_described(tmp_path: Path) -> None:
     assert "trial pick: none, since the arm 'mine' has no gripper" in run.stdout
     described = load_manipulator(toml)
     assert (described.gripper_kind, described.tool) == ("none", "link5")
-    assert 'kind = "none"  # "parallel", "suction", or "none" without' in toml.read_text("utf-8")
+    assert 'kind = "none"  # "parallel", "jaw" against a fixed finger, "suction", or "none" without' in toml.read_text("utf-8")
     check = CliRunner().invoke(app, ["robot", "check", str(robot), "--robot", str(toml)])
     assert check.exit_code == 0, check.output
     assert "  arm of 6 joints from 'base' to 'link5', no gripper\n" in check.stdout

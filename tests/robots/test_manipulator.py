@@ -151,7 +151,7 @@ def test_a_description_cannot_be_changed() -> None:
         (
             'kind = "parallel"',
             'kind = "magnetic"',
-            "gripper kind 'magnetic' is none of parallel, suction",
+            "gripper kind 'magnetic' is none of parallel, jaw, suction",
         ),
         ('kind = "parallel"', "colour = 1", "unknown key 'colour' in table 'gripper'"),
         (

@@ -21,11 +21,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tmkit._core import CollisionWorld
-from tmkit.graph import Box, Prismatic, SceneGraph, Shape
+from tmkit.graph import AttachedShape, Box, Prismatic, SceneGraph
 from tmkit.spatial import Pose
 
 _PLATE_SIZE = 0.01
-"""Side of the plate [m], about the width of a fingertip."""
+"""Width of the plate, and height of the plate of a jaw [m], about those of a fingertip."""
+
+_PLATE_DEPTH = 0.02
+"""Length of the plate behind the tool point of two moving fingers [m].
+
+The fingertips of levers move back by a centimetre or two when they open.
+"""
 
 _PLATE_THICKNESS = 2e-5
 """Thickness of the plate [m]."""
@@ -63,21 +69,32 @@ class FingerGap:
         tip: frame of the hand.
         tool: tip_from_tool, with y along the closing direction.
         fingers: frames of both fingers, those at smaller y first.
+        is_jaw: whether the first finger is fixed.
     """
 
     def __init__(
-        self, scene: SceneGraph, *, tip: str, tool: Pose, fingers: Sequence[Sequence[str]]
+        self,
+        scene: SceneGraph,
+        *,
+        tip: str,
+        tool: Pose,
+        fingers: Sequence[Sequence[str]],
+        is_jaw: bool,
     ) -> None:
         self._hand = scene.extract(tip)
         self._tip, self._tool = tip, tool
         self._fingers = tuple(tuple(finger) for finger in fingers)
-        plate = Box((_PLATE_SIZE, _PLATE_THICKNESS, _PLATE_SIZE))
+        end = _PLATE_SIZE / 2.0
+        behind = end if is_jaw else _PLATE_DEPTH
+        plate = AttachedShape(
+            Box((_PLATE_SIZE, _PLATE_THICKNESS, behind + end)), Pose([0.0, 0.0, (end - behind) / 2])
+        )
         self._scene = self._with_probe(plate)
         self._worlds = tuple(
             _probe_world(self._scene, finger, level="exact") for finger in self._fingers
         )
 
-    def _with_probe(self, shape: Shape) -> SceneGraph:
+    def _with_probe(self, shape: AttachedShape) -> SceneGraph:
         """Return the hand with a probe of a shape at the tool point."""
         with self._hand.edit() as edit:
             z_joint, y_joint = _JOINTS
@@ -153,7 +170,7 @@ class FingerGap:
         if high - low < _MIN_BOX_WIDTH + 2.0 * _BOX_CLEARANCE:
             return math.nan
         thickness = high - low - 2.0 * _BOX_CLEARANCE
-        scene = self._with_probe(Box((_PLATE_SIZE, thickness, _BOX_HEIGHT)))
+        scene = self._with_probe(AttachedShape(Box((_PLATE_SIZE, thickness, _BOX_HEIGHT))))
         world = _probe_world(scene, scene.frame_names)
         q = np.array(scene.configuration(values))
         z_column, y_column = (scene.joint_names.index(name) for name in _JOINTS)

@@ -383,7 +383,7 @@ def measure_hand(
     """
     is_jaw = hand.kind == "jaw"
     pose = hand.tool if tool is None else tool
-    gap = FingerGap(scene, tip=tip, tool=pose, fingers=hand.fingers)
+    gap = FingerGap(scene, tip=tip, tool=pose, fingers=hand.fingers, is_jaw=is_jaw)
     values = sampled_values(hand.closed, hand.opened, steps=_SCAN_STEPS if is_jaw else _WIDTH_STEPS)
     if is_jaw:
         surface = gap.surface_of(0, values[-1], start=_JAW_SEARCH_START)
@@ -391,7 +391,7 @@ def measure_hand(
             return None
         if tool is None:
             pose = pose @ Pose([0.0, round(surface, 4), 0.0])
-            gap = FingerGap(scene, tip=tip, tool=pose, fingers=hand.fingers)
+            gap = FingerGap(scene, tip=tip, tool=pose, fingers=hand.fingers, is_jaw=is_jaw)
         elif abs(surface) > _MAX_TOOL_OFFSET:
             return None
         ends = _jaw_range(gap, values)
