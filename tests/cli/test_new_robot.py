@@ -153,7 +153,10 @@ def test_an_arm_without_a_gripper_is_described(tmp_path: Path) -> None:
     assert "trial pick: none, since the arm 'mine' has no gripper" in run.stdout
     described = load_manipulator(toml)
     assert (described.gripper_kind, described.tool) == ("none", "link5")
-    assert 'kind = "none"  # "parallel", "jaw" against a fixed finger, "suction", or "none" without' in toml.read_text("utf-8")
+    assert (
+        'kind = "none"  # "parallel", "jaw" against a fixed finger, "suction", or "none" without'
+        in toml.read_text("utf-8")
+    )
     check = CliRunner().invoke(app, ["robot", "check", str(robot), "--robot", str(toml)])
     assert check.exit_code == 0, check.output
     assert "  arm of 6 joints from 'base' to 'link5', no gripper\n" in check.stdout
