@@ -18,11 +18,10 @@ from enum import StrEnum
 import numpy as np
 
 from tmkit._core import CollisionWorld
-from tmkit._support.elementary import acos, norms
+from tmkit._support.elementary import acos
 from tmkit._support.results import Result
 from tmkit.errors import RobotError, UnknownNameError
 from tmkit.formats.quick_pieces import with_quick_pieces
-from tmkit.formats.urdf.always_colliding import random_configurations
 from tmkit.graph import SceneGraph
 from tmkit.robots import hands
 from tmkit.robots.manipulator import Manipulator
@@ -33,6 +32,7 @@ from tmkit.robots.mechanisms import (
     joint_chains,
     rigid_frames,
 )
+from tmkit.robots.ready_posture import middle_posture, ready_posture
 from tmkit.spatial import Pose
 
 _MAX_FINGER_JOINTS = 4
@@ -40,9 +40,6 @@ _MAX_FINGER_JOINTS = 4
 
 _MAX_ARMS = 8
 """Largest number of arms that are searched for a hand."""
-
-_SAMPLE_COUNT = 500
-"""Number of configurations from which a ready configuration is selected."""
 
 _MIN_TOOL_COSINE = math.cos(math.radians(15.0))
 """Smallest cosine of the angle between an axis of a given tool and of the inferred one."""
@@ -128,7 +125,7 @@ def infer_arm(
         tool: grasp frame. Defaults to a frame between the fingertips, which is added if the robot
             has none.
         name: name of the description.
-        seed: seed of random configurations, which are used if the middle of the limits collides.
+        seed: seed of the configurations from which the ready posture is selected.
 
     Raises:
         UnknownNameError: if a frame is unknown.
@@ -203,7 +200,8 @@ def _is_free(
         seed: seed of random configurations.
     """
     moving = {frame for joint in chain.joints for frame in scene.subtree(scene.joint_frame(joint))}
-    q = scene.configuration({**_ready_values(scene, chain, open_values, seed), **open_values})
+    values = middle_posture(scene, joints=chain.joints, other_values=open_values, seed=seed)
+    q = scene.configuration({**values, **open_values})
     contacts = CollisionWorld(scene).contacts(q)
     return not any(moving & {contact.frame_a, contact.frame_b} for contact in contacts)
 
@@ -331,7 +329,7 @@ def _arm_with_hand(
         chain.tip,
         tool,
         chain.joints,
-        _ready_values(scene, chain, hand.opened, seed),
+        ready_posture(scene, joints=chain.joints, tool=tool, other_values=hand.opened, seed=seed),
         finger_depth=hand.depth,
         **hand.attributes(),
     )
@@ -409,7 +407,7 @@ def _arm_without_hand(
         chain.tip,
         tool,
         chain.joints,
-        _ready_values(scene, chain, {}, seed),
+        ready_posture(scene, joints=chain.joints, tool=tool, other_values={}, seed=seed),
         gripper_kind="suction" if cup_links else "none",
         contact_links=hands.cup_frames(scene, cup, tool) if cup_links else (),
     )
@@ -491,31 +489,3 @@ def _unused_name(scene: SceneGraph, name: str) -> str:
     """Return a name that the scene does not use, by appending a number if necessary."""
     names = (name, *(f"{name}{number}" for number in range(2, len(scene) + 3)))
     return next(candidate for candidate in names if candidate not in scene)
-
-
-def _ready_values(
-    scene: SceneGraph, chain: JointChain, open_values: Mapping[str, float], seed: int
-) -> dict[str, float]:
-    """Return joint values of a collision-free configuration near the middle of the limits.
-
-    Args:
-        scene: scene with the robot.
-        chain: joints of the arm.
-        open_values: joint values of the open hand.
-        seed: seed of random configurations.
-
-    Returns:
-        Values by joint of the arm [rad or m]: the middle itself if all configurations collide.
-    """
-    limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
-    middle = np.where(np.isfinite(limits).all(axis=1, keepdims=True), limits, 0.0).mean(axis=1)
-    middle = np.clip(middle, limits[:, 0], limits[:, 1])
-    columns = [scene.joint_names.index(joint) for joint in chain.joints]
-    rows = np.tile(scene.configuration(open_values), (_SAMPLE_COUNT, 1))
-    samples = random_configurations(scene, _SAMPLE_COUNT, seed=seed)
-    order = np.argsort(norms((samples - middle)[:, columns]), kind="stable")
-    rows[:, columns] = np.vstack([middle, samples[order]])[:_SAMPLE_COUNT][:, columns]
-    rows = np.clip(np.round(rows, 6), limits[:, 0], limits[:, 1])
-    is_free = ~CollisionWorld(scene).in_collision_batch(rows)
-    row = rows[int(np.argmax(is_free))]
-    return {joint: float(row[column]) for joint, column in zip(chain.joints, columns, strict=True)}

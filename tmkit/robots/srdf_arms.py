@@ -11,7 +11,8 @@
 * **tool**: argument, or the one frame rigidly fixed to the tip with ``tcp``, ``grasp`` or ``tool``
   in its name. The tool of a suction cup may also be the tip.
 * **ready**: argument, or the first state called ``ready``, ``home``, ``default``, ... with values
-  of all joints within their limits, or else the middle of the limits.
+  of all joints within their limits, or else a posture with the tool down
+  (:mod:`tmkit.robots.ready_posture`).
 
 A state is valid if it has a value for every joint and no value is beyond its limits, except for
 rounding of the last digit. Such a value is replaced by the limit. Choices that the caller did not
@@ -45,6 +46,7 @@ from tmkit.graph import SceneGraph
 from tmkit.robots.hands import TOOL_NAMES, Hand, cup_frames, finger_distance, finger_frames
 from tmkit.robots.manipulator import GRIPPER_KINDS, Manipulator
 from tmkit.robots.mechanisms import rigid_frames
+from tmkit.robots.ready_posture import ready_posture
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +105,7 @@ def manipulator_from_srdf(
         group: group of the arm. Required if several groups may be arms.
         hand: end effector, hand, tool frame and kind of gripper. Defaults to those of the file.
         ready: state in which plans start. Defaults to the first valid one called ``ready``,
-            ``home``, ``default``, ..., or else the middle of the joints' limits.
+            ``home``, ``default``, ..., or else a posture with the tool down, in front of the robot.
         name: name of the description. Defaults to the names of robot and group.
 
     Raises:
@@ -145,13 +147,18 @@ def manipulator_from_srdf(
         states = {"opened": choice.opened, "closed": choice.closed}
         fingers = _hand(semantics, scene, fingers_group, joints, from_limits=from_limits, **states)
         hand_attributes = fingers.attributes()
+    tool = tool if tool is not None else _tool(semantics, scene, group, tip, fingers)
+    ready_values = _ready(semantics, scene, group, joints, ready)
+    if ready_values is None and tool in scene:
+        opened = fingers.opened if fingers is not None else {}
+        ready_values = ready_posture(scene, joints=joints, tool=tool, other_values=opened)
     arm = Manipulator(
         name=name or f"{semantics.name or 'robot'}:{group}",
         base=_base(semantics, scene, group, joints),
         tip=tip,
-        tool=tool if tool is not None else _tool(semantics, scene, group, tip, fingers),
+        tool=tool,
         joints=joints,
-        ready=_ready(semantics, scene, group, joints, ready),
+        ready=ready_values or dict.fromkeys(joints, 0.0),
         **hand_attributes,
     )
     arm.check(scene, source=semantics.source)
@@ -386,8 +393,8 @@ def _ready(
     group: str,
     joints: Sequence[str],
     requested_name: str | None,
-) -> dict[str, float]:
-    """Return the joint values of the ready configuration [rad or m].
+) -> dict[str, float] | None:
+    """Return the joint values of the requested or the first ready state, or None [rad or m].
 
     Args:
         semantics: content of an SRDF file.
@@ -417,15 +424,7 @@ def _ready(
             group,
             reason,
         )
-    limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
-    middle = {
-        joint: float(np.mean(limits[joint])) if np.isfinite(limits[joint]).all() else 0.0
-        for joint in joints
-    }
-    return {
-        joint: min(max(value, float(limits[joint][0])), float(limits[joint][1]))
-        for joint, value in middle.items()
-    }
+    return None
 
 
 def _state_by_name(semantics: RobotSemantics, group: str, *, requested_name: str) -> GroupState:
