@@ -99,11 +99,7 @@ CALLS = [
         "formats",
         f"{_SCENE}from tmkit.formats import convert_scene\nconvert_scene(scene, 'b.usda')",
     ),
-    (
-        "xacrodoc",
-        "formats",
-        "tk.load_scene('./a.xacro', reading=tk.ReadingOptions(allow_xacro=True))",
-    ),
+    ("xacro", "formats", "tk.load_scene('./a.xacro', reading=tk.ReadingOptions(allow_xacro=True))"),
     (
         "coacd",
         "formats",

@@ -380,7 +380,7 @@ def test_lists_have_what_an_extra_would_add(
     """Without its module, an entry has the command that installs it."""
     for kind, module, extra in (
         ("formats", "pxr", "formats"),
-        ("formats", "xacrodoc", "formats"),
+        ("formats", "xacro", "formats"),
         ("planners", "z3", "planners"),
         ("planners", "ompl", "planners"),
         ("planners", "unified_planning", "planners"),

@@ -11,6 +11,7 @@ import typer
 
 from tmkit.cli import ExitCode
 from tmkit.cli.common import (
+    SceneFileOptions,
     errors_about,
     load,
     load_goal,
@@ -18,16 +19,40 @@ from tmkit.cli.common import (
     note,
     package_folders,
     write_json,
+    xacro_values,
 )
 from tmkit.cli.reporting import fail, print_json, say
 from tmkit.errors import MissingExtraError, OutputError, SceneError, TmkitError
 from tmkit.formats import ReadingOptions
 
 
-def test_packages_by_name() -> None:
-    """Each text is a name and a folder, which may contain equality signs."""
-    assert package_folders(["a=x", "b=/y=z"]) == {"a": Path("x"), "b": Path("/y=z")}
-    assert package_folders(None) == package_folders([]) == {}
+def test_packages_by_name(tmp_path: Path) -> None:
+    """Each text is a name and a folder, which may contain equality signs, or a folder."""
+    named = {"a": Path("x"), "b": Path("/y=z")}
+    assert package_folders(["a=x", "b=/y=z", str(tmp_path)]) == (named, (tmp_path,))
+    assert package_folders(None) == package_folders([]) == ({}, ())
+
+
+def test_arguments_of_xacro_by_name() -> None:
+    """A value may be empty or contain the separator; other forms and repetitions are rejected."""
+    assert xacro_values(["dof:=7", "prefix:=", "a:=b:=c"]) == {
+        "dof": "7",
+        "prefix": "",
+        "a": "b:=c",
+    }
+    assert xacro_values(None) == {}
+    for text in ("dof=7", ":=7", "dof"):
+        with pytest.raises(typer.BadParameter, match=f"'{text}' is not of the form NAME:=VALUE"):
+            xacro_values([text])
+    with pytest.raises(typer.BadParameter, match="'dof' is given twice"):
+        xacro_values(["dof:=7", "dof:=6"])
+
+
+def test_arguments_of_xacro_imply_the_permission() -> None:
+    """``--xacro`` alone expands files; neither option does not."""
+    assert SceneFileOptions().reading_options().allow_xacro is False
+    assert SceneFileOptions(allow_xacro=True).reading_options().allow_xacro is True
+    assert SceneFileOptions(xacro=["dof:=7"]).reading_options().allow_xacro == {"dof": "7"}
 
 
 @pytest.mark.parametrize("text", ["a", "=x", "a=", "a/b=x", ""])

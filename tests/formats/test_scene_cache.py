@@ -652,7 +652,7 @@ def test_a_package_that_is_none_any_more_is_not_read(cache: SceneCache, tmp_path
 
 def test_xacro_is_expanded_each_time(cache: SceneCache, tmp_path: Path) -> None:
     """The cache cannot track the files that xacro reads."""
-    pytest.importorskip("xacrodoc")
+    pytest.importorskip("xacro")
     robot = tmp_path / "robot"
     body = URDF.format(mesh="cube.obj").replace(
         'name="r"', 'name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"'

@@ -36,6 +36,14 @@ Scenes = Annotated[
 AllowXacro = Annotated[
     bool, typer.Option("--allow-xacro", help="Expand .xacro files, which runs their code.")
 ]
+XacroValues = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--xacro",
+        metavar="NAME:=VALUE",
+        help="An argument of the .xacro files; repeatable; implies --allow-xacro.",
+    ),
+]
 AllowFolders = Annotated[
     list[Path] | None,
     typer.Option(
@@ -48,8 +56,8 @@ Packages = Annotated[
     list[str] | None,
     typer.Option(
         "--package",
-        metavar="NAME=DIR",
-        help="The folder of a package in package:// URIs; repeatable.",
+        metavar="[NAME=]DIR",
+        help="The folder of a package, or a folder that contains packages; repeatable.",
     ),
 ]
 Meshes = Annotated[
@@ -102,44 +110,40 @@ RobotOption = Annotated[
 
 @dataclass(frozen=True)
 class FileOptions:
-    """Folders and packages from which the files of a scene may be read."""
+    """Folders and packages from which the files of a scene may be read, and arguments of xacro."""
 
     allow: AllowFolders = None
     package: Packages = None
+    allow_xacro: AllowXacro = False
+    xacro: XacroValues = None
 
     def reading_options(self) -> ReadingOptions:
         """Return the options of the scene reader.
 
         Raises:
-            typer.BadParameter: if a package is not of the form ``NAME=DIR`` or occurs twice.
+            typer.BadParameter: if a package occurs twice or its folder does not exist, or an
+                argument of xacro is not of the form ``NAME:=VALUE`` or occurs twice.
         """
         from tmkit.formats import ReadingOptions
 
+        packages, package_path = package_folders(self.package)
         return ReadingOptions(
-            packages=package_folders(self.package), allow_folders=tuple(self.allow or ())
+            package_path=package_path,
+            packages=packages,
+            allow_folders=tuple(self.allow or ()),
+            allow_xacro=xacro_values(self.xacro) or self.allow_xacro,
         )
 
 
 @dataclass(frozen=True)
 class SceneFileOptions(FileOptions):
-    """Folders, packages and meshes of the files of a scene."""
+    """Folders, packages, arguments of xacro and meshes of the files of a scene."""
 
     meshes: Meshes = "load"
 
     def reading_options(self) -> ReadingOptions:
         """Return the options of the scene reader; see :class:`FileOptions`."""
         return replace(super().reading_options(), meshes=self.meshes)
-
-
-@dataclass(frozen=True)
-class XacroFileOptions(SceneFileOptions):
-    """Folders, packages and meshes of the files of a scene, some of which may be xacro files."""
-
-    allow_xacro: AllowXacro = False
-
-    def reading_options(self) -> ReadingOptions:
-        """Return the options of the scene reader; see :class:`FileOptions`."""
-        return replace(super().reading_options(), allow_xacro=self.allow_xacro)
 
 
 @dataclass(frozen=True)
@@ -200,23 +204,50 @@ def load_goal(
         return load_goal_scene(scene, *files, reading=reading)
 
 
-def package_folders(packages: Sequence[str] | None) -> dict[str, Path]:
-    """Parse ``NAME=DIR`` texts to the folders of packages, by name.
+def package_folders(packages: Sequence[str] | None) -> tuple[dict[str, Path], tuple[Path, ...]]:
+    """Return the folders of packages by name, and the folders that contain packages.
+
+    Args:
+        packages: texts ``NAME=DIR`` for a package, and ``DIR`` for a folder of packages.
+
+    Raises:
+        typer.BadParameter: if a text has another form, a name occurs twice, or a folder of packages
+            does not exist.
+    """
+    folders: dict[str, Path] = {}
+    containing: list[Path] = []
+    for text in packages or ():
+        name, _, folder = text.partition("=")
+        if name and folder and "/" not in name:
+            if name in folders:
+                raise typer.BadParameter(f"package '{name}' is given twice", param_hint="--package")
+            folders[name] = Path(folder)
+        elif text and Path(text).is_dir():
+            containing.append(Path(text))
+        else:
+            raise typer.BadParameter(
+                f"'{text}' is not of the form NAME=DIR, nor a folder", param_hint="--package"
+            )
+    return folders, tuple(containing)
+
+
+def xacro_values(arguments: Sequence[str] | None) -> dict[str, str]:
+    """Parse ``NAME:=VALUE`` texts to the arguments of xacro files, by name.
 
     Raises:
         typer.BadParameter: if a text has another form or a name occurs twice.
     """
-    folders: dict[str, Path] = {}
-    for text in packages or ():
-        name, _, folder = text.partition("=")
-        if not name or not folder or "/" in name:
+    values: dict[str, str] = {}
+    for text in arguments or ():
+        name, mark, value = text.partition(":=")
+        if not name.strip() or not mark:
             raise typer.BadParameter(
-                f"'{text}' is not of the form NAME=DIR", param_hint="--package"
+                f"'{text}' is not of the form NAME:=VALUE", param_hint="--xacro"
             )
-        if name in folders:
-            raise typer.BadParameter(f"package '{name}' is given twice", param_hint="--package")
-        folders[name] = Path(folder)
-    return folders
+        if name.strip() in values:
+            raise typer.BadParameter(f"'{name.strip()}' is given twice", param_hint="--xacro")
+        values[name.strip()] = value
+    return values
 
 
 @contextmanager

@@ -140,6 +140,7 @@ def _reject_tmp_options(
     if not options.scenes:
         meshes = files.meshes if files.meshes != "load" else None
         values |= {"--allow": files.allow, "--package": files.package, "--meshes": meshes}
+        values |= {"--allow-xacro": files.allow_xacro, "--xacro": files.xacro}
     for option, value in values.items():
         if value:
             raise typer.BadParameter(

@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmkit._support.terminal import printable
-from tmkit.cli.common import (
-    AsJson,
-    FileOptions,
-    SceneFileOptions,
-    Scenes,
-    XacroFileOptions,
-    load,
-    require_writable,
-)
+from tmkit.cli.common import AsJson, FileOptions, SceneFileOptions, Scenes, load, require_writable
 from tmkit.cli.events import error_fields
 from tmkit.cli.option_groups import add_command
 from tmkit.cli.reporting import print_json, progress, say
@@ -41,7 +33,7 @@ _WATCH_PERIOD = 0.3
 app = typer.Typer(help="Print, check, convert and compile scene files.", no_args_is_help=True)
 
 
-def dump(scenes: Scenes, *, as_json: AsJson = False, files: XacroFileOptions) -> None:
+def dump(scenes: Scenes, *, as_json: AsJson = False, files: SceneFileOptions) -> None:
     """Print the frames of a scene, merged from all files; missing parents are shown as roots."""
     from tmkit.formats import scene_dump
 
@@ -72,7 +64,7 @@ def check(
     scenes: Scenes,
     *,
     as_json: AsJson = False,
-    files: XacroFileOptions,
+    files: SceneFileOptions,
     watch: Annotated[
         bool,
         typer.Option(
@@ -155,7 +147,7 @@ def convert(
             help="Where to write: .json, .robray, .rsg, .urdf, .usda, .glb.",
         ),
     ],
-    file_options: XacroFileOptions,
+    file_options: SceneFileOptions,
 ) -> None:
     """Write a scene, merged from all files, in another format that can express its content."""
     from tmkit.formats import convert_scene

@@ -14,13 +14,12 @@ from pathlib import Path
 from tmkit._core import SceneGraph
 from tmkit._support.argument_errors import check_argument, with_keyword_hints
 from tmkit._support.limits import Signature, files_seen
-from tmkit._support.source_location import ImportLog, ImportNote, SourceLocation
+from tmkit._support.source_location import ImportLog, ImportNote, SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, SceneError
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.reading_options import ReadingOptions
 from tmkit.formats.registry import FORMATS, locate_files
 from tmkit.formats.scene_cache import SceneCache, entry_key
-from tmkit.formats.urdf.format import XACRO
 
 
 @with_keyword_hints
@@ -71,21 +70,18 @@ def load_scene(
     )
     reading = reading or ReadingOptions()
     paths, resolver = locate_files(files, reading)
-    xacro_arguments = {} if reading.allow_xacro is True else reading.allow_xacro
-    xacro = {}
-    if xacro_arguments is not False:
-        xacro_files = (path for path in paths if path.suffix.lower() in XACRO.suffixes)
-        xacro = dict.fromkeys(xacro_files, xacro_arguments)
     if on_file is not None:
         for path in paths:
             on_file(path)
-    resolver = replace(resolver, on_file=on_file, xacro=xacro)
+    resolver = replace(resolver, on_file=on_file)
     # The cache cannot track the files that xacro reads.
-    cache = None if on_file is not None or xacro else SceneCache.of_user()
+    cache = None if on_file is not None or resolver.xacro else SceneCache.of_user()
     log = ImportLog(on_note)
     try:
         if cache is None:
-            return _read(paths, resolver, log, complete=complete)[0]
+            scene = _read(paths, resolver, log, complete=complete)[0]
+            _note_unknown_arguments(resolver, log)
+            return scene
         return _read_cached(paths, resolver, log, cache, complete=complete)
     except MemoryError as error:
         raise FileFormatError.at(
@@ -102,6 +98,17 @@ def _read(
 
     loader = MeshLoader(resolver, log.note)
     return read_scene(paths, loader, log.note, complete=complete), loader.has_read
+
+
+def _note_unknown_arguments(resolver: PackageResolver, log: ImportLog) -> None:
+    """Note the arguments of xacro that no file of the load declares or uses."""
+    for path, arguments in list(resolver.xacro.items())[:1]:
+        for name in arguments.values:
+            if name not in arguments.declared:
+                hint = did_you_mean(name, sorted(arguments.declared))
+                names = ", ".join(sorted(arguments.declared)) or "none"
+                text = f"xacro has no argument '{name}'{hint} (known: {names})"
+                log.note(SourceLocation(str(path)), text)
 
 
 def _read_cached(

@@ -12,7 +12,7 @@ from tmkit._support.data import BUILT_IN_SCENES, resolve_name
 from tmkit._support.limits import ReadingLimits
 from tmkit.errors import MissingFileError, UnknownNameError
 from tmkit.formats.format import Format
-from tmkit.formats.mesh.package_uris import PackageResolver, project_folders
+from tmkit.formats.mesh.package_uris import PackageResolver, XacroArguments, project_folders
 from tmkit.formats.reading_options import ReadingOptions
 from tmkit.plug_ins import InstalledRegistration, PlugInGroup
 
@@ -27,8 +27,9 @@ def built_in_formats() -> tuple[Format, ...]:
     from tmkit.formats.rsg.format import RSG
     from tmkit.formats.sdf.format import SDF
     from tmkit.formats.srdf.format import SRDF
-    from tmkit.formats.urdf.format import URDF, XACRO
+    from tmkit.formats.urdf.format import URDF
     from tmkit.formats.usd.format import USD
+    from tmkit.formats.xacro.format import XACRO
 
     return (ROBRAY, RSG, URDF, SDF, MJCF, USD, GLTF, JSON, SRDF, XACRO)
 
@@ -56,7 +57,7 @@ def find_format(path: Path) -> InstalledRegistration[Format] | None:
 
 def built_in_suffixes() -> tuple[str, ...]:
     """Return the suffixes of the built-in formats that can be read without a permission."""
-    from tmkit.formats.urdf.format import XACRO
+    from tmkit.formats.xacro.format import XACRO
 
     return tuple(
         suffix for entry in built_in_formats() if entry is not XACRO for suffix in entry.suffixes
@@ -86,7 +87,12 @@ def locate_files(
     paths = [resolver.find_scene(file) or _find_scene_file(file) for file in files]
     folders = (*project_folders(paths), *resolver.allowed_folders)
     limits = reading.limits or ReadingLimits()
-    return paths, replace(resolver, allowed_folders=folders, limits=limits)
+    xacro: dict[Path, XacroArguments] = {}
+    if reading.allow_xacro is not False:
+        values = {} if reading.allow_xacro is True else reading.allow_xacro
+        permitted = (path for path in paths if path.suffix.lower() == ".xacro" or path.is_dir())
+        xacro = dict.fromkeys(permitted, XacroArguments(values))
+    return paths, replace(resolver, allowed_folders=folders, limits=limits, xacro=xacro)
 
 
 def _find_scene_file(name: str | os.PathLike[str]) -> Path:

@@ -3,7 +3,8 @@
 A problem file names scenes, a domain, a goal and robots, and may contain options. Reading it runs
 no code, even if its source is untrusted. Its domain and semantics are therefore built in, unless
 the caller passes others. The files that it names must be in the folders that a scene may read
-(:mod:`tmkit.formats.mesh.package_uris`). Paths are relative to the file.
+(:mod:`tmkit.formats.mesh.package_uris`). Paths are relative to the file. The file may contain the
+arguments of xacro files, but only the caller can allow their expansion, which runs their code.
 
 Each error of a value has the file, the line and the key. Unknown keys are errors.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from tmkit.robots.robot_files import find_manipulators, home_configuration
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import Goal, PlanningProblem, problem_file_of
 
-_KEYS = ("scene", "q", "domain", "semantics", "goal", "robots", "options")
+_KEYS = ("scene", "xacro", "q", "domain", "semantics", "goal", "robots", "options")
 """Keys of a problem file."""
 
 _POSITION_TOLERANCE = 0.005
@@ -131,6 +132,19 @@ class _ProblemReader:
         allowed = (real_path(Path(folder)) for folder in self.reading.allow_folders)
         return (*project_folders([self.file]), *allowed)
 
+    @cached_property
+    def scene_reading(self) -> ReadingOptions:
+        """Reading options with the xacro arguments of the file, if the caller allows xacro.
+
+        Arguments of the caller take precedence.
+        """
+        allowed, node = self.reading.allow_xacro, self.find("xacro")
+        values = {} if node is None else {name: _argument(node.get(name)) for name in node.table()}
+        if allowed is False or not values:
+            return self.reading
+        own_values = {} if allowed is True else allowed
+        return replace(self.reading, allow_xacro={**values, **own_values})
+
     def read(
         self, domain: str | Path | None, semantics: str | Path | None
     ) -> tuple[PlanningProblem, PlanningOptions]:
@@ -138,7 +152,7 @@ class _ProblemReader:
         _require_keys_among(self.top, _KEYS)
         scene_files = [self.resolve(node) for node in _item_list(self.top.get("scene"))]
         with _errors_at(self.top.get("scene")):
-            scene = load_scene(*scene_files, reading=self.reading)
+            scene = load_scene(*scene_files, reading=self.scene_reading)
         robots = tuple(self.resolve(node) for node in _item_list(self.find("robots")))
         robots = robots or ("panda",)
         with _errors_at(self.find("robots")):
@@ -195,7 +209,7 @@ class _ProblemReader:
             _require_keys_among(node, ("scene",))
             files = [self.resolve(entry) for entry in _item_list(node.get("scene"))]
             with _errors_at(node.get("scene")):
-                return load_goal_scene(scene, *files, reading=self.reading)
+                return load_goal_scene(scene, *files, reading=self.scene_reading)
         with _errors_at(node):
             goal = goal_of_table(node)
             goal.check(scene)
@@ -270,6 +284,16 @@ def locate_goal_errors(path: str | Path | None) -> Iterator[None]:
         raise type(error).at(
             path, f"goal: {error.message.removeprefix('goal:').strip()}", line=line
         ) from None
+
+
+def _argument(node: JsonNode) -> str:
+    """Return the value of an argument of xacro as text; it may be a number or a truth value."""
+    if isinstance(node.value, bool):
+        return "true" if node.value else "false"
+    if isinstance(node.value, int | float):
+        node.number()
+        return str(node.value)
+    return node.text()
 
 
 def _item_list(node: JsonNode | None) -> list[JsonNode]:

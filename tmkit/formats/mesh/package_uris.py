@@ -1,10 +1,11 @@
 """Resolution of ``package://`` URIs and paths to files, within the folders that a scene may read.
 
 docs/reference/scenes.md lists the searched folders in their order. The folders above the naming
-file are searched too. With import notes, they are also searched without the package name, since
-descriptions are often moved or copied with their meshes. A URI that leaves its package by ``..``
-is rejected. The inverse, :meth:`PackageResolver.portable_uri`, returns a URI that other computers
-resolve to the same file.
+file are searched too, and the ROS packages around it by the names in their ``package.xml``
+(:mod:`tmkit.formats.mesh.ros_packages`). With import notes, the folders above are also searched
+without the package name, since descriptions are often moved or copied with their meshes. A URI that
+leaves its package by ``..`` is rejected. The inverse, :meth:`PackageResolver.portable_uri`, returns
+a URI that other computers resolve to the same file.
 
 A file that a scene refers to by a path must lie, with symbolic links followed, in one of these
 folders (docs/concepts/security.md and docs/reference/bad_input.md):
@@ -35,6 +36,7 @@ from tmkit._support.data import data_roots
 from tmkit._support.limits import IncludeStack, ReadingLimits, is_file, other_kind, record_access
 from tmkit._support.source_location import Note, SourceLocation, did_you_mean, ignore_note
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
+from tmkit.formats.mesh.ros_packages import find_package_around, find_package_below
 from tmkit.formats.reading_options import ReadingOptions
 
 _SITES = ("site-packages", "dist-packages")
@@ -129,9 +131,31 @@ _SCHEME = "package://"
 
 
 def _ros_package_path() -> tuple[Path, ...]:
-    """Return the folders of ``ROS_PACKAGE_PATH`` and, for SDF, ``GZ_SIM_RESOURCE_PATH``."""
-    values = (os.environ.get(name, "") for name in ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH"))
-    return tuple(Path(entry) for value in values for entry in value.split(os.pathsep) if entry)
+    """Return the folders of packages in ``ROS_PACKAGE_PATH``, of Gazebo and of ROS 2."""
+    variables = (
+        ("ROS_PACKAGE_PATH", ""),
+        ("GZ_SIM_RESOURCE_PATH", ""),
+        ("AMENT_PREFIX_PATH", "share"),
+    )
+    return tuple(
+        Path(entry, subfolder)
+        for variable, subfolder in variables
+        for entry in os.environ.get(variable, "").split(os.pathsep)
+        if entry
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class XacroArguments:
+    """Values of the arguments of a xacro file, as ``name:=value`` of the program xacro.
+
+    Attributes:
+        values: value by name.
+        declared: names that the expanded files declare or use. Expansions add to them.
+    """
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    declared: set[str] = field(default_factory=set, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +164,8 @@ class PackageResolver:
 
     Attributes:
         folders: folders given by the user, searched first.
-        ros_folders: folders of ``ROS_PACKAGE_PATH`` and ``GZ_SIM_RESOURCE_PATH``, by default at the
-            creation of the resolver.
+        ros_folders: folders of ``ROS_PACKAGE_PATH``, ``GZ_SIM_RESOURCE_PATH`` and
+            ``AMENT_PREFIX_PATH``, by default at the creation of the resolver.
         allowed_folders: real paths of readable folders, in addition to public ones. If empty, the
             project folders of each naming file.
         limits: limits of the load.
@@ -162,8 +186,11 @@ class PackageResolver:
     meshes: str = "load"
     on_file: Callable[[Path], None] | None = None
     unsaved: Mapping[Path, str] = field(default_factory=dict)
-    xacro: Mapping[Path, Mapping[str, str]] = field(default_factory=dict)
+    xacro: Mapping[Path, XacroArguments] = field(default_factory=dict)
     includes: IncludeStack = field(default_factory=IncludeStack, compare=False)
+    _packages: dict[tuple[str, Path], Path | None] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     @classmethod
     def of(cls, reading: ReadingOptions) -> PackageResolver:
@@ -395,6 +422,10 @@ class PackageResolver:
                 other_kind(root / rest) if self._may_read(root / rest, folder) else None
             )
             searched_folders.append(root)
+        if (package := self._package_by_manifest(name, folder)) is not None:
+            if is_file(package / rest) and self._may_read(package / rest, folder):
+                return package / rest
+            searched_folders.insert(0, package)
         for root in searched_folders:
             record_access(root)
         has_package = any(os.path.isdir(root) for root in searched_folders)
@@ -408,6 +439,39 @@ class PackageResolver:
         reason = _describe_search(name, rest, searched_folders)
         raise place.error(f"there is no file '{uri}'; {reason}")
 
+    def find_package(self, name: str, folder: Path) -> Path:
+        """Return the folder of a package, for ``$(find NAME)`` in a xacro file.
+
+        Args:
+            name: name of the package.
+            folder: folder of the naming file.
+
+        Raises:
+            MissingFileError: if there is no such package. The error has the searched folders.
+        """
+        by_manifest = self._package_by_manifest(name, folder)
+        above = (place / name for place in (real_path(folder), *real_path(folder).parents))
+        candidates: list[Path] = [
+            *self._user_candidates(name),
+            *([] if by_manifest is None else [by_manifest]),
+            *(place for place in above if not is_beyond_project(place)),
+            *_candidates_of_installation(name),
+        ]
+        for place in candidates:
+            if os.path.isdir(place):
+                return place
+        raise MissingFileError(_describe_search(name, "", candidates), path=name, nearest=None)
+
+    def _package_by_manifest(self, name: str, folder: Path) -> Path | None:
+        """Return the package of a name in the user's folders, or around a folder, or None."""
+        key = (name, folder)
+        if key not in self._packages:
+            user_folders = (*self.folders, *self.ros_folders)
+            packages = (find_package_below(name, root) for root in user_folders)
+            package = next((place for place in packages if place is not None), None)
+            self._packages[key] = package or find_package_around(name, folder)
+        return self._packages[key]
+
     def _find_nearby(self, rest: str, folder: Path) -> Path | None:
         """Return the file of a relative path in a folder, or in the nearest readable one above."""
         file = real_path(folder) / rest
@@ -417,17 +481,17 @@ class PackageResolver:
 
     def _candidate_folders(self, name: str) -> Iterator[Path]:
         """Yield the possible folders of a package in search order, without folders above a file."""
+        yield from self._user_candidates(name)
+        yield from _candidates_of_installation(name)
+
+    def _user_candidates(self, name: str) -> Iterator[Path]:
+        """Yield the possible folders of a package that the user or the environment gives."""
         if name in self.package_folders:
             yield self.package_folders[name]
         for folder in (*self.folders, *self.ros_folders):
             yield folder / name
             if real_path(folder).name == name:
                 yield folder
-        if name == "tmkit":
-            yield from data_roots()
-        # The meshes of tmkit are small and have colours.
-        yield from (root / "scenes" / "packages" / name for root in data_roots())
-        yield from _python_package_folders(name)
 
 
 def install_hint(uri: str) -> str:
@@ -450,6 +514,15 @@ def _split_uri(uri: str) -> tuple[str, str]:
 def _leaves_folder(path: str) -> bool:
     """Return whether a normalised relative path leads out of its folder."""
     return path == ".." or path.startswith("../")
+
+
+def _candidates_of_installation(name: str) -> Iterator[Path]:
+    """Yield the possible folders of a package in the data of tmkit and in Python packages."""
+    if name == "tmkit":
+        yield from data_roots()
+    # The meshes of tmkit are small and have colours.
+    yield from (root / "scenes" / "packages" / name for root in data_roots())
+    yield from _python_package_folders(name)
 
 
 def _python_package_folders(name: str) -> Iterator[Path]:

@@ -78,6 +78,17 @@ def read_srdf(path: str | os.PathLike[str], *, note: Note | None = None) -> Robo
         FileFormatError: if the file is neither XML nor SRDF, or has two declarations of one name.
     """
     file = resolve_name(Path(path), "scenes")
+    return read_srdf_text(None, file, note=note)
+
+
+def read_srdf_text(data: bytes | None, path: Path, *, note: Note | None = None) -> RobotSemantics:
+    """Read the text of an SRDF file; the errors are those of :func:`read_srdf`.
+
+    Args:
+        data: content of the file, or None for the content on disk.
+        path: path of the file, for messages.
+        note: as for :func:`read_srdf`.
+    """
     notes: list[ImportNote] = []
     forward = note if note is not None else ImportLog().note
 
@@ -85,7 +96,7 @@ def read_srdf(path: str | os.PathLike[str], *, note: Note | None = None) -> Robo
         notes.append(ImportNote(place.path, place.line, text))
         forward(place, text)
 
-    robot = read_xml(file, root="robot", note=collect)
+    robot = read_xml(path, root="robot", note=collect, data=data)
     robot.reject_xacro("SRDF")
     _note_ignored(robot, KNOWN_TAGS)
     return RobotSemantics(
@@ -102,7 +113,7 @@ def read_srdf(path: str | os.PathLike[str], *, note: Note | None = None) -> Robo
             element.text("link") for element in robot.children("disable_default_collisions")
         ),
         enabled=tuple(_pair(element) for element in robot.children("enable_collisions")),
-        source=str(file),
+        source=str(path),
         notes=tuple(notes),
     )
 

@@ -1,4 +1,4 @@
-"""Registration of URDF and xacro."""
+"""Registration of URDF."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tmkit.errors import FileFormatError, SceneError
+from tmkit.errors import SceneError
 from tmkit.formats.format import Format, Reading
 
 if TYPE_CHECKING:
     from tmkit.formats.spec.model import SceneSpecification
     from tmkit.graph import SceneGraph
 
-_PERMISSION_MESSAGE = (
-    "a xacro file can run code and read any file; expand the file first, where you trust it: xacro"
-    " FILE.xacro > FILE.urdf, or allow the expansion: load_scene(...,"
-    " reading=ReadingOptions(allow_xacro=True)), tmkit scene ... --allow-xacro"
-)
-"""Reason for the rejection of a xacro file without permission."""
 
+def read_urdf_file(
+    path: Path, reading: Reading, *, data: bytes | None = None
+) -> SceneSpecification:
+    """Read a robot description and check its meshes.
 
-def _read(path: Path, reading: Reading, *, data: bytes | None = None) -> SceneSpecification:
+    Args:
+        path: the file.
+        reading: context of the load.
+        data: content of the file. Defaults to the content on disk.
+    """
     from tmkit.formats.urdf.always_colliding import allow_always_colliding
     from tmkit.formats.urdf.meshes import check_meshes
     from tmkit.formats.urdf.reader import read_urdf
@@ -29,23 +31,6 @@ def _read(path: Path, reading: Reading, *, data: bytes | None = None) -> SceneSp
     robot = read_urdf(path, packages=reading.loader.packages, note=reading.note, data=data)
     robot = check_meshes(robot, reading)
     return allow_always_colliding(robot, loader=reading.loader, note=reading.note)
-
-
-def _read_xacro(path: Path, reading: Reading) -> SceneSpecification:
-    """Read a xacro file whose expansion the user allows.
-
-    Line numbers in messages are those of the expanded text.
-
-    Raises:
-        FileFormatError: if the expansion is not allowed, or the file is invalid.
-    """
-    from tmkit.formats.urdf.reader import expand_xacro
-
-    packages = reading.loader.packages
-    if path not in packages.xacro:
-        raise FileFormatError.at(path, _PERMISSION_MESSAGE)
-    data = expand_xacro(path, packages.xacro[path], packages)
-    return _read(path.with_name(f"{path.name} (expanded)"), reading, data=data)
 
 
 def _write(scene: SceneGraph, name: str) -> Mapping[str, str | bytes]:
@@ -78,19 +63,9 @@ def _root_link(scene: SceneGraph) -> str:
 URDF = Format(
     "URDF",
     (".urdf",),
-    _read,
+    read_urdf_file,
     _write,
     comparison="rounded",
     description="Robot descriptions of ROS; rotations are written as three angles.",
 )
 """The format URDF."""
-
-XACRO = Format(
-    "xacro",
-    (".xacro",),
-    _read_xacro,
-    description="URDF with macros; read only with --allow-xacro, because expansion runs code.",
-    extra="formats",
-    module="xacrodoc",
-)
-"""The format xacro, whose files are read only with permission."""

@@ -1,4 +1,4 @@
-"""Reader of URDF robot descriptions, and of xacro files, which expand to URDF.
+"""Reader of URDF robot descriptions.
 
 A link becomes a frame of the same name on a body of the same name, and a joint the edge between two
 such frames. The root link is a fixed child of ``world``, unless its own name is ``world``. Joints
@@ -25,9 +25,6 @@ Elements of other programs are ignored. Minor errors are corrected, each with a 
 * a joint that mimics an unknown joint moves independently.
 
 Every other error is rejected with file and line, such as a lower limit above the upper limit.
-
-xacrodoc (extra ``formats``) expands xacro files. Only files that the user names are expanded, and
-only with permission: xacro expressions are Python, and includes read any file.
 """
 
 from __future__ import annotations
@@ -37,10 +34,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tmkit._support.extras import importing
 from tmkit._support.source_location import Note, did_you_mean, ignore_note
 from tmkit._support.xml import XmlElement, read_xml
-from tmkit.errors import FileFormatError
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
 from tmkit.formats.spec.parts import InertiaSpec, JointSpec, MimicSpec, PoseSpec, Triple
@@ -481,32 +476,3 @@ def _correct_mimic_sign(
     limits = f"its limits, {joint.lower:g} to {joint.upper:g}, have the other sign"
     note(mimic.place, f"the joint '{joint.name}' {rule}, but {limits}; their sign is changed")
     return replace(joint, lower=-joint.upper, upper=-joint.lower)
-
-
-def expand_xacro(path: Path, arguments: Mapping[str, str], packages: PackageResolver) -> bytes:
-    """Return the URDF text to which a xacro file expands.
-
-    Args:
-        path: the file.
-        arguments: value by name of ``<xacro:arg>``.
-        packages: resolver of package names.
-
-    Raises:
-        FileFormatError: if the expansion fails.
-    """
-    with importing("xacrodoc", "formats", f"{path}: expanding xacro needs"):
-        from xacrodoc import XacroDoc, packages as package_finder
-
-    package_finder.reset()
-    package_finder.update_package_cache(packages.package_folders)
-    folders = (*packages.folders, *packages.ros_folders)
-    package_finder.look_in([str(folder) for folder in folders])
-    try:
-        document = XacroDoc.from_file(path, subargs=dict(arguments), resolve_packages=False)
-        text: str = document.dom.toprettyxml(indent="  ")
-    except Exception as error:  # an expression may raise any exception
-        reason = f"{type(error).__name__}: {error}"
-        raise FileFormatError.at(path, f"xacro rejects the file: {reason}") from error
-    finally:
-        package_finder.reset()
-    return text.encode()

@@ -1,0 +1,1 @@
+"""xacro files: URDF and SRDF with macros, expanded only with permission."""
