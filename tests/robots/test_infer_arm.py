@@ -255,10 +255,11 @@ def test_a_trial_pick_shows_a_tool_that_looks_the_wrong_way() -> None:
         TrialPickStatus.NO_PLACE,
         TrialPickStatus.NO_PLAN,
     )
-    narrow = type(robot).from_dict({**values, "width_open": 0.03})
+    tables = {"widths": [], "finger_depths": []}
+    narrow = type(robot).from_dict({**values, **tables, "width_open": 0.02})
     small = trial_pick(scene, narrow)
-    assert repr(small).startswith("TrialPick(hand too small, cube of 0.04 m, ")
-    assert small.reason == "the hand opens to 30 mm, too little for a cube of 40 mm"
+    assert repr(small).startswith("TrialPick(hand too small, cube of 0.02 m, ")
+    assert small.reason == "the hand opens to 20 mm, too little for a cube of 20 mm"
 
 
 def test_the_command_ends_with_the_trial() -> None:

@@ -83,7 +83,7 @@ class CheckOutputs:
             metavar="OUT.png", help="Draw the reachable workspace (needs the extra 'pictures')."
         ),
     ] = None
-    trial: Annotated[bool, typer.Option(help="Plan a trial pick of a cube of 4 cm.")] = True
+    trial: Annotated[bool, typer.Option(help="Plan a trial pick of a cube of 2 to 4 cm.")] = True
     trial_picture: Annotated[
         Path | None,
         typer.Option(metavar="OUT.png", help="Draw the end of the trial pick, or its attempt."),
@@ -182,7 +182,7 @@ def infer_robot_arm(
 def pick_cube(
     scene: SceneGraph, arm: Manipulator, *, seed: int, picture: Path | None
 ) -> tuple[tuple[str, ...], str, TrialPick]:
-    """Plan to pick a cube of 4 cm, and draw the final or the initial scene.
+    """Plan to pick a cube of 2 to 4 cm, and draw the final or the initial scene.
 
     Returns:
         Lines that report success or that the arm has no gripper, the reason of a failure or an
@@ -194,11 +194,12 @@ def pick_cube(
         trial = trial_pick(scene, arm, seed=seed, on_progress=show)
     if picture is not None and trial.scene is not None:
         _draw_trial(trial, arm, picture)
+    size = f"{100 * trial.size:g} cm"
     if trial.status is TrialPickStatus.PICKED:
-        return (f"trial pick: '{arm.name}' picks a cube of 4 cm, looking down",), "", trial
+        return (f"trial pick: '{arm.name}' picks a cube of {size}, looking down",), "", trial
     if trial.status is TrialPickStatus.NO_GRIPPER:
         return (f"trial pick: none, since {trial.reason}",), "", trial
-    return (), f"the trial pick of a cube of 4 cm failed: {trial.reason}", trial
+    return (), f"the trial pick of a cube of {size} failed: {trial.reason}", trial
 
 
 def _draw_trial(trial: TrialPick, arm: Manipulator, path: Path) -> None:

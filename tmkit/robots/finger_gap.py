@@ -54,8 +54,8 @@ _MIN_BOX_WIDTH = 0.002
 _BOX_HEIGHT = 0.001
 """Height of the box along z [m]."""
 
-MAX_WEDGE_ANGLE = math.radians(40.0)
-"""Largest angle between the fingers of a jaw [rad]; an object slips out of a wider wedge."""
+MAX_JAW_ANGLE = math.radians(60.0)
+"""Largest angle between an open and a closed jaw [rad]; an object slips out of a wider wedge."""
 
 _JOINTS = ("finger_gap_z", "finger_gap_y")
 """Joints of a probe along the axes of the tool."""
@@ -153,7 +153,7 @@ class FingerGap:
             joint: joint of the hand.
         """
         frame = self._hand.joint_frame(joint)
-        return math.inf if self._hand.joint(frame).type == "prismatic" else MAX_WEDGE_ANGLE
+        return math.inf if self._hand.joint(frame).type == "prismatic" else MAX_JAW_ANGLE
 
     def depth(self, values: Mapping[str, float], *, low: float, high: float, most: float) -> float:
         """Return the free depth between two surfaces, from the tool point back [m].

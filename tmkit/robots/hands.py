@@ -373,7 +373,7 @@ def measure_hand(
     """Return a hand with the widths and depths at its tool point, or None if they are none.
 
     The open and closed values become the ends of the range in which the width rises. Those of a
-    jaw that turns are at most 40 degrees apart, since an object slips out of a wider wedge.
+    jaw that turns are at most 60 degrees apart, since an object slips out of a wider wedge.
 
     Args:
         scene: scene with the hand.

@@ -11,7 +11,7 @@ low. A hand of many joints is recognised but not supported.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -22,6 +22,7 @@ from tmkit._support.elementary import acos
 from tmkit._support.results import Result
 from tmkit.errors import RobotError, UnknownNameError
 from tmkit.formats.quick_pieces import with_quick_pieces
+from tmkit.formats.visual_only import visual_only_frames
 from tmkit.graph import SceneGraph
 from tmkit.robots import hands
 from tmkit.robots.manipulator import Manipulator
@@ -146,7 +147,20 @@ def infer_arm(
 
     # Select the best arm.
     chains = [chain_between(scene, base, end) for end in tips[:_MAX_ARMS]]
-    arms = [(chain, hands.infer_hand(scene, chain.tip, chain.joints)) for chain in chains]
+    arms = _with_hands(scene, chains, base=base, tip=tip)
+    visual_only = visual_only_frames(
+        scene, {frame for chain in chains for frame in scene.subtree(chain.tip)}
+    )
+    if visual_only and not any(hand for _, hand in arms):
+        # Many vendors give the links of a hand visual shapes alone.
+        colliding_scene = _with_visual_collisions(scene, visual_only)
+        colliding_arms = _with_hands(colliding_scene, chains, base=base, tip=tip)
+        if any(hand for _, hand in colliding_arms):
+            scene, arms = colliding_scene, colliding_arms
+        else:
+            visual_only = ()
+    else:
+        visual_only = ()
 
     def rank(arm: tuple[JointChain, hands.InferredHand | None]) -> tuple[bool, bool, int]:
         """Return the sort key of an arm: hand, suction cup, number of joints."""
@@ -174,6 +188,9 @@ def infer_arm(
         and (arm_hand is not None or (hand is None and len(arm.joints) > ARM_JOINTS))
     )
     inferred = [f"arm: {len(chain.joints)} joints from '{chain.base}' to '{chain.tip}'"]
+    if visual_only:
+        links = ", ".join(map(repr, visual_only[:4]))
+        inferred.append(f"collisions: {links} had no collision shapes, and collide as they look")
     if other_tips:
         tip_names = ", ".join(map(repr, other_tips[:4]))
         inferred[0] += f"; other arms end at {tip_names}, choose by --tip"
@@ -186,6 +203,50 @@ def infer_arm(
             hand = hands.infer_hand(scene, chain.tip, chain.joints) or hand
         result = _arm_with_hand(scene, chain, hand, inferred, tool=tool, name=name, seed=seed)
     return replace(result, other_tips=other_tips)
+
+
+def _with_hands(
+    scene: SceneGraph, chains: Sequence[JointChain], *, base: str | None, tip: str | None
+) -> list[tuple[JointChain, hands.InferredHand | None]]:
+    """Return arms with their hands, or None for an arm without one.
+
+    If no arm has a hand or the name of a cup, the last joint of an arm may be a jaw, whatever its
+    name. The arm then ends before that joint.
+
+    Args:
+        scene: scene with the robot.
+        chains: joints of the arms.
+        base: given base of the arm, or None.
+        tip: given tip of the arm, or None.
+    """
+    arms = [(chain, hands.infer_hand(scene, chain.tip, chain.joints)) for chain in chains]
+    if tip is not None or any(
+        hand is not None or _has_cup(scene, chain.tip) for chain, hand in arms
+    ):
+        return arms
+    for chain in chains:
+        last = scene.joint_frame(chain.joints[-1])
+        palm = scene.parent(last)
+        if palm is None or len(chain.joints) <= ARM_JOINTS or not _has_finger_limits(scene, last):
+            continue
+        shorter = chain_between(scene, base, palm)
+        hand = hands.infer_hand(scene, palm, shorter.joints)
+        if hand is not None:
+            arms.append((shorter, hand))
+    return arms
+
+
+def _with_visual_collisions(scene: SceneGraph, frames: Sequence[str]) -> SceneGraph:
+    """Return a scene in which some frames collide as their visual shapes."""
+    for frame in frames:
+        shapes = [part.replace(collision=True) for part in scene.shapes(frame)]
+        scene = scene.set_shapes(frame, shapes)
+    # As in a URDF file, links on both sides of a joint may overlap.
+    for frame in frames:
+        for other in (*scene.children(frame), scene.parent(frame)):
+            if other is not None and any(part.collision for part in scene.shapes(other)):
+                scene = scene.allow_collision(frame, other, reason="adjacent")
+    return scene
 
 
 def _is_free(

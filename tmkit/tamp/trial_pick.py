@@ -1,4 +1,4 @@
-"""Trial pick of a 4 cm cube, which checks the description of an arm.
+"""Trial pick of a cube of 2 to 4 cm, which checks the description of an arm.
 
 The arm plans to pick the cube from above, off a small support within its reach. The trial detects
 errors of a consistent description, such as a tool that points sideways or a hand that opens too
@@ -31,8 +31,8 @@ from tmkit.tamp.problem import PlanningProblem
 from tmkit.tamp.progress import PlanningProgress
 from tmkit.tamp.result import PlanResult
 
-CUBE = 0.04
-"""Side of the cube [m]."""
+CUBES = (0.04, 0.03, 0.02)
+"""Sides of the cubes, of which the largest that fits the hand is picked [m]."""
 
 SUPPORT = "trial_support"
 """Frame of the support."""
@@ -84,16 +84,18 @@ class TrialPick(Result):
         reason: cause of the failure, in one sentence; empty for a success.
         scene: scene with support and cube; None without a position for the cube.
         result: result of the planner; None without a position for the cube.
+        size: side of the cube [m].
     """
 
     status: TrialPickStatus
     reason: str = ""
     scene: SceneGraph | None = None
     result: PlanResult | None = None
+    size: float = CUBES[0]
 
     def __repr__(self) -> str:
         outcome = self.reason if self.result is None else repr(self.result)
-        return f"TrialPick({self.status.value}, cube of {CUBE:g} m, {outcome})"
+        return f"TrialPick({self.status.value}, cube of {self.size:g} m, {outcome})"
 
 
 def trial_pick(
@@ -103,7 +105,7 @@ def trial_pick(
     seed: int = 0,
     on_progress: Callable[[PlanningProgress], None] | None = None,
 ) -> TrialPick:
-    """Plan to pick a 4 cm cube within the reach of an arm.
+    """Plan to pick the largest cube of 2 to 4 cm that fits the hand, within the reach of an arm.
 
     Args:
         scene: scene of the arm, preferably without other bodies.
@@ -115,24 +117,29 @@ def trial_pick(
     if arm.gripper_kind == "none":
         reason = f"the arm '{arm.name}' has no gripper"
         return TrialPick(TrialPickStatus.NO_GRIPPER, reason)
-    min_opening = CUBE + _MIN_FINGER_CLEARANCE
-    if arm.has_fingers and arm.width_open < min_opening:
-        reason = f"the hand opens to {1000 * arm.width_open:.0f} mm, too little for a cube of 40 mm"
-        return TrialPick(TrialPickStatus.HAND_TOO_SMALL, reason)
+    room = arm.width_open - _MIN_FINGER_CLEARANCE if arm.has_fingers else CUBES[0]
+    size = next((size for size in CUBES if size <= room), None)
+    if size is None:
+        smallest = 1000 * CUBES[-1]
+        reason = (
+            f"the hand opens to {1000 * arm.width_open:.0f} mm, too little for a cube of"
+            f" {smallest:.0f} mm"
+        )
+        return TrialPick(TrialPickStatus.HAND_TOO_SMALL, reason, size=CUBES[-1])
     reason = (
         f"no position was found where '{arm.tool}' points down at a cube without a collision of the"
         " arm: check that its z axis points away from the hand, and the joint limits"
     )
-    trial = TrialPick(TrialPickStatus.NO_PLACE, reason)
+    trial = TrialPick(TrialPickStatus.NO_PLACE, reason, size=size)
     options = PlanningOptions(seed=seed, time_limit=60.0, max_iterations=_ITERATIONS, suggest=False)
     for centre in itertools.islice(_cube_positions(scene, arm, seed), _MAX_PLANS):
-        scene_with_cube = _add_cube(scene, centre)
+        scene_with_cube = _add_cube(scene, centre, size)
         problem = PlanningProblem(scene_with_cube, goal=f"(holding {OBJECT})", robots=arm)
         result = solve(problem, options, on_progress=on_progress)
         if result.is_solved:
-            return TrialPick(TrialPickStatus.PICKED, "", scene_with_cube, result)
+            return TrialPick(TrialPickStatus.PICKED, "", scene_with_cube, result, size)
         reason = _failure_reason(result)
-        trial = TrialPick(TrialPickStatus.NO_PLAN, reason, scene_with_cube, result)
+        trial = TrialPick(TrialPickStatus.NO_PLAN, reason, scene_with_cube, result, size)
     return trial
 
 
@@ -145,17 +152,18 @@ def _failure_reason(result: PlanResult) -> str:
     return "; ".join(causes[:2]) or result.explanation
 
 
-def _add_cube(scene: SceneGraph, centre: NDArray[np.float64]) -> SceneGraph:
+def _add_cube(scene: SceneGraph, centre: NDArray[np.float64], size: float) -> SceneGraph:
     """Return the scene with a cube on a small support.
 
     Args:
         scene: scene of the arm.
         centre: (3,) centre of the cube, in root axes [m].
+        size: side of the cube [m].
     """
     x, y, z = (float(value) for value in centre)
-    cube = AttachedShape(Box((CUBE,) * 3), color=(0.86, 0.1, 0.1, 1.0))
+    cube = AttachedShape(Box((size,) * 3), color=(0.86, 0.1, 0.1, 1.0))
     support = AttachedShape(Box(_SUPPORT_SIZE))
-    top, thickness = z - CUBE / 2, _SUPPORT_SIZE[2]
+    top, thickness = z - size / 2, _SUPPORT_SIZE[2]
     scene = scene.add_frame(
         SUPPORT,
         scene.root_names[0],
@@ -163,9 +171,9 @@ def _add_cube(scene: SceneGraph, centre: NDArray[np.float64]) -> SceneGraph:
         classes=["surface"],
         shapes=[support],
     )
-    pose = Pose((0.0, 0.0, (thickness + CUBE) / 2))
+    pose = Pose((0.0, 0.0, (thickness + size) / 2))
     scene = scene.add_frame(OBJECT, SUPPORT, pose=pose, classes=["movable"], shapes=[cube])
-    moment = 0.05 * CUBE**2 / 6.0
+    moment = 0.05 * size**2 / 6.0
     return scene.set_inertia(OBJECT, Inertia(0.05, (0.0, 0.0, 0.0), matrix=np.eye(3) * moment))
 
 
