@@ -4805,15 +4805,13 @@ class PathSettings:
         proved: whether all motions of the path are proved to keep the margins, not only at samples.
             (Within 0.0016 rad of an end of a motion, which may touch, at samples of 1e-4.) Half spaces
             that joints carry cannot be proved.
-        start_limit_tolerance: largest distance of the start past a joint limit at which it is moved to
-            the limit [rad]; a tenth of it for prismatic joints [m].
 
     Raises:
         ConfigurationError: if the step or the resolution is not positive, or another number is
             negative.
     """
 
-    def __init__(self, *, seed: int = 0, max_iterations: int = 50000, step: float = 0.5, resolution: float = 0.02, shortcut_iterations: int = 100, time_limit: float | None = None, proved: bool = True, start_limit_tolerance: float = 0.001) -> None: ...
+    def __init__(self, *, seed: int = 0, max_iterations: int = 50000, step: float = 0.5, resolution: float = 0.02, shortcut_iterations: int = 100, time_limit: float | None = None, proved: bool = True) -> None: ...
 
     @property
     def seed(self) -> int:
@@ -4844,10 +4842,6 @@ class PathSettings:
     @property
     def proved(self) -> bool:
         """Whether all motions of the path are proved."""
-
-    @property
-    def start_limit_tolerance(self) -> float:
-        """Distance past a limit at which the start is moved to the limit [rad]."""
 
     def __eq__(self, other: object | None) -> bool: ...
 
@@ -5329,8 +5323,8 @@ def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.ty
     Args:
         world: collision world, with its margins.
         joints: names of the joints that may move; all others have their values of ``start``.
-        start: (n_joints,) full configuration. A moving joint that is past a limit by up to
-            ``settings.start_limit_tolerance`` starts at the limit.
+        start: (n_joints,) full configuration. A moving joint that is past a limit by up to 0.001 rad
+            or 0.0001 m starts at the limit.
         goals: (n_joints,) or (k, n_joints) full configurations; only the moving joints count.
         constraints: up to 6 :class:`PathConstraint` that hold along the whole path. The points of the
             path are then dense enough that straight motions between them satisfy the constraints.

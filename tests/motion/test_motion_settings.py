@@ -28,7 +28,6 @@ VALUES: dict[type, dict[str, Any]] = {
         "shortcut_iterations": 5,
         "time_limit": 2.5,
         "proved": False,
-        "start_limit_tolerance": 0.002,
     },
     StraightLineSettings: {
         "position_step": 0.01,

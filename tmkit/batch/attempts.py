@@ -348,6 +348,7 @@ def plan_row(source: ProblemSource, seed: int, batch_options: BatchOptions) -> R
                 plan,
                 domain=problem.domain if is_planned else None,
                 semantics=problem.semantics if is_planned else None,
+                start_tolerances=options.start_tolerances,
             ).is_valid
         if plan is not None and batch_options.simulate:
             from tmkit.simulation import SimulationOptions, simulate

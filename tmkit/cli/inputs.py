@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import typer
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tmkit.graph import SceneGraph
+    from tmkit.motion import StartTolerances
     from tmkit.plans import Plan
     from tmkit.plans.continuous_goals import ContinuousGoal
 
@@ -444,9 +445,10 @@ def _parse_flag(name: str, value: Any, kind: OptionKind) -> Any:
 
 
 def _add_planning_flags(group: type[_T]) -> type[_T]:
-    """Return a dataclass with a flag for each planning option; None is a flag without a value."""
+    """Return a dataclass with a flag for each of its planning options; None is no value."""
     kinds = option_kinds(PlanningOptions)
-    flags = [(name, _flag_annotation(name, kind), None) for name, kind in kinds.items()]
+    names = getattr(group, "names", tuple(kinds))
+    flags = [(name, _flag_annotation(name, kinds[name]), None) for name in names]
     return make_dataclass(group.__name__, flags, bases=(group,), frozen=True)
 
 
@@ -482,3 +484,24 @@ class PlanningFlags:
             for name, text in values.items()
             if text is not None
         }
+
+
+@_add_planning_flags
+class StartToleranceFlags:
+    """Values of the planning flags of :class:`tmkit.motion.StartTolerances`."""
+
+    names: ClassVar[tuple[str, ...]] = ("start_penetration", "start_floating", "start_sinking")
+
+    def tolerances(self) -> StartTolerances:
+        """Return the tolerances with the values of the flags.
+
+        Raises:
+            typer.BadParameter: if a value is out of range.
+        """
+        values = {name: value for name, value in vars(self).items() if value is not None}
+        try:
+            return PlanningOptions(**values).start_tolerances
+        except ConfigurationError as error:
+            raise typer.BadParameter(
+                error.message, param_hint=_flag(error.data["option"])
+            ) from None

@@ -32,6 +32,7 @@ from tmkit.cli.completion import complete_domains, complete_scenes
 from tmkit.cli.inputs import (
     GoalOptions,
     PlanningFlags,
+    StartToleranceFlags,
     TmpPlanOptions,
     check_goal_file,
     errors_about_goals,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tmkit.graph import SceneGraph
+    from tmkit.motion import StartTolerances
     from tmkit.plans import Plan
     from tmkit.simulation import SimulationReport
     from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, ValidationReport
@@ -359,6 +361,7 @@ def check(
     *,
     as_json: AsJson = False,
     files: SceneFileOptions,
+    start: StartToleranceFlags,
 ) -> None:
     """Validate a plan at finer resolution than the planner's, and report whether it is valid.
 
@@ -381,6 +384,7 @@ def check(
             plan_options.semantics,
             scene=scene,
             robot=None if is_tmp else plan_options.robot,
+            start_tolerances=start.tolerances(),
         )
     if as_json:
         print_json(report.to_dict())
@@ -572,11 +576,18 @@ def _check(
     *,
     scene: SceneGraph | None = None,
     robot: list[str] | None = None,
+    start_tolerances: StartTolerances | None = None,
 ) -> ValidationReport:
     """Validate a plan, and show the progress."""
     with progress("checking") as show:
         return tk.validate_plan(
-            plan, domain=domain, semantics=semantics, scene=scene, robot=robot, on_progress=show
+            plan,
+            domain=domain,
+            semantics=semantics,
+            scene=scene,
+            robot=robot,
+            start_tolerances=start_tolerances,
+            on_progress=show,
         )
 
 

@@ -7,6 +7,11 @@ plan. The planner keeps a margin of 1 mm between all other pairs. The links of o
 from the margin, since those of a linkage pass each other more closely, and so are pairs that are
 nearer when an action begins. Plan validation uses no margin, but a finer resolution.
 
+Bodies that overlap slightly at the start may separate. Their overlap never exceeds that at the
+start, and a pair that is separate when an action begins may not overlap in it
+(:meth:`CollisionRules.remaining_contacts`). Within an action, :class:`ContactTrace` finds pairs
+that overlap again.
+
 Two bodies that overlap by less than 0.01 mm touch and do not collide. This is the error of a few
 roundings.
 
@@ -18,16 +23,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from types import MappingProxyType
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import CollisionWorld
 from tmkit._support.initialization import initialize
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
+from tmkit.motion.start_tolerances import StartTolerances
 from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.mechanisms import held_object, movable_frames, moved_frames
 from tmkit.robots.robot_files import Robot, resolve_robot, resolve_robots
@@ -40,6 +47,12 @@ ALLOWED_PENETRATION = 0.001
 
 TOUCH_TOLERANCE = 1e-5
 """Depth of an overlap up to which two bodies touch and do not collide [m]."""
+
+_START_REASON = "they overlap at the start, and may only separate"
+"""Reason of the allowed contacts of bodies that overlap slightly at the start."""
+
+_NEAR_REASON = "they are nearer than the margin when the action begins"
+"""Reason of the pairs that need not keep the planning margin."""
 
 
 @dataclass(frozen=True, order=True)
@@ -73,7 +86,7 @@ class AllowedContact:
     def __str__(self) -> str:
         depth = "not checked"
         if not math.isinf(self.penetration):
-            depth = f"up to {self.penetration * 1000:g} mm"
+            depth = f"up to {self.penetration * 1000:.3g} mm"
         return f"{self.frame_a} and {self.frame_b}: {depth} ({self.reason})"
 
 
@@ -86,11 +99,14 @@ class CollisionRules:
         start_overlaps: pairs that overlap at the start and that nothing moves; see
             :meth:`from_start`.
         other_arms: other arms of the plan, in its order.
+        start_contacts: pairs that overlap slightly at the start and may only separate, with the
+            depth there.
     """
 
     robot: Manipulator
     start_overlaps: tuple[AllowedContact, ...] = ()
     other_arms: tuple[Manipulator, ...] = ()
+    start_contacts: tuple[AllowedContact, ...] = ()
 
     def __post_init__(self) -> None:
         robot = resolve_robot(self.robot, function="CollisionRules")
@@ -99,7 +115,13 @@ class CollisionRules:
 
     @classmethod
     def from_start(
-        cls, robot: Robot, scene: SceneGraph, *, q: ArrayLike, other_arms: Sequence[Robot] = ()
+        cls,
+        robot: Robot,
+        scene: SceneGraph,
+        *,
+        q: ArrayLike,
+        other_arms: Sequence[Robot] = (),
+        tolerances: StartTolerances | None = None,
     ) -> CollisionRules:
         """Return the rules of plans that start in a scene at a configuration.
 
@@ -108,7 +130,10 @@ class CollisionRules:
             scene: start scene.
             q: (n_joints,) start configuration.
             other_arms: names or descriptions of the other arms of the plan.
+            tolerances: depths of overlaps of moving bodies that are :attr:`start_contacts`.
+                Defaults to :class:`StartTolerances`.
         """
+        limits = StartTolerances() if tolerances is None else tolerances
         rules = cls(
             resolve_robot(robot, scene, function="from_start"),
             other_arms=resolve_robots(other_arms, scene, function="from_start", name="other_arms"),
@@ -116,14 +141,23 @@ class CollisionRules:
         mobile = {*moved_frames(scene, *rules.arms), *movable_frames(scene)}
         contacts = rules.allowed_contacts(scene, contact_object=rules.held_object(scene))
         world = rules.check_world(scene, contacts)
-        overlaps = [(contact.frame_a, contact.frame_b) for contact in world.contacts(q)]
         reason = "they overlap at the start, and nothing moves them"
-        start_overlaps = {
-            AllowedContact.of(a, b, penetration=math.inf, reason=reason)
-            for a, b in overlaps
-            if not any(frame in mobile or mobile & {*scene.ancestors(frame)} for frame in (a, b))
-        }
-        return replace(rules, start_overlaps=tuple(sorted(start_overlaps)))
+        overlaps, start_contacts = set(), set()
+        for contact in world.contacts(q):
+            a, b, depth = contact.frame_a, contact.frame_b, -contact.distance
+            if not any(frame in mobile or mobile & {*scene.ancestors(frame)} for frame in (a, b)):
+                overlaps.add(AllowedContact.of(a, b, penetration=math.inf, reason=reason))
+                continue
+            is_support = scene.parent(a) == b or scene.parent(b) == a
+            limit = max(limits.penetration, limits.sinking if is_support else 0.0)
+            if depth <= limit + TOUCH_TOLERANCE:
+                depth += TOUCH_TOLERANCE
+                start_contacts.add(AllowedContact.of(a, b, penetration=depth, reason=_START_REASON))
+        return replace(
+            rules,
+            start_overlaps=tuple(sorted(overlaps)),
+            start_contacts=tuple(sorted(start_contacts)),
+        )
 
     @property
     def arms(self) -> tuple[Manipulator, ...]:
@@ -139,7 +173,7 @@ class CollisionRules:
         for arm in self.arms:
             if arm.name == name:
                 other_arms = tuple(other for other in self.arms if other is not arm)
-                return CollisionRules(arm, self.start_overlaps, other_arms)
+                return replace(self, robot=arm, other_arms=other_arms)
         raise UnknownNameError.of("arm", name, [arm.name for arm in self.arms])
 
     def held_object(self, scene: SceneGraph) -> str | None:
@@ -214,8 +248,10 @@ class CollisionRules:
         *,
         margin: float,
         source: CollisionWorld | None = None,
-    ) -> tuple[tuple[str, str], ...]:
+    ) -> tuple[AllowedContact, ...]:
         """Return the pairs of frames that are not exempt and nearer to each other than a margin.
+
+        They may touch, and :meth:`remaining_contacts` may overlap.
 
         Args:
             scene: the scene.
@@ -225,7 +261,32 @@ class CollisionRules:
         """
         allowed_contacts = self.allowed_contacts(scene, contact_object=self.held_object(scene))
         world = self.world(scene, allowed_contacts, margin=margin, source=source)
-        return tuple((contact.frame_a, contact.frame_b) for contact in world.contacts(q))
+        remaining = {(c.frame_a, c.frame_b): c for c in self.remaining_contacts(scene, q)}
+        near_pairs = (
+            AllowedContact.of(
+                contact.frame_a, contact.frame_b, penetration=TOUCH_TOLERANCE, reason=_NEAR_REASON
+            )
+            for contact in world.contacts(q)
+        )
+        return tuple(remaining.get((c.frame_a, c.frame_b), c) for c in near_pairs)
+
+    def remaining_contacts(self, scene: SceneGraph, q: ArrayLike) -> tuple[AllowedContact, ...]:
+        """Return the :attr:`start_contacts` whose frames still overlap when an action begins.
+
+        Args:
+            scene: scene before the action.
+            q: (n_joints,) configuration before the action.
+        """
+        if not self.start_contacts:
+            return ()
+        allowed_contacts = self.allowed_contacts(scene, contact_object=self.held_object(scene))
+        contacts = self.check_world(scene, allowed_contacts).contacts(q)
+        overlapping = {tuple(sorted((contact.frame_a, contact.frame_b))) for contact in contacts}
+        return tuple(
+            contact
+            for contact in self.start_contacts
+            if (contact.frame_a, contact.frame_b) in overlapping
+        )
 
     def world(
         self,
@@ -233,7 +294,7 @@ class CollisionRules:
         allowed_contacts: Iterable[AllowedContact],
         *,
         margin: float,
-        near_pairs: Iterable[tuple[str, str]] = (),
+        near_pairs: Iterable[AllowedContact] = (),
         pair_margins: Mapping[tuple[str, str], float] = MappingProxyType({}),
         source: CollisionWorld | None = None,
     ) -> CollisionWorld:
@@ -243,15 +304,14 @@ class CollisionRules:
             scene: the scene.
             allowed_contacts: pairs that may be nearer than ``margin``.
             margin: distance of all other checked pairs [m].
-            near_pairs: pairs that may be nearer than ``margin``, but must not overlap.
+            near_pairs: pairs that may be nearer than ``margin``; see :meth:`near_pairs`.
             pair_margins: distance by pair [m], instead of ``margin``.
             source: world of another version of the scene, whose results are reused. The result does
                 not depend on it.
         """
         margins = dict.fromkeys(self._hand_pairs(scene), -TOUCH_TOLERANCE)
         margins |= {(min(pair), max(pair)): distance for pair, distance in pair_margins.items()}
-        margins |= {(min(pair), max(pair)): -TOUCH_TOLERANCE for pair in near_pairs}
-        for exemption in allowed_contacts:
+        for exemption in (*near_pairs, *allowed_contacts):
             if exemption.frame_a in scene and exemption.frame_b in scene:
                 margins[exemption.frame_a, exemption.frame_b] = -exemption.penetration
         movable = movable_frames(scene)
@@ -283,6 +343,37 @@ class CollisionRules:
             source: world whose geometry is reused.
         """
         return self.world(scene, allowed_contacts, margin=-TOUCH_TOLERANCE, source=source)
+
+
+@dataclass
+class ContactTrace:
+    """Overlaps of some pairs along a motion, which may end but not begin.
+
+    Attributes:
+        contacts: pairs that overlap when the motion begins.
+        separate_pairs: those of the pairs that have separated.
+    """
+
+    contacts: tuple[AllowedContact, ...]
+    separate_pairs: set[tuple[str, str]] = field(default_factory=set)
+
+    def overlap_again(
+        self, world: CollisionWorld, path: NDArray[np.float64]
+    ) -> tuple[str, str] | None:
+        """Return a pair that overlaps after it has separated, or None.
+
+        Args:
+            world: collision world in which the pairs may touch, but not overlap.
+            path: (k, n_joints) next configurations of the motion, at fine steps.
+        """
+        pairs = {(contact.frame_a, contact.frame_b) for contact in self.contacts}
+        for contacts in world.contacts_batch(path) if pairs else ():
+            names = {(contact.frame_a, contact.frame_b) for contact in contacts}
+            overlapping = pairs & {(min(pair), max(pair)) for pair in names}
+            if again := overlapping & self.separate_pairs:
+                return min(again)
+            self.separate_pairs |= pairs - overlapping
+        return None
 
 
 def _support_contact(object: str, support: str) -> AllowedContact:

@@ -179,7 +179,13 @@ class PlanningContext:
         is_checked = type(planner) in (FastDownward, CheckedTaskPlanner)
         initialize(
             self,
-            rules=CollisionRules.from_start(first, self.scene, q=self.q, other_arms=tuple(further)),
+            rules=CollisionRules.from_start(
+                first,
+                self.scene,
+                q=self.q,
+                other_arms=tuple(further),
+                tolerances=self.options.start_tolerances,
+            ),
             sampling=self._sampling(self.options.seed),
             task_planner=planner if is_checked else CheckedTaskPlanner(planner),
         )

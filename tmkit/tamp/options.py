@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from tmkit._support.options import CheckedOptions, option
 from tmkit.errors import ConfigurationError
-from tmkit.motion.start_limits import START_LIMIT_TOLERANCE
+from tmkit.motion.start_tolerances import START_LIMIT_TOLERANCE, StartTolerances
 from tmkit.tamp.search_settings import SearchSettings
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ _REQUIRED_METHODS = {
 
 _DEFAULT_SEARCH_SETTINGS = SearchSettings()
 """Default settings of the search."""
+
+_START = StartTolerances()
+"""Default tolerances of bodies at the start."""
 
 _EXPLANATION_SHARE = 0.05
 """Fraction of the time limit reserved for an explanation without suggestions."""
@@ -104,8 +107,12 @@ class PlanningOptions(CheckedOptions):
             to 2000.
         start_limit_tolerance: largest distance of a joint past a limit at the start [rad], a tenth
             of it for prismatic joints [m]. Such a joint is moved to the limit with a warning, and
-            the plan starts there. Defaults to 0.001: encoders and limits in files with few digits
-            differ by less.
+            the plan starts there. Defaults to 0.001, since encoders and limits in files with few
+            digits differ by less.
+        start_penetration: depth of an overlap of bodies that may move, at the start [m]. Defaults
+            to 0.001; see :class:`~tmkit.motion.StartTolerances`.
+        start_floating: height of an object above its support at the start [m]. Defaults to 0.02.
+        start_sinking: depth of an object in its support at the start [m]. Defaults to 0.005.
         arms_at_once: whether independent steps of different arms overlap in time
             (:func:`tmkit.tamp.schedule_plan`). Defaults to False. If True, the arms take turns in
             task plans.
@@ -171,6 +178,18 @@ class PlanningOptions(CheckedOptions):
         type=float,
         unit="rad",
     )
+    start_penetration: float = option(
+        _START.penetration,
+        "Depth of an overlap at the start that motions may leave, but not deepen.",
+        type=float,
+        unit="m",
+    )
+    start_floating: float = option(
+        _START.floating, "Height of an object above its support at the start.", type=float, unit="m"
+    )
+    start_sinking: float = option(
+        _START.sinking, "Depth of an object in its support at the start.", type=float, unit="m"
+    )
     arms_at_once: bool = option(
         False, "Let independent steps of different arms overlap in time.", type=bool
     )
@@ -201,6 +220,11 @@ class PlanningOptions(CheckedOptions):
         if not isinstance(self.search, SearchSettings):
             reason = f"search must be a SearchSettings, not {repr(self.search)[:60]}"
             raise ConfigurationError(reason, option="search", value=self.search)
+
+    @property
+    def start_tolerances(self) -> StartTolerances:
+        """Tolerances of bodies at the start."""
+        return StartTolerances(self.start_penetration, self.start_floating, self.start_sinking)
 
     @property
     def seconds(self) -> float:

@@ -75,8 +75,8 @@ def solve(
 
     Raises:
         ArgumentError: if an argument has another type.
-        ConfigurationError: if ``q`` has the wrong length, or a joint of an arm or hand is past a
-            limit by more than ``start_limit_tolerance``, or if a hand that holds an object is open.
+        ConfigurationError: if ``q`` has the wrong length, a joint is past a limit by more than
+            ``start_limit_tolerance``, or a hand that holds an object is open.
         CollisionError: if the start is in collision; the message has the pairs.
         TaskError: if the goal or problem file is invalid; the message has the place.
         SceneError: if the scene has no state in the domain.

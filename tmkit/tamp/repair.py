@@ -114,7 +114,7 @@ class _EarlierMotions:
         self._tree, self._seed = tree, context.options.seed
         self._steps = {step.action: step for step in reversed(steps)}
         segments = [segment for step in steps for segment in step.segments]
-        self._check = StepCheck(context.scene, context.q, context.robots, segments)
+        self._check = StepCheck(context.rules, segments)
 
     def __call__(self, node: SceneVersion, action: GroundAction) -> ActionMotion | None:
         """Return the earlier motion of an action, if it is valid from a node, or None."""

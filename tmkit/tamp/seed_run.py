@@ -196,10 +196,12 @@ def _find_start(
     else:
         start = np.array(plain_numbers(problem.q, "q"))
     start = _within_limits(scene, start, robots, options.start_limit_tolerance)
-    rules = CollisionRules.from_start(robots[0], scene, q=start, other_arms=tuple(robots[1:]))
-    for exemption in rules.start_overlaps:
+    rules = CollisionRules.from_start(
+        robots[0], scene, q=start, other_arms=tuple(robots[1:]), tolerances=options.start_tolerances
+    )
+    for exemption in (*rules.start_overlaps, *rules.start_contacts):
         _log.warning("the start is in collision: %s", exemption)
-    _require_no_collisions(scene, start, rules)
+    _require_no_collisions(scene, start, rules, options)
     for arm in robots:
         object = held_objects.get(arm.name)
         if object is None:
@@ -242,15 +244,16 @@ def _within_limits(
     return start
 
 
-def _require_no_collisions(scene: SceneGraph, q: Configuration, rules: CollisionRules) -> None:
-    """Check the start for collisions.
+def _require_no_collisions(
+    scene: SceneGraph, q: Configuration, rules: CollisionRules, options: PlanningOptions
+) -> None:
+    """Check the start for collisions that are deeper than the options allow.
 
     Raises:
         CollisionError: if bodies collide.
     """
-    world = rules.check_world(
-        scene, rules.allowed_contacts(scene, contact_object=rules.held_object(scene))
-    )
+    allowed = rules.allowed_contacts(scene, contact_object=rules.held_object(scene))
+    world = rules.check_world(scene, (*allowed, *rules.start_contacts))
     contacts = world.contacts(q)
     if contacts:
         descriptions = [
@@ -262,7 +265,9 @@ def _require_no_collisions(scene: SceneGraph, q: Configuration, rules: Collision
         more = f" and {remaining} more" if remaining > 0 else ""
         raise CollisionError(
             f"the start is in collision: {'; '.join(descriptions)}{more}; move them apart, or"
-            " allow the pair in the scene",
+            " allow the pair in the scene (start_penetration ="
+            f" {options.start_penetration:g} m is accepted, and start_sinking ="
+            f" {options.start_sinking:g} m of an object in its support)",
             pairs=tuple((contact.frame_a, contact.frame_b) for contact in contacts),
         )
 

@@ -507,7 +507,8 @@ class VersionTree:
     ) -> SceneVersion | MotionFailure:
         """Return the version after a motion, or the failure of a check or of a prediction.
 
-        A motion of a candidate from outside the package is validated; see
+        A motion of a candidate from outside the package is validated, and any motion while bodies
+        overlap as at the start of the plan; see
         :mod:`~tmkit.tamp.validation.candidate_check`.
 
         Raises:
@@ -516,7 +517,10 @@ class VersionTree:
         """
         parent, predicted_state = expansion.node, expansion.predicted_state
         author_candidate = _author_candidate(candidate)
-        if author_candidate is not None and outside_names(author_candidate):
+        if author_candidate is not None and (
+            outside_names(author_candidate)
+            or self._candidate_check.overlaps_since_start(parent.scene, parent.q)
+        ):
             checked = self._validate(expansion, author_candidate, motion)
             if isinstance(checked, MotionFailure):
                 return checked
@@ -559,8 +563,7 @@ class VersionTree:
     @cached_property
     def _candidate_check(self) -> CandidateCheck:
         """Check of the motions of candidates from outside the package."""
-        robots = [arm.robot for arm in self.arms.values()]
-        return CandidateCheck(self.root.scene, self.root.q, robots)
+        return CandidateCheck(next(iter(self.arms.values())).primitives.rules)
 
     def _validate(
         self, expansion: Expansion, candidate: Candidate, motion: ActionMotion

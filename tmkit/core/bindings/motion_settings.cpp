@@ -92,8 +92,7 @@ std::optional<double> limit_of(const PathSettings& s) {
 
 PathSettings make_path_settings(std::uint64_t seed, std::int64_t max_iterations, double step,
                                 double resolution, std::int64_t shortcut_iterations,
-                                const std::optional<double>& time_limit, bool proved,
-                                double start_limit_tolerance) {
+                                const std::optional<double>& time_limit, bool proved) {
     require_positive({{step, "step"}, {resolution, "resolution"}});
     require_count(max_iterations, "max_iterations", 0);
     require_count(shortcut_iterations, "shortcut_iterations", 0);
@@ -101,19 +100,14 @@ PathSettings make_path_settings(std::uint64_t seed, std::int64_t max_iterations,
         throw Error(ErrorKind::configuration, "time_limit must not be negative, got {}",
                     *time_limit)
             .with({{"value", *time_limit}});
-    if (!(start_limit_tolerance >= 0.0))
-        throw Error(ErrorKind::configuration, "start_limit_tolerance must be at least 0, got {}",
-                    start_limit_tolerance)
-            .with({{"value", start_limit_tolerance}});
     PathSettings settings{seed, max_iterations, step, resolution, proved, shortcut_iterations};
-    settings.start_limit_tolerance = start_limit_tolerance;
     if (time_limit) settings.time_limit = *time_limit;
     return settings;
 }
 
 nb::tuple path_values(const PathSettings& s) {
     return nb::make_tuple(s.seed, s.max_iterations, s.step, s.resolution, s.shortcut_iterations,
-                          limit_of(s), s.proved, s.start_limit_tolerance);
+                          limit_of(s), s.proved);
 }
 
 void bind_path_settings(nb::module_& m) {
@@ -131,16 +125,13 @@ Args:
     proved: whether all motions of the path are proved to keep the margins, not only at samples.
         (Within 0.0016 rad of an end of a motion, which may touch, at samples of 1e-4.) Half spaces
         that joints carry cannot be proved.
-    start_limit_tolerance: largest distance of the start past a joint limit at which it is moved to
-        the limit [rad]; a tenth of it for prismatic joints [m].
 
 Raises:
     ConfigurationError: if the step or the resolution is not positive, or another number is
         negative.)");
     cls.def("__init__", made_by(&make_path_settings), nb::kw_only(), "seed"_a = 0,
             "max_iterations"_a = 50000, "step"_a = 0.5, "resolution"_a = 0.02,
-            "shortcut_iterations"_a = 100, "time_limit"_a = nb::none(), "proved"_a = true,
-            "start_limit_tolerance"_a = default_start_limit_tolerance)
+            "shortcut_iterations"_a = 100, "time_limit"_a = nb::none(), "proved"_a = true)
         .def_ro("seed", &PathSettings::seed, "Seed of the random configurations.")
         .def_ro("max_iterations", &PathSettings::max_iterations,
                 "Random configurations to draw at most.")
@@ -151,13 +142,11 @@ Raises:
         .def_ro("shortcut_iterations", &PathSettings::shortcut_iterations,
                 "Attempts to cut corners of the path.")
         .def_prop_ro("time_limit", &limit_of, "Time after which the search stops [s], or None.")
-        .def_ro("proved", &PathSettings::proved, "Whether all motions of the path are proved.")
-        .def_ro("start_limit_tolerance", &PathSettings::start_limit_tolerance,
-                "Distance past a limit at which the start is moved to the limit [rad].");
+        .def_ro("proved", &PathSettings::proved, "Whether all motions of the path are proved.");
     bind_value(cls, &path_values, [](const PathSettings& s) {
         return settings_text("PathSettings",
                              {"seed", "max_iterations", "step", "resolution", "shortcut_iterations",
-                              "time_limit", "proved", "start_limit_tolerance"},
+                              "time_limit", "proved"},
                              path_values(s));
     });
     bind_state(cls, &path_values, "path settings", &make_path_settings);

@@ -316,8 +316,8 @@ depends on the arguments and iteration counts alone; a time limit only ends the 
 Args:
     world: collision world, with its margins.
     joints: names of the joints that may move; all others have their values of ``start``.
-    start: (n_joints,) full configuration. A moving joint that is past a limit by up to
-        ``settings.start_limit_tolerance`` starts at the limit.
+    start: (n_joints,) full configuration. A moving joint that is past a limit by up to 0.001 rad
+        or 0.0001 m starts at the limit.
     goals: (n_joints,) or (k, n_joints) full configurations; only the moving joints count.
     constraints: up to 6 :class:`PathConstraint` that hold along the whole path. The points of the
         path are then dense enough that straight motions between them satisfy the constraints.

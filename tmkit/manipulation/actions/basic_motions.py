@@ -36,9 +36,9 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.hand_state import free_object_failure
 from tmkit.manipulation.actions.primitives import (
     CollisionContext,
-    FramePairs,
     MotionPrimitives,
     MotionSettings,
+    NearPairs,
 )
 from tmkit.manipulation.actions.timing_breakdown import StageClock
 from tmkit.manipulation.grasps.sampling import grasp_contact_faults, payload_fault
@@ -617,8 +617,10 @@ class BasicMotions:
         if fault := next(_frame_faults(scene, rules, touching), None):
             raise PrimitiveFailedError("touching", fault, kind=FailureKind.NO_CHOICE, q=q)
         contact_frames = {*rules.contact_frames(scene)}
-        near_pairs: FramePairs = tuple(
-            pair for pair in self.primitives.near_pairs(scene, q) if contact_frames.isdisjoint(pair)
+        near_pairs: NearPairs = tuple(
+            pair
+            for pair in self.primitives.near_pairs(scene, q)
+            if contact_frames.isdisjoint((pair.frame_a, pair.frame_b))
         )
         return self.primitives.phase(
             scene,

@@ -29,7 +29,7 @@ from tmkit.manipulation.actions.basic_motions import ActionMotion, gripper_failu
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
 from tmkit.manipulation.actions.hand_state import empty_hand_failure, held_object_failure
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
-from tmkit.manipulation.actions.primitives import FramePairs
+from tmkit.manipulation.actions.primitives import NearPairs
 from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults
 from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedError
 from tmkit.plans.values import Attachment, Configuration, SegmentKind
@@ -144,7 +144,7 @@ class _Exchange:
         self.candidate, self.seed = candidate, seed
         self.giver, self.taker = giver, taker
         self.scene, self.q = context.scene, context.q
-        self.near_pairs: FramePairs = giver.primitives.near_pairs(self.scene, self.q)
+        self.near_pairs: NearPairs = giver.primitives.near_pairs(self.scene, self.q)
         self.carried = giver.primitives.phase(
             self.scene, self.near_pairs, contact_object=candidate.object
         )

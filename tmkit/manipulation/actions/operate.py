@@ -28,7 +28,7 @@ from tmkit.manipulation.actions.basic_motions import ActionMotion, gripper_failu
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
 from tmkit.manipulation.actions.hand_state import empty_hand_failure
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
-from tmkit.manipulation.actions.primitives import LARGEST_JOINT_STEP, CollisionContext, FramePairs
+from tmkit.manipulation.actions.primitives import LARGEST_JOINT_STEP, CollisionContext, NearPairs
 from tmkit.manipulation.grasps.sampling import Grasp, grasp_contact_faults
 from tmkit.motion import IkSettings, InverseKinematicsStatus, inverse_kinematics
 from tmkit.motion.collision_rules import PLANNING_MARGIN
@@ -153,7 +153,7 @@ class _Operation:
         arm, handle = self.arm.robot, self.candidate.handle
         return empty_hand_failure(self.scene, arm, frame=handle, phase=phase)
 
-    def _near_pairs_at_goal(self) -> FramePairs:
+    def _near_pairs_at_goal(self) -> NearPairs:
         """Return the pairs of the mechanism with a fixed frame within the margin at the goal value.
 
         A closed door and its frame are such a pair.
@@ -164,15 +164,16 @@ class _Operation:
         mechanism_frames = {*scene.subtree(scene.joint_frame(self.joint))}
         arm_frames = moved_frames(scene, *primitives.rules.arms)
         return tuple(
-            (a, b)
-            for a, b in primitives.rules.near_pairs(scene, q_goal, margin=PLANNING_MARGIN)
+            pair
+            for pair in primitives.rules.near_pairs(scene, q_goal, margin=PLANNING_MARGIN)
+            for a, b in [(pair.frame_a, pair.frame_b)]
             if (a in mechanism_frames) != (b in mechanism_frames) and not {a, b} & arm_frames
         )
 
     def _operate(
         self,
         phase: CollisionContext,
-        near_pairs: FramePairs,
+        near_pairs: NearPairs,
         q_open: Configuration,
         q_grasp: Configuration,
     ) -> ActionMotion:

@@ -22,6 +22,7 @@ from tmkit._core import StraightLineStatus
 from tmkit._support.argument_errors import check_argument
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
+from tmkit.graph.traversal import edges_between, leading_joint
 from tmkit.manipulation.actions.timing_breakdown import PlanningStage, StageClock, StageTimer
 from tmkit.motion import (
     CollisionRules,
@@ -41,7 +42,7 @@ from tmkit.motion import (
     recheck_path,
     straight_line,
 )
-from tmkit.motion.collision_rules import PLANNING_MARGIN, AllowedContact
+from tmkit.motion.collision_rules import PLANNING_MARGIN, AllowedContact, ContactTrace
 from tmkit.motion.dynamics import PLANNING_STEP, effort_faults, torque_fault
 from tmkit.motion.motion_planner import PathCheck, search_verified
 from tmkit.motion.path_constraints import carrying_constraints, interpolate_path
@@ -53,7 +54,7 @@ from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
-FramePairs = tuple[tuple[str, str], ...]
+NearPairs = tuple[AllowedContact, ...]
 """Pairs of frames that need not keep the planning margin during an action."""
 
 PLANNING_RESOLUTION = 0.01
@@ -86,6 +87,12 @@ _CORRIDOR_ENTRY_DISTANCE = 0.7
 _CORRIDOR_STEP = 0.02
 """Joint distance between the points of a corridor at which a path may enter it [rad or m]."""
 
+_DEPARTURE_LENGTHS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+"""Joint distances of the motions tried out of overlaps at the start [rad or m]."""
+
+_DEPARTURE_SAMPLES = 32
+"""Number of sampled directions of these motions, in addition to those along single joints."""
+
 _START_FAILURES = (
     PathStatus.START_IN_COLLISION,
     PathStatus.START_OUT_OF_LIMITS,
@@ -105,14 +112,16 @@ class CollisionContext:
         check_world: collision world without margin.
         near_pairs: pairs that need not keep the margin.
         constraints: path constraints.
+        start_contacts: allowed contacts of bodies that overlap since the start of the plan.
     """
 
     scene: SceneGraph
     allowed_contacts: tuple[AllowedContact, ...]
     world: CollisionWorld
     check_world: CollisionWorld
-    near_pairs: FramePairs = ()
+    near_pairs: NearPairs = ()
     constraints: tuple[PathConstraint, ...] = ()
+    start_contacts: tuple[AllowedContact, ...] = ()
 
     def check(self, tool: str) -> PathCheck:
         """Return the fine check of a path along which the frame ``tool`` moves."""
@@ -186,11 +195,11 @@ class MotionPrimitives:
         self._check_world: CollisionWorld | None = None
 
     @StageTimer(PlanningStage.COLLISION)
-    def near_pairs(self, scene: SceneGraph, q: Configuration) -> FramePairs:
+    def near_pairs(self, scene: SceneGraph, q: Configuration) -> NearPairs:
         """Return the pairs nearer than the planning margin at the start of an action.
 
         :meth:`phase` exempts them from the margin. Otherwise two blocks side by side would block
-        every motion.
+        every motion. Pairs that overlap since the start of the plan may separate.
 
         Args:
             scene: scene before the action.
@@ -201,7 +210,7 @@ class MotionPrimitives:
     @StageTimer(PlanningStage.COLLISION)
     def reduced_margin_pairs_at_rest(
         self, scene: SceneGraph, q: Configuration, change: Attachment
-    ) -> FramePairs:
+    ) -> NearPairs:
         """Return the pairs of a placed object and the static world that are nearer than the margin.
 
         Without this exemption no object could be placed where two tables of one height overlap.
@@ -217,8 +226,9 @@ class MotionPrimitives:
             scene_at_rest, q, margin=PLANNING_MARGIN, source=self._world
         )
         return tuple(
-            (a, b)
-            for a, b in near_pairs
+            pair
+            for pair in near_pairs
+            for a, b in [(pair.frame_a, pair.frame_b)]
             if change.frame in (a, b) and (b if a == change.frame else a) not in dynamic_frames
         )
 
@@ -226,7 +236,7 @@ class MotionPrimitives:
     def phase(
         self,
         scene: SceneGraph,
-        near_pairs: FramePairs,
+        near_pairs: NearPairs,
         *,
         contact_object: str | None = None,
         support: str | None = None,
@@ -247,20 +257,60 @@ class MotionPrimitives:
         allowed_contacts = self.rules.allowed_contacts(
             scene, contact_object=contact_object, support=support, touching=touching
         )
+        # On the lines to and from an object, only the object leaves an overlap of the start.
+        start_contacts = tuple(
+            contact
+            for contact in near_pairs
+            if contact in self.rules.start_contacts
+            and (
+                support is None
+                or contact_object in (contact.frame_a, contact.frame_b)
+                or not self._moves_apart(scene, contact)
+            )
+        )
+        if start_contacts:
+            allowed_contacts = tuple(sorted({*allowed_contacts, *start_contacts}))
+        carrying = carrying_constraints(scene, self.rules.held_object(scene))
+        distinct = tuple(dict.fromkeys((*carrying, *constraints)))
+        return self._collision_context(
+            scene, allowed_contacts, near_pairs, distinct, start_contacts
+        )
+
+    def _collision_context(
+        self,
+        scene: SceneGraph,
+        allowed_contacts: tuple[AllowedContact, ...],
+        near_pairs: NearPairs,
+        constraints: tuple[PathConstraint, ...],
+        start_contacts: tuple[AllowedContact, ...],
+    ) -> CollisionContext:
+        """Return a collision context with its worlds; the arguments are its attributes."""
+        other_pairs = [pair for pair in near_pairs if pair not in self.rules.start_contacts]
         world = self.rules.world(
             scene,
             allowed_contacts,
             margin=PLANNING_MARGIN,
-            near_pairs=near_pairs,
+            near_pairs=other_pairs,
             source=self._world,
         )
         check_world = self.rules.check_world(scene, allowed_contacts, source=self._check_world)
         self._world, self._check_world = world, check_world
-        carrying = carrying_constraints(scene, self.rules.held_object(scene))
-        distinct = dict.fromkeys((*carrying, *constraints))
         return CollisionContext(
-            scene, allowed_contacts, world, check_world, near_pairs, tuple(distinct)
+            scene, allowed_contacts, world, check_world, near_pairs, constraints, start_contacts
         )
+
+    def _moves_apart(self, scene: SceneGraph, contact: AllowedContact) -> bool:
+        """Return whether the joints of the arm move the frames of a contact relative to each other.
+
+        Args:
+            scene: version of the scene.
+            contact: pair of frames.
+        """
+        a, b = contact.frame_a, contact.frame_b
+        if scene.root(a) != scene.root(b):
+            return False
+        leaders = {leading_joint(scene, edge) for edge in edges_between(scene, a, b)}
+        return not leaders.isdisjoint(self.robot.joints)
 
     def contacts(
         self,
@@ -420,6 +470,11 @@ class MotionPrimitives:
         """
         fingers = self.finger_values_of(start, phase.scene)
         goals = np.array([phase.scene.configuration(fingers, base=goal) for goal in goals])
+        departure = self._departure(phase, start, seed=seed, label=label)
+        if departure is not None:
+            separate_phase, q_separate = departure
+            path = self.plan_path(separate_phase, q_separate, goals, seed=seed, label=label)
+            return path if q_separate is start else np.concatenate([start[None], path])
         if self.budget.is_multi_goal:
             result = self._search(phase, phase.world, start, goals, seed=seed)
             if result.status is PathStatus.NO_PATH:
@@ -440,6 +495,56 @@ class MotionPrimitives:
         if result.status is PathStatus.SOLVED:
             return result.path
         raise self._search_error(phase, start, goals, result, label)
+
+    def _departure(
+        self, phase: CollisionContext, start: Configuration, *, seed: int, label: str
+    ) -> tuple[CollisionContext, Configuration] | None:
+        """Return the end of a motion out of the overlaps of the start, or None without overlaps.
+
+        The motion is a straight joint motion along which no overlap grows or begins again. The
+        collision context of the following path does not allow the overlaps.
+
+        Args:
+            phase: scene and collision rules of the path.
+            start: (n_joints,) configuration.
+            seed: seed of the sampled directions.
+            label: name of the path in failures.
+
+        Raises:
+            PrimitiveFailedError: if no such motion is found.
+        """
+        scene, joints = phase.scene, self.robot.joint_indices(phase.scene)
+        contacts = tuple(c for c in phase.start_contacts if self._moves_apart(scene, c))
+        if not contacts:
+            return None
+        separate_phase = self._collision_context(
+            scene,
+            tuple(contact for contact in phase.allowed_contacts if contact not in contacts),
+            phase.near_pairs,
+            phase.constraints,
+            tuple(contact for contact in phase.start_contacts if contact not in contacts),
+        )
+        if not separate_phase.check_world.is_in_collision(start):
+            return separate_phase, start
+        lower, upper = scene.joint_limits[joints].T
+        directions = [*np.eye(len(joints)), *-np.eye(len(joints))]
+        rng = np.random.default_rng(seed)
+        directions.extend(rng.uniform(-1.0, 1.0, size=(_DEPARTURE_SAMPLES, len(joints))))
+        for length in _DEPARTURE_LENGTHS:
+            for direction in directions:
+                end = start.copy()
+                end[joints] = np.clip(start[joints] + length * direction, lower, upper)
+                if separate_phase.world.is_in_collision(end):
+                    continue
+                path = np.stack([start, end])
+                if not phase.check(self.robot.tool).run(path).is_ok:
+                    continue
+                trace, rows = ContactTrace(contacts), interpolate_path(path, CHECK_TRAVEL)
+                if trace.overlap_again(separate_phase.check_world, rows) is None:
+                    return separate_phase, end
+        pair = (contacts[0].frame_a, contacts[0].frame_b)
+        cause = f"no motion was found that ends the overlap of {_pair_text(pair)} at the start"
+        raise PrimitiveFailedError(label, cause, (pair,), kind=FailureKind.COLLISION, q=start)
 
     def _search_error(
         self,
@@ -592,7 +697,8 @@ class MotionPrimitives:
             start: (n_joints,) configuration.
             goals: (m, n_joints) configurations.
         """
-        scene, allowed_contacts, near_pairs = phase.scene, phase.allowed_contacts, phase.near_pairs
+        scene, allowed_contacts = phase.scene, phase.allowed_contacts
+        near_pairs = [pair for pair in phase.near_pairs if pair not in self.rules.start_contacts]
         wide_world = self.rules.world(
             scene, allowed_contacts, margin=WIDE_MARGIN, near_pairs=near_pairs, source=phase.world
         )

@@ -29,7 +29,7 @@ from tmkit._core import PathResult, PathStatus
 from tmkit._support.extras import importing
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.motion.motion_planner import PathQuery
-from tmkit.motion.start_limits import clamp_to_limits
+from tmkit.motion.start_tolerances import clamp_to_limits
 from tmkit.robots.manipulator import LIMIT_TOLERANCE
 
 OMPL_PLANNERS = (

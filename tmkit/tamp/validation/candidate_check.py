@@ -5,13 +5,14 @@ yield any motion, so each one is validated as a step of a plan (:class:`StepChec
 search continues from its scene. An invalid motion is a failure, and the search tries the next one.
 Therefore every step of a plan has passed the rules that :func:`~tmkit.tamp.validate_plan` applies.
 
-Invariants: motions that consist of built-in candidates are not checked. Arrays of an accepted
+Invariants: motions of built-in candidates are checked only while bodies overlap as at the start of
+the plan, since the candidates do not check that they do not overlap again. Arrays of an accepted
 motion are copies, so a candidate may reuse its buffers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -20,10 +21,10 @@ from tmkit._support.argument_errors import callable_name
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.basic_motions import ActionMotion
 from tmkit.manipulation.actions.candidates import Candidate, Sequence as CandidateSequence
+from tmkit.motion import CollisionRules
 from tmkit.pddl import GroundAction
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.values import Configuration
-from tmkit.robots import Manipulator
 from tmkit.spatial.plain import read_only
 from tmkit.tamp.validation.step_check import StepCheck
 
@@ -35,13 +36,20 @@ class CandidateCheck:
     """Check of motions in plans from one start.
 
     Args:
-        scene: scene at the start of the plan.
-        q: (n_joints,) configuration at the start of the plan.
-        robots: arms of the plan.
+        rules: allowed contacts that follow from the start of the plan, while the first arm acts.
     """
 
-    def __init__(self, scene: SceneGraph, q: Configuration, robots: Sequence[Manipulator]) -> None:
-        self._steps = StepCheck(scene, q, robots)
+    def __init__(self, rules: CollisionRules) -> None:
+        self._steps = StepCheck(rules)
+
+    def overlaps_since_start(self, scene: SceneGraph, q: Configuration) -> bool:
+        """Return whether bodies overlap as at the start of the plan.
+
+        Args:
+            scene: scene before an action.
+            q: (n_joints,) configuration before the action.
+        """
+        return bool(self._steps.rules.remaining_contacts(scene, q))
 
     def verify(
         self,
@@ -68,7 +76,8 @@ class CandidateCheck:
         if fault is None:
             return motion
         names = " and ".join(f"'{name}'" for name in outside_names(candidate))
-        cause = f"candidate {names} yields an invalid motion: {fault}"
+        subject = f"candidate {names} yields" if names else f"{candidate!r} has"
+        cause = f"{subject} an invalid motion: {fault}"
         return MotionFailure("validation", cause, kind=FailureKind.INVALID_MOTION)
 
 

@@ -28,7 +28,7 @@ from tmkit._support.results import Report, problem_count
 from tmkit.errors import TmkitError
 from tmkit.graph import SceneGraph, task_facts
 from tmkit.manipulation.concave_objects import with_shapes_of
-from tmkit.motion import CollisionWorld
+from tmkit.motion import CollisionRules, CollisionWorld, StartTolerances
 from tmkit.motion.collision_rules import TOUCH_TOLERANCE
 from tmkit.motion.path_constraints import interpolate_path
 from tmkit.pddl import Fact, Problem, validate_task_plan
@@ -87,6 +87,7 @@ def validate_plan(
     semantics: str | Path | None = None,
     scene: SceneGraph | None = None,
     robot: Robots | None = None,
+    start_tolerances: StartTolerances | None = None,
     on_progress: Callable[[ValidationProgress], None] | None = None,
 ) -> ValidationReport:
     """Validate a plan, and return all its problems.
@@ -98,6 +99,8 @@ def validate_plan(
         semantics: name, folder or file of the semantics. Required if they are not built in.
         scene: caller's scene at the start; each difference of the plan's scene is a problem.
         robot: caller's arms; each difference of the plan's arms is a problem.
+        start_tolerances: accepted overlaps, and distances of objects from their supports, at the
+            start. Defaults to :class:`~tmkit.motion.StartTolerances`, as for :func:`tmkit.plan`.
         on_progress: called before the check of each action, and at the end.
 
     Raises:
@@ -108,7 +111,7 @@ def validate_plan(
     check_argument(plan, Plan, "plan", function="validate_plan", hint=plan_hint(plan))
     differences = [*_scene_differences(plan, scene, robot)]
     plan_domain = load_plan_domain(plan, domain, semantics)
-    check = _PlanCheck(plan, plan_domain, on_progress, problems=differences)
+    check = _PlanCheck(plan, plan_domain, on_progress, start_tolerances, problems=differences)
     check.run()
     return ValidationReport(
         tuple(check.problems),
@@ -146,6 +149,7 @@ class _PlanCheck:
         plan: plan.
         domain: domain of the plan.
         on_progress: called before the check of each action, and at the end.
+        start_tolerances: as for :func:`validate_plan`.
         problems: descriptions of all problems so far.
         scheduled_configurations: number of configurations of arms that move at once, checked for
             collisions.
@@ -154,11 +158,20 @@ class _PlanCheck:
     plan: Plan
     domain: PlanningDomain
     on_progress: Callable[[ValidationProgress], None] | None = None
+    start_tolerances: StartTolerances | None = None
     problems: list[str] = field(default_factory=list)
     scheduled_configurations: int = 0
 
     def __post_init__(self) -> None:
-        self.steps = StepCheck(self.plan.scene, self.plan.q, self.plan.robots)
+        first, *other_arms = self.plan.robots
+        rules = CollisionRules.from_start(
+            first,
+            self.plan.scene,
+            q=self.plan.q,
+            other_arms=tuple(other_arms),
+            tolerances=self.start_tolerances,
+        )
+        self.steps = StepCheck(rules)
         self.start_time = time.monotonic()
 
     def run(self) -> None:
@@ -176,7 +189,10 @@ class _PlanCheck:
         self._check_task(problem)
         scene, q = self.plan.scene, np.array(self.plan.q)
         self._check_start_limits(scene, q)
-        self.problems += self.steps.rest_faults(scene, q, where="at the start")
+        contacts = self.steps.rules.start_contacts
+        self.problems += self.steps.rest_faults(
+            scene, q, where="at the start", start_contacts=contacts
+        )
         for number, step in enumerate(self.plan.steps, start=1):
             self._report_progress(number - 1, str(step.action))
             where = f"step {number} {step.action}"

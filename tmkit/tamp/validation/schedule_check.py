@@ -10,7 +10,7 @@ import numpy as np
 
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
-from tmkit.motion import CollisionRules, CollisionWorld, recheck_path
+from tmkit.motion import CollisionRules, CollisionWorld, StartTolerances, recheck_path
 from tmkit.motion.collision_rules import TOUCH_TOLERANCE, AllowedContact
 from tmkit.pddl import Domain
 from tmkit.pddl.validation import interference
@@ -73,7 +73,11 @@ class ScheduleWorlds:
         self.plan = plan
         first, *other_arms = plan.robots
         self.rules = CollisionRules.from_start(
-            first, plan.scene, q=plan.q, other_arms=tuple(other_arms)
+            first,
+            plan.scene,
+            q=plan.q,
+            other_arms=tuple(other_arms),
+            tolerances=StartTolerances(penetration=math.inf, sinking=math.inf),
         )
         self._worlds: dict[tuple[object, ...], CollisionWorld] = {}
         self._source: CollisionWorld | None = None
@@ -152,6 +156,7 @@ class ScheduleWorlds:
             contacts.update(
                 segment_allowed_contacts(phase.segment, scene, rules=rules, support=support)
             )
+            contacts.update({*phase.segment.allowed_contacts} & {*self.rules.start_contacts})
         return contacts
 
 

@@ -31,8 +31,9 @@ from tmkit.manipulation.actions.push import push_faults, scene_during_push
 from tmkit.manipulation.grasps.sampling import grasp_contact_faults, payload_fault
 from tmkit.manipulation.placements.support import support_fault
 from tmkit.motion import CollisionRules, path_fault, recheck_path
+from tmkit.motion.collision_rules import AllowedContact, ContactTrace
 from tmkit.motion.dynamics import torque_fault
-from tmkit.motion.path_constraints import carrying_constraints
+from tmkit.motion.path_constraints import carrying_constraints, interpolate_path
 from tmkit.plans.class_changes import ClassEffect, apply_effects
 from tmkit.plans.observations import CameraModel, apply_observations
 from tmkit.plans.values import Attachment, Configuration, PlanStep, Segment, SegmentKind
@@ -66,9 +67,7 @@ class StepCheck:
     """Validation of steps of plans from one start.
 
     Args:
-        scene: scene at the start of the plan, from which the allowed contacts follow.
-        q: (n_joints,) configuration at the start of the plan.
-        robots: arms of the plan.
+        rules: allowed contacts that follow from the start of the plan, while the first arm acts.
         valid_segments: segments of a valid plan with the same objects, whose joint torques and
             payloads are not checked again.
 
@@ -78,15 +77,8 @@ class StepCheck:
         configurations: number of configurations checked for collisions.
     """
 
-    def __init__(
-        self,
-        scene: SceneGraph,
-        q: Configuration,
-        robots: Sequence[Manipulator],
-        valid_segments: Collection[Segment] = (),
-    ) -> None:
-        first, *other_arms = robots
-        self.rules = CollisionRules.from_start(first, scene, q=q, other_arms=tuple(other_arms))
+    def __init__(self, rules: CollisionRules, valid_segments: Collection[Segment] = ()) -> None:
+        self.rules = rules
         self.segments = self.configurations = 0
         self._valid_segments = frozenset(valid_segments)
 
@@ -120,6 +112,7 @@ class StepCheck:
                 further checks are impossible.
         """
         segments = step.segments
+        trace = ContactTrace(self.rules.remaining_contacts(scene, q))
         supports = handling_supports(segments, scene, [arm.tip for arm in self.rules.arms])
         for index, (segment, support) in enumerate(zip(segments, supports, strict=True)):
             before = segments[index - 1] if index else None
@@ -129,27 +122,36 @@ class StepCheck:
             name = f"{where}, {segment.kind.value}"
             for fault in segment_faults(segment, scene, q, rules=rules, before=before, after=after):
                 yield f"{name}: {fault}"
-            for fault in self._segment_faults(segment, scene, q, rules, support):
+            for fault in self._segment_faults(segment, scene, q, rules, support, trace):
                 yield f"{name}: {fault}"
             scene, q = segment.end(scene, q)
         for fault in _effect_faults(step, scene, q):
             yield f"{where}: {fault}"
         scene = apply_effects(apply_observations(scene, step.observations, q=q), step.changes)
-        yield from self.rest_faults(scene, q, where=f"after {where}")
+        contacts = trace.contacts
+        yield from self.rest_faults(scene, q, where=f"after {where}", start_contacts=contacts)
         ends_at_q = step.q.shape == q.shape and bool(np.all(np.abs(step.q - q) <= JOIN_TOLERANCE))
         if step.scene != scene or not ends_at_q:
             yield f"{where}: its scene differs from the result of its motion"
 
-    def rest_faults(self, scene: SceneGraph, q: Configuration, *, where: str) -> Iterator[str]:
+    def rest_faults(
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        where: str,
+        start_contacts: Sequence[AllowedContact] = (),
+    ) -> Iterator[str]:
         """Yield the collisions of a scene without margin, and the faults of the grasps.
 
         Args:
             scene: scene in which all arms are at rest.
             q: (n_joints,) configuration.
             where: place in the plan, for the messages.
+            start_contacts: allowed overlaps that remain from the start of the plan.
         """
         held = self.rules.held_object(scene)
-        contacts = self.rules.allowed_contacts(scene, contact_object=held)
+        contacts = (*self.rules.allowed_contacts(scene, contact_object=held), *start_contacts)
         for contact in self.rules.check_world(scene, contacts).contacts(q):
             yield f"{where}: '{contact.frame_a}' and '{contact.frame_b}' collide"
         for arm in self.rules.arms:
@@ -165,6 +167,7 @@ class StepCheck:
         q: Configuration,
         rules: CollisionRules,
         support: str | None,
+        trace: ContactTrace,
     ) -> Iterator[str]:
         """Yield the faults of a segment beside the conditions of its kind.
 
@@ -174,6 +177,7 @@ class StepCheck:
             q: (n_joints,) configuration before the segment.
             rules: allowed contacts of the segment's arm.
             support: support of the handled object, or None.
+            trace: overlaps that remain from the start of the plan when the step begins.
         """
         self.segments += 1
         path = _full_path(segment, scene, q)
@@ -183,7 +187,9 @@ class StepCheck:
             scene = scene_during_push(scene, path[0], rules.robot, object=segment.held)
 
         # Check contacts, limits and collisions along the path.
-        allowed_contacts = segment_allowed_contacts(segment, scene, rules=rules, support=support)
+        contacts = segment_allowed_contacts(segment, scene, rules=rules, support=support)
+        start_contacts = {*trace.contacts} & {*segment.allowed_contacts}
+        allowed_contacts = tuple(sorted({*contacts, *start_contacts}))
         for contact in sorted(set(segment.allowed_contacts) ^ set(allowed_contacts)):
             is_excess = contact in segment.allowed_contacts
             difference = "it allows a contact that the rules do not allow"
@@ -207,6 +213,11 @@ class StepCheck:
             yield f"'{result.pair[0]}' and '{result.pair[1]}' collide"
         elif not result.is_ok:
             yield f"joint '{result.joint}' is outside its limits"
+        elif trace.contacts:
+            strict_world = rules.check_world(scene, contacts)
+            pair = trace.overlap_again(strict_world, interpolate_path(path, CHECK_TRAVEL))
+            if pair is not None:
+                yield f"'{pair[0]}' and '{pair[1]}' overlap again after they have separated"
 
         # Check path constraints, forces, and the change at the end.
         yield from _constraint_faults(segment, scene, path, rules)

@@ -29,14 +29,10 @@ namespace tmkit {
 
 inline constexpr std::size_t max_chain_joints = 64;
 
-// Distance past a limit at which a measured start is moved to the limit [rad].
-inline constexpr double default_start_limit_tolerance = 1e-3;
-
-// Move the values of some entries that are past a limit by more than limit_tolerance to the limit,
-// if they are past it by at most `tolerance` [rad], or a tenth of it for a prismatic joint [m].
+// Move the values of some entries of a measured start that are past a limit by more than
+// limit_tolerance to the limit, if they are past it by at most 1e-3 rad or 1e-4 m.
 void clamp_to_limits(const SceneGraph& scene, const std::vector<EntryLimits>& limits,
-                     const std::vector<std::int32_t>& entries, double tolerance,
-                     std::vector<double>& q);
+                     const std::vector<std::int32_t>& entries, std::vector<double>& q);
 
 // The joints between two frames as a serial chain: reference_from_tip = C0 M1 C1 M2 ... Cn, with
 // every M about or along z.
@@ -111,9 +107,8 @@ struct InverseKinematicsResult {
 class InverseKinematics {
 public:
     // `entries` are configuration entries, each once. q is a full configuration whose moving
-    // entries are within their limits after clamp_to_limits with the default tolerance (else
-    // Error(configuration), naming the joint). Entries of joints off the chain are unchanged.
-    // Throws Error(disconnected).
+    // entries are within their limits after clamp_to_limits (else Error(configuration), naming
+    // the joint). Entries of joints off the chain are unchanged. Throws Error(disconnected).
     InverseKinematics(const SceneGraph& scene, std::int32_t tip, std::int32_t reference,
                       const std::vector<std::int32_t>& entries, const std::vector<double>& q);
 

@@ -96,8 +96,6 @@ struct PathSettings {
     bool proved = true;        // motions of the path are proved free
     std::int64_t shortcut_iterations = 100;
     double time_limit = std::numeric_limits<double>::infinity();  // [s]
-    // Distance past a limit at which the start is moved to the limit [rad].
-    double start_limit_tolerance = default_start_limit_tolerance;
 
     bool operator==(const PathSettings&) const = default;
 };

@@ -53,21 +53,18 @@ std::vector<std::int32_t> on_chain(const SceneGraph& scene, std::int32_t tip,
 }
 
 // Distance past a limit at which a start is moved to the limit [rad or m].
-double start_tolerance(const Joint& joint, double tolerance) {
-    constexpr double metres_per_radian = 0.1;
-    return joint.type == JointType::prismatic ? metres_per_radian * tolerance : tolerance;
+double start_tolerance(const Joint& joint) {
+    return joint.type == JointType::prismatic ? 1e-4 : 1e-3;
 }
 
 }  // namespace
 
 void clamp_to_limits(const SceneGraph& scene, const std::vector<EntryLimits>& limits,
-                     const std::vector<std::int32_t>& entries, double tolerance,
-                     std::vector<double>& q) {
+                     const std::vector<std::int32_t>& entries, std::vector<double>& q) {
     for (const std::int32_t entry : entries) {
         const double nearest = std::clamp(q[entry], limits[entry].lower, limits[entry].upper);
         const double excess = std::abs(q[entry] - nearest);
-        if (excess > limit_tolerance &&
-            excess <= start_tolerance(joint_of_entry(scene, entry), tolerance))
+        if (excess > limit_tolerance && excess <= start_tolerance(joint_of_entry(scene, entry)))
             q[entry] = nearest;
     }
 }
@@ -80,7 +77,7 @@ InverseKinematics::InverseKinematics(const SceneGraph& scene, std::int32_t tip,
       entries_(on_chain(scene, tip, reference, entries, q.data())), q_(q),
       chain_(scene.layout(), tip, reference, entries_, q.data()), turns_(entries_.size(), true) {
     const std::vector<EntryLimits> limits = scene.entry_limits();
-    clamp_to_limits(scene, limits, entries_, default_start_limit_tolerance, q_);
+    clamp_to_limits(scene, limits, entries_, q_);
     for (const std::int32_t entry : entries_) {
         const Joint& joint = joint_of_entry(scene, entry);
         const double lower = limits[entry].lower, upper = limits[entry].upper;
@@ -88,8 +85,7 @@ InverseKinematics::InverseKinematics(const SceneGraph& scene, std::int32_t tip,
             throw Error(ErrorKind::configuration,
                         "joint '{}' is at {}, outside its limits {} to {} by more than the"
                         " tolerance of {} for a start",
-                        joint.name, q_[entry], lower, upper,
-                        start_tolerance(joint, default_start_limit_tolerance))
+                        joint.name, q_[entry], lower, upper, start_tolerance(joint))
                 .with({{"joint", joint.name},
                        {"value", q_[entry]},
                        {"lower", lower},

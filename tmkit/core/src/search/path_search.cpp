@@ -444,8 +444,7 @@ double path_length(const Points& path) {
 PathResult search_path(const CollisionWorld& world, const PathQuery& query,
                        const PathSettings& settings, const std::function<bool()>& interrupted) {
     PathQuery clamped = query;
-    clamp_to_limits(world.scene(), world.scene().entry_limits(), query.entries,
-                    settings.start_limit_tolerance, clamped.start);
+    clamp_to_limits(world.scene(), world.scene().entry_limits(), query.entries, clamped.start);
     return QueryPlanner(world, clamped, settings, interrupted).run();
 }
 
