@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,3 +75,13 @@ def test_panda_stacks_cylinders(radius: float, length: float) -> None:
     assert report.worst_position < 0.003
     assert report.worst_rotation < math.radians(1.5)
     assert all(slip.rotation < math.radians(3.0) for slip in report.slips)
+
+
+def test_a_limit_that_planning_ignores_holds_no_arm_back() -> None:
+    """A joint whose gravity torque exceeds its limit at rest has springs, as the PR2's shoulder."""
+    scene, arm = tk.load_scene("panda_table", "blocks1"), tk.load_manipulator("panda")
+    arm = replace(arm, effort={"panda_joint2": 2.0})
+    result = tk.plan(scene, goal="(holding a)", robot=arm, seed=0)
+    assert result.plan is not None, result.explanation
+    report = tk.simulate(result.plan)
+    assert report.is_successful and not report.notes

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
 from tmkit.graph import SceneGraph
+from tmkit.motion.dynamics import effort_limits
 from tmkit.robots import Manipulator
 from tmkit.simulation.engines.pybullet.bodies import Body
 from tmkit.simulation.engines.pybullet.engine import Engine
@@ -123,9 +124,9 @@ class Drives:
     ) -> None:
         self._followers = _followers(scene)
         fingers = {robot.name: self._finger_joints(scene, robot) for robot in robots}
-        efforts = self._efforts(scene) | {
-            joint: limit for robot in robots for joint, limit in robot.effort.items()
-        }
+        efforts = self._efforts(scene)
+        for robot in robots:
+            efforts |= self._arm_efforts(scene, robot)
         driven = self._followers.keys() - set(passive) - frozenset().union(*fingers.values())
         self.all = self._drives_of(bodies, self._followers, efforts)
         self.arms = self._drives_of(bodies, driven, efforts)
@@ -175,6 +176,18 @@ class Drives:
             effort = scene.joint(scene.joint_frame(name)).effort
             result[name] = float(effort) if 0.0 < effort < np.inf else _UNLIMITED_EFFORT
         return result
+
+    def _arm_efforts(self, scene: SceneGraph, robot: Manipulator) -> dict[str, float]:
+        """Return the effort limits of the robot, and of joints whose limit planning ignores.
+
+        A limit that the empty arm exceeds in its ready configuration is a placeholder, or the
+        joint has springs (:mod:`tmkit.motion.dynamics`).
+        """
+        limits = effort_limits(scene, scene.configuration({}), robot)
+        ignored = (
+            joint for joint, limit in zip(robot.joints, limits, strict=True) if limit == np.inf
+        )
+        return {**robot.effort, **dict.fromkeys(ignored, _UNLIMITED_EFFORT)}
 
     def _drives_of(
         self, bodies: Sequence[Body], joints: Collection[str], efforts: Mapping[str, float]
