@@ -84,4 +84,5 @@ def test_a_limit_that_planning_ignores_holds_no_arm_back() -> None:
     result = tk.plan(scene, goal="(holding a)", robot=arm, seed=0)
     assert result.plan is not None, result.explanation
     report = tk.simulate(result.plan)
-    assert report.is_successful and not report.notes
+    assert report.is_successful
+    assert not report.notes
