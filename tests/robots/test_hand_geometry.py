@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tmkit.errors import RobotError
-from tmkit.graph import AttachedShape, Box, Mimic, Prismatic, Revolute, SceneGraph
+from tmkit.graph import AttachedShape, Box, Mesh, Mimic, Prismatic, Revolute, SceneGraph, Shape
 from tmkit.manipulation import grasps_of
 from tmkit.motion import CollisionRules
 from tmkit.robots import infer_arm, load_manipulator, write_manipulator
@@ -22,6 +23,12 @@ from tmkit.tamp.trial_pick import TrialPickStatus, trial_pick
 
 LENGTH = 0.08
 """Length of the fingers [m]."""
+
+BOX_FACES = [
+    *((0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1)),
+    *((2, 3, 7), (2, 7, 6), (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3)),
+]
+"""Triangles of a box whose corners are in the order of x, y and z."""
 
 PALM = 0.02
 """Half of the height of the palm [m]."""
@@ -48,6 +55,12 @@ def arm() -> SceneGraph:
 def finger(offset: float = 0.0) -> AttachedShape:
     """Return a finger of 1 cm that ends at 8 cm, with its inner side at an offset along y."""
     return AttachedShape(Box((0.02, 0.01, LENGTH)), Pose((0, offset, LENGTH / 2)))
+
+
+def box_mesh(x: float, y: float, z: float) -> Shape:
+    """Return a box of side lengths as a mesh, which collides as its triangles if exact."""
+    corners = np.array(list(itertools.product((-0.5, 0.5), repeat=3))) * (x, y, z)
+    return Mesh(corners, BOX_FACES)
 
 
 def sliding_jaw(stroke: float) -> SceneGraph:
@@ -154,6 +167,24 @@ def test_levers(length: float, fraction: float) -> None:
     assert len(robot.widths) == 17
     line = np.linspace(robot.width_closed, robot.width_open, 17)
     assert np.max(np.abs(np.subtract(robot.widths, line))) > 1e-3
+
+
+@settings(max_examples=10)
+@given(overlap=st.floats(0.0, 0.004))
+def test_closed_fingers_that_overlap(overlap: float) -> None:
+    """The width is 0 where the shapes of closed fingers overlap, as those of the Fetch do."""
+    scene = arm()
+    for sign, side in ((1, "left"), (-1, "right")):
+        slide = Prismatic((0, sign, 0), lower=0.0, upper=0.04, velocity=1, name=side)
+        pose = Pose((0, (0.007 - overlap / 2) * sign, PALM))
+        mesh = AttachedShape(box_mesh(0.02, 0.014, LENGTH), Pose((0, 0, LENGTH / 2)))
+        scene = scene.add_frame(f"{side}_finger", "wrist", pose=pose, joint=slide, shapes=[mesh])
+    robot = infer_arm(scene).robot
+    assert robot.width_closed == 0.0
+    assert robot.width_open == pytest.approx(0.08 - overlap, abs=1e-4)
+    assert robot.finger_width(robot.finger_values(0.04)) == pytest.approx(0.04, abs=1e-6)
+    value = robot.finger_values(0.04)["left"]
+    assert 2 * value - overlap == pytest.approx(0.04, abs=5e-4)
 
 
 @settings(max_examples=10)

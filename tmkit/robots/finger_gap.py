@@ -93,6 +93,8 @@ class FingerGap:
         self._worlds = tuple(
             _probe_world(self._scene, finger, level="exact") for finger in self._fingers
         )
+        links = [link for finger in self._fingers for link in finger]
+        self._solid_world = _probe_world(self._scene, links)
 
     def _with_probe(self, shape: AttachedShape) -> SceneGraph:
         """Return the hand with a probe of a shape at the tool point."""
@@ -103,6 +105,29 @@ class FingerGap:
             y_axis = Prismatic([0.0, 1.0, 0.0], name=y_joint)
             edit.add_frame(y_joint, z_joint, joint=y_axis, shapes=[shape])
         return edit.finish()
+
+    def widths(self, rows: Sequence[Mapping[str, float]]) -> list[float]:
+        """Return the distances between two moving fingers from closed to open [m].
+
+        Args:
+            rows: joint values of the hand [rad or m].
+
+        Returns:
+            The distances: 0 where the fingers overlap, infinite where a plate passes a finger.
+        """
+        widths: list[float] = []
+        for values in reversed(rows):
+            low, high = self.surfaces(values)
+            width = max(0.0, high - low)
+            # A plate within a finger finds its outer side.
+            if widths and width > widths[-1] and self._is_inside(values):
+                width = 0.0
+            widths.append(width)
+        return widths[::-1]
+
+    def _is_inside(self, values: Mapping[str, float]) -> bool:
+        """Return whether the plate at the tool point is within the hull of a finger."""
+        return self._solid_world.distance(self._scene.configuration(values)) <= 0.0
 
     def surfaces(self, values: Mapping[str, float], *, start: float = 0.0) -> tuple[float, float]:
         """Return the y coordinates of both fingers' surfaces at the tool point [m].

@@ -396,28 +396,26 @@ def measure_hand(
             return None
         ends = _jaw_range(gap, values)
     else:
-        surfaces = [gap.surfaces(row) for row in values]
-        ends = _rising_range([high - low for low, high in surfaces])
+        ends = _rising_range(gap.widths(values))
     if ends is None:
         return None
 
     # Measure between the ends of the range.
     values = sampled_values(values[ends[0]], values[ends[1]], steps=_WIDTH_STEPS)
     if is_jaw:
-        surfaces = [(0.0, gap.surface_of(1, row, start=0.0)) for row in values]
+        measured = [gap.surface_of(1, row, start=0.0) for row in values]
     else:
-        surfaces = [gap.surfaces(row) for row in values]
-    widths = np.maximum.accumulate([max(0.0, high - low) for low, high in surfaces])
+        measured = gap.widths(values)
+    widths = np.maximum.accumulate(measured)
     if not np.isfinite(widths).all() or widths[-1] - widths[0] < LEAST_STROKE:
         return None
     if is_jaw:
         # The wedge of a jaw is narrower behind an object, so the depth is that of a thin one.
-        low = surfaces[-1][0]
-        depths = [gap.depth(values[-1], low=low, high=low + _THIN, most=_MAX_DEPTH)]
+        depths = [gap.depth(values[-1], low=0.0, high=_THIN, most=_MAX_DEPTH)]
     else:
         depths = [
-            gap.depth(row, low=low, high=high, most=_MAX_DEPTH)
-            for row, (low, high) in zip(values, surfaces, strict=True)
+            gap.depth(row, low=-width / 2.0, high=width / 2.0, most=_MAX_DEPTH)
+            for row, width in zip(values, widths.tolist(), strict=True)
         ]
         # Below the width of the thinnest object, the depth is that of this object.
         depths = [next(filter(math.isfinite, depths[index:])) for index in range(len(depths))]
