@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tmkit.graph import SceneGraph
+    from tmkit.manipulation import GraspFile
     from tmkit.motion import StartTolerances
     from tmkit.plans import Plan
     from tmkit.plans.continuous_goals import ContinuousGoal
@@ -254,6 +255,61 @@ def _read_start_file(path: Path) -> dict[str, float]:
             path, 'must be an object of finite numbers by joint name, as {"joint": 0.1}'
         )
     return {name: float(value) for name, value in document.items()}
+
+
+def load_grasp_files(
+    texts: Sequence[str] | None,
+    scene: SceneGraph,
+    robots: Sequence[str],
+    q: NDArray[np.float64] | None,
+) -> list[GraspFile]:
+    """Return the grasp files of ``--grasps``.
+
+    Args:
+        texts: values of ``--grasps``.
+        scene: scene with the objects.
+        robots: names of the arms, whose ready configurations are the start by default.
+        q: (n_joints,) configuration at the start.
+    """
+    if not texts:
+        return []
+    from tmkit.robots.robot_files import find_manipulators, home_configuration
+
+    start = home_configuration(find_manipulators(robots, scene), scene) if q is None else q
+    return [_parse_grasp_file(text, scene, start) for text in texts]
+
+
+def _parse_grasp_file(text: str, scene: SceneGraph, q: NDArray[np.float64]) -> GraspFile:
+    """Load the file of ``OBJECT=FILE[,frame=FRAME][,gripper-frame=FRAME][,object-id=N]``.
+
+    Args:
+        text: value of ``--grasps``.
+        scene: scene with the object.
+        q: (n_joints,) configuration.
+
+    Raises:
+        ConfigurationError: if the text has another form.
+    """
+    from tmkit.manipulation import load_grasps
+
+    object, _, rest = text.partition("=")
+    file, *pairs = rest.split(",")
+    values = {pair.partition("=")[0]: pair.partition("=")[2] for pair in pairs}
+    known = {"frame", "gripper-frame", "object-id"}
+    number = values.get("object-id")
+    is_number = number is None or number.lstrip("-").isdecimal()
+    if not object or not file or not known >= set(values) or "" in values.values() or not is_number:
+        form = "OBJECT=FILE[,frame=FRAME][,gripper-frame=FRAME][,object-id=N]"
+        raise ConfigurationError(f"--grasps: '{text}' is not of the form {form}")
+    return load_grasps(
+        file,
+        scene,
+        object.strip(),
+        frame=values.get("frame"),
+        gripper_frame=values.get("gripper-frame"),
+        object_id=None if number is None else int(number),
+        q=q,
+    )
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Commands for objects of scenes: ``tmkit object add``."""
+"""Commands for objects of scenes: ``tmkit object add`` and ``grasps``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tmkit.cli.common import AsJson, require_writable
+from tmkit.cli.grasps import grasps
 from tmkit.cli.option_groups import add_command
 from tmkit.cli.reporting import print_json, progress, say
 from tmkit.errors import SceneError
@@ -419,3 +420,4 @@ def _set_piece_color(part: AttachedShape, index: int) -> AttachedShape:
 
 
 add_command(app, add)
+add_command(app, grasps)

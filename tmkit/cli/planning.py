@@ -36,6 +36,7 @@ from tmkit.cli.inputs import (
     TmpPlanOptions,
     check_goal_file,
     errors_about_goals,
+    load_grasp_files,
     load_plan_file,
     read_goals,
     reject_repeated_options,
@@ -176,7 +177,7 @@ class PlanDomainOptions:
 
 @dataclass(frozen=True)
 class StartOptions:
-    """Arms of a planning problem, and their joint values at the start."""
+    """Arms of a planning problem, their joint values at the start, and their grasps."""
 
     robot: RobotOption = None
     start: Annotated[
@@ -184,6 +185,16 @@ class StartOptions:
         typer.Option(
             metavar="FILE|k=v,...",
             help="Joint values at the start: a JSON or .tmp file, or given here.",
+        ),
+    ] = None
+    grasps: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OBJECT=FILE[,k=v,...]",
+            help=(
+                "A file of GraspNet, ACRONYM or MoveIt with grasps of an object, and its frame,"
+                " gripper-frame and object-id; repeatable. See 'tmkit object grasps'."
+            ),
         ),
     ] = None
 
@@ -272,6 +283,7 @@ def plan(
             "--goal-scene": goals.goal_scene,
             "--robot": start.robot,
             "--start": start.start,
+            "--grasps": start.grasps,
         }
         reject_repeated_options(file, values)
     elif (goals.problem is None) is (stated_goals is None and goals.goal_scene is None):
@@ -310,6 +322,12 @@ def plan(
         if goals.problem is not None:
             all_goals.append(goals.problem)
         all_goals += [stated_goals] if isinstance(stated_goals, str) else stated_goals or ()
+        samplers = tk.Samplers()
+        for grasps in load_grasp_files(start.grasps, scene, robots, q):
+            (_discard if outputs.as_json else say)(grasps.summary)
+            samplers = samplers.with_grasps(grasps, of_frame=grasps.object)
+        if start.grasps:
+            options = replace(options, samplers=samplers)
         problem = tk.PlanningProblem(
             scene, q, domain.domain or "blocks", all_goals, robots, domain.semantics
         )

@@ -166,9 +166,12 @@ class _Rule(Generic[_Sampler]):
     of_class: str | None
     of_kind: str | None
     on_class: str | None = None
+    of_frame: str | None = None
 
     def applies(self, scene: SceneGraph, object: str, support: str | None = None) -> bool:
         """Return whether the rule applies to an object on a support."""
+        if self.of_frame is not None and self.of_frame != object:
+            return False
         if self.of_class is not None and self.of_class not in scene.classes(object):
             return False
         if self.on_class is not None and (
@@ -190,7 +193,12 @@ class Samplers:
     _placements: tuple[_Rule[PlacementSampler], ...] = ()
 
     def with_grasps(
-        self, sampler: GraspSampler, *, of_class: str | None = None, of_kind: str | None = None
+        self,
+        sampler: GraspSampler,
+        *,
+        of_class: str | None = None,
+        of_kind: str | None = None,
+        of_frame: str | None = None,
     ) -> Samplers:
         """Return samplers in which one more grasp sampler is registered.
 
@@ -199,11 +207,12 @@ class Samplers:
             of_class: class of the objects' frames. Defaults to any.
             of_kind: kind (``"box"``, ``"mesh"``, ...) of one of the objects' collision shapes.
                 Defaults to any.
+            of_frame: frame of the object. Defaults to any.
 
         Raises:
             ConfigurationError: if the sampler is not callable.
         """
-        rule = _Rule(_require_callable(sampler), of_class, of_kind)
+        rule = _Rule(_require_callable(sampler), of_class, of_kind, of_frame=of_frame)
         return replace(self, _grasps=(rule, *self._grasps))
 
     def with_placements(

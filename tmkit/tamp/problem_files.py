@@ -19,6 +19,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tmkit._support.argument_errors import check_argument, with_keyword_hints
 from tmkit._support.data import is_bare, is_built_in, resolve_name
 from tmkit._support.options import option_kinds
@@ -29,13 +32,18 @@ from tmkit.formats import ReadingOptions, load_goal_scene, load_scene
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.mesh.package_uris import is_public, path_below, project_folders, real_path
 from tmkit.graph import SceneGraph
+from tmkit.manipulation.grasp_files.loading import load_grasps
+from tmkit.manipulation.samplers import Samplers
 from tmkit.plans.continuous_goals import ContinuousGoal, read_goal
 from tmkit.robots.robot_files import find_manipulators, home_configuration
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import Goal, PlanningProblem, problem_file_of
 
-_KEYS = ("scene", "xacro", "q", "domain", "semantics", "goal", "robots", "options")
+_KEYS = ("scene", "xacro", "q", "domain", "semantics", "goal", "robots", "grasps", "options")
 """Keys of a problem file."""
+
+_GRASP_KEYS = ("frame", "gripper_frame", "object_id")
+"""Optional keys of a grasp file."""
 
 _POSITION_TOLERANCE = 0.005
 """Default tolerance of a goal position [m]."""
@@ -172,6 +180,9 @@ class _ProblemReader:
         if semantics is None:
             semantics = file_semantics
         options = self.read_options()
+        if (grasps := self.find("grasps")) is not None:
+            start = home_configuration(arms, scene) if q is None else q
+            options = replace(options, samplers=self.read_grasps(grasps, scene, start))
         with _errors_at(self.top.get("goal")):
             return PlanningProblem(scene, q, domain, goals, robots, semantics), options
 
@@ -214,6 +225,29 @@ class _ProblemReader:
             goal = goal_of_table(node)
             goal.check(scene)
         return goal
+
+    def read_grasps(self, node: JsonNode, scene: SceneGraph, q: NDArray[np.float64]) -> Samplers:
+        """Return samplers with the grasp files of objects, by frame.
+
+        Args:
+            node: table of grasp files.
+            scene: scene with the objects.
+            q: (n_joints,) configuration at the start.
+        """
+        samplers = Samplers()
+        for object in node.table():
+            entry = node.get(object)
+            _require_keys_among(entry, ("file", *_GRASP_KEYS))
+            keys = entry.table()
+            texts = {
+                key: entry.get(key).name() for key in ("frame", "gripper_frame") if key in keys
+            }
+            object_id = entry.get("object_id").integer() if "object_id" in keys else None
+            path = self.resolve(entry.get("file"))
+            with _errors_at(entry):
+                grasps = load_grasps(path, scene, object, **texts, object_id=object_id, q=q)
+            samplers = samplers.with_grasps(grasps, of_frame=object)
+        return samplers
 
     def read_options(self) -> PlanningOptions:
         """Return the options."""

@@ -68,6 +68,12 @@ _MAX_SETTLE_ANGLE = 0.1
 _BISECTIONS = 14
 """Number of halvings of the range of a jaw, to a hundredth of a millimetre."""
 
+_MAX_CLOSING_STEPS = 30
+"""Largest number of steps in which the fingers close."""
+
+_CLOSING_RESOLUTION = 1e-4
+"""Change of the width below which the fingers are closed [m]."""
+
 _FLUSH_FRICTION = 0.15
 """Largest friction coefficient needed against tilting in a grasp that is flush."""
 
@@ -270,6 +276,28 @@ class HandCheck:
             else:
                 step /= 2.0
         return self._centre_grasp(object_from_tool @ _tilt(best), width)
+
+    def close(self, object_from_tool: Pose) -> tuple[Pose, float] | None:
+        """Return the grasp to which the fingers close from a pose of the open hand.
+
+        Each finger closes up to its distance from the object, again until both are in contact. The
+        first contact moves the object, so the grasp is centred between the contacts.
+
+        Args:
+            object_from_tool: pose of the tool relative to the object.
+
+        Returns:
+            object_from_tool and width [m], or None if the object is not between the fingers.
+        """
+        pose, width = object_from_tool, self.robot.width_open
+        for _ in range(_MAX_CLOSING_STEPS):
+            pose, closed_width = self._centre_grasp(pose, width)
+            if not self.robot.width_closed < closed_width < self.robot.width_open:
+                return None
+            is_closed, width = width - closed_width < _CLOSING_RESOLUTION, closed_width
+            if is_closed:
+                return pose, width
+        return None
 
     def narrow_grasps(self, grasp: Grasp) -> Iterator[Grasp]:
         """Yield a grasp 4 mm further out, and the grasp itself, with a partly opened hand.

@@ -1,0 +1,159 @@
+"""Grasps of GraspNet-1Billion: arrays of 17 numbers a grasp, in .npy and .npz files.
+
+``GraspGroup.save_npy`` of graspnetAPI writes rows of score, width, height, depth, rotation (9, row
+by row), translation (3) and object id (https://graspnetapi.readthedocs.io, "Grasp Label Format").
+Baselines such as graspnet-baseline write the same. The gripper frame has its x axis along the
+approach and its y axis from one finger to the other. The fingertips are ``depth`` beyond its origin
+(``plot_gripper_pro_max`` of graspnetAPI). ``width`` is the distance between the open fingers.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import zipfile
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit.errors import FileFormatError
+from tmkit.manipulation.grasp_files.values import (
+    PublishedGrasp,
+    PublishedGrasps,
+    fingertip_pose,
+    require_count,
+)
+
+SUFFIXES = (".npy", ".npz")
+"""Suffixes of the files."""
+
+_ROW_LENGTH = 17
+"""Numbers of a grasp."""
+
+_LABEL_ARRAYS = {"points", "offsets", "collision", "scores"}
+"""Arrays of the files of labels, which are no grasps yet."""
+
+
+def read_graspnet(path: Path) -> PublishedGrasps:
+    """Read the grasps of a .npy or .npz file.
+
+    Args:
+        path: file with one array (n, 17). A .npz may have other arrays besides.
+
+    Raises:
+        FileFormatError: if the file has no such array, needs pickle, or a row is no grasp.
+    """
+    rows = _read_rows(path)
+    require_count(path, len(rows))
+    grasps = tuple(
+        _grasp_of_row(path, f"row {k} of {path.name}", row) for k, row in enumerate(rows)
+    )
+    return PublishedGrasps(
+        path, "GraspNet-1Billion", grasps, has_fingertip_frames=True, is_symmetric=True
+    )
+
+
+def _grasp_of_row(path: Path, place: str, row: NDArray[np.float64]) -> PublishedGrasp:
+    """Return the grasp of a row (17,)."""
+    score, width, _, depth = row[:4].tolist()
+    object_id = float(row[16])
+    if not all(map(math.isfinite, (score, width, depth, object_id))):
+        raise FileFormatError.at(path, f"{place}: it has numbers that are not finite")
+    if width <= 0.0:
+        raise FileFormatError.at(path, f"{place}: its width is {width:g}, expected above 0")
+    rotation = row[4:13].reshape(3, 3)
+    approach, closing = rotation[:, 0], rotation[:, 1]
+    pose = fingertip_pose(
+        path, place, row[13:16] + depth * approach, approach=approach, closing=closing
+    )
+    return PublishedGrasp(pose, place, score, width, object_id=int(object_id))
+
+
+def _read_rows(path: Path) -> NDArray[np.float64]:
+    """Return the rows (n, 17) of a file.
+
+    Raises:
+        FileFormatError: if the file has no such array.
+    """
+    limit = ReadingLimits().mesh_bytes
+    stream = io.BytesIO(read_bytes(path, limit=limit))
+    if path.suffix.lower() == ".npy":
+        array = _read_array(path, stream, path.name)
+        if array.shape[1:] != (_ROW_LENGTH,):
+            raise FileFormatError.at(
+                path, f"expected an array (n, {_ROW_LENGTH}), received {array.shape}{_hint(array)}"
+            )
+        return array
+    arrays: dict[str, NDArray[np.float64]] = {}
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            members = archive.infolist()
+            if sum(member.file_size for member in members) > limit:
+                raise FileFormatError.at(
+                    path, f"its arrays have more than {limit / 1e6:.6g} MB, expected at most that"
+                )
+            names = {member.filename.removesuffix(".npy") for member in members}
+            if names >= _LABEL_ARRAYS:
+                reason = (
+                    "it has labels of GraspNet, which are no grasps: load them by graspnetAPI's"
+                    " loadGrasp(..., format='6d'), and write the result by save_npy"
+                )
+                raise FileFormatError.at(path, reason)
+            for member in members:
+                name = member.filename.removesuffix(".npy")
+                with archive.open(member) as file:
+                    content = io.BytesIO(file.read(member.file_size))
+                array = _read_array(path, content, name)
+                if array.shape[1:] == (_ROW_LENGTH,):
+                    arrays[name] = array
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+        raise FileFormatError.at(path, f"is no .npz file: {error}") from None
+    if len(arrays) != 1:
+        found = ", ".join(sorted(arrays) or sorted(names)) or "none"
+        raise FileFormatError.at(
+            path, f"expected one array (n, {_ROW_LENGTH}), received {len(arrays)} of: {found}"
+        )
+    return next(iter(arrays.values()))
+
+
+def _read_array(path: Path, stream: IO[bytes], name: str) -> NDArray[np.float64]:
+    """Return an array of numbers in numpy's format.
+
+    Its header is checked first, since numpy allocates the array before it reads it.
+
+    Raises:
+        FileFormatError: if it is no array of numbers.
+    """
+    try:
+        version = np.lib.format.read_magic(stream)
+        read_header = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }.get(version)
+        if read_header is None:
+            raise FileFormatError.at(path, f"array '{name}' has the unknown version {version}")
+        shape, _, dtype = read_header(stream)
+        if dtype.hasobject:
+            reason = f"array '{name}' has Python objects, which need pickle and may run code"
+            raise FileFormatError.at(path, f"{reason}; write arrays of numbers")
+        if dtype.kind not in "fiub":
+            raise FileFormatError.at(path, f"array '{name}' has no numbers, but {dtype}")
+        if math.prod(shape) * dtype.itemsize > ReadingLimits().mesh_bytes:
+            raise FileFormatError.at(path, f"array '{name}' is too large: {shape}")
+        stream.seek(0)
+        array = np.lib.format.read_array(stream, allow_pickle=False)
+    except (ValueError, OverflowError, MemoryError, SyntaxError, TypeError) as error:
+        raise FileFormatError.at(path, f"array '{name}' is unreadable: {error}") from None
+    return np.asarray(array, dtype=np.float64)
+
+
+def _hint(array: NDArray[np.float64]) -> str:
+    """Return the reason for an array of another shape, or an empty string."""
+    if array.shape[1:] == (7,):
+        return "; rectangles in an image have no pose"
+    if array.shape == (_ROW_LENGTH,):
+        return "; one grasp is an array (1, 17)"
+    return ""
