@@ -36,7 +36,7 @@ from pathlib import Path
 import numpy as np
 import tmkit as tk
 from tmkit.errors import MissingExtraError
-for name in ("a.dae", "a.usda", "a.xml", "a.xacro", "a.png"):
+for name in ("a.dae", "a.usda", "a.xml", "a.xacro", "a.png", "a.h5", "a.yaml"):
     Path(name).write_text("<x/>")
 Path("bag").mkdir()
 Path("bag/metadata.yaml").write_text("")
@@ -107,6 +107,16 @@ CALLS = [
             "from tmkit.formats.convex_pieces import *\nconvex_pieces(tk.Mesh(np.eye(4, 3), [[0, 1,"
             " 2], [0, 1, 3]]))"
         ),
+    ),
+    (
+        "h5py",
+        "formats",
+        "from tmkit.manipulation.grasp_files.loading import *\nread_grasps(Path('a.h5'))",
+    ),
+    (
+        "yaml",
+        "formats",
+        "from tmkit.manipulation.grasp_files.loading import *\nread_grasps(Path('a.yaml'))",
     ),
     ("mujoco", "formats", "Path('a.xml').write_text('<mujoco/>')\ntk.load_scene('./a.xml')"),
     (

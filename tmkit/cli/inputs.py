@@ -295,10 +295,10 @@ def _parse_grasp_file(text: str, scene: SceneGraph, q: NDArray[np.float64]) -> G
     object, _, rest = text.partition("=")
     file, *pairs = rest.split(",")
     values = {pair.partition("=")[0]: pair.partition("=")[2] for pair in pairs}
-    known = {"frame", "gripper-frame", "object-id"}
+    keys = {"frame", "gripper-frame", "object-id"}
     number = values.get("object-id")
     is_number = number is None or number.lstrip("-").isdecimal()
-    if not object or not file or not known >= set(values) or "" in values.values() or not is_number:
+    if not object or not file or not keys >= set(values) or "" in values.values() or not is_number:
         form = "OBJECT=FILE[,frame=FRAME][,gripper-frame=FRAME][,object-id=N]"
         raise ConfigurationError(f"--grasps: '{text}' is not of the form {form}")
     return load_grasps(

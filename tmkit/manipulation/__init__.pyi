@@ -28,7 +28,6 @@ from tmkit.manipulation.actions.primitives import MotionSettings as MotionSettin
 from tmkit.manipulation.actions.push import Push as Push
 from tmkit.manipulation.concave_objects import with_convex_pieces as with_convex_pieces
 from tmkit.manipulation.grasp_files.loading import (
-    GraspCheck as GraspCheck,
     GraspFile as GraspFile,
     load_grasps as load_grasps,
 )

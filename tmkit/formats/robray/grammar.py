@@ -30,7 +30,7 @@ from tmkit._support.limits import ReadingLimits, as_utf8, read_bytes
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError
 from tmkit.formats.mesh.package_uris import real_path
-from tmkit.formats.robray.hints import character_hint, token_hint
+from tmkit.formats.robray.hints import character_hint, syntax_hint
 
 if TYPE_CHECKING:
     import lark
@@ -399,7 +399,7 @@ def _syntax_error(
         return source.place((line, column)).error(
             f"the exponent of a number has no plus sign; write '{number}'"
         )
-    reason += token_hint(source.lines[line - 1][: column - 1], token)
+    reason += syntax_hint(source.lines[line - 1][: column - 1], token)
     words = text[:start].split()
     if words and "-" in words[-1][1:] and words[-1][:1].isalpha():
         reason += "; names may contain dashes, write spaces around a minus sign"

@@ -100,7 +100,7 @@ def word_for_numbers_hint(word: str) -> str:
     return ""
 
 
-def token_hint(before: str, token: str) -> str:
+def syntax_hint(before: str, token: str) -> str:
     """Return the robray form of a syntax with an unexpected token, or an empty string.
 
     Args:

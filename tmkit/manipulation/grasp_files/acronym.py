@@ -59,9 +59,9 @@ def read_acronym(path: Path) -> PublishedGrasps:
             qualities = _numbers(path, file, "grasps/qualities/flex/object_in_gripper")
             mesh = _text(path, file, "object/file")
             scale = _numbers(path, file, "object/scale")
-    except (OSError, RuntimeError, KeyError, ValueError) as error:
-        if isinstance(error, FileFormatError):
-            raise
+    except (FileFormatError, MemoryError):
+        raise
+    except Exception as error:  # a damaged file raises many kinds of errors in h5py
         raise FileFormatError.at(path, f"is no HDF5 file of ACRONYM: {error}") from None
     if scale.shape != ():
         raise FileFormatError.at(path, f"object/scale: expected a number, received {scale.shape}")
@@ -114,11 +114,10 @@ def _successful_grasps(
         )
     grasps = []
     for k in np.flatnonzero(qualities > 0.0).tolist():
-        matrix = transforms[k]
-        approach = matrix[:3, 2]
-        tip = matrix[:3, 3] + _FINGERTIP_DISTANCE * approach
-        place = f"row {k} of {path.name}"
-        pose = fingertip_pose(path, place, tip, approach=approach, closing=matrix[:3, 0])
+        place = f"row {k}"
+        pose = fingertip_pose(
+            path, place, transforms[k][:3], approach=2, closing=0, distance=_FINGERTIP_DISTANCE
+        )
         grasps.append(PublishedGrasp(pose, place, float(qualities[k])))
     require_count(path, len(grasps))
     notes = (

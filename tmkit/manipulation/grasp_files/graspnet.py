@@ -33,6 +33,18 @@ SUFFIXES = (".npy", ".npz")
 _ROW_LENGTH = 17
 """Numbers of a grasp."""
 
+_ROTATION = slice(4, 13)
+"""Columns of the rotation, row by row."""
+
+_TRANSLATION = slice(13, 16)
+"""Columns of the origin [m]."""
+
+_OBJECT_ID = 16
+"""Column of the number of the object."""
+
+_RECTANGLE_LENGTH = 7
+"""Numbers of a grasp in an image, ``RectGraspGroup``."""
+
 _LABEL_ARRAYS = {"points", "offsets", "collision", "scores"}
 """Arrays of the files of labels, which are no grasps yet."""
 
@@ -41,16 +53,14 @@ def read_graspnet(path: Path) -> PublishedGrasps:
     """Read the grasps of a .npy or .npz file.
 
     Args:
-        path: file with one array (n, 17). A .npz may have other arrays besides.
+        path: file with one array (n, 17). A .npz file also has other arrays.
 
     Raises:
         FileFormatError: if the file has no such array, needs pickle, or a row is no grasp.
     """
     rows = _read_rows(path)
     require_count(path, len(rows))
-    grasps = tuple(
-        _grasp_of_row(path, f"row {k} of {path.name}", row) for k, row in enumerate(rows)
-    )
+    grasps = tuple(_grasp_of_row(path, f"row {k}", row) for k, row in enumerate(rows))
     return PublishedGrasps(
         path, "GraspNet-1Billion", grasps, has_fingertip_frames=True, is_symmetric=True
     )
@@ -59,16 +69,13 @@ def read_graspnet(path: Path) -> PublishedGrasps:
 def _grasp_of_row(path: Path, place: str, row: NDArray[np.float64]) -> PublishedGrasp:
     """Return the grasp of a row (17,)."""
     score, width, _, depth = row[:4].tolist()
-    object_id = float(row[16])
+    object_id = float(row[_OBJECT_ID])
     if not all(map(math.isfinite, (score, width, depth, object_id))):
         raise FileFormatError.at(path, f"{place}: it has numbers that are not finite")
     if width <= 0.0:
         raise FileFormatError.at(path, f"{place}: its width is {width:g}, expected above 0")
-    rotation = row[4:13].reshape(3, 3)
-    approach, closing = rotation[:, 0], rotation[:, 1]
-    pose = fingertip_pose(
-        path, place, row[13:16] + depth * approach, approach=approach, closing=closing
-    )
+    matrix = np.column_stack([row[_ROTATION].reshape(3, 3), row[_TRANSLATION]])
+    pose = fingertip_pose(path, place, matrix, approach=0, closing=1, distance=depth)
     return PublishedGrasp(pose, place, score, width, object_id=int(object_id))
 
 
@@ -93,7 +100,7 @@ def _read_rows(path: Path) -> NDArray[np.float64]:
             members = archive.infolist()
             if sum(member.file_size for member in members) > limit:
                 raise FileFormatError.at(
-                    path, f"its arrays have more than {limit / 1e6:.6g} MB, expected at most that"
+                    path, f"its arrays have more than {limit} bytes, expected at most that"
                 )
             names = {member.filename.removesuffix(".npy") for member in members}
             if names >= _LABEL_ARRAYS:
@@ -109,12 +116,14 @@ def _read_rows(path: Path) -> NDArray[np.float64]:
                 array = _read_array(path, content, name)
                 if array.shape[1:] == (_ROW_LENGTH,):
                     arrays[name] = array
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+    except (FileFormatError, MemoryError):
+        raise
+    except Exception as error:  # a damaged archive raises many kinds of errors in zipfile
         raise FileFormatError.at(path, f"is no .npz file: {error}") from None
     if len(arrays) != 1:
-        found = ", ".join(sorted(arrays) or sorted(names)) or "none"
+        listed = ", ".join(sorted(arrays) or sorted(names)) or "none"
         raise FileFormatError.at(
-            path, f"expected one array (n, {_ROW_LENGTH}), received {len(arrays)} of: {found}"
+            path, f"expected one array (n, {_ROW_LENGTH}), received {len(arrays)} of: {listed}"
         )
     return next(iter(arrays.values()))
 
@@ -145,14 +154,16 @@ def _read_array(path: Path, stream: IO[bytes], name: str) -> NDArray[np.float64]
             raise FileFormatError.at(path, f"array '{name}' is too large: {shape}")
         stream.seek(0)
         array = np.lib.format.read_array(stream, allow_pickle=False)
-    except (ValueError, OverflowError, MemoryError, SyntaxError, TypeError) as error:
+    except FileFormatError:
+        raise
+    except Exception as error:  # a damaged header raises many kinds of errors in numpy
         raise FileFormatError.at(path, f"array '{name}' is unreadable: {error}") from None
     return np.asarray(array, dtype=np.float64)
 
 
 def _hint(array: NDArray[np.float64]) -> str:
     """Return the reason for an array of another shape, or an empty string."""
-    if array.shape[1:] == (7,):
+    if array.shape[1:] == (_RECTANGLE_LENGTH,):
         return "; rectangles in an image have no pose"
     if array.shape == (_ROW_LENGTH,):
         return "; one grasp is an array (1, 17)"

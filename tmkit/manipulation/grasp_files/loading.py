@@ -7,9 +7,9 @@
     result = tk.plan(scene, goal="(holding mug)", options=tk.PlanningOptions(samplers=samplers))
 
 A published grasp is a pose of an open gripper, often of another hand. :meth:`GraspFile.check` makes
-grasps of the user's hand: the fingertips come to the published place, the fingers close on the
-object, which moves to the middle between them, and the check of the built-in samplers
-(:mod:`tmkit.manipulation.grasps.hand`) rejects those that collide or slip.
+grasps of the user's hand. Its fingertips come to the published place. Its fingers close on the
+object, which moves to the middle between them. The check of the built-in samplers
+(:mod:`tmkit.manipulation.grasps.hand`) rejects grasps that collide or slip.
 
 Invariants: the grasps of an object depend on the file, the hand and the object's shapes alone. They
 are in the order of their scores.
@@ -20,6 +20,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -106,14 +107,14 @@ class GraspCheck:
         """Text with all counts and, without a feasible grasp, likely causes."""
         number = len(self.feasible)
         text = (
-            f"{number} grasps of '{self.object}' by {self.checked} of {self.published} grasps in"
+            f"{_count(number)} of '{self.object}' by {self.checked} of {_count(self.published)} in"
             f" {self.file}: on {self.without_contact} the fingers do not close, at {self.rejected}"
             " the hand collides or slips"
         )
         if number:
             return text
         return (
-            f"{text}; the fingertips are {1e3 * self.distance:.0f} mm from the origin of"
+            f"{text}; the fingertips are {self.distance:.3g} m from the origin of"
             f" '{self.object}' (median): compare frame, unit and scale"
         )
 
@@ -150,7 +151,7 @@ class GraspFile:
     def summary(self) -> str:
         """Text with the number of grasps and their frames."""
         frame = f"of '{self.gripper_frame}'" if self.gripper_frame else "of fingertips"
-        heading = f"{len(self)} grasps of '{self.object}' in {self.path.name} ({self.publisher})"
+        heading = f"{_count(len(self))} of '{self.object}' in {self.path.name} ({self.publisher})"
         return "; ".join((heading, f"poses {frame} {self.notes[0]}", *self.notes[1:]))
 
     def __call__(self, request: GraspRequest, /) -> tuple[Grasp, ...]:
@@ -206,15 +207,14 @@ class GraspFile:
             )
         hand_check = HandCheck(scene, solids, robot=robot)
         gripper_from_tool = self._gripper_from_tool(scene, robot)
+        close = partial(
+            _close, hand_check, gripper_from_tool=gripper_from_tool, file=self.path.name
+        )
         feasible: list[Grasp] = []
         without_contact = rejected = checked = 0
         for start in range(0, len(self.grasps), _BATCH_SIZE):
             batch = self.grasps[start : start + _BATCH_SIZE]
-            closed = [
-                grasp
-                for published in batch
-                if (grasp := _close(hand_check, published, gripper_from_tool, robot)) is not None
-            ]
+            closed = [grasp for published in batch if (grasp := close(published)) is not None]
             held = _held_grasps(hand_check, closed)
             checked += len(batch)
             without_contact += len(batch) - len(closed)
@@ -365,6 +365,11 @@ def read_grasps(path: Path) -> PublishedGrasps:
     )
 
 
+def _count(number: int) -> str:
+    """Return a number of grasps with its noun."""
+    return "1 grasp" if number == 1 else f"{number} grasps"
+
+
 def _of_object(published: PublishedGrasps, object_id: int | None) -> list[PublishedGrasp]:
     """Return the grasps of one object of a file.
 
@@ -425,14 +430,22 @@ def _fingertip_distance(scene: SceneGraph, robot: Manipulator) -> float:
 
 
 def _close(
-    hand_check: HandCheck, published: PublishedGrasp, gripper_from_tool: Pose, robot: Manipulator
+    hand_check: HandCheck, published: PublishedGrasp, gripper_from_tool: Pose, *, file: str
 ) -> Grasp | None:
-    """Return the grasp after the fingers have closed, or None without contact."""
+    """Return the grasp after the fingers have closed, or None without contact.
+
+    Args:
+        hand_check: hand and object.
+        published: grasp of the file.
+        gripper_from_tool: pose of the tool in the frame of the published pose.
+        file: name of the file, for the name of the grasp.
+    """
     closed = hand_check.close(published.pose @ gripper_from_tool)
     if closed is None:
         return None
     pose, width = closed
-    return Grasp(pose, width, published.place, _opening(published, width, robot))
+    opening = _opening(published, width, hand_check.robot)
+    return Grasp(pose, width, f"{published.place} of {file}", opening)
 
 
 def _opening(published: PublishedGrasp, width: float, robot: Manipulator) -> float | None:
@@ -475,11 +488,7 @@ def _held_grasps(hand_check: HandCheck, grasps: Sequence[Grasp]) -> list[Grasp]:
     tried by their publishers, so the tilting ones are checked among themselves, too.
     """
     is_flush = hand_check.are_feasible(grasps)
-    others = [grasp for grasp, flag in zip(grasps, is_flush, strict=True) if not flag]
-    held = {id(grasp) for grasp, flag in zip(grasps, is_flush, strict=True) if flag}
-    held |= {
-        id(grasp)
-        for grasp, flag in zip(others, hand_check.are_feasible(others), strict=True)
-        if flag
-    }
-    return [grasp for grasp in grasps if id(grasp) in held]
+    is_held = is_flush.copy()
+    indices = np.flatnonzero(~is_flush)
+    is_held[indices] = hand_check.are_feasible([grasps[k] for k in indices.tolist()])
+    return [grasps[k] for k in np.flatnonzero(is_held).tolist()]

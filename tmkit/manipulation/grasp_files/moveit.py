@@ -2,9 +2,9 @@
 
 Such a list is the output of a grasp generator, as ``ros2 topic echo`` and ``rostopic echo`` print
 it: documents of one grasp each, a list, or a message with ``grasps`` or ``possible_grasps``. The
-pose is that of the link to which the end effector is attached (``parent_link`` of the SRDF), or of
-the link in the ``ik_frame`` of MoveIt Task Constructor: a frame of the user's robot. It is relative
-to ``grasp_pose.header.frame_id``. ``pre_grasp_posture`` has the values of the open finger joints.
+pose is that of a frame of the user's robot: the ``parent_link`` of the end effector in the SRDF, or
+the ``ik_frame`` of MoveIt Task Constructor. It is relative to
+``grasp_pose.header.frame_id``. ``pre_grasp_posture`` has the values of the open finger joints.
 
 Approach and retreat of the message are not used: the planner approaches along the tool's z axis.
 """
@@ -117,7 +117,7 @@ def _grasp(node: JsonNode, number: int) -> PublishedGrasp:
     label = f" '{name}'" if isinstance(name, str) and name else ""
     return PublishedGrasp(
         reference_from_gripper,
-        f"message {number}{label} of {Path(node.path).name}",
+        f"message {number}{label}",
         _number(node.get("grasp_quality")) if "grasp_quality" in keys else 0.0,
         reference=header.get("frame_id").text(),
         open_joints=_open_joints(node),

@@ -1,9 +1,10 @@
 """Grasps as a file has them, before they are related to an object and a hand.
 
 A :class:`PublishedGrasp` has one of two poses. GraspNet and ACRONYM publish the pose of a gripper
-of their own, which readers convert to a *fingertip frame*: origin midway between the fingertips, z
-along the approach, y from one finger to the other. So the fingertips of another hand come to the
-same place. MoveIt publishes the pose of a frame of the user's robot.
+of their own, which readers convert to a *fingertip frame*. Its origin is midway between the
+fingertips, its z axis along the approach, its y axis from one finger to the other. So the
+fingertips of another hand come to the same place. MoveIt publishes the pose of a frame of the
+user's robot.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ from tmkit.spatial import Pose
 MAX_GRASPS = 200_000
 """Largest number of grasps in a file."""
 
+_MAX_NUMBER = 1e6
+"""Largest number of a pose."""
+
 _MAX_AXIS_ERROR = 1e-3
-"""Largest error of the lengths and the scalar product of two axes in a file."""
+"""Largest error of a component of an axis in a file."""
 
 
 @dataclass(frozen=True, eq=False)
 class PublishedGrasp:
-    """One grasp of a file.
+    """Grasp of a file.
 
     Attributes:
         pose: reference_from_gripper, the pose of the fingertip frame or of the frame of a robot.
@@ -73,36 +77,48 @@ class PublishedGrasps:
 def fingertip_pose(
     path: Path,
     place: str,
-    position: NDArray[np.float64],
+    matrix: NDArray[np.float64],
     *,
-    approach: NDArray[np.float64],
-    closing: NDArray[np.float64],
+    approach: int,
+    closing: int,
+    distance: float,
 ) -> Pose:
     """Return the pose of a fingertip frame, with orthonormal axes.
 
     Args:
         path: file of the grasp.
         place: place in the file, for messages.
-        position: (3,) point midway between the fingertips [m].
-        approach: (3,) direction of the approach, a unit vector up to rounding.
-        closing: (3,) direction from one finger to the other, a unit vector up to rounding.
+        matrix: (3, 4) rotation, up to rounding, and origin [m] of the gripper frame.
+        approach: axis of the gripper frame along the approach, 0 to 2.
+        closing: axis of the gripper frame from one finger to the other.
+        distance: distance from its origin to the fingertips along the approach [m].
 
     Raises:
-        FileFormatError: if a number is not finite, or the axes are not orthonormal.
+        FileFormatError: if a number is not finite, or the matrix has no rotation.
     """
-    if not np.all(np.isfinite(np.concatenate([position, approach, closing]))):
-        raise FileFormatError.at(path, f"{place}: its pose has numbers that are not finite")
-    lengths = norm(approach), norm(closing)
-    errors = [abs(length - 1.0) for length in lengths] + [abs(dot(approach, closing))]
-    if max(errors) > _MAX_AXIS_ERROR:
+    if not np.all(np.abs(matrix) < _MAX_NUMBER):  # NaN is not below, either
+        reason = f"{place}: its pose has numbers that are not finite or above {_MAX_NUMBER:g}"
+        raise FileFormatError.at(path, reason)
+    x, y, z = matrix[:, :3].T
+    error = max(
+        abs(value)
+        for value in (
+            norm(x) - 1.0,
+            norm(y) - 1.0,
+            dot(x, y),
+            *(np.array([x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2]]) - z[:2]).tolist(),
+            float(x[0] * y[1] - x[1] * y[0] - z[2]),
+        )
+    )
+    if error > _MAX_AXIS_ERROR:
         raise FileFormatError.at(
             path,
-            f"{place}: its axes are no rotation: they have the lengths {lengths[0]:.4g} and"
-            f" {lengths[1]:.4g}, and their scalar product is {dot(approach, closing):.4g}",
+            f"{place}: its axes are no rotation: they differ from right-handed, orthonormal axes by"
+            f" {error:.2g}, at most {_MAX_AXIS_ERROR:g} is accepted",
         )
-    approach = approach / lengths[0]
-    closing = closing - dot(approach, closing) * approach
-    return tool_pose(position, approach, closing / norm(closing))
+    forward = matrix[:, approach] / norm(matrix[:, approach])
+    across = matrix[:, closing] - dot(matrix[:, closing], forward) * forward
+    return tool_pose(matrix[:, 3] + distance * forward, forward, across / norm(across))
 
 
 def require_count(path: Path, count: int) -> None:
