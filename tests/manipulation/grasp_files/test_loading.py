@@ -178,6 +178,42 @@ def test_other_hands_and_objects_are_rejected(tmp_path: Path) -> None:
         load_grasps(path, empty, "ghost").check(empty, robot="panda")
 
 
+def test_a_jaw_closes_on_the_published_place(tmp_path: Path) -> None:
+    """The middle between a fixed and a moving finger comes to the published fingertips."""
+    finger = tk.AttachedShape(tk.Box([0.02, 0.01, 0.06]), tk.Pose([0.0, 0.0, 0.03]))
+    scene = SCENE.add_frame("rail", "world", joint=tk.Prismatic([0, 0, 1], lower=-1.0, upper=1.0))
+    scene = scene.add_frame("palm", "rail", pose=Pose([0.0, 0.0, 1.0]))
+    scene = scene.add_frame("fixed", "palm", pose=Pose([0.0, -0.005, 0.0]), shapes=[finger])
+    slide = tk.Prismatic([0, 1, 0], lower=0.0, upper=0.07, name="slide")
+    scene = scene.add_frame(
+        "moving", "palm", pose=Pose([0, 0.005, 0]), joint=slide, shapes=[finger]
+    )
+    scene = scene.add_frame("point", "palm", pose=Pose([0.0, 0.0, 0.05]))
+    jaw = tk.Manipulator(
+        "gripper",
+        base="world",
+        tip="palm",
+        tool="point",
+        joints=("rail",),
+        ready={"rail": 0.0},
+        gripper_kind="jaw",
+        gripper_joints=("slide",),
+        gripper_open={"slide": 0.07},
+        gripper_closed={"slide": 0.0},
+        width_open=0.07,
+        width_closed=0.0,
+        contact_links=("fixed", "moving"),
+    )
+    loaded = load_grasps(save(tmp_path / "g.npy", graspnet_row(SQUARE)), scene, "a")
+    grasps = loaded.check(scene, robot=jaw).feasible
+    assert len(grasps) == 2
+    for grasp, side in zip(grasps, (-1.0, 1.0), strict=True):
+        # The tool lies on the fixed finger, 25 mm beside the middle of the block.
+        expected = (SQUARE @ Pose([0.0, side * 0.025, -0.01])).translation
+        assert grasp.object_from_tool.translation == pytest.approx(expected, abs=5e-4)
+        assert grasp.width == pytest.approx(0.05, abs=5e-4)
+
+
 def test_a_file_without_a_feasible_grasp_names_likely_causes(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -18,9 +18,8 @@ are in the order of their scores.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +34,6 @@ from tmkit.errors import (
     DisconnectedError,
     FileFormatError,
     MissingFileError,
-    RobotError,
     SceneError,
     UnknownNameError,
 )
@@ -71,9 +69,6 @@ _BATCH_SIZE = 100
 _HALF_TURN = Pose([0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0])
 """Half a turn about the approach."""
 
-_OPENING_STEPS = 40
-"""Number of bisections by which the width of open finger joints is computed."""
-
 logger = logging.getLogger(__name__)
 
 
@@ -84,7 +79,7 @@ class GraspCheck:
     Attributes:
         file: name of the file.
         object: frame of the object.
-        feasible: feasible grasps, by decreasing score. At most 100.
+        feasible: feasible grasps, by decreasing score. The check ends when there are 100.
         checked: number of published grasps that were checked.
         published: number of published grasps.
         without_contact: number of those on which the fingers do not close.
@@ -188,7 +183,7 @@ class GraspFile:
         """Return the grasps of an object that are feasible for a hand."""
         if object not in scene:
             raise UnknownNameError.of("frame", object, scene.frame_names)
-        if robot.gripper_kind != "parallel":
+        if not robot.has_fingers:
             raise ConfigurationError(
                 f"{self.path}: its grasps are for two fingers, and '{robot.name}' has the gripper"
                 f" kind '{robot.gripper_kind}'"
@@ -205,20 +200,20 @@ class GraspFile:
             raise SceneError(
                 f"object '{object}' has no collision shape to grasp it by", frame=object
             )
-        hand_check = HandCheck(scene, solids, robot=robot)
-        gripper_from_tool = self._gripper_from_tool(scene, robot)
-        close = partial(
-            _close, hand_check, gripper_from_tool=gripper_from_tool, file=self.path.name
+        attempts = _Attempts(
+            HandCheck(scene, solids, robot=robot),
+            self._gripper_from_tool(scene, robot),
+            self.is_symmetric,
+            self.path.name,
         )
         feasible: list[Grasp] = []
         without_contact = rejected = checked = 0
         for start in range(0, len(self.grasps), _BATCH_SIZE):
             batch = self.grasps[start : start + _BATCH_SIZE]
-            closed = [grasp for published in batch if (grasp := close(published)) is not None]
-            held = _held_grasps(hand_check, closed)
+            closed, held = attempts.feasible_grasps(batch)
             checked += len(batch)
-            without_contact += len(batch) - len(closed)
-            rejected += len(closed) - len(held)
+            without_contact += len(batch) - closed
+            rejected += closed - len({grasp.name for grasp in held})
             feasible += held
             if len(feasible) >= _MAX_FEASIBLE:
                 break
@@ -228,21 +223,13 @@ class GraspFile:
         return GraspCheck(
             self.path.name,
             object,
-            tuple(self._with_turned(feasible[:_MAX_FEASIBLE])),
+            tuple(feasible),
             checked,
             len(self.grasps),
             without_contact,
             rejected,
             float(np.median(distances)),
         )
-
-    def _with_turned(self, grasps: Sequence[Grasp]) -> Iterator[Grasp]:
-        """Yield grasps, each followed by the one with exchanged fingers if the file allows it."""
-        for grasp in grasps:
-            yield grasp
-            if self.is_symmetric:
-                turned = grasp.object_from_tool @ _HALF_TURN
-                yield replace(grasp, object_from_tool=turned, name=f"{grasp.name}, turned")
 
     def _gripper_from_tool(self, scene: SceneGraph, robot: Manipulator) -> Pose:
         """Return the pose of the tool in the frame of the published poses.
@@ -252,7 +239,8 @@ class GraspFile:
             UnknownNameError: if the scene has no such frame.
         """
         if self.gripper_frame is None:
-            return Pose([0.0, 0.0, -_fingertip_distance(scene, robot)])
+            offset = robot.finger_offset(robot.width_open)
+            return Pose([0.0, -offset, -_fingertip_distance(scene, robot)])
         if self.gripper_frame not in scene:
             raise UnknownNameError.of("frame", self.gripper_frame, scene.frame_names)
         try:
@@ -429,23 +417,42 @@ def _fingertip_distance(scene: SceneGraph, robot: Manipulator) -> float:
     return max(distances)
 
 
-def _close(
-    hand_check: HandCheck, published: PublishedGrasp, gripper_from_tool: Pose, *, file: str
-) -> Grasp | None:
-    """Return the grasp after the fingers have closed, or None without contact.
+@dataclass(frozen=True, eq=False)
+class _Attempts:
+    """Grasps of published poses, with a hand that closes on the object.
 
-    Args:
-        hand_check: hand and object.
-        published: grasp of the file.
-        gripper_from_tool: pose of the tool in the frame of the published pose.
-        file: name of the file, for the name of the grasp.
+    Attributes:
+        hand_check: check of the hand and the object.
+        gripper_from_tool: pose of the tool in the frame of the published poses.
+        is_symmetric: whether a pose is also tried turned by half a turn about the approach.
+        file: name of the file, for the names of grasps.
     """
-    closed = hand_check.close(published.pose @ gripper_from_tool)
-    if closed is None:
-        return None
-    pose, width = closed
-    opening = _opening(published, width, hand_check.robot)
-    return Grasp(pose, width, f"{published.place} of {file}", opening)
+
+    hand_check: HandCheck
+    gripper_from_tool: Pose
+    is_symmetric: bool
+    file: str
+
+    def feasible_grasps(self, batch: Sequence[PublishedGrasp]) -> tuple[int, list[Grasp]]:
+        """Return the number of poses at which the fingers close, and the feasible grasps."""
+        turns = (Pose(), _HALF_TURN) if self.is_symmetric else (Pose(),)
+        closed = [[self._close(published, turn) for turn in turns] for published in batch]
+        grasps = [grasp for group in closed for grasp in group if grasp is not None]
+        return sum(any(group) for group in closed), _held_grasps(self.hand_check, grasps)
+
+    def _close(self, published: PublishedGrasp, turn: Pose) -> Grasp | None:
+        """Return the grasp after the fingers have closed, or None without contact.
+
+        Args:
+            published: grasp of the file.
+            turn: rotation about the approach before the fingers close.
+        """
+        closed = self.hand_check.close(published.pose @ turn @ self.gripper_from_tool)
+        if closed is None:
+            return None
+        pose, width = closed
+        opening = _opening(published, width, self.hand_check.robot)
+        return Grasp(pose, width, f"{published.place} of {self.file}", opening)
 
 
 def _opening(published: PublishedGrasp, width: float, robot: Manipulator) -> float | None:
@@ -460,25 +467,15 @@ def _opening(published: PublishedGrasp, width: float, robot: Manipulator) -> flo
     values = dict(published.open_joints)
     joint = next((name for name in robot.gripper_joints if name in values), None)
     if joint is not None:
-        opening = _width_of(robot, joint, values[joint])
+        low, high = robot.gripper_closed, robot.gripper_open
+        fraction = (values[joint] - low[joint]) / (high[joint] - low[joint])
+        opening = robot.finger_width(
+            {name: low[name] + fraction * (high[name] - low[name]) for name in high}
+        )
     least = width + 2.0 * FINGER_CLEARANCE
     if opening is None or max(opening, least) >= robot.width_open:
         return None
     return max(opening, least)
-
-
-def _width_of(robot: Manipulator, joint: str, value: float) -> float:
-    """Return the distance between the fingers at a value of one finger joint [m]."""
-    low, high = robot.width_closed, robot.width_open
-    is_rising = robot.gripper_open[joint] > robot.gripper_closed[joint]
-    for _ in range(_OPENING_STEPS):
-        middle = 0.5 * (low + high)
-        try:
-            is_wider = (robot.finger_values(middle)[joint] > value) is is_rising
-        except RobotError:  # rounding at an end of the range
-            break
-        low, high = (low, middle) if is_wider else (middle, high)
-    return high
 
 
 def _held_grasps(hand_check: HandCheck, grasps: Sequence[Grasp]) -> list[Grasp]:
