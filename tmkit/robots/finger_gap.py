@@ -42,6 +42,15 @@ _MAX_DISTANCE = 0.25
 _MAX_STEPS = 400
 """Maximum number of steps of an advancing plate."""
 
+_FIXED_SEARCH_START = 0.05
+"""Distance from the tool at which the search for a fixed finger starts [m]."""
+
+_TOUCHING_WIDTH = 5e-5
+"""Distance below which fingers touch [m]."""
+
+_BISECTIONS = 14
+"""Number of halvings of a step, to find where the fingers touch."""
+
 _ACCURACY = 1e-5
 """Distance at which a plate touches a surface [m]."""
 
@@ -83,7 +92,7 @@ class FingerGap:
     ) -> None:
         self._hand = scene.extract(tip)
         self._tip, self._tool = tip, tool
-        self._fingers = tuple(tuple(finger) for finger in fingers)
+        self._fingers, self._is_jaw = tuple(tuple(finger) for finger in fingers), is_jaw
         end = _PLATE_SIZE / 2.0
         behind = end if is_jaw else _PLATE_DEPTH
         plate = AttachedShape(
@@ -107,7 +116,7 @@ class FingerGap:
         return edit.finish()
 
     def widths(self, rows: Sequence[Mapping[str, float]]) -> list[float]:
-        """Return the distances between two moving fingers from closed to open [m].
+        """Return the distances between the fingers from closed to open [m].
 
         Args:
             rows: joint values of the hand [rad or m].
@@ -115,6 +124,8 @@ class FingerGap:
         Returns:
             The distances: 0 where the fingers overlap, infinite where a plate passes a finger.
         """
+        if self._is_jaw:
+            return [self._advance(1, values, start=0.0, direction=1.0) for values in rows]
         widths: list[float] = []
         for values in reversed(rows):
             low, high = self.surfaces(values)
@@ -142,18 +153,33 @@ class FingerGap:
         low = self._advance(0, values, start=start, direction=-1.0)
         return low, self._advance(1, values, start=start, direction=1.0)
 
-    def surface_of(self, finger: int, values: Mapping[str, float], *, start: float) -> float:
-        """Return the y coordinate of the surface of one finger at the tool point [m].
+    def fixed_surface(self, values: Mapping[str, float]) -> float:
+        """Return the y coordinate of the surface of a jaw's fixed finger at the tool point [m].
 
         Args:
-            finger: 0 for the finger at smaller y, 1 for the other.
             values: joint values of the hand [rad or m].
-            start: y coordinate at which the search starts, on the inner side [m].
 
         Returns:
             The surface; infinite if the plate passes the finger.
         """
-        return self._advance(finger, values, start=start, direction=(-1.0, 1.0)[finger])
+        return self._advance(0, values, start=_FIXED_SEARCH_START, direction=-1.0)
+
+    def touching_values(
+        self, closed: Mapping[str, float], opened: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Return the joint values at which the fingers touch, between two others [rad or m].
+
+        Args:
+            closed: values at which the fingers overlap or touch.
+            opened: values at which they do not.
+        """
+        low, high = 0.0, 1.0
+        for _ in range(_BISECTIONS):
+            fraction = (low + high) / 2.0
+            values = _between(closed, opened, fraction)
+            is_apart = self.widths([values, opened])[0] > _TOUCHING_WIDTH
+            low, high = (low, fraction) if is_apart else (fraction, high)
+        return _between(closed, opened, low)
 
     def _advance(
         self, finger: int, values: Mapping[str, float], *, start: float, direction: float
@@ -239,7 +265,11 @@ def sampled_values(
         steps: number of steps, one less than that of the values.
     """
     fractions = np.linspace(0.0, 1.0, steps + 1).tolist()
-    return [
-        {joint: closed[joint] + fraction * (opened[joint] - closed[joint]) for joint in closed}
-        for fraction in fractions
-    ]
+    return [_between(closed, opened, fraction) for fraction in fractions]
+
+
+def _between(
+    closed: Mapping[str, float], opened: Mapping[str, float], fraction: float
+) -> dict[str, float]:
+    """Return joint values at a fraction of the way from closed to open [rad or m]."""
+    return {joint: closed[joint] + fraction * (opened[joint] - closed[joint]) for joint in closed}

@@ -85,9 +85,6 @@ _LINEAR_TOLERANCE = 3e-4
 _DEPTH_TOLERANCE = 0.004
 """Smallest change of the depth between open and closed that is worth a table [m]."""
 
-_JAW_SEARCH_START = 0.05
-"""Distance from the tool at which the search for a fixed finger starts [m]."""
-
 _MAX_TOOL_OFFSET = 0.002
 """Largest distance of a given tool from the surface of a fixed finger [m]."""
 
@@ -386,7 +383,7 @@ def measure_hand(
     gap = FingerGap(scene, tip=tip, tool=pose, fingers=hand.fingers, is_jaw=is_jaw)
     values = sampled_values(hand.closed, hand.opened, steps=_SCAN_STEPS if is_jaw else _WIDTH_STEPS)
     if is_jaw:
-        surface = gap.surface_of(0, values[-1], start=_JAW_SEARCH_START)
+        surface = gap.fixed_surface(values[-1])
         if not math.isfinite(surface):
             return None
         if tool is None:
@@ -401,12 +398,11 @@ def measure_hand(
         return None
 
     # Measure between the ends of the range.
-    values = sampled_values(values[ends[0]], values[ends[1]], steps=_WIDTH_STEPS)
-    if is_jaw:
-        measured = [gap.surface_of(1, row, start=0.0) for row in values]
-    else:
-        measured = gap.widths(values)
-    widths = np.maximum.accumulate(measured)
+    closed = values[ends[0]]
+    if gap.widths([closed, values[ends[1]]])[0] <= _ACCURACY:
+        closed = gap.touching_values(closed, values[ends[0] + 1])
+    values = sampled_values(closed, values[ends[1]], steps=_WIDTH_STEPS)
+    widths = np.maximum.accumulate(gap.widths(values))
     if not np.isfinite(widths).all() or widths[-1] - widths[0] < LEAST_STROKE:
         return None
     if is_jaw:
@@ -448,7 +444,7 @@ def _rising_range(widths: Sequence[float]) -> tuple[int, int] | None:
 
 def _jaw_range(gap: FingerGap, values: Sequence[Mapping[str, float]]) -> tuple[int, int] | None:
     """Return the indices of the closed and the open jaw in a sweep, or None."""
-    widths = [gap.surface_of(1, row, start=0.0) for row in values]
+    widths = gap.widths(values)
     (joint,) = values[0]
     closed = max((index for index, width in enumerate(widths) if width <= 1e-4), default=0)
     opened = closed
