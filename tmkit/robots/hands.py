@@ -399,7 +399,7 @@ def measure_hand(
 
     # Measure between the ends of the range.
     closed = values[ends[0]]
-    if gap.widths([closed, values[ends[1]]])[0] <= _ACCURACY:
+    if gap.widths(values[ends[0] : ends[0] + 2])[0] <= _ACCURACY:
         closed = gap.touching_values(closed, values[ends[0] + 1])
     values = sampled_values(closed, values[ends[1]], steps=_WIDTH_STEPS)
     widths = np.maximum.accumulate(gap.widths(values))
