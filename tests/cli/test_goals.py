@@ -64,6 +64,8 @@ def test_options_become_goals() -> None:
     assert goals_of(at="a@table=0.1,-0.2,0.3") == [point]
     pose = ObjectAt("a", tk.Pose.from_rpy([0.1, -0.2, 0.3], [0.0, 0.0, 0.4]), relative_to="table")
     assert goals_of("(on a b)", at="a @ table = 0.1, -0.2, 0.3, 0, 0, 0.4") == ["(on a b)", pose]
+    centre = ObjectAt("a", "center", relative_to="tray")
+    assert goals_of(at="a@tray=center") == [centre]
     assert goals_of(inside="a@tray", arm="j1=0.5,j2=-1") == [
         ObjectIn("a", "tray"),
         ArmAt({"j1": 0.5, "j2": -1.0}),

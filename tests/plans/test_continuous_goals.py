@@ -71,6 +71,52 @@ def test_an_object_is_put_at_a_pose() -> None:
     np.testing.assert_allclose(pose.translation[:2], [-0.12, 0.11], atol=1e-12)
 
 
+@pytest.mark.parametrize(("region", "centre"), [("pad", (-0.08, 0.1)), ("table", (0.0, 0.0))])
+def test_an_object_is_put_at_the_centre_of_an_area(
+    region: str, centre: tuple[float, float]
+) -> None:
+    """Its centre of mass is over the middle of a region or surface, not in a corner."""
+    scene = with_pad(two(), *centre) if region == "pad" else two()
+    scene = scene.set_pose("a", rotate_z(0.1, -0.1))
+    goal = ObjectAt("a", "center", relative_to=region)
+    plan = solve(scene, goal)
+    pose = plan.final_scene.pose("a", relative_to="table")
+    np.testing.assert_allclose(pose.translation[:2], centre, atol=1e-9)
+    assert str(goal) == f"'a' at the centre of '{region}'"
+
+
+def test_an_object_is_put_at_the_centre_of_another() -> None:
+    """The top of a block is an area, too."""
+    plan = solve(two(), ObjectAt("a", "center", relative_to="b"))
+    np.testing.assert_allclose(plan.final_scene.local_pose("a").translation[:2], 0.0, atol=1e-9)
+
+
+def test_the_centre_of_mass_counts_at_a_centre() -> None:
+    """The goal holds within the tolerance, on the right support, in any orientation."""
+    heavy_side = tk.Inertia(0.1, [0.01, 0.0, 0.0], matrix=1e-4 * np.eye(3))
+    scene = two().set_inertia("a", heavy_side)
+    goal = ObjectAt("a", "center", relative_to="table", metres=0.002)
+    assert goal.radians is None
+    moved = scene.set_pose("a", rotate_z(0.0, -0.011, math.pi / 2))
+    assert goal.fault(moved, moved.zero_configuration()) is None
+    fault = goal.fault(scene, scene.zero_configuration())
+    assert fault == "'a' is 10.0 mm from the centre of 'table', which may be 2 mm"
+    held = scene.reparent("a", "hand", q=scene.zero_configuration())
+    assert goal.fault(held, held.zero_configuration()) == "'a' does not stand on 'table'"
+
+
+def test_a_centre_needs_a_level_area() -> None:
+    """A frame without a surface has no centre, and another word is no pose."""
+    scene = two().add_frame("mark", "table")
+    with pytest.raises(SceneError, match="'mark' has no level box"):
+        solve(scene, ObjectAt("a", "center", relative_to="mark"))
+    with pytest.raises(TypeError, match=r"'pose' .* write tk.Pose\(...\) or 'center'"):
+        ObjectAt("a", "middle", relative_to="table")  # type: ignore[arg-type]
+    values = {"object": "a", "at": "table", "pose": "middle", "m": 0.01, "rad": None}
+    with pytest.raises(FileFormatError, match=r"goal: pose: .*center"):
+        goal_from_dict(values)
+
+
 def test_an_object_is_moved_within_its_cell() -> None:
     """The object moves although the facts of start and goal are equal."""
     plan = solve(two(), ObjectAt("a", rotate_z(0.03, -0.02, 0.5), relative_to="table"))
@@ -194,6 +240,7 @@ def test_plan_files_contain_the_goals(tmp_path: Path) -> None:
         ObjectAt("a", rotate_z(-0.1, 0.1, 0.4), relative_to="table", radians=None),
         ObjectAt("b", rotate_z(0.1, 0.1), relative_to="table"),
         ObjectIn("a", "pad"),
+        ObjectAt("a", "center", relative_to="pad", metres=0.03),
         ArmAt({"x": 0.25}),
     )
     plan = solve(with_pad(two(), -0.1, 0.1), *goals)

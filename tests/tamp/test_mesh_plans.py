@@ -16,7 +16,7 @@ import tmkit as tk
 from tmkit.errors import SamplerError
 from tmkit.graph import Shape
 from tmkit.manipulation import Grasp, GraspRequest, stable_faces
-from tmkit.manipulation.placements.stable_faces import centre_of_mass
+from tmkit.motion.masses import centre_of_mass
 from tmkit.simulation import simulate
 from tmkit.spatial import Pose
 

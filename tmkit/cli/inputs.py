@@ -1,9 +1,9 @@
 """Inputs of a command from options and files: goals, start configuration, plans, planning flags.
 
-``--goal-at cup@table=0.1,0.2,0.03`` (three more numbers are roll, pitch and yaw), ``--goal-in
-cup@tray`` and ``--goal-arm joint=value,...`` are goals that PDDL cannot express. ``--goal-file
-FILE.json`` is a list of such goals, as in plan files but with optional tolerances, and of goals in
-PDDL. All goals must hold together, including ``--goal``.
+``--goal-at cup@table=0.1,0.2,0.03`` (three more numbers are roll, pitch and yaw), ``--goal-at
+cup@tray=center``, ``--goal-in cup@tray`` and ``--goal-arm joint=value,...`` are goals that PDDL
+cannot express. ``--goal-file FILE.json`` is a list of such goals, as in plan files but with
+optional tolerances, and of goals in PDDL. All goals must hold together, including ``--goal``.
 
 A ``.tmp`` plan of the original TMKit contains only actions and motions, so options add its scene,
 arm, domain and goal. A JSON plan contains them, and these options are rejected. Each field of
@@ -332,10 +332,10 @@ class GoalOptions:
         list[str] | None,
         typer.Option(
             "--goal-at",
-            metavar="OBJECT@FRAME=X,Y,Z[,R,P,Y]",
+            metavar="OBJECT@FRAME=X,Y,Z[,R,P,Y]|center",
             help=(
-                "An object at a point of a frame, in metres, or at a pose, with roll, pitch, yaw;"
-                " repeatable."
+                "An object at a point of a frame, in metres, at a pose, with roll, pitch, yaw, or"
+                " at the centre of a surface or region; repeatable."
             ),
         ),
     ] = None
@@ -419,16 +419,19 @@ def _parse_goal_at(text: str) -> ContinuousGoal:
         ConfigurationError: if the text has another form.
     """
     from tmkit.plans import ObjectAt
+    from tmkit.plans.continuous_goals import CENTER
     from tmkit.spatial import Pose
 
     names, _, values = text.rpartition("=")
     object, _, frame = (name.strip() for name in names.partition("@"))
+    if object and frame and values.strip() == CENTER:
+        return ObjectAt(object, CENTER, relative_to=frame)
     try:
         numbers = [float(number) for number in values.split(",")]
     except ValueError:
         numbers = []
     if not object or not frame or len(numbers) not in (3, 6):
-        form = "OBJECT@FRAME=X,Y,Z or OBJECT@FRAME=X,Y,Z,ROLL,PITCH,YAW"
+        form = "OBJECT@FRAME=X,Y,Z[,ROLL,PITCH,YAW] or OBJECT@FRAME=center"
         raise ConfigurationError(f"--goal-at: '{text}' is not of the form {form}")
     if len(numbers) == 3:
         return ObjectAt(object, Pose(numbers), relative_to=frame, radians=None)

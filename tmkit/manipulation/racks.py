@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._support.elementary import circle, cos, dot, norm, sin
 from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.manipulation.grasps.floating import FloatingBody, yaw_pitch_roll
-from tmkit.manipulation.placements.stable_faces import centre_of_mass
+from tmkit.motion.masses import centre_of_mass
 from tmkit.motion.regions.polygons import CACHE_SIZE
 from tmkit.motion.regions.solids import Solids, reach, solids_of, solids_under
 from tmkit.spatial import Pose

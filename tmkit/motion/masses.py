@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.elementary import dot, product
 from tmkit.errors import ShapeError
 from tmkit.formats.mesh.solids import solid_inertia
 from tmkit.graph import AttachedShape, Inertia, Mesh, SceneGraph
+from tmkit.motion.regions.solids import solids_under
 
 DENSITY = 500.0
 """Density of objects without a mass in the scene [kg/m^3]."""
@@ -133,3 +134,25 @@ def volume_and_centre(attached: AttachedShape) -> tuple[float, NDArray[np.float6
     hull = trimesh.convex.convex_hull(np.asarray(shape.vertices))
     convex = Mesh(np.asarray(hull.vertices), np.asarray(hull.faces))
     return float(convex.volume), attached.pose.apply(solid_inertia(convex, 1.0)[0])
+
+
+def centre_of_mass(
+    scene: SceneGraph, object: str, *, q: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """Return the centre of mass (3,) of an object and its descendants, in its axes [m].
+
+    Args:
+        scene: scene with the object.
+        object: frame of the object.
+        q: (n_joints,) configuration. May be None if the object has no joints.
+    """
+    masses: list[tuple[float, NDArray[np.float64]]] = []
+    for frame in scene.subtree(object):
+        inertia = scene.inertia(frame)
+        if inertia is not None and inertia.mass > 0.0:
+            centre = scene.pose(frame, relative_to=object, q=q).apply(inertia.center)
+            masses.append((inertia.mass, centre))
+    if not masses:
+        masses = [volume_and_centre(attached) for attached in solids_under(scene, object, q=q)]
+    total = sum(mass for mass, _ in masses)
+    return sum((mass * centre for mass, centre in masses), np.zeros(3)) / total

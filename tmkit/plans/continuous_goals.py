@@ -12,16 +12,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.argument_errors import check_argument, degrees_hint
+from tmkit._support.elementary import norm
 from tmkit._support.initialization import initialize
 from tmkit.errors import ConfigurationError, FileFormatError, TmkitError, UnknownNameError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import SceneGraph
+from tmkit.motion.masses import centre_of_mass
 from tmkit.motion.regions.surfaces import lies_in_region, region_surface
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
@@ -30,23 +32,30 @@ Configuration = NDArray[np.float64]
 """(n_joints,) values of all joints of a scene [rad or m]."""
 
 
+CENTER: Literal["center"] = "center"
+"""Word for the centre of a surface or region, in place of a pose."""
+
+
 @dataclass(frozen=True)
 class ObjectAt:
-    """An object at a pose.
+    """An object at a pose, or at the centre of a surface or region.
 
     Args:
         frame: frame of a movable object.
-        pose: relative_to_from_frame.
+        pose: relative_to_from_frame. Or ``"center"``: the object stands in any orientation on the
+            surface or region ``relative_to``, its centre of mass over the middle of the area.
         relative_to: frame that the pose is relative to.
-        metres: largest distance of the origin from that of the pose [m].
+        metres: largest distance of the origin from that of the pose, or of the centre of mass from
+            the middle of the area, in the plane of the area [m].
         radians: largest angle from the orientation of the pose [rad]; None for any orientation.
+            None for ``"center"``.
 
     Raises:
         ConfigurationError: if a tolerance is not positive.
     """
 
     frame: str
-    pose: Pose
+    pose: Pose | Literal["center"]
     _: KW_ONLY
     relative_to: str
     metres: float = 0.005
@@ -55,7 +64,11 @@ class ObjectAt:
     def __post_init__(self) -> None:
         for name in ("frame", "relative_to"):
             check_argument(getattr(self, name), str, name, function="ObjectAt")
-        check_argument(self.pose, Pose, "pose", function="ObjectAt", hint="write tk.Pose(...)")
+        if isinstance(self.pose, str) and self.pose == CENTER:
+            initialize(self, radians=None)
+        else:
+            hint = "write tk.Pose(...) or 'center'"
+            check_argument(self.pose, Pose, "pose", function="ObjectAt", hint=hint)
         for name, value in (("metres", self.metres), ("radians", self.radians)):
             if value is not None and not (0.0 < value < math.inf):
                 raise ConfigurationError(f"{name} of a goal must be positive, not {value}")
@@ -67,6 +80,8 @@ class ObjectAt:
             scene: scene in which the goal is evaluated.
             q: (n_joints,) configuration.
         """
+        if not isinstance(self.pose, Pose):
+            return self._centre_fault(scene, q)
         pose = scene.pose(self.frame, relative_to=self.relative_to, q=q)
         metres, radians = self.pose.distance(pose)
         if metres > self.metres:
@@ -81,20 +96,45 @@ class ObjectAt:
             )
         return None
 
+    def _centre_fault(self, scene: SceneGraph, q: Configuration) -> str | None:
+        """Return the reason why the object is not at the centre of the area, or None if it is.
+
+        Args:
+            scene: scene in which the goal is evaluated.
+            q: (n_joints,) configuration.
+        """
+        surface = region_surface(scene, self.relative_to, q=q)
+        if scene.parent(self.frame) != surface.support:
+            return f"'{self.frame}' does not stand on '{surface.support}'"
+        surface_from_object = surface.support_from_surface.inverse() @ scene.local_pose(self.frame)
+        centre = surface_from_object.apply(centre_of_mass(scene, self.frame, q=q))
+        metres = norm(centre[:2] - surface.polygon.centroid)
+        if metres > self.metres:
+            return (
+                f"'{self.frame}' is {metres * 1000:.1f} mm from the centre of"
+                f" '{self.relative_to}', which may be {self.metres * 1000:g} mm"
+            )
+        return None
+
     def check(self, scene: SceneGraph) -> None:
         """Check that a scene has the frames of the goal.
 
         Raises:
             UnknownNameError: if a frame is unknown.
+            SceneError: if the frame of a centre has no level area.
             ConfigurationError: if the object is not movable.
         """
         _require_movable(scene, self.frame)
         if self.relative_to not in scene:
             raise UnknownNameError.of("frame", self.relative_to, scene.frame_names)
+        if not isinstance(self.pose, Pose):
+            region_surface(scene, self.relative_to, q=scene.zero_configuration())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the goal in types of JSON."""
-        pose = [float(value) for value in self.pose.as_array()]
+        pose: list[float] | str = CENTER
+        if isinstance(self.pose, Pose):
+            pose = [float(value) for value in self.pose.as_array()]
         return {
             "object": self.frame,
             "at": self.relative_to,
@@ -104,6 +144,8 @@ class ObjectAt:
         }
 
     def __str__(self) -> str:
+        if not isinstance(self.pose, Pose):
+            return f"'{self.frame}' at the centre of '{self.relative_to}'"
         x, y, z = self.pose.translation
         return f"'{self.frame}' at ({x:.3f}, {y:.3f}, {z:.3f}) in '{self.relative_to}'"
 
@@ -257,11 +299,14 @@ def read_goal(node: JsonNode) -> ContinuousGoal:
             return ObjectIn(node.get("object").name(), node.get("in").name())
         node.require_keys_among("object", "at", "pose", "m", "rad")
         object, relative_to = node.get("object").name(), node.get("at").name()
-        numbers = node.get("pose").numbers(7)
-        metres, radians = node.get("m").number(), node.get("rad")
+        pose, radians = node.get("pose"), node.get("rad")
+        metres = node.get("m").number()
+        if isinstance(pose.value, str):
+            pose.one_of((CENTER,))
+            return ObjectAt(object, CENTER, relative_to=relative_to, metres=metres)
         return ObjectAt(
             object,
-            Pose.from_array(numbers),
+            Pose.from_array(pose.numbers(7)),
             relative_to=relative_to,
             metres=metres,
             radians=None if radians.value is None else radians.number(),

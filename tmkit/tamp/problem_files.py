@@ -298,7 +298,8 @@ def goal_of_table(node: JsonNode) -> ContinuousGoal:
     table = dict(node.table())
     if "pose" in table:
         is_point = isinstance(table["pose"], list) and len(table["pose"]) == 3
-        rotation_tolerance = None if is_point else _ROTATION_TOLERANCE
+        is_position = is_point or isinstance(table["pose"], str)
+        rotation_tolerance = None if is_position else _ROTATION_TOLERANCE
         table = {"m": _POSITION_TOLERANCE, "rad": rotation_tolerance, **table}
         table["pose"] = [*table["pose"], 0.0, 0.0, 0.0, 1.0] if is_point else table["pose"]
     if "joints" in table:

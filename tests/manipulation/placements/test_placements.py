@@ -30,8 +30,8 @@ from tmkit.manipulation import (
     placements_in_region,
     placements_on_surface,
 )
-from tmkit.manipulation.placements.stable_faces import centre_of_mass
 from tmkit.motion import lies_in_region, support_surfaces
+from tmkit.motion.masses import centre_of_mass
 from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.regions.solids import outline, reach, solid_points, solids_of
 from tmkit.motion.regions.surfaces import region_surface

@@ -34,9 +34,9 @@ from tmkit.manipulation import (
     placements_on_surface,
     stable_faces,
 )
-from tmkit.manipulation.placements.stable_faces import StableFace, centre_of_mass, resting_height
+from tmkit.manipulation.placements.stable_faces import StableFace, resting_height
 from tmkit.motion import support_surfaces
-from tmkit.motion.masses import solid_centre
+from tmkit.motion.masses import centre_of_mass, solid_centre
 from tmkit.simulation import Simulation
 from tmkit.spatial import Pose
 

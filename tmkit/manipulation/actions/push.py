@@ -31,7 +31,7 @@ from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidat
 from tmkit.manipulation.actions.hand_state import free_object_failure
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.manipulation.grasps.holding import OBJECT_FRICTION
-from tmkit.manipulation.placements.stable_faces import centre_of_mass
+from tmkit.motion.masses import centre_of_mass
 from tmkit.motion.regions.solids import reach, solids_of
 from tmkit.plans.failures import FailureKind, MotionFailure, PrimitiveFailedError
 from tmkit.plans.values import Attachment, Configuration, SegmentKind

@@ -40,8 +40,7 @@ from tmkit.manipulation.grasps.shapes import (
     suction_faces,
 )
 from tmkit.manipulation.grasps.values import FINGER_CLEARANCE, Grasp as Grasp, tool_pose
-from tmkit.manipulation.placements.stable_faces import centre_of_mass
-from tmkit.motion.masses import solid_centre
+from tmkit.motion.masses import centre_of_mass, solid_centre
 from tmkit.motion.path_constraints import interpolate_path
 from tmkit.motion.regions.solids import reach
 from tmkit.robots import Manipulator

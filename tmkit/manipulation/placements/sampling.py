@@ -245,6 +245,29 @@ def placements_on_surface(
     )
 
 
+def placements_at_centre(
+    scene: SceneGraph, object: str, region: str, *, q: ArrayLike | None
+) -> Iterator[Placement]:
+    """Yield placements with the centre of mass over the middle of a surface or region.
+
+    The object is stable there, and may reach beyond the area. Other objects are ignored.
+
+    Args:
+        scene: scene with object and region. The object may have any parent.
+        object: frame of the object.
+        region: frame with a level area; see :func:`region_surface`.
+        q: (n_joints,) configuration. May be None if no joint is between these frames.
+
+    Raises:
+        SceneError: if the frame has no level area, or the object no stable face.
+    """
+    surface = region_surface(scene, region, q=q)
+    settings, parts = PlacementSettings(), (surface.polygon,)
+    for posture in postures_on(scene, object, surface, q, None, settings, parts=parts):
+        pose = surface.support_from_surface @ posture.at(posture.fit.vertices[0])
+        yield Placement(surface.support, pose, f"at the centre of {region}, {posture.name}")
+
+
 def _check_placing(scene: object, rng: object, settings: object, *, function: str) -> None:
     """Raise an ``ArgumentError`` unless arguments of placement functions have their types."""
     check_argument(scene, SceneGraph, "scene", function=function)

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._support.elementary import cos, dot, norms, product, sin
 from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, SceneGraph
-from tmkit.motion.masses import volume_and_centre
+from tmkit.motion.masses import centre_of_mass
 from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.regions.solids import reach, solid_points, solids_under
 from tmkit.spatial import Pose
@@ -170,27 +170,6 @@ def resting_height(
         if is_aligned or is_round:
             return height
     return None
-
-
-def centre_of_mass(scene: SceneGraph, object: str, *, q: ArrayLike | None = None) -> Vector:
-    """Return the centre of mass (3,) of an object and its descendants, in its axes [m].
-
-    Args:
-        scene: scene with the object.
-        object: frame of the object.
-        q: (n_joints,) configuration. May be None if the object has no joints.
-    """
-    masses: list[tuple[float, Vector]] = []
-    for frame in scene.subtree(object):
-        inertia = scene.inertia(frame)
-        if inertia is not None and inertia.mass > 0.0:
-            masses.append(
-                (inertia.mass, scene.pose(frame, relative_to=object, q=q).apply(inertia.center))
-            )
-    if not masses:
-        masses = [volume_and_centre(attached) for attached in solids_under(scene, object, q=q)]
-    total = sum(mass for mass, _ in masses)
-    return sum((mass * centre for mass, centre in masses), np.zeros(3)) / total
 
 
 def _faces(solids: tuple[AttachedShape, ...], centre: Vector) -> Iterator[StableFace]:

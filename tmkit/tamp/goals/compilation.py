@@ -33,7 +33,7 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.basic_motions import ActionMotion
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
-from tmkit.manipulation.placements.sampling import placements_in_region
+from tmkit.manipulation.placements.sampling import placements_at_centre, placements_in_region
 from tmkit.motion.regions.surfaces import SupportSurface, lies_in_region, region_surface
 from tmkit.pddl import And, Domain, Fact, GroundAction, Predicate, State, Type
 from tmkit.pddl.formulas import (
@@ -255,6 +255,11 @@ def _goal_places(
         places.append(candidate)
         if isinstance(target, ObjectAt) and len(places) >= _N_EXACT_POSES:
             break
+    if isinstance(target, ObjectAt) and not isinstance(target.pose, Pose):
+        scene, q = context.scene, context.q
+        for placement in placements_at_centre(scene, target.frame, target.relative_to, q=q):
+            yield Place(target.frame, placement.support, placement.support_from_object)
+        return
     if isinstance(target, ObjectIn):
         yield from places
         for placement in placements_in_region(
@@ -263,6 +268,7 @@ def _goal_places(
             yield Place(target.frame, placement.support, placement.support_from_object)
         return
     assert goal.support is not None
+    assert isinstance(target.pose, Pose)
     scene, q = context.scene, context.q
     pose = scene.pose(target.relative_to, relative_to=goal.support, q=q) @ target.pose
     domain_poses = [place.pose for place in places if place.support == goal.support]
@@ -522,6 +528,10 @@ def _resting_poses(
         rng = np.random.default_rng(0)
         placements = placements_in_region(scene, goal.frame, goal.region, q=q, rng=rng)
         for placement, _ in zip(placements, range(_N_PLACEMENTS), strict=False):
+            yield placement.support, placement.support_from_object
+        return
+    if not isinstance(goal.pose, Pose):
+        for placement in placements_at_centre(scene, goal.frame, goal.relative_to, q=q):
             yield placement.support, placement.support_from_object
         return
     solid = [
