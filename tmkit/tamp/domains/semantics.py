@@ -11,8 +11,9 @@ Invariants: a semantics stores only its arms; equal scenes yield equal objects, 
 from __future__ import annotations
 
 import re
+import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -301,7 +302,27 @@ def facts_about(names: Iterable[str], state: State) -> tuple[Fact, ...]:
 def pddl_name(frame: str) -> str:
     """Return the PDDL name of a frame.
 
-    The name is in lower case; all characters but letters, digits, - and _ are replaced by _.
+    The name is in lower case and without accents. Blanks and other signs are replaced by _, other
+    letters by their number in Unicode: ``Tasse é`` is ``tasse_e``, and ``杯`` is ``u676f``.
     """
-    name = re.sub(r"[^a-z0-9_-]", "_", frame.lower())
-    return name if name[0].isalpha() else f"o{name}"
+    text = frame.lower()
+    if not text.isascii():
+        letters = unicodedata.normalize("NFKD", frame.casefold())
+        text = "".join(
+            letter if letter.isascii() else f"u{ord(letter):x}"
+            for letter in letters
+            if not unicodedata.combining(letter)
+        )
+    name = re.sub(r"[^a-z0-9_-]", "_", text)
+    return name if name[:1].isalpha() else f"o{name}"
+
+
+def renamed_frames(frames: Iterable[str], names: Collection[str]) -> dict[str, str]:
+    """Return the PDDL names of frames whose own names are not valid in PDDL, by frame.
+
+    Args:
+        frames: the frames.
+        names: PDDL names of objects; other frames are omitted.
+    """
+    by_frame = {frame: pddl_name(frame) for frame in frames}
+    return {frame: name for frame, name in by_frame.items() if name != frame and name in names}
