@@ -91,6 +91,37 @@ def test_an_arm_hangs_from_the_ceiling() -> None:
     assert scene.pose(arm.tool, q=q).rotation[2, 2] == pytest.approx(-1.0, abs=1e-6)
 
 
+def test_an_arm_of_four_joints_points_down() -> None:
+    """An arm that turns its tool in one plane alone has a ready posture, in front of it."""
+    scene, above = SceneGraph().add_frame("base", "world"), "base"
+    for number, axis in enumerate(((0, 0, 1), (0, 1, 0), (0, 1, 0), (0, 1, 0))):
+        joint = Revolute(axis, lower=-2, upper=2, name=f"j{number}")
+        scene = scene.add_frame(f"l{number}", above, pose=Pose((0, 0, 0.2)), joint=joint)
+        above = f"l{number}"
+    scene = scene.add_frame("tool", above, pose=Pose((0, 0, 0.1)))
+    joints = ("j0", "j1", "j2", "j3")
+    q = scene.configuration(ready_posture(scene, joints=joints, tool="tool", other_values={}))
+    tool = scene.pose("tool", q=q)
+    assert tool.rotation[2, 2] == pytest.approx(-1.0, abs=1e-6)
+    assert tool.translation[0] > 0.15
+    assert abs(tool.translation[1]) < 0.1
+
+
+def test_the_front_is_where_the_middle_of_the_limits_points() -> None:
+    """An arm whose middle of the limits looks away from the x axis is ready in that direction."""
+    scene, above = SceneGraph().add_frame("base", "world"), "base"
+    for number, axis in enumerate(((0, 0, 1), (1, 0, 0), (1, 0, 0), (1, 0, 0))):
+        joint = Revolute(axis, lower=-2, upper=2, name=f"j{number}")
+        pose = Pose((0, 0.2 if number > 1 else 0.0, 0.1))
+        scene = scene.add_frame(f"l{number}", above, pose=pose, joint=joint)
+        above = f"l{number}"
+    pose = Pose.from_rpy((0, 0.1, 0), (-np.pi / 2, 0, 0))
+    scene = scene.add_frame("tool", above, pose=pose)
+    joints = ("j0", "j1", "j2", "j3")
+    q = scene.configuration(ready_posture(scene, joints=joints, tool="tool", other_values={}))
+    assert scene.pose("tool", q=q).translation[1] > 0.15
+
+
 def slide(axis: tuple[int, int, int], lower: float, upper: float, name: str) -> Prismatic:
     """Return a prismatic joint."""
     return Prismatic(axis, lower=lower, upper=upper, name=name)

@@ -4,11 +4,11 @@
     second   /     |     reach: largest distance of the tool from the second joint
     joint   o      v     distance, height: from the second joint to the tool
             |    tool    front: the x axis of the robot's first link (ROS REP 103)
-    ________|__ base
+    ________|__ base     (where the tool is elsewhere in the middle of the limits: that way)
 
 Configurations are sampled in which each joint is at the middle of its limits with probability one
-half, like the roll joints of a natural posture. Where the tool points almost down, inverse
-kinematics corrects it to straight down. The best of these configurations without collisions is
+half, like the roll joints of a natural posture. Where the tool points almost down, the smallest
+motion of the joints turns it straight down. The best of these configurations without collisions is
 improved by samples around it. The score is a product of
 
 * **dexterity**: smallest singular value of the tool's Jacobian, with angular rows times the reach
@@ -32,16 +32,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._core import (
-    CollisionWorld,
-    IkSettings,
-    InverseKinematicsStatus,
-    inverse_kinematics,
-    symmetric_eigen,
-)
-from tmkit._support.elementary import dot, norms, product
+from tmkit._core import CollisionWorld, symmetric_eigen
+from tmkit._support.elementary import atan2, dot, norm, norms, product
 from tmkit.graph import SceneGraph
-from tmkit.spatial import Pose
 
 Array = NDArray[np.float64]
 
@@ -55,7 +48,7 @@ _RADII = (0.2, 0.1, 0.05)
 """Largest deviations from the best configuration in further rounds, as fractions of a range."""
 
 _N_CANDIDATES = 100
-"""Number of configurations that inverse kinematics corrects in each round."""
+"""Number of configurations that are corrected in each round."""
 
 _N_MIDDLE_SAMPLES = 500
 """Number of configurations of which the nearest to the middle is selected."""
@@ -72,8 +65,14 @@ _MIN_REACH = 1e-3
 _MIN_DEVIATION = 1e-5
 """Difference from the middle above which the correction may move a joint at first [rad or m]."""
 
-_LIMIT_MARGIN = 0.3
+_LIMIT_MARGIN = 0.1
 """Distance from a limit above which it has no effect, as a fraction of half the range."""
+
+_MIN_FRONT_COSINE = 0.5
+"""Cosine of the angle between the x axis and the tool in the middle of the limits, for a front."""
+
+_MIN_FRONT_DISTANCE = 0.3
+"""Horizontal distance of the tool in the middle of the limits above which it has a direction."""
 
 _BEST_DISTANCE = 0.5
 """Best horizontal distance of the tool from the second joint, as a fraction of the reach."""
@@ -84,14 +83,26 @@ _BEST_HEIGHT = 0.05
 _PLACE_SCALE = 0.2
 """Deviation from the best distance or height that halves the score, as a fraction of the reach."""
 
+_DEPTH_SCALE = 0.1
+"""Deviation below the best height that halves the score, as a fraction of the reach."""
+
 _CLEARANCE_SCALE = 0.1
 """Depth of a joint below the tool that halves the score, as a fraction of the reach."""
 
 _MIDDLE_SCALE = math.sqrt(0.5)
 """Root mean square deviation from the middle that halves the score, as a fraction of a range."""
 
-_DOWN = (0.0, 0.0, -1.0)
-"""Direction of the tool, in root axes."""
+_MAX_ANGLE = 0.01
+"""Largest angle between the tool and straight down after the correction [rad]."""
+
+_CONVERGED_ANGLE = 1e-7
+"""Angle between the tool and straight down at which the correction ends [rad]."""
+
+_DAMPING = 1e-9
+"""Damping of the correction, for arms whose joints turn the tool in one plane alone."""
+
+_MAX_STEPS = 12
+"""Number of steps after which the correction fails."""
 
 
 def ready_posture(
@@ -137,6 +148,42 @@ def middle_posture(
     """
     samples = _ArmSamples(scene, joints, other_values, seed)
     return samples.values(samples.free_row_near_middle())
+
+
+def point_down(scene: SceneGraph, q: Array, *, joints: Sequence[str], tool: str) -> Array | None:
+    """Return a configuration near another in which a tool points straight down, or None.
+
+    Each step is the smallest motion that turns the z axis of the tool to the root's -z, to first
+    order (Newton's method with damped least squares). The position of the tool and the rotation
+    about its z axis are free, so that arms of four joints have solutions.
+
+    Args:
+        scene: scene with the robot.
+        q: (n_joints,) configuration within the limits.
+        joints: joints that may move.
+        tool: frame of the tool.
+
+    Returns:
+        (n_joints,) configuration within the limits. None if the steps do not converge to 0.01 rad.
+    """
+    q, columns = np.array(q), [scene.joint_names.index(joint) for joint in joints]
+    limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
+    angle = math.inf
+    for _ in range(_MAX_STEPS):
+        kinematics = scene.at(q)
+        x, y, z = np.asarray(kinematics.pose(tool).rotation)[:, 2].tolist()
+        sine = math.hypot(x, y)
+        angle = atan2(sine, -z)
+        if angle < _CONVERGED_ANGLE:
+            break
+        # The axis of the rotation, z axis cross down, is horizontal.
+        error = np.array([-y, x]) * (angle / max(sine, 1e-12))
+        rows = np.asarray(kinematics.jacobian(tool))[3:5, columns]
+        (a, b), (_, d) = product(rows, rows.T) + _DAMPING * np.eye(2)
+        multipliers = np.array([d * error[0] - b * error[1], a * error[1] - b * error[0]])
+        q[columns] += product(multipliers / (a * d - b * b), rows)
+        q = np.clip(q, limits[:, 0], limits[:, 1])
+    return q if angle < _MAX_ANGLE else None
 
 
 class _ArmSamples:
@@ -231,6 +278,12 @@ class _PostureSearch:
         path = (base, *self._scene.ancestors(base))
         first_link = path[max(len(path) - 2, 0)]
         self._front = np.asarray(self._scene.pose(first_link, q=middle_row).rotation)[:, 0]
+        (position,), _ = self._tool_lines(middle_row[None])
+        direction = (position - self._second_joint) * (1.0, 1.0, 0.0)
+        length = norm(direction)
+        is_ahead = dot(direction, self._front) > _MIN_FRONT_COSINE * length
+        if length > _MIN_FRONT_DISTANCE * self._reach and not is_ahead:
+            self._front = direction / length
 
     def best_row(self) -> Array | None:
         """Return the best configuration (n_joints,) with the tool down, or None without any."""
@@ -268,23 +321,13 @@ class _PostureSearch:
 
         Joints at the middle of their limits stay there if possible.
         """
-        samples, pose = self._samples, self._scene.pose(self._tool, q=row)
+        samples = self._samples
         is_moved = np.abs(row[samples.columns] - samples.middle) > _MIN_DEVIATION
         moved = [joint for joint, moves in zip(samples.joints, is_moved, strict=True) if moves]
-        matrix = np.eye(4)
-        matrix[:3, :3] = product(_rotation_to_down(pose.rotation[:, 2]), pose.rotation)
-        matrix[:3, 3] = np.round(pose.translation, 3)
         for joints in (moved, samples.joints):
-            solution = inverse_kinematics(
-                self._scene,
-                self._tool,
-                target_pose=Pose.from_matrix(matrix),
-                joints=joints,
-                q=row,
-                settings=IkSettings(seed=samples.seed, restarts=0),
-            )
-            if solution.status is InverseKinematicsStatus.SOLVED:
-                corrected: Array = samples.rows(np.asarray(solution.q)[None, samples.columns])[0]
+            q = point_down(self._scene, row, joints=joints, tool=self._tool)
+            if q is not None:
+                corrected: Array = samples.rows(q[None, samples.columns])[0]
                 return corrected
         return None
 
@@ -311,10 +354,11 @@ class _PostureSearch:
         cosines = np.maximum(product(horizontal, self._front) / np.maximum(distances, 1e-9), 0.0)
         distance_errors = distances / self._reach - _BEST_DISTANCE
         height_errors = offsets[:, 2] / self._reach - _BEST_HEIGHT
+        height_scales = np.where(height_errors < 0.0, _DEPTH_SCALE, _PLACE_SCALE)
         factors: Array = (
             (cosines * cosines)
             * _halving_factor(distance_errors / _PLACE_SCALE)
-            * _halving_factor(height_errors / _PLACE_SCALE)
+            * _halving_factor(height_errors / height_scales)
         )
         return factors
 
@@ -358,12 +402,3 @@ def _halving_factor(deviations: Array) -> Array:
     """Return factors (m,) that are 1 at a deviation of 0, and one half at 1."""
     factors: Array = 1.0 / (1.0 + deviations * deviations)
     return factors
-
-
-def _rotation_to_down(direction: Array) -> Array:
-    """Return the smallest rotation (3, 3) of a unit vector (3,) to straight down."""
-    x, y, z = np.cross(direction, _DOWN)
-    skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    squared = product(skew, skew)
-    rotation: Array = np.eye(3) + skew + squared / (1.0 + dot(direction, _DOWN))
-    return rotation

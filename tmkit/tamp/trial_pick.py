@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tmkit._core import IkSettings, InverseKinematicsStatus, inverse_kinematics
-from tmkit._support.elementary import atan2
+from tmkit._core import CollisionWorld, IkSettings, InverseKinematicsStatus, inverse_kinematics
+from tmkit._support.elementary import atan2, norm
 from tmkit._support.results import Result
 from tmkit.formats.urdf.always_colliding import random_configurations
 from tmkit.graph import AttachedShape, Box, Inertia, SceneGraph
 from tmkit.motion.collision_rules import CollisionRules
 from tmkit.robots import Manipulator
+from tmkit.robots.ready_posture import point_down
 from tmkit.spatial import Pose
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.planning import solve
@@ -132,8 +132,7 @@ def trial_pick(
     )
     trial = TrialPick(TrialPickStatus.NO_PLACE, reason, size=size)
     options = PlanningOptions(seed=seed, time_limit=60.0, max_iterations=_ITERATIONS, suggest=False)
-    for centre in itertools.islice(_cube_positions(scene, arm, seed), _MAX_PLANS):
-        scene_with_cube = _add_cube(scene, centre, size)
+    for scene_with_cube in itertools.islice(_cube_scenes(scene, arm, size, seed), _MAX_PLANS):
         problem = PlanningProblem(scene_with_cube, goal=f"(holding {OBJECT})", robots=arm)
         result = solve(problem, options, on_progress=on_progress)
         if result.is_solved:
@@ -152,37 +151,55 @@ def _failure_reason(result: PlanResult) -> str:
     return "; ".join(causes[:2]) or result.explanation
 
 
-def _add_cube(scene: SceneGraph, centre: NDArray[np.float64], size: float) -> SceneGraph:
+def _add_cube(scene: SceneGraph, root_from_cube: Pose, size: float) -> SceneGraph:
     """Return the scene with a cube on a small support.
 
     Args:
         scene: scene of the arm.
-        centre: (3,) centre of the cube, in root axes [m].
+        root_from_cube: pose of the cube.
         size: side of the cube [m].
     """
-    x, y, z = (float(value) for value in centre)
     cube = AttachedShape(Box((size,) * 3), color=(0.86, 0.1, 0.1, 1.0))
     support = AttachedShape(Box(_SUPPORT_SIZE))
-    top, thickness = z - size / 2, _SUPPORT_SIZE[2]
+    support_from_cube = Pose((0.0, 0.0, (_SUPPORT_SIZE[2] + size) / 2))
     scene = scene.add_frame(
         SUPPORT,
         scene.root_names[0],
-        pose=Pose((x, y, top - thickness / 2)),
+        pose=root_from_cube @ support_from_cube.inverse(),
         classes=["surface"],
         shapes=[support],
     )
-    pose = Pose((0.0, 0.0, (thickness + size) / 2))
-    scene = scene.add_frame(OBJECT, SUPPORT, pose=pose, classes=["movable"], shapes=[cube])
+    scene = scene.add_frame(
+        OBJECT, SUPPORT, pose=support_from_cube, classes=["movable"], shapes=[cube]
+    )
     moment = 0.05 * size**2 / 6.0
     return scene.set_inertia(OBJECT, Inertia(0.05, (0.0, 0.0, 0.0), matrix=np.eye(3) * moment))
 
 
-def _cube_positions(
-    scene: SceneGraph, arm: Manipulator, seed: int
-) -> Iterator[NDArray[np.float64]]:
-    """Yield centres (3,) at which the tool can point straight down, at the cube and above it [m].
+def _cube_scenes(
+    scene: SceneGraph, arm: Manipulator, size: float, seed: int
+) -> Iterator[SceneGraph]:
+    """Yield scenes with a cube within reach that does not touch the arm when it is ready.
 
-    The centres are tool positions of sampled configurations, those with the steepest tool first.
+    Args:
+        scene: scene of the arm.
+        arm: arm with a hand.
+        size: side of the cube [m].
+        seed: seed of the sampled positions.
+    """
+    ready = arm.ready_configuration(scene)
+    for root_from_cube in _cube_poses(scene, arm, seed):
+        scene_with_cube = _add_cube(scene, root_from_cube, size)
+        contacts = CollisionWorld(scene_with_cube).contacts(ready)
+        if not any({SUPPORT, OBJECT} & {pair.frame_a, pair.frame_b} for pair in contacts):
+            yield scene_with_cube
+
+
+def _cube_poses(scene: SceneGraph, arm: Manipulator, seed: int) -> Iterator[Pose]:
+    """Yield root_from_cube at which the tool can point straight down, at the cube and above it.
+
+    They are nearest to the tool of the ready configuration. The cubes are turned like the tool in
+    sampled configurations: an arm of few joints reaches a position with one rotation of the tool.
     """
     root, columns = scene.root_names[0], arm.joint_indices(scene)
     ready = arm.ready_configuration(scene)
@@ -191,25 +208,27 @@ def _cube_positions(
     rules = CollisionRules.from_start(arm, scene, q=ready)
     world = rules.check_world(scene, rules.allowed_contacts(scene))
     free_samples = samples[~world.in_collision_batch(samples)]
-    poses = [(q, scene.pose(arm.tool, relative_to=root, q=q)) for q in free_samples]
-    downward = [(float(-pose.rotation[2, 2]), index) for index, (_, pose) in enumerate(poses)]
-    steep = [candidate for candidate in downward if candidate[0] > _MIN_DOWNWARD]
-    steep.sort(key=lambda candidate: -candidate[0])
+    ready_position = scene.pose(arm.tool, relative_to=root, q=ready).translation
+    steep: list[tuple[float, int]] = []
+    for index, q in enumerate(free_samples):
+        pose = scene.pose(arm.tool, relative_to=root, q=q)
+        if -pose.rotation[2, 2] > _MIN_DOWNWARD:
+            steep.append((norm(pose.translation - ready_position), index))
+    steep.sort()
     for _, index in steep[:_MAX_CANDIDATES]:
-        q, pose = poses[index]
-        centre = np.asarray(np.round(pose.translation, 3), dtype=np.float64)
-        x_axis = pose.rotation[:, 0]
-        yaw = atan2(x_axis[1], x_axis[0])
-        solutions = (
-            inverse_kinematics(
-                scene,
-                arm.tool,
-                target_pose=Pose.from_rpy((*centre[:2], centre[2] + height), (np.pi, 0.0, yaw)),
-                joints=arm.joints,
-                q=q,
-                settings=IkSettings(seed=seed),
-            )
-            for height in (_APPROACH_HEIGHT, 0.0)
+        q = point_down(scene, free_samples[index], joints=arm.joints, tool=arm.tool)
+        if q is None:
+            continue
+        root_from_tool = scene.pose(arm.tool, relative_to=root, q=q)
+        above = inverse_kinematics(
+            scene,
+            arm.tool,
+            target_pose=Pose((0.0, 0.0, _APPROACH_HEIGHT)) @ root_from_tool,
+            joints=arm.joints,
+            q=q,
+            settings=IkSettings(seed=seed),
         )
-        if all(solution.status == InverseKinematicsStatus.SOLVED for solution in solutions):
-            yield centre
+        if above.status == InverseKinematicsStatus.SOLVED:
+            x_axis = root_from_tool.rotation[:, 0]
+            yaw = atan2(x_axis[1], x_axis[0])
+            yield Pose.from_rpy(root_from_tool.translation, (0.0, 0.0, yaw))
