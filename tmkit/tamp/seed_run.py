@@ -39,7 +39,7 @@ from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.domains.loading import load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import goal_of_scene, load_problem_of_scene, store_initial_facts
-from tmkit.tamp.domains.semantics import renamed_frames
+from tmkit.tamp.domains.semantics import find_renamed_frames
 from tmkit.tamp.goals.compilation import extend_domain, extend_goal
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem, problem_file_of
@@ -145,7 +145,7 @@ def _make_context(
         formula, goal_text = extend_goal(texts, domain, problem.scene)
         task = domain.problem(problem.scene, start, formula)
     _require_actions_for_arm_goals(task, goals, problem.scene, start)
-    if renamed := renamed_frames(scene.frame_names, task.objects):
+    if renamed := find_renamed_frames(scene.frame_names, task.objects):
         names = [f"'{frame}' is '{name}'" for frame, name in renamed.items()][:_MAX_NAMES]
         more = f" and {len(renamed) - _MAX_NAMES} more" if len(renamed) > _MAX_NAMES else ""
         _log.warning("in PDDL, %s%s", ", ".join(names), more)

@@ -36,7 +36,7 @@ from tmkit.robots import Manipulator
 from tmkit.robots.mechanisms import MOVABLE_CLASSES
 from tmkit.spatial.plain import read_only
 from tmkit.tamp.domains.action_costs import with_costs
-from tmkit.tamp.domains.semantics import DomainSemantics, pddl_name, renamed_frames
+from tmkit.tamp.domains.semantics import DomainSemantics, find_renamed_frames, pddl_name
 from tmkit.tamp.domains.traced_scene import TracedScene
 
 _T = TypeVar("_T")
@@ -239,7 +239,7 @@ class PlanningDomain:
                     location = min(locations, key=len)
                     reason += f"; did you mean one of its locations, such as '{location}'?"
                 raise TaskError.at("goal", reason) from error
-            renamed = renamed_frames(scene.frame_names, objects).items()
+            renamed = find_renamed_frames(scene.frame_names, objects).items()
             hints = [
                 f"'{frame}' is '{name}'"
                 for frame, name in renamed

@@ -317,7 +317,7 @@ def pddl_name(frame: str) -> str:
     return name if name[:1].isalpha() else f"o{name}"
 
 
-def renamed_frames(frames: Iterable[str], names: Collection[str]) -> dict[str, str]:
+def find_renamed_frames(frames: Iterable[str], names: Collection[str]) -> dict[str, str]:
     """Return the PDDL names of frames whose own names are not valid in PDDL, by frame.
 
     Args:
