@@ -298,7 +298,7 @@ def _constant_value(name: Name, source: SourceText, constants: Mapping[str, floa
     else:
         hint = did_you_mean(name.text, constants)
         standard = standard_definition_hint("def", name.text)
-        if standard or not hint:
+        if not hint:
             hint = f"; define it first: def {name.text} NUMBER;{standard}"
         reason = f"unknown constant '{name.text}'{hint}"
     raise source.place(name.position).error(reason)
