@@ -297,8 +297,8 @@ def _constant_value(name: Name, source: SourceText, constants: Mapping[str, floa
         reason = f"unknown constant '{name.text}'; for a difference write '{' - '.join(pieces)}'"
     else:
         hint = did_you_mean(name.text, constants)
-        standard = standard_definition_hint("def", name.text)
         if not hint:
+            standard = standard_definition_hint("def", name.text)
             hint = f"; define it first: def {name.text} NUMBER;{standard}"
         reason = f"unknown constant '{name.text}'{hint}"
     raise source.place(name.position).error(reason)
