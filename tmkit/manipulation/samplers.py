@@ -469,7 +469,7 @@ def _check_grasp(
     distance = _norm(grasp.object_from_tool)
     if distance > radius + _MAX_DISTANCE:
         raise _error(sampler, f"{prefix} with the tool {distance:.3g} m away from the object")
-    if robot.has_fingers:
+    if robot.is_two_fingered:
         low, high = robot.width_closed, robot.width_open
         if not low <= grasp.width <= high:
             opening = f"the hand of '{robot.name}' opens from {low:g} to {high:g} m"

@@ -4,8 +4,8 @@ See docs/concepts/planning_algorithm.md, *Contact and clearance*.
 
 Each allowed contact is an :class:`AllowedContact` of one phase of an action, and is listed in the
 plan. The planner keeps a margin of 1 mm between all other pairs. The links of one hand are exempt
-from the margin, since those of a linkage pass each other more closely, and so are pairs that are
-nearer when an action begins. Plan validation uses no margin, but a finer resolution.
+from the margin, since those of a linkage pass each other more closely. Pairs that are nearer when
+an action begins are exempt as well. Plan validation uses no margin, but a finer resolution.
 
 Bodies that overlap slightly at the start may separate. Their overlap never exceeds that at the
 start, and a pair that is separate when an action begins may not overlap in it
@@ -322,7 +322,7 @@ class CollisionRules:
     def _hand_pairs(self, scene: SceneGraph) -> Iterator[tuple[str, str]]:
         """Yield the pairs of links within each hand with fingers, without held objects."""
         for arm in self.arms:
-            if arm.has_fingers and arm.tip in scene:
+            if arm.is_two_fingered and arm.tip in scene:
                 held = held_object(scene, arm)
                 carried = () if held is None else scene.subtree(held)
                 links = sorted({*scene.subtree(arm.tip)} - {*carried})

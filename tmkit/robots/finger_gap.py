@@ -1,10 +1,10 @@
 """Distance between the fingers of a hand, and the free depth behind the tool point.
 
 A thin plate at the tool point, perpendicular to the closing direction, moves to either side until
-it touches a finger. Its two positions are the surfaces that hold an object, whatever else the
-fingers consist of. The plate is as large as a fingertip, so that a slit or a screw hole is ignored.
-For the depth, a box of nearly the distance between the fingers moves from the tool point back to
-the palm, or to the knuckles of a hand that fills this space when it closes.
+it touches a finger. Its two positions are the surfaces that hold an object. The plate is as large
+as a fingertip, so a slit or a screw hole is ignored. For the depth, a box of nearly the distance
+between the fingers moves from the tool point back to the palm. In a hand of levers, it may meet the
+knuckles before.
 
 The plate advances by its distance to the finger, which never passes the surface ("conservative
 advancement"; Mirtich, "Impulse-based dynamic simulation of rigid body systems", 1996).
@@ -48,10 +48,10 @@ _FIXED_SEARCH_START = 0.05
 _TOUCHING_WIDTH = 5e-5
 """Distance below which fingers touch [m]."""
 
-_BISECTIONS = 14
+_TOUCH_BISECTIONS = 14
 """Number of halvings of a step, to find where the fingers touch."""
 
-_ACCURACY = 1e-5
+_CONTACT_DISTANCE = 1e-5
 """Distance at which a plate touches a surface [m]."""
 
 _BOX_CLEARANCE = 0.001
@@ -174,12 +174,12 @@ class FingerGap:
             opened: values at which they do not.
         """
         low, high = 0.0, 1.0
-        for _ in range(_BISECTIONS):
+        for _ in range(_TOUCH_BISECTIONS):
             fraction = (low + high) / 2.0
-            values = _between(closed, opened, fraction)
+            values = _interpolate(closed, opened, fraction)
             is_apart = self.widths([values, opened])[0] > _TOUCHING_WIDTH
             low, high = (low, fraction) if is_apart else (fraction, high)
-        return _between(closed, opened, low)
+        return _interpolate(closed, opened, low)
 
     def _advance(
         self, finger: int, values: Mapping[str, float], *, start: float, direction: float
@@ -190,7 +190,7 @@ class FingerGap:
         for _ in range(_MAX_STEPS):
             q[column] = y
             distance = world.distance(q)
-            if distance <= _ACCURACY:
+            if distance <= _CONTACT_DISTANCE:
                 return y + direction * _PLATE_THICKNESS / 2.0
             y += direction * distance
             if abs(y - start) > _MAX_DISTANCE:
@@ -229,10 +229,10 @@ class FingerGap:
         for _ in range(_MAX_STEPS):
             q[z_column] = z
             distance = world.distance(q)
-            if distance <= _ACCURACY * 5.0 and z < 0.0:
+            if distance <= _CONTACT_DISTANCE * 5.0 and z < 0.0:
                 break
             # Fingers on both sides are near all along.
-            z -= max(distance, _ACCURACY * 10.0)
+            z -= max(distance, _CONTACT_DISTANCE * 10.0)
             if -z > most:
                 return most
         return min(most, max(0.0, -z - _BOX_HEIGHT / 2.0))
@@ -248,13 +248,13 @@ def _probe_world(
         frames: frames of the hand.
         level: detail of meshes without a level of their own.
     """
-    probe, others = _JOINTS[1], set(frames)
+    probe, links = _JOINTS[1], set(frames)
     pairs = ((a, b) for a, b, _ in CollisionWorld(scene, level=level).pairs)
-    ignored = {pair: -math.inf for pair in pairs if probe not in pair or not others & {*pair}}
+    ignored = {pair: -math.inf for pair in pairs if probe not in pair or not links & {*pair}}
     return CollisionWorld(scene, pair_margins=ignored, level=level)
 
 
-def sampled_values(
+def values_between(
     closed: Mapping[str, float], opened: Mapping[str, float], *, steps: int
 ) -> list[dict[str, float]]:
     """Return joint values at equal steps from closed to open [rad or m].
@@ -265,10 +265,10 @@ def sampled_values(
         steps: number of steps, one less than that of the values.
     """
     fractions = np.linspace(0.0, 1.0, steps + 1).tolist()
-    return [_between(closed, opened, fraction) for fraction in fractions]
+    return [_interpolate(closed, opened, fraction) for fraction in fractions]
 
 
-def _between(
+def _interpolate(
     closed: Mapping[str, float], opened: Mapping[str, float], fraction: float
 ) -> dict[str, float]:
     """Return joint values at a fraction of the way from closed to open [rad or m]."""

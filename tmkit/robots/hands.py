@@ -36,7 +36,7 @@ from tmkit._core import CollisionWorld
 from tmkit._support.elementary import cos, dot, norm, norms, product
 from tmkit.errors import RobotError
 from tmkit.graph import SceneGraph
-from tmkit.robots.finger_gap import FingerGap, sampled_values
+from tmkit.robots.finger_gap import FingerGap, values_between
 from tmkit.robots.mechanisms import frames_on_joints, movable_frames, rigid_frames
 from tmkit.spatial import Pose
 
@@ -76,8 +76,8 @@ _WIDTH_STEPS = 16
 _SCAN_STEPS = 96
 """Number of steps in which the range of a jaw is searched."""
 
-_ACCURACY = 5e-5
-"""Accuracy of a width [m]; smaller ones are 0."""
+_LEAST_WIDTH = 5e-5
+"""Smallest width that is not 0, given the accuracy of the measurement [m]."""
 
 _LINEAR_TOLERANCE = 3e-4
 """Largest error of a width that is linear in the joints [m]."""
@@ -85,10 +85,10 @@ _LINEAR_TOLERANCE = 3e-4
 _DEPTH_TOLERANCE = 0.004
 """Smallest change of the depth between open and closed that is worth a table [m]."""
 
-_MAX_TOOL_OFFSET = 0.002
-"""Largest distance of a given tool from the surface of a fixed finger [m]."""
+MAX_TOOL_OFFSET = 0.002
+"""Largest distance of a tool from the middle between the fingers, or from a fixed finger [m]."""
 
-_THIN = 0.01
+_THIN_OBJECT_WIDTH = 0.01
 """Width of a thin object, for the depth of a jaw [m]."""
 
 _TIP_FRACTION = 0.8
@@ -165,7 +165,7 @@ def finger_frames(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:
 
 
 def fingers_of(scene: SceneGraph, links: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Return contact links in groups that move as one body, in the order of their first links.
+    """Return rigidly connected contact links in groups, in the order of their first links.
 
     Args:
         scene: scene with the links.
@@ -381,7 +381,7 @@ def measure_hand(
     is_jaw = hand.kind == "jaw"
     pose = hand.tool if tool is None else tool
     gap = FingerGap(scene, tip=tip, tool=pose, fingers=hand.fingers, is_jaw=is_jaw)
-    values = sampled_values(hand.closed, hand.opened, steps=_SCAN_STEPS if is_jaw else _WIDTH_STEPS)
+    values = values_between(hand.closed, hand.opened, steps=_SCAN_STEPS if is_jaw else _WIDTH_STEPS)
     if is_jaw:
         surface = gap.fixed_surface(values[-1])
         if not math.isfinite(surface):
@@ -389,7 +389,7 @@ def measure_hand(
         if tool is None:
             pose = pose @ Pose([0.0, round(surface, 4), 0.0])
             gap = FingerGap(scene, tip=tip, tool=pose, fingers=hand.fingers, is_jaw=is_jaw)
-        elif abs(surface) > _MAX_TOOL_OFFSET:
+        elif abs(surface) > MAX_TOOL_OFFSET:
             return None
         ends = _jaw_range(gap, values)
     else:
@@ -399,15 +399,15 @@ def measure_hand(
 
     # Measure between the ends of the range.
     closed = values[ends[0]]
-    if gap.widths(values[ends[0] : ends[0] + 2])[0] <= _ACCURACY:
+    if gap.widths(values[ends[0] : ends[0] + 2])[0] <= _LEAST_WIDTH:
         closed = gap.touching_values(closed, values[ends[0] + 1])
-    values = sampled_values(closed, values[ends[1]], steps=_WIDTH_STEPS)
+    values = values_between(closed, values[ends[1]], steps=_WIDTH_STEPS)
     widths = np.maximum.accumulate(gap.widths(values))
     if not np.isfinite(widths).all() or widths[-1] - widths[0] < LEAST_STROKE:
         return None
     if is_jaw:
         # The wedge of a jaw is narrower behind an object, so the depth is that of a thin one.
-        depths = [gap.depth(values[-1], low=0.0, high=_THIN, most=_MAX_DEPTH)]
+        depths = [gap.depth(values[-1], low=0.0, high=_THIN_OBJECT_WIDTH, most=_MAX_DEPTH)]
     else:
         depths = [
             gap.depth(row, low=-width / 2.0, high=width / 2.0, most=_MAX_DEPTH)
@@ -419,7 +419,7 @@ def measure_hand(
     steps = np.linspace(widths[0], widths[-1], len(widths))
     is_linear = float(np.max(np.abs(widths - steps))) <= _LINEAR_TOLERANCE
     has_depths = max(depths) - min(depths) > _DEPTH_TOLERANCE
-    rounded = [round(float(width), 5) if width > _ACCURACY else 0.0 for width in widths]
+    rounded = [round(float(width), 5) if width > _LEAST_WIDTH else 0.0 for width in widths]
     return replace(
         hand,
         opened=values[-1],

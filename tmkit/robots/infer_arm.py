@@ -45,9 +45,6 @@ _MAX_ARMS = 8
 _MIN_TOOL_COSINE = math.cos(math.radians(15.0))
 """Smallest cosine of the angle between an axis of a given tool and of the inferred one."""
 
-_MAX_TOOL_OFFSET = 0.002
-"""Largest distance of a given tool from the middle between the fingers, as they close [m]."""
-
 _CONFIDENCES = ("low", "medium", "high")
 """Levels of confidence."""
 
@@ -210,8 +207,8 @@ def _with_hands(
 ) -> list[tuple[JointChain, hands.InferredHand | None]]:
     """Return arms with their hands, or None for an arm without one.
 
-    If no arm has a hand or the name of a cup, the last joint of an arm may be a jaw, whatever its
-    name. The arm then ends before that joint.
+    If no arm has a hand or the name of a cup, the last joint of an arm may be a jaw without the
+    name of one. The arm then ends before that joint.
 
     Args:
         scene: scene with the robot.
@@ -504,7 +501,7 @@ def _tool_difference(tool: str, pose: Pose, hand: hands.InferredHand) -> str:
                 f" degrees away from it; {advice}",
             )
     x, y, z = (1000.0 * np.asarray(difference.translation)).tolist()
-    if abs(y) > 1000.0 * _MAX_TOOL_OFFSET:
+    if abs(y) > 1000.0 * hands.MAX_TOOL_OFFSET:
         place = "the surface of the fixed finger" if hand.kind == "jaw" else "the middle of both"
         raise RobotError.at(
             "robot",

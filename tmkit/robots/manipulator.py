@@ -75,9 +75,9 @@ class Manipulator:
         acceleration: largest joint accelerations [rad/s^2 or m/s^2].
         effort: largest joint efforts [N m or N] that replace those of the scene, as for an arm with
             springs.
-        gripper_kind: ``parallel`` for two fingers that move, ``jaw`` for one finger that moves
-            against a fixed one, ``suction``, or ``none`` for an arm without a hand, a mobile base
-            or a point robot, which can move but not pick.
+        gripper_kind: ``parallel`` for two fingers that move, ``jaw`` for one that moves against a
+            fixed one, ``suction`` or ``none``. An arm without a hand, a mobile base or a point
+            robot has ``none``: it can move but not pick.
         gripper_joints: joints that open and close the hand. Empty for suction and ``none``.
         gripper_open: values of the gripper joints when open [rad or m].
         gripper_closed: values of the gripper joints when closed [rad or m].
@@ -236,7 +236,7 @@ class Manipulator:
             _same_keys(source, key, getattr(self, key), self.joints, complete=key == "ready")
         for key in ("gripper_open", "gripper_closed"):
             _same_keys(source, key, getattr(self, key), self.gripper_joints, complete=True)
-        if self.has_fingers and not self.gripper_joints:
+        if self.is_two_fingered and not self.gripper_joints:
             raise RobotError.at(
                 source,
                 f"a {self.gripper_kind} gripper needs 'joints', 'open' and 'closed'; the gripper"
@@ -247,7 +247,7 @@ class Manipulator:
             raise RobotError.at(
                 source, f"gripper kind 'none' has no gripper joints, received '{joint}'"
             )
-        if self.has_fingers and not self.width_open > self.width_closed >= 0.0:
+        if self.is_two_fingered and not self.width_open > self.width_closed >= 0.0:
             received = (
                 f"received width_open {self.width_open:g} and width_closed {self.width_closed:g}"
             )
@@ -308,7 +308,7 @@ class Manipulator:
             )
 
     @property
-    def has_fingers(self) -> bool:
+    def is_two_fingered(self) -> bool:
         """True if the gripper opens and closes fingers: for the kinds ``parallel`` and ``jaw``."""
         return self.gripper_kind in ("parallel", "jaw")
 
@@ -420,7 +420,7 @@ class Manipulator:
         Raises:
             RobotError: if the width is outside the hand's range.
         """
-        if not self.has_fingers:
+        if not self.is_two_fingered:
             return {}
         if not self.width_closed <= width <= self.width_open:
             reach = f"they open from {self.width_closed} to {self.width_open} m"
@@ -462,7 +462,7 @@ class Manipulator:
         return (index - 1 + fraction) / (len(self.widths) - 1)
 
     def depth(self, width: float) -> float:
-        """Return the distance from the tool point back to the palm, or to what is in front of it.
+        """Return the distance from the tool point back to the palm or the knuckles.
 
         Args:
             width: distance between the fingers [m].
@@ -470,7 +470,7 @@ class Manipulator:
         Returns:
             The largest depth of an object of this width in the hand [m].
         """
-        if not self.finger_depths or not self.has_fingers:
+        if not self.finger_depths or not self.is_two_fingered:
             return self.finger_depth
         steps = len(self.finger_depths) - 1
         width = min(max(width, self.width_closed), self.width_open)

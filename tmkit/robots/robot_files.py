@@ -160,7 +160,7 @@ def write_manipulator(
     values = robot.to_dict()
     if not robot.gripper_joints:
         del values["gripper_joints"], values["gripper_open"], values["gripper_closed"]
-    if not robot.has_fingers and not (robot.width_open or robot.width_closed):
+    if not robot.is_two_fingered and not (robot.width_open or robot.width_closed):
         del values["width_open"], values["width_closed"]
     if robot.gripper_kind == "none":
         defaults = {item.name: item.default for item in fields(Manipulator)}

@@ -435,7 +435,7 @@ def explain_narrow_gap(
         sampling: samplers of grasps.
     """
     tables = HandTables(scene, q, robot=robot, sampling=sampling)
-    if not tables.is_usable or not robot.has_fingers:
+    if not tables.is_usable or not robot.is_two_fingered:
         return None
     poses = {name: scene.pose(name, relative_to=scene.root(name), q=q) for name in tables.objects}
     blockers = _blockers_of_grasps(tables, object, poses)

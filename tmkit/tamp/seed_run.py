@@ -284,7 +284,7 @@ def _close_fingers(
     object: str, scene: SceneGraph, q: Configuration, robot: Manipulator
 ) -> Configuration:
     """Return ``q`` with the fingers closed until they touch an object, else unchanged."""
-    if not robot.has_fingers:
+    if not robot.is_two_fingered:
         return q
 
     def configuration(width: float) -> Configuration:

@@ -117,7 +117,7 @@ def trial_pick(
     if arm.gripper_kind == "none":
         reason = f"the arm '{arm.name}' has no gripper"
         return TrialPick(TrialPickStatus.NO_GRIPPER, reason)
-    room = arm.width_open - _MIN_FINGER_CLEARANCE if arm.has_fingers else CUBES[0]
+    room = arm.width_open - _MIN_FINGER_CLEARANCE if arm.is_two_fingered else CUBES[0]
     size = next((size for size in CUBES if size <= room), None)
     if size is None:
         smallest = 1000 * CUBES[-1]

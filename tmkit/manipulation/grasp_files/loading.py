@@ -183,7 +183,7 @@ class GraspFile:
         """Return the grasps of an object that are feasible for a hand."""
         if object not in scene:
             raise UnknownNameError.of("frame", object, scene.frame_names)
-        if not robot.has_fingers:
+        if not robot.is_two_fingered:
             raise ConfigurationError(
                 f"{self.path}: its grasps are for two fingers, and '{robot.name}' has the gripper"
                 f" kind '{robot.gripper_kind}'"

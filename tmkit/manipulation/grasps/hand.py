@@ -150,8 +150,7 @@ class HandCheck:
         is_free = np.ones(len(poses), dtype=bool)
         open_values = [self.robot.open_finger_values(grasp.opening) for grasp in grasps]
         closed_values = [self.robot.finger_values(width) for width in widths]
-        is_parallel = self.robot.has_fingers
-        open_world = self._open_world if is_parallel else self._world
+        open_world = self._open_world if self.robot.is_two_fingered else self._world
 
         # Check the grasp first, where most candidates fail, then the approach.
         checks = [(open_values, open_world, 0.0), (closed_values, self._world, 0.0)]
@@ -222,10 +221,9 @@ class HandCheck:
             width: distance between the fingers [m].
 
         Returns:
-            Friction against tilting alone, and against all motions. 0 for other than parallel
-            hands.
+            Friction against tilting alone, and against all motions. 0 for a suction cup.
         """
-        if not self.robot.has_fingers:
+        if not self.robot.is_two_fingered:
             return 0.0, 0.0
         thickness = self._thickness(object_from_tool, width)
 
@@ -257,10 +255,9 @@ class HandCheck:
             width: distance between the fingers [m].
 
         Returns:
-            object_from_tool and width of the settled grasp. Unchanged for other than parallel
-            hands.
+            object_from_tool and width of the settled grasp. Unchanged for a suction cup.
         """
-        if not self.robot.has_fingers:
+        if not self.robot.is_two_fingered:
             return object_from_tool, width
         best, step = (0.0, 0.0), _PROBE_ANGLE / 2.0
         min_thickness = self._thickness(object_from_tool, width)

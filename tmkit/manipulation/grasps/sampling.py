@@ -170,7 +170,7 @@ def grasp_contact_faults(
 ) -> tuple[str, ...]:
     """Return the faults of a closed grasp, in which each finger should touch the object.
 
-    A finger consists of the contact links that move as one body, and touches with the nearest.
+    The contact links of a finger are rigidly connected. It touches with the nearest.
 
     Args:
         scene: scene with the arm and the object.

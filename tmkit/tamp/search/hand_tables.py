@@ -390,8 +390,9 @@ class HandTables:
     def _make_options(self, name: str, grasps: Sequence[Grasp]) -> list[GraspOption]:
         """Return the options: fully open, with narrow openings, then the same by the fingertips."""
         arm, options = self.robot, []
-        has_fingers = arm.has_fingers
-        fingertip_grasps = self._make_fingertip_grasps(name, grasps) if has_fingers else []
+        fingertip_grasps: list[Grasp] = []
+        if arm.is_two_fingered:
+            fingertip_grasps = self._make_fingertip_grasps(name, grasps)
         for clearance, group in (
             (None, grasps),
             (_NARROW_CLEARANCE, grasps),
@@ -401,7 +402,7 @@ class HandTables:
             for grasp in group:
                 opening = grasp.opening if clearance is None else grasp.width + 2.0 * clearance
                 if opening is not None and (
-                    not has_fingers or opening + 2.0 * FINGER_CLEARANCE > arm.width_open
+                    not arm.is_two_fingered or opening + 2.0 * FINGER_CLEARANCE > arm.width_open
                 ):
                     continue
                 axis = grasp.object_from_tool.rotate([0.0, 0.0, 1.0]).tolist()
@@ -423,8 +424,9 @@ class HandTables:
                 fingertip_grasps.append(replace(grasp, object_from_tool=pose, name=fingertip_name))
         if not fingertip_grasps or not HandCheck.has_hand(self._start, arm):
             return fingertip_grasps
-        is_valid = HandCheck(self._start, solids, robot=arm).are_feasible(fingertip_grasps)
-        return list(itertools.compress(fingertip_grasps, is_valid))
+        check = HandCheck(self._start, solids, robot=arm)
+        fingertip_grasps = check.closed(fingertip_grasps)
+        return list(itertools.compress(fingertip_grasps, check.are_feasible(fingertip_grasps)))
 
     def _make_table(self, options: Sequence[GraspOption]) -> _Table:
         """Return the hand poses of all options."""

@@ -214,7 +214,7 @@ class Drives:
     ) -> Iterator[Gear]:
         """Yield the gears between the fingers of a parallel gripper."""
         names = [name for name in body.joints if name in fingers[robot.name]]
-        if len(names) < 2 or not robot.has_fingers:
+        if len(names) < 2 or not robot.is_two_fingered:
             return
         open_values = {name: self._value_at(name, robot, robot.gripper_open) for name in names}
         closed_values = {name: self._value_at(name, robot, robot.gripper_closed) for name in names}
