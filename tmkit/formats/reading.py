@@ -28,6 +28,8 @@ from tmkit.errors import (
 from tmkit.formats.format import Reading
 from tmkit.formats.mesh.meshes import MESH_SUFFIXES, MeshLoader, MeshSpec
 from tmkit.formats.mesh.package_uris import PackageResolver, project_folders
+from tmkit.formats.moveit.configuration import read_moveit_scene
+from tmkit.formats.moveit.robot_files import is_configuration_package
 from tmkit.formats.reading_options import ReadingOptions
 from tmkit.formats.registry import find_format, locate_files, readable_suffixes
 from tmkit.formats.rsg.format import RSG
@@ -268,7 +270,15 @@ def _specification_of(
 def _read_by_suffix(
     path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]
 ) -> SceneGraph | SceneSpecification | RobotSemantics:
-    """Return the result of :data:`~tmkit.formats.format.Read` for the file's suffix."""
+    """Return the result of :data:`~tmkit.formats.format.Read` for the file's suffix.
+
+    A folder is the configuration package of a robot, whose SRDF is appended to ``semantics``.
+    """
+    if path.is_dir() and is_configuration_package(path):
+        reading = Reading(loader, note, lambda file: _read(file, loader, note, semantics))
+        specification, configuration = read_moveit_scene(path, reading)
+        semantics.append(configuration.semantics)
+        return specification
     try:
         entry = None if path.is_dir() and not path.suffix else find_format(path)
     except PlugInError as error:
@@ -310,7 +320,11 @@ def _unknown_format_error(path: Path) -> FileFormatError:
         reason = "this is a mesh; put it on a frame with tk.Mesh or refer to it from a scene file"
         return FileFormatError.at(path, f"{reason} (accepted: {accepted})")
     if path.is_dir():
-        return FileFormatError.at(path, "is a folder; give a scene file in it")
+        return FileFormatError.at(
+            path,
+            "is a folder, but no configuration package of MoveIt (.setup_assistant, config/*.srdf);"
+            " give a scene file in it",
+        )
     candidates = [suffix for suffix in suffixes if suffix != _UNSUGGESTED_SUFFIX]
     hint = did_you_mean(path.suffix, candidates)
     return FileFormatError.at(

@@ -96,9 +96,11 @@ def locate_files(
 
 
 def _find_scene_file(name: str | os.PathLike[str]) -> Path:
-    """Return the existing path of a scene file, by its path or by the name of a built-in scene."""
+    """Return the existing path of a scene file or folder, or of a built-in scene by its name."""
     try:
         return resolve_name(name, "scenes", suffixes=BUILT_IN_SCENES)
     except MissingFileError:
+        if os.path.isdir(name):
+            return Path(name)
         # The suffixes of all formats are slow to compute, and only the error contains them.
         return resolve_name(name, "scenes", suffixes=built_in_suffixes())
