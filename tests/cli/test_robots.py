@@ -57,7 +57,8 @@ def test_the_report_of_a_robot_without_a_gripper(urdf: Path) -> None:
         "  inferred: arm: 3 joints from 'base' to 'c'",
     ]
     assert missing.startswith(f"  missing: {NO_GRIPPER}")
-    assert report == "RobotReport(valid, 0 of 5 configurations collide, 5 of 5 poses reached)"
+    assert report == "incomplete: 0 of 5 configurations collide, 5 of 5 poses reached"
+    assert "valid" not in run.stdout
     answer = json.loads(check(urdf, "--json").stdout)
     assert (answer["ok"], answer["status"], answer["robot"]["joints"]) == (
         False,
@@ -125,8 +126,8 @@ def test_an_arm_with_a_hand_is_valid_without_a_trial(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--robot", "panda", "--base", "base"], "these are for a guessed arm"),
-        (["--robot", "panda", "--tip", "c"], "these are for a guessed arm"),
+        (["--robot", "panda", "--base", "base"], "these are for an inferred arm"),
+        (["--robot", "panda", "--tip", "c"], "these are for an inferred arm"),
     ],
 )
 def test_conflicting_options_are_rejected(

@@ -116,7 +116,7 @@ def test_a_json_plan_is_compared_with_scene_and_arm(folder: Path) -> None:
     assert "the plan's scene lacks your frame 'b'" in other.out
     alone = tmkit(folder, "check", "plan.json")
     assert alone.code == ExitCode.DONE
-    assert "not checked: the validity depends on the plan's own scene of 16 frames" in alone.out
+    assert "note: the validity depends on the plan's own scene of 16 frames" in alone.out
 
 
 def test_the_goal_of_a_plan_that_tmkit_wrote_is_checked(folder: Path) -> None:

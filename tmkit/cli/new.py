@@ -21,12 +21,20 @@ from tmkit.cli.common import SceneFileOptions, Scenes, Seed, load, require_writa
 from tmkit.cli.inputs import parse_joint_values
 from tmkit.cli.option_groups import add_command
 from tmkit.cli.reporting import fail, progress, say
-from tmkit.cli.robots import infer_robot_arm, pick_cube
+from tmkit.cli.robots import (
+    ArmChoice,
+    GroupOption,
+    find_configuration,
+    infer_robot_arm,
+    name_of,
+    pick_cube,
+)
 from tmkit.cli.viewing import wait_for_browser
 from tmkit.errors import OutputError, TmkitError, UnknownNameError
 from tmkit.formats.robray.format import ROBRAY
 
 if TYPE_CHECKING:
+    from tmkit.formats.moveit.configuration import MoveItConfiguration
     from tmkit.graph import SceneGraph
     from tmkit.robots import Manipulator
     from tmkit.robots.infer_arm import InferredArm
@@ -67,6 +75,7 @@ class ArmHints:
     ready: Annotated[
         str | None, typer.Option(metavar="k=v,...", help="Joint values where plans start.")
     ] = None
+    group: GroupOption = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +112,7 @@ def robot(
     from tmkit.formats import write_json_scene
     from tmkit.robots import check_robot, write_manipulator
 
-    target = output if output is not None else Path(f"{Path(scenes[0]).stem}.toml")
+    target = output if output is not None else Path(f"{name_of(scenes[0])}.toml")
     if target.suffix != ".toml":
         raise typer.BadParameter(f"'{target}' does not end in .toml", param_hint="--out")
     _require_new(target)
@@ -113,7 +122,8 @@ def robot(
     # Infer the arm, with questions on a terminal.
     notes: list[object] = []  # 'tmkit robot check' prints them
     loaded = load(scenes, reading=files.reading_options(), on_note=notes.append)
-    assistant = _Assistant(loaded, target.stem, hints, seed, files)
+    configuration = find_configuration(scenes, loaded, hints.group, files)
+    assistant = _Assistant(loaded, target.stem, hints, seed, files, configuration)
     is_interactive = (
         not yes and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
     )
@@ -143,8 +153,8 @@ def robot(
                 report = check_robot(inferred.scene, arm, samples=_COLLISION_SAMPLES, seed=seed)
             missing = next(iter(report.problems), missing)
         heading = (
-            f"The arm of {Path(scenes[0]).name}, inferred by 'tmkit new robot'; correct what is"
-            " wrong:"
+            f"The arm of {Path(scenes[0]).resolve().name}, inferred by 'tmkit new robot'; correct"
+            " what is wrong:"
         )
         comments = [heading, *overlap_lines, *inferred.inferred, *trial_lines]
         if missing:
@@ -180,6 +190,7 @@ class _Assistant:
         hints: options of the command, and answers so far.
         seed: seed of the inference.
         files: options for reading the scene of a hand.
+        configuration: SRDF file among the scenes, with its package if any.
     """
 
     scene: SceneGraph
@@ -187,6 +198,7 @@ class _Assistant:
     hints: ArmHints
     seed: int
     files: SceneFileOptions
+    configuration: MoveItConfiguration | None = None
 
     def allow_overlaps(self, *, is_interactive: bool) -> tuple[str, ...]:
         """Allow collisions of pairs whose shapes overlap in most configurations.
@@ -222,18 +234,11 @@ class _Assistant:
         hand = None if hints.hand in (None, _NO_HAND) else self._load_hand(str(hints.hand))
         with progress("looking for the arm"):
             if hand is not None:
-                bare_arm = infer_robot_arm(
-                    scene, base=hints.base, tip=hints.tip, name=self.name, seed=self.seed
-                ).robot
+                choice = ArmChoice(hints.base, hints.tip, None, hints.group, self.configuration)
+                bare_arm = infer_robot_arm(scene, choice, name=self.name, seed=self.seed).robot
                 scene = mount_hand(scene, hand, tip=bare_arm.tip, joints=bare_arm.joints)
-            inferred = infer_robot_arm(
-                scene,
-                base=hints.base,
-                tip=hints.tip,
-                tool=hints.tool,
-                name=self.name,
-                seed=self.seed,
-            )
+            choice = ArmChoice(hints.base, hints.tip, hints.tool, hints.group, self.configuration)
+            inferred = infer_robot_arm(scene, choice, name=self.name, seed=self.seed)
         if hints.hand == _NO_HAND:
             if not inferred.missing:
                 raise typer.BadParameter(

@@ -409,12 +409,12 @@ def check(
     else:
         for problem in report.problems:
             say_wrapped(f"  {problem}")
-        for assumption in report.assumptions:
-            say_wrapped(f"  not checked: {assumption}")
         say(
             f"{path}: {report.actions} actions, {report.configurations} configurations:"
             f" {_outcome(report)}"
         )
+        for assumption in report.assumptions:
+            say_wrapped(f"  note: {assumption}")
     if not report.is_valid:
         raise typer.Exit(ExitCode.NO)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tmkit._support.results import problem_count
 from tmkit.cli.common import AsJson, SceneFileOptions, Scenes, Seed, load, note, require_writable
 from tmkit.cli.completion import complete_robots
 from tmkit.cli.option_groups import add_command
@@ -18,6 +19,7 @@ from tmkit.cli.signals import ExitCode
 
 if TYPE_CHECKING:
     from tmkit._support.source_location import ImportNote
+    from tmkit.formats.moveit.configuration import MoveItConfiguration
     from tmkit.formats.srdf.values import RobotSemantics
     from tmkit.graph import SceneGraph
     from tmkit.robots import Manipulator
@@ -39,6 +41,15 @@ def _group() -> None:
     pass
 
 
+GroupOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GROUP[:END_EFFECTOR]",
+        help="The group of the arm, if a scene is an SRDF file or a MoveIt configuration.",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class ArmOptions:
     """Description of the arm, or the frames of an inferred arm."""
@@ -57,6 +68,26 @@ class ArmOptions:
     tip: Annotated[
         str | None, typer.Option(metavar="FRAME", help="The hand frame of an inferred arm.")
     ] = None
+    group: GroupOption = None
+
+
+@dataclass(frozen=True)
+class ArmChoice:
+    """Frames of an arm that is inferred, and its group in an SRDF file.
+
+    Attributes:
+        base: frame that the arm stands on, or None.
+        tip: frame of the hand, or None.
+        tool: frame between the fingertips, or None.
+        group: ``GROUP`` or ``GROUP:END_EFFECTOR`` of the SRDF file, or None.
+        configuration: SRDF file among the scenes, with its package if any, or None.
+    """
+
+    base: str | None = None
+    tip: str | None = None
+    tool: str | None = None
+    group: str | None = None
+    configuration: MoveItConfiguration | None = None
 
 
 @dataclass(frozen=True)
@@ -106,9 +137,10 @@ def check(
     from tmkit.robots import check_robot, find_manipulator
 
     robot, base, tip = arm_options.robot, arm_options.base, arm_options.tip
-    if robot is not None and (base is not None or tip is not None):
+    if robot is not None and any((base, tip, arm_options.group)):
         raise typer.BadParameter(
-            "these are for a guessed arm, and --robot gives one", param_hint="--base / --tip"
+            "these are for an inferred arm, and --robot gives one",
+            param_hint="--base / --tip / --group",
         )
     if outputs.picture is not None:
         from tmkit.visualization.drawing import require_plots
@@ -127,9 +159,9 @@ def check(
         if robot is not None:
             arm = find_manipulator(robot, scene)
         elif scene.joint_names:
-            inferred = infer_robot_arm(
-                scene, base=base, tip=tip, name=Path(scenes[0]).stem, seed=seed
-            )
+            configuration = find_configuration(scenes, scene, arm_options.group, files)
+            choice = ArmChoice(base, tip, None, arm_options.group, configuration)
+            inferred = infer_robot_arm(scene, choice, name=name_of(scenes[0]), seed=seed)
             scene, arm = inferred.scene, inferred.robot
         report = check_robot(scene, arm, samples=sampling.samples, seed=seed, import_notes=notes)
         if arm is not None:
@@ -155,21 +187,74 @@ def check(
         raise typer.Exit(ExitCode.NO)
 
 
-def infer_robot_arm(
-    scene: SceneGraph,
-    *,
-    base: str | None,
-    tip: str | None,
-    tool: str | None = None,
-    name: str,
-    seed: int,
-) -> InferredArm:
-    """Infer the arm of a robot, which may have flat meshes; a check reports those."""
+def name_of(scene: str) -> str:
+    """Return the name of a robot, from the name of its file or folder."""
+    path = Path(scene)
+    return path.resolve().name if path.is_dir() else path.name.partition(".")[0]
+
+
+def find_configuration(
+    scenes: Sequence[str], scene: SceneGraph, group: str | None, files: SceneFileOptions
+) -> MoveItConfiguration | None:
+    """Return the MoveIt configuration or the SRDF file among the scenes, or None.
+
+    An SRDF file without an arm only has pairs of links, and does not count.
+
+    Args:
+        scenes: names of scenes.
+        scene: the merged scene.
+        group: group that the user chooses, or None.
+        files: options for reading the scenes.
+
+    Raises:
+        typer.BadParameter: if there is none, but a group is chosen.
+    """
+    from tmkit.formats.moveit.configuration import MoveItConfiguration, read_moveit_configuration
+    from tmkit.formats.reading import read_specifications
+    from tmkit.robots.srdf_arms import arm_groups
+
+    reading = files.reading_options()
+    folder = next((name for name in scenes if Path(name).is_dir()), None)
+    if folder is not None:
+        return read_moveit_configuration(folder, reading=reading)
+    srdf_files = [name for name in scenes if name.lower().endswith((".srdf", ".srdf.xacro"))]
+    for name in srdf_files:
+        (semantics,) = read_specifications([name], reading=reading).semantics
+        if group is not None or arm_groups(semantics, scene):
+            return MoveItConfiguration(Path(name).parent, Path(scenes[0]), semantics, {}, (), {})
+    if group is not None:
+        raise typer.BadParameter(
+            "no scene is an SRDF file or a MoveIt configuration", param_hint="--group"
+        )
+    return None
+
+
+def infer_robot_arm(scene: SceneGraph, choice: ArmChoice, *, name: str, seed: int) -> InferredArm:
+    """Infer the arm of a robot, which may have flat meshes; a check reports those.
+
+    The SRDF file of the choice gives the arm, unless the choice has a tip and no group.
+    """
     from tmkit.robots import infer_arm
+    from tmkit.robots.configured_arms import find_srdf_arm, with_configuration
     from tmkit.robots.robot_check import without_flat_meshes
 
+    configuration, arm = choice.configuration, None
+    if configuration is not None and (choice.tip is None or choice.group is not None):
+        group, _, end_effector = (choice.group or "").partition(":")
+        arm = find_srdf_arm(
+            configuration.semantics,
+            scene,
+            group=group or None,
+            end_effector=end_effector or None,
+            solved_groups=configuration.kinematics,
+        )
+        choice = replace(choice, base=choice.base or arm.base, tip=choice.tip or arm.tip)
     solid_scene = without_flat_meshes(scene)
-    inferred = infer_arm(solid_scene, base=base, tip=tip, tool=tool, name=name, seed=seed)
+    inferred = infer_arm(
+        solid_scene, base=choice.base, tip=choice.tip, tool=choice.tool, name=name, seed=seed
+    )
+    if arm is not None and configuration is not None:
+        inferred = with_configuration(inferred, arm, configuration)
     if solid_scene == scene:
         return inferred
     tool_frame = inferred.added_tool
@@ -262,7 +347,18 @@ def _print_report(
         say(f"  {line if line.startswith('trial') else f'inferred: {line}'}")
     if missing:
         say_wrapped(f"  missing: {missing}")
-    say(repr(report))
+    say(_summary(report, missing))
+
+
+def _summary(report: RobotReport, missing: str) -> str:
+    """Return whether the robot can plan, with the numbers of the check, in one line."""
+    outcome = problem_count(report)
+    if report.is_valid and missing:
+        outcome = "incomplete"
+    numbers = f"{report.colliding} of {report.samples} configurations collide"
+    if report.reach is not None:
+        numbers += f", {report.reach.solved} of {report.reach.poses} poses reached"
+    return f"{outcome}: {numbers}"
 
 
 def _joint_line(row: JointRow, width: int) -> str:

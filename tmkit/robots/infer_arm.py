@@ -92,7 +92,14 @@ class InferredArm(Result):
         """Return the complete arm whose gripper kind is ``none``; its tool frame stays."""
         arm = self.robot
         robot = Manipulator(
-            arm.name, arm.base, arm.tip, arm.tool, arm.joints, arm.ready, gripper_kind="none"
+            arm.name,
+            arm.base,
+            arm.tip,
+            arm.tool,
+            arm.joints,
+            arm.ready,
+            gripper_kind="none",
+            acceleration=arm.acceleration,
         )
         inferred = (*self.inferred, "gripper: none, as given")
         return replace(self, robot=robot, inferred=inferred, missing="", confidence="")

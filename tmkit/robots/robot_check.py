@@ -23,10 +23,12 @@ from numpy.typing import NDArray
 from tmkit._core import CollisionWorld, IkSettings, InverseKinematicsStatus, inverse_kinematics
 from tmkit._support.results import Report, problem_count
 from tmkit.errors import ConfigurationError
+from tmkit.formats.mesh.package_uris import VISUAL_AS_COLLISION
 from tmkit.formats.mesh.solids import thicken_flat_mesh
 from tmkit.formats.urdf.always_colliding import random_configurations
 from tmkit.formats.visual_only import visual_only_frames, visual_only_warning
 from tmkit.graph import Joint, SceneGraph
+from tmkit.robots.hands import fingers_of
 from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.mechanisms import JointChain, joint_chains, moved_frames
 from tmkit.robots.robot_files import Robot, resolve_robot
@@ -182,6 +184,7 @@ def check_robot(
         )
     frequent_pairs = [pair for pair in pairs if OFTEN * samples <= counts[pair] < samples]
     if robot is not None:
+        problems += _untouchable_fingers(scene, robot)
         arm_frames = moved_frames(scene, robot)
         for contact in world.contacts(robot.ready_configuration(scene)):
             if arm_frames & {contact.frame_a, contact.frame_b}:
@@ -210,6 +213,26 @@ def check_robot(
     return RobotReport(
         tuple(problems), tuple(notes), rows, samples, colliding, always, never, chains, reach
     )
+
+
+def _untouchable_fingers(scene: SceneGraph, robot: Manipulator) -> Iterator[str]:
+    """Yield a problem for each finger that has no collision shape, so it cannot touch an object."""
+    for finger in fingers_of(scene, robot.contact_links):
+        shapes = [part for link in finger for part in scene.shapes(link)]
+        if any(part.collision for part in shapes):
+            continue
+        links = " and ".join(map(repr, finger))
+        verb = "has" if len(finger) == 1 else "have"
+        if shapes:
+            yield (
+                f"the hand's {links} {verb} visual shapes only, and cannot touch an object: load"
+                f" the robot with --meshes {VISUAL_AS_COLLISION}, or add <collision> to the link"
+            )
+        else:
+            yield (
+                f"the hand's {links} {verb} no shapes, and cannot touch an object: name other links"
+                " in contact_links, or add <collision> to the link"
+            )
 
 
 def overlapping_pairs(scene: SceneGraph, *, samples: int = 500, seed: int = 0) -> tuple[Pair, ...]:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any
@@ -165,6 +165,57 @@ def manipulator_from_srdf(
     return arm
 
 
+@dataclass(frozen=True)
+class SrdfArm:
+    """Arm of an SRDF file, without its hand.
+
+    Attributes:
+        group: name of the group.
+        base: frame at the base of the arm.
+        tip: parent link of the end effector, or the last frame of the group.
+        joints: joints from base to tip.
+        states: values by joint of each state in which plans may start, by its name, the preferred
+            first [rad or m].
+    """
+
+    group: str
+    base: str
+    tip: str
+    joints: tuple[str, ...]
+    states: Mapping[str, Mapping[str, float]]
+
+
+def srdf_arm(
+    semantics: RobotSemantics,
+    scene: SceneGraph,
+    *,
+    group: str | None = None,
+    end_effector: str | None = None,
+) -> SrdfArm:
+    """Return the arm of a group, without its hand.
+
+    Args:
+        semantics: content of an SRDF file.
+        scene: scene with the robot.
+        group: name of the group. Required if several groups may be arms.
+        end_effector: name of the end effector. Required if the arm carries several.
+
+    Raises:
+        RobotError: if the file is incomplete, or the scene lacks a name in it.
+        UnknownNameError: if the group or the end effector is unknown.
+    """
+    group = group if group is not None else _only_arm(semantics, scene, end_effector)
+    members = _exclude_passive_joints(semantics, group_members(semantics, scene, group=group))
+    joints = _path(semantics, scene, group, members)
+    effector = _find_end_effector(
+        semantics, scene, group=group, joints=joints, requested_name=end_effector
+    )
+    base = _base(semantics, scene, group, joints)
+    tip = _tip(semantics, scene, group, joints, effector)
+    states = _ready_states(semantics, scene, group, joints)
+    return SrdfArm(group, base, tip, joints, {state.name: values for state, values in states})
+
+
 def arm_groups(semantics: RobotSemantics, scene: SceneGraph) -> tuple[str, ...]:
     """Return the groups that may be arms: two or more actuated joints, all on one chain.
 
@@ -290,6 +341,7 @@ def _path(
         nearest = nearest_name(unnamed, _others_on_line(scene, joints))
         if (
             nearest is not None
+            and not _has_word_more(unnamed, nearest)
             and SequenceMatcher(None, unnamed, nearest).ratio() >= _MIN_SIMILARITY
         ):
             reason = (
@@ -303,6 +355,11 @@ def _path(
             unnamed,
         )
     return joints
+
+
+def _has_word_more(name: str, other: str) -> bool:
+    """Return whether a name is another one with a word before or after it, so no misspelling."""
+    return name.endswith(f"_{other}") or name.startswith(f"{other}_")
 
 
 def _others_on_line(scene: SceneGraph, joints: Sequence[str]) -> list[str]:
@@ -410,21 +467,31 @@ def _ready(
             state=_state_by_name(semantics, group, requested_name=requested_name),
             joints=joints,
         )
+    for state, values in _ready_states(semantics, scene, group, joints):
+        logger.info("%s: group '%s': ready is the state '%s'", semantics.source, group, state.name)
+        return values
+    return None
+
+
+def _ready_states(
+    semantics: RobotSemantics, scene: SceneGraph, group: str, joints: Sequence[str]
+) -> Iterator[tuple[GroupState, dict[str, float]]]:
+    """Yield the states in which plans of a group may start, with values by joint [rad or m].
+
+    The preferred state is the first. States that do not fit are omitted with a warning.
+    """
     states = semantics.states_of(group)
     for state in [state for word in READY_NAMES for state in states if word in state.name.lower()]:
         reason = _state_fault(scene, state, joints=joints)
         if reason is None:
-            logger.info(
-                "%s: group '%s': ready is the state '%s'", semantics.source, group, state.name
+            yield state, _state_values(semantics, scene, state=state, joints=joints)
+        else:
+            logger.warning(
+                "%s: group '%s' is not made ready by it: %s",
+                state.place or semantics.source,
+                group,
+                reason,
             )
-            return _state_values(semantics, scene, state=state, joints=joints)
-        logger.warning(
-            "%s: group '%s' is not made ready by it: %s",
-            state.place or semantics.source,
-            group,
-            reason,
-        )
-    return None
 
 
 def _state_by_name(semantics: RobotSemantics, group: str, *, requested_name: str) -> GroupState:

@@ -1,4 +1,4 @@
-"""MoveIt configuration packages as one value, and as a scene file.
+"""Reader of MoveIt configuration packages, which are also scene files.
 
 A configuration package of MoveIt 1 or 2 names a robot and adds to it::
 
@@ -29,7 +29,7 @@ from tmkit._support.yaml_files import read_yaml
 from tmkit.formats.format import Reading
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.mesh.package_uris import PackageResolver, XacroArguments
-from tmkit.formats.moveit.robot_files import file_stem, find_robot_files
+from tmkit.formats.moveit.robot_files import file_stem, find_robot_files, readable_file
 from tmkit.formats.reading_options import ReadingOptions
 from tmkit.formats.spec.model import FrameSpec, SceneSpecification
 from tmkit.formats.srdf.files import read_srdf_text
@@ -47,7 +47,7 @@ _CONTROLLER_FILES = (
 )
 """Names of the file of controllers, in the order of preference."""
 
-_ROUNDING = 1e-6
+_LIMIT_ROUNDING = 1e-6
 """Relative difference of limits that is rounding, as of 3.14159."""
 
 _ARGUMENT = re.compile(r"\$\(arg (\w+)\)")
@@ -136,7 +136,7 @@ def read_moveit_scene(
     configuration, arguments = _read(folder, reading.loader.packages, reading.note)
     robot, data = _text_of(configuration.robot, arguments, reading.loader.packages, reading.note)
     result = read_urdf_file(robot, reading, data=data)
-    frames = [_limited(frame, configuration.limits, reading.note) for frame in result.frames]
+    frames = [_with_limits(frame, configuration.limits, reading.note) for frame in result.frames]
     return replace(result, frames=tuple(frames)), configuration
 
 
@@ -152,12 +152,15 @@ def _read(
     declared.update(name for name, value in (values or {}).items() if value in stems)
     arguments = XacroArguments({**files.arguments, **(values or {})}, declared)
     srdf, data = _text_of(files.srdf, arguments, packages, note)
-    folders = tuple(dict.fromkeys((files.srdf.parent, folder / "config")))
-    documents = _Documents(folders, arguments.values)
+    semantics = read_srdf_text(data, srdf, note=note)
+    places = [files.srdf.parent, folder / "config"]
+    if semantics.name == Path(semantics.name).name:
+        places.append(folder / "config" / semantics.name)
+    documents = _Documents(tuple(places), packages, arguments.values)
     configuration = MoveItConfiguration(
         folder,
         files.robot,
-        read_srdf_text(data, srdf, note=note),
+        semantics,
         documents.limits(),
         documents.kinematics(),
         documents.controllers(),
@@ -183,10 +186,12 @@ class _Documents:
 
     Attributes:
         folders: folders of the files, the first that has a file counts.
+        packages: resolver of files.
         values: arguments of launch files, by name. Others are empty.
     """
 
     folders: tuple[Path, ...]
+    packages: PackageResolver
     values: Mapping[str, str]
 
     def limits(self) -> dict[str, JointLimits]:
@@ -223,7 +228,7 @@ class _Documents:
         file = next(filter(is_file, files), None)
         if file is None:
             return None
-        document = read_yaml(file, kind, edit=self._substitute)
+        document = read_yaml(readable_file(self.packages, file), kind, edit=self._substitute)
         return None if document is None else JsonNode(document, str(file))
 
     def _substitute(self, text: str) -> str:
@@ -259,8 +264,8 @@ def _joint_limits(node: JsonNode) -> JointLimits:
     return JointLimits(lower, upper, velocity, acceleration, place)
 
 
-def _limited(frame: FrameSpec, limits: Mapping[str, JointLimits], note: Note) -> FrameSpec:
-    """Return a frame whose joint has the tighter of its own and other limits.
+def _with_limits(frame: FrameSpec, limits: Mapping[str, JointLimits], note: Note) -> FrameSpec:
+    """Return a frame whose joint has the tighter of two limits.
 
     Raises:
         FileFormatError: if no value of the joint satisfies both.
@@ -282,9 +287,9 @@ def _limited(frame: FrameSpec, limits: Mapping[str, JointLimits], note: Note) ->
             ("max_position", other.upper, joint.upper),
             ("max_velocity", other.velocity, joint.velocity),
         )
-        if value is not None and value > limit * (1.0 + _ROUNDING)
+        if value is not None and value > limit * (1.0 + _LIMIT_ROUNDING)
     ]
-    if other.lower is not None and other.lower < joint.lower - _ROUNDING * abs(joint.lower):
+    if other.lower is not None and other.lower < joint.lower - _LIMIT_ROUNDING * abs(joint.lower):
         below = f"min_position {other.lower:g} is below {joint.lower:g} of the robot, which holds"
         looser.append(below)
     for text in looser:

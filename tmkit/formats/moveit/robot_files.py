@@ -98,7 +98,7 @@ class _Search:
         """Name of the robot in that of the package."""
         return _CONFIGURATION_SUFFIX.sub("", self.folder.resolve().name)
 
-    def selected(self, files: Iterable[Path], name: str) -> Path | None:
+    def select(self, files: Iterable[Path], name: str) -> Path | None:
         """Return the best of several files, or None without any.
 
         Raises:
@@ -124,7 +124,7 @@ class _Search:
             raise FileFormatError.at(
                 self.folder,
                 f"several files are possible: {listed}; choose one by an argument with its name,"
-                f" such as --xacro robot_model:={file_stem(candidates[-1])}, or give the robot and its"
+                f" as --xacro robot_model:={file_stem(candidates[-1])}, or give the robot and its"
                 " SRDF as two files",
             )
         return candidates[0] if candidates else None
@@ -155,9 +155,19 @@ def find_robot_files(
     srdf = _find_srdf(search, setup)
     robot, arguments = _find_robot(search, setup, file_stem(srdf))
     for file in (robot, srdf):
+        readable_file(packages, file)
         if file.suffix == ".xacro" and values is None:
             raise FileFormatError.at(file, PERMISSION_MESSAGE)
     return RobotFiles(robot, srdf, arguments)
+
+
+def readable_file(packages: PackageResolver, file: Path) -> Path:
+    """Return a file that a package has under its own name.
+
+    Raises:
+        FileFormatError: if it is a link to a file that the package may not read.
+    """
+    return packages.resolve(file.name, folder=file.parent, place=SourceLocation(str(file.parent)))
 
 
 def _setup(folder: Path) -> dict[str, Any]:
@@ -174,18 +184,16 @@ def _setup(folder: Path) -> dict[str, Any]:
 def _find_srdf(search: _Search, setup: Mapping[str, Any]) -> Path:
     """Return the SRDF file of a package."""
     folder = search.folder
-    named = folder / str(setup.get("SRDF", {}).get("relative_path", ""))
-    is_named = is_file(named) and named.name.endswith(_SRDF_SUFFIXES)
+    named = _file_at(search, str(setup.get("SRDF", {}).get("relative_path", "")))
     files = [*_files_below(folder, _SRDF_SUFFIXES, ("config", "srdf", "."))]
     files = files or [*_files_below(folder, _SRDF_SUFFIXES, ("config", "srdf"), depth=2)]
     plain = [file for file in files if file.suffix != ".xacro"]
-    if is_named and (search.is_xacro_allowed or named.suffix != ".xacro" or not plain):
+    if named is not None and (search.is_xacro_allowed or named.suffix != ".xacro" or not plain):
         return named
-    srdf = search.selected(files, search.name)
+    srdf = search.select(files, search.name)
     if srdf is None:
         raise FileFormatError.at(
-            folder,
-            "is a folder without an SRDF file (config/*.srdf), so no configuration of MoveIt",
+            folder, "is no configuration package of MoveIt: it has no SRDF file (config/*.srdf)"
         )
     return srdf
 
@@ -218,7 +226,7 @@ def _robot_candidates(
     folder = search.folder
     section = setup.get("URDF", {})
     arguments = dict(_ARGUMENT.findall(str(section.get("xacro_args", ""))))
-    own = search.selected(_files_below(folder, _ROBOT_SUFFIXES, ("config", "urdf", ".")), name)
+    own = search.select(_files_below(folder, _ROBOT_SUFFIXES, ("config", "urdf", ".")), name)
     if own is not None:
         yield own, arguments
     relative_path = str(section.get("relative_path", ""))
@@ -236,7 +244,7 @@ def _robot_candidates(
         if root is None:
             continue
         files = _files_below(root, _ROBOT_SUFFIXES, ("urdf", "robots", "."))
-        file = search.selected(files, name)
+        file = search.select(files, name)
         if file is not None:
             yield file, arguments
 
@@ -250,15 +258,15 @@ def _package(search: _Search, name: str) -> Path | None:
 
 
 def _file_in_package(search: _Search, package: str, path: str) -> Path | None:
-    """Return an existing file of a package that the configuration may read, or None."""
-    if not package or not path:
-        return None
+    """Return an existing file of another package that the configuration may read, or None."""
+    return _file_at(search, f"package://{package}/{path}") if package and path else None
+
+
+def _file_at(search: _Search, uri: str) -> Path | None:
+    """Return an existing file that the configuration may read, or None."""
     try:
-        return search.packages.resolve(
-            f"package://{package}/{path}",
-            folder=search.folder,
-            place=SourceLocation(str(search.folder)),
-        )
+        place = SourceLocation(str(search.folder))
+        return search.packages.resolve(uri, folder=search.folder, place=place) if uri else None
     except FileFormatError:
         return None
 
