@@ -148,3 +148,18 @@ def test_the_command_ends_with_one_when_planning_is_kept_from(tmp_path: Path) ->
     assert run.exit_code == 1
     assert "problem: no joint moves" in run.stdout
     assert list(tmp_path.iterdir()) == [stone]
+
+
+def test_a_hand_that_cannot_touch_is_a_problem() -> None:
+    """A finger without collision shapes is named, with what to do."""
+    scene = load_scene("panda_table")
+    arm = load_manipulator("panda")
+    drawn = [AttachedShape(Box((0.02, 0.02, 0.02)), collision=False)]
+    report = check_robot(scene.set_shapes("panda_leftfinger", drawn), arm, samples=20)
+    assert report.problems == (
+        "the hand's 'panda_leftfinger' has visual shapes only, and cannot touch an object: load"
+        " the robot with --meshes visual-as-collision, or add <collision> to the link",
+    )
+    report = check_robot(scene.set_shapes("panda_leftfinger", []), arm, samples=20)
+    assert len(report.problems) == 1
+    assert report.problems[0].startswith("the hand's 'panda_leftfinger' has no shapes, and cannot")

@@ -29,7 +29,7 @@ Scenes = Annotated[
     list[str],
     typer.Argument(
         metavar="SCENE",
-        help="Scene files, or built-in names; merged in order.",
+        help="Scene files, MoveIt configuration folders, or built-in names; merged in order.",
         autocompletion=complete_scenes,
     ),
 ]

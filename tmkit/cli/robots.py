@@ -233,6 +233,12 @@ def infer_robot_arm(scene: SceneGraph, choice: ArmChoice, *, name: str, seed: in
     """Infer the arm of a robot, which may have flat meshes; a check reports those.
 
     The SRDF file of the choice gives the arm, unless the choice has a tip and no group.
+
+    Args:
+        scene: scene with the robot.
+        choice: frames of the arm, and its group.
+        name: name of the description.
+        seed: seed of the inference.
     """
     from tmkit.robots import infer_arm
     from tmkit.robots.configured_arms import find_srdf_arm, with_configuration

@@ -36,7 +36,8 @@ def load_scene(
         *files: names of built-in scenes (``"panda_table"``), paths or ``package://`` URIs. The
             suffix selects the format: ``.robray``, ``.rsg``, ``.urdf``, ``.sdf``, ``.world``,
             ``.xml`` (MJCF), ``.usd``, ``.gltf``, ``.glb``, ``.json`` or ``.srdf``. A ``.srdf`` file
-            allows collisions between links of the other files.
+            allows collisions between links of the other files. A folder is a MoveIt configuration
+            package: the robot with its limits and allowed collisions.
         reading: search folders, limits and permission for xacro; the defaults if omitted.
         on_note: called with each fault that a reader corrects or ignores, such as a joint without
             limits. The same notes are logged as warnings. ``notes.append`` collects them in a list.

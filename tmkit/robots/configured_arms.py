@@ -15,7 +15,7 @@ smallest with six joints or more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import replace
 from itertools import pairwise
 
@@ -135,15 +135,20 @@ def with_configuration(
         if joint in arm.joints and limits.acceleration is not None
     }
     if accelerations:
-        lines.append(f"accelerations: those of {len(accelerations)} joints in joint_limits.yaml")
+        lines.append(f"accelerations: those of {_count(accelerations)} in joint_limits.yaml")
     lines += [
-        f"controller: '{name}' of {len(joints)} joints"
+        f"controller: '{name}' of {_count(joints)}"
         for name, joints in configuration.controllers.items()
     ]
     if set(ready) != set(arm.joints):  # the inferred chain has fewer joints
         return replace(inferred, inferred=tuple(lines))
     robot = replace(robot, joints=arm.joints, ready=ready, acceleration=accelerations)
     return replace(inferred, robot=robot, inferred=tuple(lines))
+
+
+def _count(joints: Sized) -> str:
+    """Return a number of joints with the noun."""
+    return f"{len(joints)} joint{'' if len(joints) == 1 else 's'}"
 
 
 def _free_state(scene: SceneGraph, arm: SrdfArm, open_values: Mapping[str, float]) -> str | None:
