@@ -341,7 +341,7 @@ def test_an_invalid_goal_in_a_file_is_rejected() -> None:
         (
             ObjectAt("a", rotate_z(0.1, 0, z=0.0), relative_to="b"),
             TaskError,
-            "has no predicates that describe.*50 mm below the top of 'b'",
+            "has no predicates that describe.*'a' has parent 'b', but stands beside it",
         ),
         (ObjectIn("a", "pod"), UnknownNameError, "unknown frame 'pod'"),
         (ObjectIn("a", "tool"), SceneError, "tool"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import tmkit as tk
+from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.plans import Plan
-from tmkit.robots import load_manipulator
+from tmkit.robots import load_manipulator, movable_frames
 from tmkit.tamp import PlanResult, load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 
@@ -53,6 +54,18 @@ def checked(result: PlanResult) -> Plan:
 def classic_domain(name: str, *, robot: str = "panda") -> PlanningDomain:
     """Return a domain of ours with its meaning for one arm."""
     return load_planning_domain(name, robot=load_manipulator(robot))
+
+
+def require_rest(scene: SceneGraph, domain: PlanningDomain) -> None:
+    """Derive the state, and check that each object rests as a placed one must.
+
+    Raises:
+        SceneError: if the state cannot be derived, or an object does not rest.
+    """
+    facts_of(scene, domain)
+    for object in movable_frames(scene):
+        if (fault := domain.semantics.rest_fault(scene, object)) is not None:
+            raise SceneError(fault.text, frame=object)
 
 
 def facts_of(scene: SceneGraph, domain: PlanningDomain) -> set[str]:

@@ -39,6 +39,7 @@ from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.domains.loading import load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.problems import goal_of_scene, load_problem_of_scene, store_initial_facts
+from tmkit.tamp.domains.resting import accept_start
 from tmkit.tamp.domains.semantics import find_renamed_frames
 from tmkit.tamp.goals.compilation import extend_domain, extend_goal
 from tmkit.tamp.options import PlanningOptions
@@ -125,6 +126,8 @@ def _make_context(
     on_progress: Callable[[PlanningProgress], None] | None,
 ) -> PlanningContext:
     start = _find_start(problem, options, robots)
+    for note in accept_start(domain.semantics, problem.scene, options.start_tolerances):
+        _log.warning("at the start, %s", note)
     goals = tuple(goal for goal in problem.goals if isinstance(goal, get_args(ContinuousGoal)))
     texts = [
         (

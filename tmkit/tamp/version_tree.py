@@ -55,6 +55,7 @@ from tmkit.robots import movable_frames
 from tmkit.robots.robot_files import carrying_joints
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.planning_domain import PlanningDomain
+from tmkit.tamp.domains.resting import placement_fault
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
 from tmkit.tamp.streams.semantics import StreamCandidate
@@ -525,6 +526,9 @@ class VersionTree:
             if isinstance(checked, MotionFailure):
                 return checked
             motion = checked
+        fault = placement_fault(self.domain.semantics, motion.segments, motion.scene)
+        if fault is not None:
+            return MotionFailure("placing", fault, kind=FailureKind.NO_CHOICE)
         if facts := self.domain.fact_changes(motion.scene, predicted_state):
             scene = apply_effects(motion.scene, facts)
             changes = (*motion.changes, *facts)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.blocks import SUSSMAN, blocks_scene
+from support.classic import require_rest
 from support.gantry import BLOCK, GANTRY, SUCKER, with_block
 
 import tmkit as tk
@@ -232,7 +233,7 @@ def test_scenes_without_a_meaning(
         "a", parent, pose=pose, joint=Free(), classes=["movable"], shapes=shapes
     )
     with pytest.raises(SceneError, match=message):
-        domain.semantics.state(scene, domain.semantics.objects(scene), scene.zero_configuration())
+        require_rest(scene, domain)
 
 
 def test_two_blocks_on_one_are_named(domain: PlanningDomain) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.classic import checked, classic_domain, facts_of, plan_problem
+from support.classic import checked, classic_domain, facts_of, plan_problem, require_rest
 from support.effort import in_long
 
 import tmkit as tk
@@ -95,7 +95,7 @@ def test_a_scene_that_the_words_cannot_tell_is_refused(
 ) -> None:
     """A disc in the air, beside its place, leaning, or on a disc that is covered is named."""
     with pytest.raises(SceneError, match=message):
-        facts_of(discs().reparent(frame, parent, pose=pose), DOMAIN)
+        require_rest(discs().reparent(frame, parent, pose=pose), DOMAIN)
 
 
 def test_frames_of_one_name_are_refused() -> None:

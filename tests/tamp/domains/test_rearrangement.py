@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.classic import checked, classic_domain, facts_of, plan_problem
+from support.classic import checked, classic_domain, facts_of, plan_problem, require_rest
 
 import tmkit as tk
 from tmkit.errors import SceneError
@@ -63,7 +63,7 @@ def test_a_scene_that_the_words_cannot_tell_is_refused(
 ) -> None:
     """An object at no place, in the air, or at a place that is taken is named."""
     with pytest.raises(SceneError, match=message):
-        facts_of(swap().reparent("red_one", parent, pose=pose), DOMAIN)
+        require_rest(swap().reparent("red_one", parent, pose=pose), DOMAIN)
 
 
 @pytest.mark.parametrize("robot", ["panda", "iiwa"])

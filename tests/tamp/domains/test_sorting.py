@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from support.classic import checked, classic_domain, facts_of, plan_problem
+from support.classic import checked, classic_domain, facts_of, plan_problem, require_rest
 from support.effort import in_long
 
 import tmkit as tk
@@ -65,7 +65,7 @@ def test_a_scene_that_the_words_cannot_tell_is_refused(
 ) -> None:
     """A brick in no area, over the edge, or in the air is named."""
     with pytest.raises(SceneError, match=message):
-        facts_of(bricks().reparent("b1", parent, pose=Pose(position)), DOMAIN)
+        require_rest(bricks().reparent("b1", parent, pose=Pose(position)), DOMAIN)
 
 
 def test_the_middle_of_a_cluster_waits_for_its_neighbours() -> None:

@@ -41,6 +41,19 @@ class ObjectToMove:
     regions: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class RestFault:
+    """Reason why an object does not rest on its support.
+
+    Attributes:
+        text: sentence with the object and the difference.
+        gap: height of the object above its support, negative below its top [m].
+    """
+
+    text: str
+    gap: float = 0.0
+
+
 class DomainSemantics(ABC):
     """Meaning of the predicates and actions of a domain in a scene.
 
@@ -150,6 +163,24 @@ class DomainSemantics(ABC):
         """
         del q
         return frozenset(self.objects(scene))
+
+    def rest_fault(self, scene: SceneGraph, object: str) -> RestFault | None:
+        """Return the reason why an object does not rest as a placed object must, or None.
+
+        Called for each movable object at the start, whose fault is accepted within the tolerances
+        of the options. Objects that an action places or a goal scene states must rest. The facts of
+        :meth:`state` should not depend on it: an object that leans or floats at the start is still
+        on its support, from which it may be taken. By default every object rests.
+
+        Args:
+            scene: scene version.
+            object: frame of the object.
+
+        Raises:
+            SceneError: if the domain's predicates cannot describe the place of the object.
+        """
+        del scene, object
+        return None
 
     def goal_facts(
         self, scene: SceneGraph, objects: Mapping[str, str], goal_frames: Sequence[str]

@@ -23,11 +23,11 @@ from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, DeadEnd, Pick
 from tmkit.manipulation.concave_objects import hull_fault
 from tmkit.manipulation.grasps.sampling import Grasp, are_grasps_complete, are_grasps_firm
-from tmkit.motion.regions.solids import outline, solids_of
+from tmkit.motion.regions.solids import outline, reach, solids_of
 from tmkit.robots import Manipulator
 from tmkit.robots.robot_files import Robot, resolve_robot
 from tmkit.spatial import Pose
-from tmkit.tamp.domains.semantics import pddl_name
+from tmkit.tamp.domains.semantics import RestFault, pddl_name
 
 RELEASE_GAP = 1e-4
 """Height above its support at which an object is released: more than rounding errors [m]."""
@@ -248,26 +248,74 @@ def require_standing(scene: SceneGraph, object: str, *, kind: str = "") -> None:
     Raises:
         SceneError: if the object does not stand; the message has the difference.
     """
+    fault = standing_fault(scene, object, kind=kind)
+    if fault is not None:
+        raise SceneError(fault.text, frame=object)
+    require_above(scene, object, kind=kind)
+
+
+def standing_fault(scene: SceneGraph, object: str, *, kind: str = "") -> RestFault | None:
+    """Return the reason why an object leans on its parent, floats, or is sunk in, or None.
+
+    Args:
+        scene: the scene.
+        object: frame of the object; one without a parent has no fault.
+        kind: noun for the object, such as "block", for the message.
+    """
     parent, pose = scene.parent(object), scene.local_pose(object)
     if parent is None:
-        return
+        return None
     subject = f"{kind} '{object}'" if kind else f"'{object}'"
+    upper = shape_bounds(scene, parent)[1]
     tilt = acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
     if tilt > _MAX_LEAN:
         fault = f"{subject} leans by {math.degrees(tilt):.0f} degrees on '{parent}'"
         rule = f"a {kind} stands upright" if kind else "it should stand upright"
-        raise SceneError(f"{fault}; {rule}, its z axis along that of its parent", frame=object)
-    x, y, z = pose.translation
-    lower, upper = shape_bounds(scene, parent)
-    gap = z + float(shape_bounds(scene, object)[0][2] - upper[2])
+        gap = lowest_height(scene, object, pose) - float(upper[2])
+        return RestFault(f"{fault}; {rule}, its z axis along that of its parent", gap)
+    gap = float(pose.translation[2]) + float(shape_bounds(scene, object)[0][2] - upper[2])
     if abs(gap) > STANDING_TOLERANCE:
-        side = "above" if gap > 0.0 else "below"
-        fault = f"its bottom {abs(gap) * 1000:.0f} mm {side} the top of '{parent}'"
-        raise SceneError(
-            f"{subject} has {fault}, its parent, on which it should stand", frame=object
-        )
+        fault = f"its bottom {_side(gap)} the top of '{parent}'"
+        return RestFault(f"{subject} has {fault}, its parent, on which it should stand", gap)
+    return None
+
+
+def require_above(scene: SceneGraph, object: str, *, kind: str = "") -> None:
+    """Reject an object whose origin is beside its parent, which then does not support it.
+
+    Args:
+        scene: the scene.
+        object: frame of the object; one without a parent is not checked.
+        kind: noun for the object, such as "block", for the message.
+
+    Raises:
+        SceneError: if the object is beside its parent.
+    """
+    parent = scene.parent(object)
+    if parent is None:
+        return
+    x, y, _ = scene.local_pose(object).translation
+    lower, upper = shape_bounds(scene, parent)
     if not (lower[0] <= x <= upper[0] and lower[1] <= y <= upper[1]):
+        subject = f"{kind} '{object}'" if kind else f"'{object}'"
         raise SceneError(f"{subject} has parent '{parent}', but stands beside it", frame=object)
+
+
+def lowest_height(scene: SceneGraph, object: str, pose: Pose) -> float:
+    """Return the z coordinate of the lowest point of an object's collision shapes [m].
+
+    Args:
+        scene: the scene.
+        object: frame of the object.
+        pose: reference_from_object.
+    """
+    down = pose.inverse().rotate([0.0, 0.0, -1.0])
+    return float(pose.translation[2]) - reach(solids_of(scene, object), down)
+
+
+def _side(gap: float) -> str:
+    """Return a signed distance [m] as text: ``3 mm above``."""
+    return f"{abs(gap) * 1000:.0f} mm {'above' if gap > 0.0 else 'below'}"
 
 
 def standing_pose(

@@ -209,9 +209,10 @@ class GoalDomain(PlanningDomain):
                 continue
             try:
                 previous = deriver.derive(scene, context.q, previous)
+                fault = self.semantics.rest_fault(scene, place.object)
             except SceneError:
                 continue
-            if all(fact in previous.state for fact in required):
+            if fault is None and all(fact in previous.state for fact in required):
                 yield place
 
 
@@ -555,6 +556,8 @@ def _place_facts(
     semantics, name = domain.semantics, pddl_name(frame)
     objects = semantics.objects(at_goal)
     state = domain.state(at_goal, q, objects=objects)
+    if (fault := semantics.rest_fault(at_goal, frame)) is not None:
+        raise SceneError(fault.text, frame=frame)
     candidates = semantics.goal_facts(at_goal, objects, [frame])
     try:
         in_hand = domain.state(held, q, objects=objects)

@@ -19,13 +19,14 @@ from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
 from tmkit.spatial.elementary import cos, sin
-from tmkit.tamp.domains.semantics import pddl_name
+from tmkit.tamp.domains.semantics import RestFault, pddl_name
 from tmkit.tamp.domains.tabletop import (
     RELEASE_GAP,
     STANDING_TOLERANCE,
     quat_xyzw_about_z,
-    require_standing,
+    require_above,
     shape_bounds,
+    standing_fault,
     turns_nearest_first,
 )
 from tmkit.tamp.domains.traced_scene import incremental
@@ -75,13 +76,19 @@ class Cells(Slots):
         """Return the cell in which an object stands.
 
         Raises:
-            SceneError: if the object stands on no surface, or not correctly.
+            SceneError: if the object stands on no surface, or beside it.
         """
         if scene.parent(object) not in scene.frames_of_class("surface"):
             return super().region_of(scene, object)
         cell = self._cell_of(scene, object)
-        require_standing(scene, object, kind=self.words.get("item", ""))
+        require_above(scene, object, kind=self.words.get("item", ""))
         return cell
+
+    def rest_fault(self, scene: SceneGraph, object: str) -> RestFault | None:
+        """Return the reason why an object on a surface leans, floats, or is sunk in, or None."""
+        if scene.parent(object) not in scene.frames_of_class("surface"):
+            return super().rest_fault(scene, object)
+        return standing_fault(scene, object, kind=self.words.get("item", ""))
 
     def goal_region(self, scene: SceneGraph, object: str, objects: Mapping[str, str]) -> str | None:
         """Return the cell of the start in which an object of a goal scene is.

@@ -20,7 +20,7 @@ from tmkit.pddl import Fact
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.infeasibility import Infeasibility
-from tmkit.tamp.domains.semantics import ObjectToMove
+from tmkit.tamp.domains.semantics import ObjectToMove, RestFault
 from tmkit.tamp.domains.tabletop import (
     footprint,
     pick_candidates,
@@ -94,6 +94,11 @@ class Pushing(Regions):
                 frame=object,
             )
         return parent
+
+    def rest_fault(self, scene: SceneGraph, object: str) -> RestFault | None:
+        """Return None: objects may overhang."""
+        del scene, object
+        return None
 
     def infeasibilities(
         self, goal_facts: Iterable[Fact], scene: SceneGraph

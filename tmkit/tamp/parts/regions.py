@@ -30,8 +30,14 @@ from tmkit.tamp.domains.infeasibility import (
     prove_oversized,
     prove_ungraspable,
 )
-from tmkit.tamp.domains.semantics import ObjectToMove, pddl_name
-from tmkit.tamp.domains.tabletop import footprint, pddl_names, pick_candidates, shape_bounds
+from tmkit.tamp.domains.semantics import ObjectToMove, RestFault, pddl_name
+from tmkit.tamp.domains.tabletop import (
+    footprint,
+    lowest_height,
+    pddl_names,
+    pick_candidates,
+    shape_bounds,
+)
 from tmkit.tamp.domains.traced_scene import incremental
 from tmkit.tamp.parts.composition import DomainPart
 
@@ -103,6 +109,30 @@ class Region:
         bound = self._excess(pose.apply(np.where(_IS_UPPER, high, low))[:, :2])
         return bound if bound <= 0.0 else self._excess(footprint(scene, object, pose))
 
+    def is_below(self, scene: SceneGraph, object: str) -> bool:
+        """Return whether a part of an object is above or below the rectangle.
+
+        Args:
+            scene: the scene.
+            object: frame of the object.
+        """
+        corners = footprint(scene, object, self.pose_of(scene, object))
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        return bool(np.all(low < self.upper[:2]) and np.all(high > self.lower[:2]))
+
+    def gap(self, scene: SceneGraph, object: str) -> float:
+        """Return the height of an object above the region, negative below its top [m].
+
+        It is 0 within the tolerance of a region with visual shapes only.
+
+        Args:
+            scene: the scene.
+            object: frame of the object.
+        """
+        gap = lowest_height(scene, object, self.pose_of(scene, object)) - float(self.upper[2])
+        is_visual = self.support != self.frame
+        return 0.0 if is_visual and abs(gap) <= _VISUAL_TOLERANCE else gap
+
     def _excess(self, corners: NDArray[np.float64]) -> float:
         """Return the largest distance of corners (n, 2) beyond the rectangle [m]."""
         return float(max(np.max(self.lower[:2] - corners), np.max(corners - self.upper[:2])))
@@ -129,7 +159,8 @@ class Regions(DomainPart):
     classes in ``region_classes``, such as a table, a stove or a tray, with objects on its top. A
     region without collision shapes marks an area of its parent. An object is ``on`` the smallest
     region of its parent that contains its whole footprint, upright or on another of its stable
-    faces. An object that leans, floats, or extends over the edge is rejected. On a region of class
+    faces. An object that leans, floats, or extends over the edge at the start is on the region
+    below it, until it is taken; placed objects rest. On a region of class
     ``rack`` any stable contact counts, such as hung on a peg or put over a post. Placements come
     from the samplers of the planning run. The rectangles around the shapes of regions count.
 
@@ -236,19 +267,18 @@ class Regions(DomainPart):
     def region_of(self, scene: SceneGraph, object: str) -> str | None:
         """Return the smallest region that an object is on, or None if another object supports it.
 
+        It may lean, float, or extend over the edge: see :meth:`rest_fault`.
+
         Args:
             scene: the scene.
             object: frame of the object.
 
         Raises:
-            SceneError: if it is on no region, or does not stand correctly.
+            SceneError: if no part of it is on a region.
         """
         parent, regions = scene.parent(object), compute_regions(scene, self)
         on_parent = [region for region in regions if region.support == parent]
         if on_parent and RACK in scene.classes(str(parent)):
-            if not rests(scene, object):
-                reason = f"{self.label(object)} does not rest on '{parent}': it would fall off"
-                raise SceneError(reason, frame=object)
             return parent
         if not on_parent:
             names = ", ".join(region.frame for region in regions) or "none"
@@ -262,17 +292,39 @@ class Regions(DomainPart):
             )
         overhangs = {region.frame: region.overhang(scene, object) for region in on_parent}
         containing_regions = [r for r in on_parent if overhangs[r.frame] <= self.overhang]
-        if not containing_regions:
-            nearest = min(overhangs, key=lambda frame: overhangs[frame])
-            excess = f"{overhangs[nearest] * 1000:.0f} mm"
-            raise SceneError(
-                f"{self.label(object)} reaches {excess} beyond the edge of '{nearest}'; an object"
-                " is on a region with all of its footprint",
-                frame=object,
-            )
-        smallest = min(containing_regions, key=lambda region: region.area)
-        _require_standing(scene, object, smallest)
-        return smallest.frame
+        if containing_regions:
+            return min(containing_regions, key=lambda region: region.area).frame
+        nearest = min(on_parent, key=lambda region: overhangs[region.frame])
+        if not any(region.is_below(scene, object) for region in on_parent):
+            fault = self._overhang_text(object, nearest.frame, overhangs[nearest.frame])
+            raise SceneError(fault, frame=object)
+        below = [region for region in on_parent if region.is_below(scene, object)]
+        return min(below, key=lambda region: overhangs[region.frame]).frame
+
+    def _overhang_text(self, object: str, region: str, excess: float) -> str:
+        """Return the message for an object that extends beyond a region [m]."""
+        return (
+            f"{self.label(object)} reaches {excess * 1000:.0f} mm beyond the edge of '{region}'; an"
+            " object is on a region with all of its footprint"
+        )
+
+    def rest_fault(self, scene: SceneGraph, object: str) -> RestFault | None:
+        """Return the reason why an object leans, floats, is sunk in or overhangs, or None."""
+        parent = str(scene.parent(object))
+        if parent in self.hands:
+            return None
+        name = self.region_of(scene, object)
+        if name is not None and RACK in scene.classes(name):
+            text = f"{self.label(object)} does not rest on '{parent}': it would fall off"
+            return None if rests(scene, object) else RestFault(text)
+        for region in compute_regions(scene, self):
+            if region.frame == name and region.support == parent:
+                excess = region.overhang(scene, object)
+                if excess > self.overhang:
+                    text = self._overhang_text(object, region.frame, excess)
+                    return RestFault(text, region.gap(scene, object))
+                return _standing_fault(scene, object, region)
+        return None
 
     def goal_facts(
         self, scene: SceneGraph, objects: Mapping[str, str], goal_frames: Sequence[str]
@@ -295,12 +347,15 @@ class Regions(DomainPart):
             scene: goal scene.
             object: frame of the object.
             objects: PDDL objects of the start with their types.
+
+        Raises:
+            SceneError: if the object is on no region, or does not rest.
         """
-        if all(pddl_name(region) in objects for region in self.region_frames(scene)):
-            return self.region_of(scene, object)
         for region in self.region_frames(scene):
             if pddl_name(region) not in objects:
                 scene = scene.set_classes(region, ())
+        if (fault := self.rest_fault(scene, object)) is not None:
+            raise SceneError(fault.text, frame=object)
         return self.region_of(scene, object)
 
     def do_pick(
@@ -365,7 +420,7 @@ class Regions(DomainPart):
             except SceneError:
                 # The place is not a region of the domain, for example the lower board of a shelf.
                 continue
-            if actual_region == region:
+            if actual_region == region and self.rest_fault(placed_scene, object) is None:
                 motion = PickPlaceOptions(lift_distance=_lift_height(placed_scene, object))
                 place = Place.at(object, placement, arm=self.arm_name(arm))
                 yield replace(place, motion=motion)
@@ -521,8 +576,8 @@ def _extent(scene: SceneGraph, object: str) -> tuple[NDArray[np.float64], NDArra
     return corners.min(axis=0), corners.max(axis=0)
 
 
-def _require_standing(scene: SceneGraph, object: str, region: Region) -> None:
-    """Reject an object that leans, floats, or is sunk in."""
+def _standing_fault(scene: SceneGraph, object: str, region: Region) -> RestFault | None:
+    """Return the reason why an object leans, floats, or is sunk in, or None."""
     pose, height = region.pose_of(scene, object), -float(shape_bounds(scene, object)[0][2])
     tilt = acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
     if tilt > _MAX_LEAN:
@@ -530,15 +585,15 @@ def _require_standing(scene: SceneGraph, object: str, region: Region) -> None:
             scene, object, pose.inverse().rotate([0.0, 0.0, -1.0]), tolerance=_MAX_LEAN
         )
         if lying is None:
-            angle = f"{math.degrees(tilt):.0f} degrees"
-            raise SceneError(
-                f"object '{object}' leans by {angle} on '{region.frame}'; an object stands upright,"
-                " or lies on one of its stable faces",
-                frame=object,
+            text = (
+                f"object '{object}' leans by {math.degrees(tilt):.0f} degrees on '{region.frame}';"
+                " an object stands upright, or lies on one of its stable faces"
             )
+            return RestFault(text, region.gap(scene, object))
         height = lying
     gap = float(pose.translation[2] - height - region.upper[2])
     if abs(gap) > (_STANDING_TOLERANCE if region.support == region.frame else _VISUAL_TOLERANCE):
         side = "above" if gap > 0.0 else "below"
         fault = f"its bottom {abs(gap) * 1000:.0f} mm {side} the top of '{region.frame}'"
-        raise SceneError(f"object '{object}' has {fault}, on which it should stand", frame=object)
+        return RestFault(f"object '{object}' has {fault}, on which it should stand", gap)
+    return None

@@ -8,18 +8,19 @@ from dataclasses import replace
 from typing import ClassVar
 
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
+from tmkit.manipulation.actions.candidates import ActionContext, Candidate, DeadEnd, Place
 from tmkit.pddl import Fact
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import is_movable
 from tmkit.tamp.domains.infeasibility import Infeasibility, prove_too_high, stays_upright
-from tmkit.tamp.domains.semantics import ObjectToMove
+from tmkit.tamp.domains.semantics import ObjectToMove, RestFault
 from tmkit.tamp.domains.tabletop import (
     STANDING_TOLERANCE,
     pddl_names,
     pick_candidates,
-    require_standing,
+    require_above,
     shape_bounds,
+    standing_fault,
     standing_pose,
     turns_nearest_first,
 )
@@ -46,14 +47,19 @@ class Slots(Regions):
         """Return the region that is the parent of an object.
 
         Raises:
-            SceneError: if the parent is not a region, or the object leans, floats, or stands beside
-                it.
+            SceneError: if the parent is not a region, or the object stands beside it.
         """
         parent = str(scene.parent(object))
         if parent not in self.region_frames(scene):
             return super().region_of(scene, object)
-        require_standing(scene, object, kind=self.words.get("item", ""))
+        require_above(scene, object, kind=self.words.get("item", ""))
         return parent
+
+    def rest_fault(self, scene: SceneGraph, object: str) -> RestFault | None:
+        """Return the reason why an object leans, floats, or is sunk in, or None."""
+        if str(scene.parent(object)) not in self.region_frames(scene):
+            return super().rest_fault(scene, object)
+        return standing_fault(scene, object, kind=self.words.get("item", ""))
 
     def facts_free(self, scene: SceneGraph) -> Arguments:
         """Yield the regions."""
@@ -114,12 +120,22 @@ class Stacking(Regions):
         """Return the region that an object is on; None for a stacked object.
 
         Raises:
-            SceneError: if the object is on no region, or does not stand correctly.
+            SceneError: if the object is on no region, or beside the object that is its parent.
         """
         if not _is_stacked(scene, object):
             return super().region_of(scene, object)
-        require_standing(scene, object, kind=self.words.get("item", ""))
+        require_above(scene, object, kind=self.words.get("item", ""))
         return None
+
+    def rest_fault(self, scene: SceneGraph, object: str) -> RestFault | None:
+        """Return the reason why an object, or one below it, leans or floats, or None."""
+        if not _is_stacked(scene, object):
+            return super().rest_fault(scene, object)
+        fault = standing_fault(scene, object, kind=self.words.get("item", ""))
+        below = str(scene.parent(object))
+        if fault is None and (fault_below := self.rest_fault(scene, below)) is not None:
+            return RestFault(f"{self.label(object)} is on '{below}': {fault_below.text}")
+        return fault
 
     def place_facts(self, scene: SceneGraph, object: str) -> Iterator[Fact]:
         """Also yield the object below an object, and whether the object is clear.
@@ -206,7 +222,10 @@ class Stacking(Regions):
     def do_stack(
         self, context: ActionContext, arm: Manipulator, object: str, below: str
     ) -> Iterator[Candidate]:
-        """Yield turns in which the object is placed on the other object."""
+        """Yield turns in which the object is placed on the other object, which must rest."""
+        if (fault := self.rest_fault(context.scene, below)) is not None:
+            yield DeadEnd(f"nothing can be placed on '{below}': {fault.text}")
+            return
         yield from central_places(context, object, below, arm_name=self.arm_name(arm))
 
     def do_unstack(

@@ -25,7 +25,7 @@ import numpy as np
 
 from tmkit._support.argument_errors import check_argument, plan_hint, with_keyword_hints
 from tmkit._support.results import Report, problem_count
-from tmkit.errors import TmkitError
+from tmkit.errors import SceneError, TmkitError
 from tmkit.graph import SceneGraph, task_facts
 from tmkit.manipulation.concave_objects import with_shapes_of
 from tmkit.motion import CollisionRules, CollisionWorld, StartTolerances
@@ -39,6 +39,7 @@ from tmkit.robots.manipulator import LIMIT_TOLERANCE
 from tmkit.robots.robot_files import Robots, find_manipulators
 from tmkit.tamp.domains.loading import DomainSource, load_plan_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
+from tmkit.tamp.domains.resting import accept_start, placement_fault
 from tmkit.tamp.progress import ValidationProgress
 from tmkit.tamp.validation.prune_observations import effect_faults
 from tmkit.tamp.validation.schedule_check import schedule_faults
@@ -118,7 +119,7 @@ def validate_plan(
         len(plan.steps),
         check.steps.segments,
         check.steps.configurations + check.scheduled_configurations,
-        tuple(_assumptions(plan, scene)),
+        (*_assumptions(plan, scene), *check.assumptions),
     )
 
 
@@ -151,6 +152,7 @@ class _PlanCheck:
         on_progress: called before the check of each action, and at the end.
         start_tolerances: as for :func:`validate_plan`.
         problems: descriptions of all problems so far.
+        assumptions: notes on objects that do not rest at the start.
         scheduled_configurations: number of configurations of arms that move at once, checked for
             collisions.
     """
@@ -160,6 +162,7 @@ class _PlanCheck:
     on_progress: Callable[[ValidationProgress], None] | None = None
     start_tolerances: StartTolerances | None = None
     problems: list[str] = field(default_factory=list)
+    assumptions: list[str] = field(default_factory=list)
     scheduled_configurations: int = 0
 
     def __post_init__(self) -> None:
@@ -189,6 +192,7 @@ class _PlanCheck:
         self._check_task(problem)
         scene, q = self.plan.scene, np.array(self.plan.q)
         self._check_start_limits(scene, q)
+        self._check_start_rest(scene)
         contacts = self.steps.rules.start_contacts
         self.problems += self.steps.rest_faults(
             scene, q, where="at the start", start_contacts=contacts
@@ -231,6 +235,15 @@ class _PlanCheck:
             if joint in joints and not lower - LIMIT_TOLERANCE <= value <= upper + LIMIT_TOLERANCE:
                 self.problems.append(f"at the start: joint '{joint}' is outside its limits")
 
+    def _check_start_rest(self, scene: SceneGraph) -> None:
+        """Check that objects are near their supports, and note those that do not rest."""
+        tolerances = self.start_tolerances or StartTolerances()
+        try:
+            notes = accept_start(self.domain.semantics, scene, tolerances)
+            self.assumptions += [f"at the start, {note}" for note in notes]
+        except SceneError as error:
+            self.problems.append(f"at the start: {error}")
+
     def _check_task(self, problem: Problem) -> None:
         """Check actions and costs by the domain, and the states of the scenes."""
         if self.domain.probabilistic_predicates:
@@ -249,11 +262,14 @@ class _PlanCheck:
             try:
                 derived = self.domain.state(step.scene, step.q, objects=types)
                 difference = predicted.difference(derived)
+                fault = placement_fault(self.domain.semantics, step.segments, step.scene)
             except TmkitError as error:
                 self.problems.append(f"after {step.action} the scene has no state: {error}")
                 return
             if difference:
                 self.problems.append(f"after {step.action} the derived state differs: {difference}")
+            elif fault is not None:
+                self.problems.append(f"after {step.action} a placed object does not rest: {fault}")
 
     def _check_probabilistic_task(self, problem: Problem) -> None:
         """Check the actions by the domain, with the probabilistic facts of the scenes."""
