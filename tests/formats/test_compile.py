@@ -96,7 +96,9 @@ def test_modules_build_the_same_scene(
     assert built.digest() == scene.digest()
 
 
-@pytest.mark.parametrize("names", [("panda_table", "blocks3"), ("xarm_table",), (str(TABLE),)])
+@pytest.mark.parametrize(
+    "names", [("panda_table", "blocks3"), ("xarm_table",), ("so101_table",), (str(TABLE),)]
+)
 def test_shipped_scenes(tmp_path: Path, names: tuple[str, ...]) -> None:
     """Meshes are in an array file beside the module."""
     scene = load_scene(*names)

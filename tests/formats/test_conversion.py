@@ -41,7 +41,8 @@ def test_robray_gives_the_same_bits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "names", [("panda_table", "blocks3"), ("iiwa_table", "blocks2"), ("xarm_table",)]
+    "names",
+    [("panda_table", "blocks3"), ("iiwa_table", "blocks2"), ("xarm_table",), ("so101_table",)],
 )
 def test_json_says_everything(tmp_path: Path, names: tuple[str, ...]) -> None:
     """JSON reads back to the same scene from any source."""

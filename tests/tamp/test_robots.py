@@ -38,6 +38,19 @@ def test_the_demo_goal_is_simulated(robot: str) -> None:
     assert report.worst_rotation < math.radians(2.0)
 
 
+@pytest.mark.parametrize("engine", ["pybullet", "mujoco"])
+def test_a_jaw_stacks_cubes(engine: str) -> None:
+    """An SO-101 stacks three cubes, which both simulators hold by friction, within 5 mm."""
+    scene = tk.load_scene("so101_table")
+    plan = tk.plan(scene, domain="blocks", goal="(and (on a b) (on c a))", robot="so101").plan
+    assert plan is not None
+    assert tk.validate_plan(plan).problems == ()
+    report = tk.simulate(plan, options=tk.SimulationOptions(engine=engine))
+    assert report.is_successful, report.notes
+    assert report.worst_position < 0.005
+    assert report.worst_rotation < math.radians(2.0)
+
+
 def test_the_vacuum_loses_a_heavy_block() -> None:
     """A cup with a force of 30 N loses a block of 5 kg, and the notes have the cause."""
     scene = tk.load_scene("iiwa_table", "blocks1")

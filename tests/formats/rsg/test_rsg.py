@@ -137,7 +137,9 @@ def test_every_scene_reads_back_equal(
     assert rsg_from_scene(back) == text
 
 
-@pytest.mark.parametrize("names", [("panda_table", "blocks3"), ("xarm_table",), (str(TABLE),)])
+@pytest.mark.parametrize(
+    "names", [("panda_table", "blocks3"), ("xarm_table",), ("so101_table",), (str(TABLE),)]
+)
 def test_shipped_scenes_are_converted(tmp_path: Path, names: tuple[str, ...]) -> None:
     """By the proof of the conversion."""
     scene = load_scene(*names)
