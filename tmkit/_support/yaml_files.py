@@ -1,7 +1,7 @@
 """Reader of YAML files, with limits, whose errors have the file and the line.
 
 The loader makes numbers, texts, truth values, lists and tables only, never objects of a class.
-Aliases are rejected, since a small file with aliases can expand to any size.
+Aliases are rejected, since a few lines of them can stand for gigabytes.
 """
 
 from __future__ import annotations
@@ -12,22 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from tmkit._support.extras import importing
-from tmkit._support.limits import as_utf8, read_bytes
+from tmkit._support.limits import ReadingLimits, as_utf8, read_bytes
 from tmkit.errors import FileFormatError
 
-_MAX_BYTES = 2_000_000
-"""Largest size of a file [B]."""
-
-_MAX_NESTING = 64
+_MAX_NESTING = 32
 """Largest depth of nested lists and tables."""
 
 
-def read_yaml(path: Path, kind: str, *, edit: Callable[[str], str] | None = None) -> Any:
-    """Return the document of a YAML file.
+def read_yaml(path: Path, *, edit: Callable[[str], str] | None = None) -> list[Any]:
+    """Return the documents of a YAML file; most files have one.
 
     Args:
         path: the file.
-        kind: noun with article for the content of the file, in messages.
         edit: function that changes the text before it is parsed, if given.
 
     Raises:
@@ -35,27 +31,29 @@ def read_yaml(path: Path, kind: str, *, edit: Callable[[str], str] | None = None
             alias, or is not YAML.
         MissingExtraError: if PyYAML is not installed.
     """
-    with importing("yaml", "formats", f"{path}: reading YAML needs"):
+    with importing("yaml", "formats", f"{path}: reading YAML files needs"):
         import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    data = as_utf8(read_bytes(path, limit=_MAX_BYTES), partial(FileFormatError.at, path))
+    data = read_bytes(path, limit=ReadingLimits().text_bytes)
+    data = as_utf8(data, partial(FileFormatError.at, path))
     depth = 0
     try:
         text = data.decode() if edit is None else edit(data.decode())
         for event in yaml.parse(text, Loader=loader):
             line = event.start_mark.line + 1
             if isinstance(event, yaml.AliasEvent):
-                raise FileFormatError.at(path, "aliases of YAML are not read", line=line)
+                raise FileFormatError.at(path, "aliases (*NAME) are not accepted", line=line)
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > _MAX_NESTING:
-                raise FileFormatError.at(path, f"is nested too deeply to be {kind}", line=line)
-        return yaml.load(text, Loader=loader)
+                reason = f"collections are nested more than {_MAX_NESTING} deep"
+                raise FileFormatError.at(path, reason, line=line)
+        return list(yaml.load_all(text, Loader=loader))
     except FileFormatError:
         raise
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         reason = getattr(error, "problem", None) or " ".join(str(error).split())
         line = None if mark is None else mark.line + 1
-        raise FileFormatError.at(path, f"is not YAML: {reason}", line=line) from None
+        raise FileFormatError.at(path, f"is no YAML: {reason}", line=line) from None

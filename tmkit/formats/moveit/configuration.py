@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -196,7 +196,7 @@ class _Documents:
 
     def limits(self) -> dict[str, JointLimits]:
         """Return the limits by joint."""
-        top = self._document(_LIMIT_FILES, "limits of joints")
+        top = self._document(*_LIMIT_FILES)
         joints = None if top is None else _value(top, "joint_limits")
         if joints is None:
             return {}
@@ -204,12 +204,12 @@ class _Documents:
 
     def kinematics(self) -> tuple[str, ...]:
         """Return the groups with inverse kinematics."""
-        top = self._document(("kinematics.yaml",), "solvers of groups")
+        top = self._document("kinematics.yaml")
         return () if top is None else tuple(top.table())
 
     def controllers(self) -> dict[str, tuple[str, ...]]:
         """Return the joints by controller."""
-        top = self._document(_CONTROLLER_FILES, "controllers")
+        top = self._document(*_CONTROLLER_FILES)
         if top is None:
             return {}
         manager = _value(top, "moveit_simple_controller_manager") or top
@@ -222,14 +222,14 @@ class _Documents:
         nodes = {node.name(): _value(manager, node.name()) for node in names.items()}
         return {name: () if node is None else _joints(node) for name, node in nodes.items()}
 
-    def _document(self, names: Sequence[str], kind: str) -> JsonNode | None:
+    def _document(self, *names: str) -> JsonNode | None:
         """Return the content of the first file with one of these names, or None."""
         files = (folder / name for name in names for folder in self.folders)
         file = next(filter(is_file, files), None)
         if file is None:
             return None
-        document = read_yaml(readable_file(self.packages, file), kind, edit=self._substitute)
-        return None if document is None else JsonNode(document, str(file))
+        documents = read_yaml(readable_file(self.packages, file), edit=self._substitute)
+        return JsonNode(documents[0], str(file)) if any(documents) else None
 
     def _substitute(self, text: str) -> str:
         """Return a text with the arguments of launch files replaced by their values."""

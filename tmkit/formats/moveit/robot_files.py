@@ -175,7 +175,7 @@ def _setup(folder: Path) -> dict[str, Any]:
     file = folder / SETUP_ASSISTANT
     if not is_file(file):
         return {}
-    document = read_yaml(file, "a file of the setup assistant")
+    document = next(iter(read_yaml(file)), None)
     top = document.get("moveit_setup_assistant_config") if isinstance(document, dict) else None
     sections = top.items() if isinstance(top, dict) else ()
     return {str(key).upper(): value for key, value in sections if isinstance(value, dict)}

@@ -14,11 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from tmkit._support.extras import importing
-from tmkit._support.limits import ReadingLimits, as_utf8, read_bytes
-from tmkit.errors import FileFormatError, TmkitError
+from tmkit._support.yaml_files import read_yaml
+from tmkit.errors import TmkitError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.manipulation.grasp_files.values import PublishedGrasp, PublishedGrasps, require_count
 from tmkit.spatial import Pose
@@ -32,9 +30,6 @@ _LIST_KEYS = ("grasps", "possible_grasps")
 _GENERATOR_KEYS = {"end_effector_name", "grasp_resolution", "angle_resolution"}
 """Keys of the configuration of moveit_grasps, which describes a hand."""
 
-_MAX_DEPTH = 32
-"""Largest depth of nested YAML collections."""
-
 
 def read_moveit(path: Path) -> PublishedGrasps:
     """Read the grasps of a YAML file.
@@ -46,7 +41,7 @@ def read_moveit(path: Path) -> PublishedGrasps:
         FileFormatError: if the file is no YAML, or a value is missing or invalid.
         MissingExtraError: if PyYAML is not installed.
     """
-    return moveit_of_documents(path, _read_documents(path))
+    return moveit_of_documents(path, read_yaml(path))
 
 
 def moveit_of_documents(path: Path, documents: list[object]) -> PublishedGrasps:
@@ -147,40 +142,3 @@ def _number(node: JsonNode) -> float:
         except ValueError:
             pass
     return node.number()
-
-
-def _read_documents(path: Path) -> list[Any]:
-    """Return the documents of a YAML file.
-
-    Aliases are rejected: a few lines of them can stand for gigabytes.
-
-    Raises:
-        FileFormatError: if the file is no YAML, has aliases or is nested too deeply.
-    """
-    with importing("yaml", "formats", f"{path}: reading YAML files needs"):
-        import yaml
-
-    data = read_bytes(path, limit=ReadingLimits().text_bytes)
-    data = as_utf8(data, lambda reason: FileFormatError.at(path, f"the file {reason}"))
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    depth = 0
-    try:
-        for event in yaml.parse(data, Loader=loader):
-            line = event.start_mark.line + 1
-            if isinstance(event, yaml.AliasEvent):
-                raise FileFormatError.at(path, "aliases (*NAME) are not accepted", line=line)
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
-            if depth > _MAX_DEPTH:
-                reason = f"collections are nested more than {_MAX_DEPTH} deep"
-                raise FileFormatError.at(path, reason, line=line)
-        return list(yaml.load_all(data, Loader=loader))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or str(error)
-        line = None if mark is None else mark.line + 1
-        raise FileFormatError.at(path, f"is no YAML: {problem}", line=line) from None
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, FileFormatError):
-            raise
-        raise FileFormatError.at(path, f"is no YAML: {error}") from None
