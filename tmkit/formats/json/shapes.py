@@ -85,7 +85,7 @@ def read_points(path: Path, *, limits: ReadingLimits | None = None) -> Array:
     """
     limits = limits or ReadingLimits()
     readers: dict[str, _ArrayReader] = {
-        ".npy": _read_npy,
+        ".npy": read_npy,
         ".ply": _read_ply,
         ".xyz": partial(_read_xyz, limits=limits),
     }
@@ -116,7 +116,7 @@ def read_heights(
     """
     limits = limits or ReadingLimits()
     readers: dict[str, _ArrayReader] = {
-        ".npy": _read_npy,
+        ".npy": read_npy,
         ".png": partial(_read_png, span=span, limits=limits),
     }
     read = _reader_by_suffix(path, "heights", readers)
@@ -172,8 +172,16 @@ def _require_finite(values: Array, path: Path, content: str, limits: ReadingLimi
     return np.ascontiguousarray(values)
 
 
-def _read_npy(path: Path, data: bytes) -> Array:
-    """Return the array of a NumPy file, whose header must match the size of the file."""
+def read_npy(path: Path, data: bytes) -> Array:
+    """Return the array of a NumPy file, whose header must match the size of the file.
+
+    Args:
+        path: path of the file, for messages.
+        data: content of the file.
+
+    Raises:
+        FileFormatError: if the content is no array of real numbers.
+    """
     file = io.BytesIO(data)
     try:
         with warnings.catch_warnings():

@@ -12,14 +12,15 @@ from __future__ import annotations
 import io
 import math
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import FileFormatError
+from tmkit.formats.json.shapes import read_npy
 from tmkit.manipulation.grasp_files.values import (
     PublishedGrasp,
     PublishedGrasps,
@@ -86,79 +87,56 @@ def _read_rows(path: Path) -> NDArray[np.float64]:
         FileFormatError: if the file has no such array.
     """
     limit = ReadingLimits().mesh_bytes
-    stream = io.BytesIO(read_bytes(path, limit=limit))
+    data = read_bytes(path, limit=limit)
     if path.suffix.lower() == ".npy":
-        array = _read_array(path, stream, path.name)
+        array = read_npy(path, data)
         if array.shape[1:] != (_ROW_LENGTH,):
             raise FileFormatError.at(
                 path, f"expected an array (n, {_ROW_LENGTH}), received {array.shape}{_hint(array)}"
             )
         return array
-    arrays: dict[str, NDArray[np.float64]] = {}
+    members = dict(_read_archive(path, data, limit))
+    if set(members) >= _LABEL_ARRAYS:
+        reason = (
+            "it has labels of GraspNet, which are no grasps: load them by graspnetAPI's"
+            " loadGrasp(..., format='6d'), and write the result by save_npy"
+        )
+        raise FileFormatError.at(path, reason)
+    arrays = {name: read_npy(path / name, content) for name, content in members.items()}
+    rows = {name: array for name, array in arrays.items() if array.shape[1:] == (_ROW_LENGTH,)}
+    if len(rows) != 1:
+        listed = ", ".join(sorted(rows) or sorted(arrays)) or "none"
+        raise FileFormatError.at(
+            path, f"expected one array (n, {_ROW_LENGTH}), received {len(rows)} of: {listed}"
+        )
+    return next(iter(rows.values()))
+
+
+def _read_archive(path: Path, data: bytes, limit: int) -> Iterator[tuple[str, bytes]]:
+    """Yield the arrays of a .npz file by name, as the contents of .npy files.
+
+    Args:
+        path: path of the file, for messages.
+        data: content of the file.
+        limit: largest size of all arrays [B].
+
+    Raises:
+        FileFormatError: if the file is no archive, or its arrays are too large.
+    """
     try:
-        with zipfile.ZipFile(stream) as archive:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()
             if sum(member.file_size for member in members) > limit:
                 raise FileFormatError.at(
                     path, f"its arrays have more than {limit} bytes, expected at most that"
                 )
-            names = {member.filename.removesuffix(".npy") for member in members}
-            if names >= _LABEL_ARRAYS:
-                reason = (
-                    "it has labels of GraspNet, which are no grasps: load them by graspnetAPI's"
-                    " loadGrasp(..., format='6d'), and write the result by save_npy"
-                )
-                raise FileFormatError.at(path, reason)
             for member in members:
-                name = member.filename.removesuffix(".npy")
                 with archive.open(member) as file:
-                    content = io.BytesIO(file.read(member.file_size))
-                array = _read_array(path, content, name)
-                if array.shape[1:] == (_ROW_LENGTH,):
-                    arrays[name] = array
+                    yield member.filename.removesuffix(".npy"), file.read(member.file_size)
     except (FileFormatError, MemoryError):
         raise
     except Exception as error:  # a damaged archive raises many kinds of errors in zipfile
         raise FileFormatError.at(path, f"is no .npz file: {error}") from None
-    if len(arrays) != 1:
-        listed = ", ".join(sorted(arrays) or sorted(names)) or "none"
-        raise FileFormatError.at(
-            path, f"expected one array (n, {_ROW_LENGTH}), received {len(arrays)} of: {listed}"
-        )
-    return next(iter(arrays.values()))
-
-
-def _read_array(path: Path, stream: IO[bytes], name: str) -> NDArray[np.float64]:
-    """Return an array of numbers in numpy's format.
-
-    Its header is checked first, since numpy allocates the array before it reads it.
-
-    Raises:
-        FileFormatError: if it is no array of numbers.
-    """
-    try:
-        version = np.lib.format.read_magic(stream)
-        read_header = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }.get(version)
-        if read_header is None:
-            raise FileFormatError.at(path, f"array '{name}' has the unknown version {version}")
-        shape, _, dtype = read_header(stream)
-        if dtype.hasobject:
-            reason = f"array '{name}' has Python objects, which need pickle and may run code"
-            raise FileFormatError.at(path, f"{reason}; write arrays of numbers")
-        if dtype.kind not in "fiub":
-            raise FileFormatError.at(path, f"array '{name}' has no numbers, but {dtype}")
-        if math.prod(shape) * dtype.itemsize > ReadingLimits().mesh_bytes:
-            raise FileFormatError.at(path, f"array '{name}' is too large: {shape}")
-        stream.seek(0)
-        array = np.lib.format.read_array(stream, allow_pickle=False)
-    except FileFormatError:
-        raise
-    except Exception as error:  # a damaged header raises many kinds of errors in numpy
-        raise FileFormatError.at(path, f"array '{name}' is unreadable: {error}") from None
-    return np.asarray(array, dtype=np.float64)
 
 
 def _hint(array: NDArray[np.float64]) -> str:

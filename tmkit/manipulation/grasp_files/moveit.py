@@ -114,7 +114,7 @@ def _grasp(node: JsonNode, number: int) -> PublishedGrasp:
         reference_from_gripper,
         f"message {number}{label}",
         _number(node.get("grasp_quality")) if "grasp_quality" in keys else 0.0,
-        reference=header.get("frame_id").text(),
+        reference=header.get("frame_id").text().removeprefix("/"),  # ROS 1 has the slash
         open_joints=_open_joints(node),
     )
 
