@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tmkit._support.yaml_files import read_yaml
-from tmkit.errors import TmkitError
+from tmkit.errors import FileFormatError, TmkitError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.manipulation.grasp_files.values import PublishedGrasp, PublishedGrasps, require_count
 from tmkit.spatial import Pose
@@ -41,7 +41,9 @@ def read_moveit(path: Path) -> PublishedGrasps:
         FileFormatError: if the file is no YAML, or a value is missing or invalid.
         MissingExtraError: if PyYAML is not installed.
     """
-    return moveit_of_documents(path, read_yaml(path))
+    documents = read_yaml(path)
+    _require_text_keys(path, documents)
+    return moveit_of_documents(path, documents)
 
 
 def moveit_of_documents(path: Path, documents: list[object]) -> PublishedGrasps:
@@ -142,3 +144,20 @@ def _number(node: JsonNode) -> float:
         except ValueError:
             pass
     return node.number()
+
+
+def _require_text_keys(path: Path, value: object) -> None:
+    """Check that all keys of nested mappings are texts.
+
+    Raises:
+        FileFormatError: if a key is another value, such as a number.
+    """
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str):
+                raise FileFormatError.at(path, f"expected texts as keys, received {key!r}")
+        parts = list(value.values())
+    else:
+        parts = value if isinstance(value, list) else []
+    for part in parts:
+        _require_text_keys(path, part)
