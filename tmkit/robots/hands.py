@@ -64,6 +64,9 @@ _FINGERTIP_LENGTH = 0.01
 _LAST_MOTION = 0.3
 """Motion of a joint before it is closed, from which the closing direction follows [rad or m]."""
 
+_MIN_ROLL_COSINE = math.cos(math.radians(30.0))
+"""Smallest cosine of the angle between a jaw's tool and the axis about which the hand turns."""
+
 _MAX_DEPTH = 0.1
 """Largest depth of an object in a hand [m]."""
 
@@ -337,7 +340,8 @@ def infer_hand(scene: SceneGraph, tip: str, arm: Sequence[str]) -> InferredHand 
     if closing is None:
         return None
     palm_frames = _with_shapes(scene, palm)
-    tool, depth = _tool(scene, tip, _last_motion(closing), palm_frames)
+    roll_axis = _axis_of_last_joint(scene, tip, arm) if kind == "jaw" else None
+    tool, depth = _tool(scene, tip, _last_motion(closing), palm_frames, roll_axis)
     fixed = palm_frames if kind == "jaw" else _finger(scene, closing.pair[0])
     fingers = fixed, _finger(scene, closing.pair[1])
     named_joints = [joint for joint in joints if has_word(joint, FINGER_WORDS)]
@@ -454,6 +458,17 @@ def _jaw_range(gap: FingerGap, values: Sequence[Mapping[str, float]]) -> tuple[i
             break
         opened = index
     return (closed, opened) if widths[opened] - max(0.0, widths[closed]) >= LEAST_STROKE else None
+
+
+def _axis_of_last_joint(scene: SceneGraph, tip: str, arm: Sequence[str]) -> Array | None:
+    """Return the axis (3,) of an arm's last joint in the axes of its tip, if that joint turns."""
+    frame = scene.joint_frame(arm[-1])
+    joint = scene.joint(frame)
+    if joint.type not in ("revolute", "continuous"):
+        return None
+    pose = scene.pose(frame, relative_to=tip, q=scene.configuration({}))
+    axis: Array = snap_to_axis(product(pose.rotation, joint.axis))
+    return axis
 
 
 def _last_motion(closing: _ClosingPair) -> _ClosingPair:
@@ -611,7 +626,7 @@ def shape_points(scene: SceneGraph, frames: Sequence[str], tip: str, q: Array) -
 
 
 def _tool(
-    scene: SceneGraph, tip: str, closing: _ClosingPair, palm: Sequence[str]
+    scene: SceneGraph, tip: str, closing: _ClosingPair, palm: Sequence[str], roll_axis: Array | None
 ) -> tuple[Pose, float]:
     """Return the tool of an inferred hand.
 
@@ -620,6 +635,7 @@ def _tool(
         tip: frame of the hand.
         closing: fingers.
         palm: frames with collision shapes of the palm.
+        roll_axis: (3,) axis of the arm's last joint in the axes of the tip, for a jaw, or None.
 
     Returns:
         tip_from_tool, and the distance from the tool back to the palm [m].
@@ -648,6 +664,10 @@ def _tool(
         direction = centre - np.asarray(parent_pose.translation)
         direction -= dot(direction, y) * y
     z = snap_to_axis(direction if norm(direction) > 1e-6 else np.cross(y, (0.3, 0.5, 0.8)))
+    if roll_axis is not None and abs(dot(z, roll_axis)) > _MIN_ROLL_COSINE:
+        # The fingertip of a jaw moves across its lever, which may be inclined to the fixed finger.
+        z = math.copysign(1.0, dot(z, roll_axis)) * roll_axis
+        y = _unit(y - dot(y, z) * z)
     z = _unit(z - dot(z, y) * y)
     x = np.cross(y, z)
 

@@ -203,7 +203,7 @@ def infer_arm(
     else:
         if hand.kind == "jaw":
             # The hull of a palm with a fixed finger would fill the space between the fingers.
-            scene = with_quick_pieces(scene, hand.contact_links)
+            scene = with_quick_pieces(_without_hulls(scene, hand.contact_links), hand.contact_links)
             hand = hands.infer_hand(scene, chain.tip, chain.joints) or hand
         result = _arm_with_hand(scene, chain, hand, inferred, tool=tool, name=name, seed=seed)
     return replace(result, other_tips=other_tips)
@@ -250,6 +250,17 @@ def _with_visual_collisions(scene: SceneGraph, frames: Sequence[str]) -> SceneGr
         for other in (*scene.children(frame), scene.parent(frame)):
             if other is not None and any(part.collision for part in scene.shapes(other)):
                 scene = scene.allow_collision(frame, other, reason="adjacent")
+    return scene
+
+
+def _without_hulls(scene: SceneGraph, frames: Sequence[str]) -> SceneGraph:
+    """Return a scene in which no mesh of some frames has the level of its hull, as in MJCF."""
+    for frame in frames:
+        shapes = [
+            part.replace(level=None) if part.level == "hull" and part.shape.kind == "mesh" else part
+            for part in scene.shapes(frame)
+        ]
+        scene = scene.set_shapes(frame, shapes)
     return scene
 
 

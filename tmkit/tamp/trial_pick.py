@@ -21,6 +21,7 @@ from tmkit._support.elementary import atan2, norm
 from tmkit._support.results import Result
 from tmkit.formats.urdf.always_colliding import random_configurations
 from tmkit.graph import AttachedShape, Box, Inertia, SceneGraph
+from tmkit.manipulation import grasps_of
 from tmkit.motion.collision_rules import CollisionRules
 from tmkit.robots import Manipulator
 from tmkit.robots.ready_posture import point_down
@@ -118,7 +119,8 @@ def trial_pick(
         reason = f"the arm '{arm.name}' has no gripper"
         return TrialPick(TrialPickStatus.NO_GRIPPER, reason)
     room = arm.width_open - _MIN_FINGER_CLEARANCE if arm.is_two_fingered else CUBES[0]
-    size = next((size for size in CUBES if size <= room), None)
+    sizes = [size for size in CUBES if size <= room]
+    size = next((size for size in sizes if _has_grasps(scene, arm, size)), next(iter(sizes), None))
     if size is None:
         smallest = 1000 * CUBES[-1]
         reason = (
@@ -149,6 +151,12 @@ def _failure_reason(result: PlanResult) -> str:
         f"{cause.phase}: {cause.cause}" for action in diagnosis.actions for cause in action.causes
     )
     return "; ".join(causes[:2]) or result.explanation
+
+
+def _has_grasps(scene: SceneGraph, arm: Manipulator, size: float) -> bool:
+    """Return whether a hand has grasps of a cube of a size [m], wherever it is."""
+    scene_with_cube = _add_cube(scene, Pose(), size)
+    return len(grasps_of(scene_with_cube, OBJECT, robot=arm)) > 0
 
 
 def _add_cube(scene: SceneGraph, root_from_cube: Pose, size: float) -> SceneGraph:
