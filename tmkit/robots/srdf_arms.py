@@ -43,7 +43,14 @@ from tmkit.formats.srdf.values import (
     srdf_error,
 )
 from tmkit.graph import SceneGraph
-from tmkit.robots.hands import TOOL_NAMES, Hand, cup_frames, finger_distance, finger_frames
+from tmkit.robots.hands import (
+    TOOL_NAMES,
+    Hand,
+    cup_frames,
+    finger_distance,
+    finger_frames,
+    with_lever_widths,
+)
 from tmkit.robots.manipulator import GRIPPER_KINDS, Manipulator
 from tmkit.robots.mechanisms import rigid_frames
 from tmkit.robots.ready_posture import ready_posture
@@ -148,6 +155,9 @@ def manipulator_from_srdf(
         fingers = _hand(semantics, scene, fingers_group, joints, from_limits=from_limits, **states)
         hand_attributes = fingers.attributes()
     tool = tool if tool is not None else _tool(semantics, scene, group, tip, fingers)
+    if fingers is not None and tool in scene:
+        fingers = with_lever_widths(scene, tip, tool, fingers)
+        hand_attributes = fingers.attributes()
     ready_values = _ready(semantics, scene, group, joints, ready)
     if ready_values is None and tool in scene:
         opened = fingers.opened if fingers is not None else {}
