@@ -175,5 +175,6 @@ def test_the_name_of_the_description_is_that_of_the_folder(
     assert name_of(".") == "six_moveit_config"
     monkeypatch.chdir(package.parent)
     assert name_of("six_moveit_config") == name_of("six_moveit_config/") == "six_moveit_config"
-    assert name_of("urdf/arm.urdf.xacro") == "arm"
+    assert name_of("urdf/arm.urdf.xacro") == name_of("arm.xacro") == "arm"
+    assert name_of("arm_v1.2.urdf") == "arm_v1.2"
     assert "link6" in load_scene("six_moveit_config")

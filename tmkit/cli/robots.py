@@ -190,7 +190,10 @@ def check(
 def name_of(scene: str) -> str:
     """Return the name of a robot, from the name of its file or folder."""
     path = Path(scene)
-    return path.resolve().name if path.is_dir() else path.name.partition(".")[0]
+    if path.is_dir():
+        return path.resolve().name
+    stem = path.stem
+    return stem.removesuffix(".urdf").removesuffix(".srdf") if path.suffix == ".xacro" else stem
 
 
 def find_configuration(
