@@ -155,7 +155,8 @@ def parameters() -> Iterator[str]:
             functions = [value.__init__, *members]
         for function in filter(inspect.isfunction, functions):
             for name, annotation in function.__annotations__.items():
-                is_value = re.fullmatch(r"Grasp|Placement|Attachment|Pose", str(annotation))
+                kind = str(annotation).removesuffix(' | Literal["center"]')
+                is_value = re.fullmatch(r"Grasp|Placement|Attachment|Pose", kind)
                 if is_value and name != "return":
                     yield f"{function.__qualname__}.{name}"
 
