@@ -155,7 +155,7 @@ def parameters() -> Iterator[str]:
             functions = [value.__init__, *members]
         for function in filter(inspect.isfunction, functions):
             for name, annotation in function.__annotations__.items():
-                kind = str(annotation).removesuffix(' | Literal["center"]')
+                kind = str(annotation).removesuffix(" | Literal['center']")
                 is_value = re.fullmatch(r"Grasp|Placement|Attachment|Pose", kind)
                 if is_value and name != "return":
                     yield f"{function.__qualname__}.{name}"
