@@ -12,10 +12,17 @@ from numpy.typing import NDArray
 from tmkit._support.elementary import atan2, cos, norm, sin
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import ActionContext, Candidate, MoveTo, Sequence
+from tmkit.manipulation.actions.candidates import (
+    ActionContext,
+    Candidate,
+    DeadEnd,
+    MoveTo,
+    Place,
+    Sequence,
+)
 from tmkit.pddl import Fact, State
 from tmkit.plans.values import Configuration
-from tmkit.robots import movable_frames
+from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.robot_files import Robot, resolve_robot
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.tabletop import shape_bounds
@@ -37,6 +44,15 @@ _MIN_OBJECT_DISTANCE = 0.45
 _DISTANCE_STEP = 0.08
 """Step by which the distance from an object increases [m]."""
 
+_FLOOR_RINGS = 4
+"""Number of distances from the target at which the base may stand on a floor."""
+
+_REACH_ON_FLOOR = 0.8
+"""Largest distance of the base from a place on a floor that it works at [m]."""
+
+_FLOOR_POSES = 6
+"""Number of base poses that are tried for a place on a floor."""
+
 _N_DIRECTIONS = 12
 """Number of directions in which the base faces an object."""
 
@@ -49,6 +65,10 @@ class Driving(Regions):
     pose, else at the nearest region. It drives to a region to one of several poses at its edge,
     with its front towards an object there, while the arm is at its ready configuration. Only drives
     have costs.
+
+    A *floor* is a solid region below the chassis, on which the base drives. The base is at the floor
+    when it is at no other region. A pick from a floor and a place on it drive to the object or
+    place first, if it is not near.
 
     Args:
         robot: the arm.
@@ -105,8 +125,14 @@ class Driving(Regions):
             angle = abs(math.remainder(pose[2] - yaw, math.tau))
             if max(abs(pose[0] - x), abs(pose[1] - y), angle) <= _STATION_TOLERANCE:
                 return station
-        gaps = {surface: self._gap(scene, surface, pose) for surface in self.region_frames(scene)}
+        floors = self._floors(scene)
+        floor = next((name for name in floors if self._gap(scene, name, pose) <= 0.0), None)
+        surfaces = [name for name in self.region_frames(scene) if name not in floors]
+        gaps = {surface: self._gap(scene, surface, pose) for surface in surfaces}
         nearest = min(gaps, key=lambda surface: gaps[surface], default=None)
+        if floor is not None:
+            is_beside = nearest is not None and gaps[nearest] <= self._work_distance(scene)
+            return str(nearest) if is_beside else floor
         if nearest is None or gaps[nearest] > _SURFACE_DISTANCE:
             distance = "there is none"
             if nearest is not None:
@@ -121,26 +147,95 @@ class Driving(Regions):
     def do_drive(self, context: ActionContext, start: str, goal: str) -> Iterator[Candidate]:
         """Yield drives to a location, after the arm folds to its ready configuration."""
         del start
-        scene, arm = context.scene, self.robot
+        scene = context.scene
         current_pose = context.q[self.base.joint_indices(scene)]
         if "station" in scene.classes(goal):
             poses = [self._planar(scene, goal)]
         else:
             poses = self._poses_at(context, goal, current_pose)
-        is_folded = self.is_ready(scene, context.q, pddl_name(arm.name))
-        for x, y, yaw in poses:
-            yaw = float(current_pose[2]) + math.remainder(yaw - current_pose[2], math.tau)
-            lower, upper = scene.joint_limits[scene.joint_names.index(self.base.joints[2])]
-            yaw += math.tau * (int(yaw < lower) - int(yaw > upper))
-            joints = dict(zip(self.base.joints, (x, y, yaw), strict=True))
-            drive = MoveTo(joints, f"({x:.2f}, {y:.2f})", arm=self.base.name)
-            fold = MoveTo(arm.ready, "the carrying configuration")
-            yield drive if is_folded else Sequence((fold, drive))
+        for pose in poses:
+            motions = self._drive_to(context, pose)
+            yield motions[0] if len(motions) == 1 else Sequence(motions)
+
+    def _drive_to(
+        self, context: ActionContext, pose: tuple[float, float, float]
+    ) -> tuple[MoveTo, ...]:
+        """Return the motions to a pose of the base, before which the arm folds.
+
+        Args:
+            context: scene and configuration before the action.
+            pose: x, y and yaw of the base [m, rad].
+        """
+        scene, arm, (x, y, yaw) = context.scene, self.robot, pose
+        current_yaw = float(context.q[self.base.joint_indices(scene)][2])
+        yaw = current_yaw + math.remainder(yaw - current_yaw, math.tau)
+        lower, upper = scene.joint_limits[scene.joint_names.index(self.base.joints[2])]
+        yaw += math.tau * (int(yaw < lower) - int(yaw > upper))
+        joints = dict(zip(self.base.joints, (x, y, yaw), strict=True))
+        drive = MoveTo(joints, f"({x:.2f}, {y:.2f})", arm=self.base.name)
+        if self.is_ready(scene, context.q, pddl_name(arm.name)):
+            return (drive,)
+        return MoveTo(arm.ready, "the carrying configuration"), drive
+
+    def do_pick(
+        self, context: ActionContext, arm: Manipulator, object: str, region: str
+    ) -> Iterator[Candidate]:
+        """Yield grasps, from a floor after a drive to the object."""
+        picks = super().do_pick(context, arm, object, region)
+        if region not in self._floors(context.scene):
+            yield from picks
+            return
+        point = context.scene.pose(object, relative_to=self.base.base, q=context.q).translation
+        yield from self._work_at(context, region, point, list(picks))
+
+    def do_place(
+        self, context: ActionContext, arm: Manipulator, object: str, region: str
+    ) -> Iterator[Candidate]:
+        """Yield places on a region, on a floor after a drive to the place."""
+        places = super().do_place(context, arm, object, region)
+        if region not in self._floors(context.scene):
+            yield from places
+            return
+        base_from_floor = context.scene.pose(region, relative_to=self.base.base)
+        for place in places:
+            if isinstance(place, Place):
+                point = base_from_floor.apply(place.pose.translation)
+                yield from self._work_at(context, region, point, [place])
+
+    def _work_at(
+        self,
+        context: ActionContext,
+        floor: str,
+        point: NDArray[np.float64],
+        candidates: list[Candidate],
+    ) -> Iterator[Candidate]:
+        """Yield candidates near the base as they are, and else each after a drive to a point.
+
+        Args:
+            context: scene and configuration before the action.
+            floor: frame of the floor.
+            point: (3,) point that the base works at, in the frame in which it drives [m].
+            candidates: picks or places at the point.
+        """
+        current_pose = context.q[self.base.joint_indices(context.scene)]
+        if norm(point[:2] - current_pose[:2]) <= _REACH_ON_FLOOR:
+            yield from candidates
+        rings = self._poses_around(context, floor, point, current_pose)
+        poses = [pose for _, _, pose in sorted(rings)][:_FLOOR_POSES]
+        # Each candidate is tried from one pose first, and from the other poses later.
+        for shift in range(len(poses)):
+            for number, candidate in enumerate(candidates):
+                if isinstance(candidate, DeadEnd):
+                    yield candidate
+                    return
+                motions = self._drive_to(context, poses[(number + shift) % len(poses)])
+                object = getattr(candidate, "object", None)
+                yield Sequence((*motions, candidate), object=object)
 
     def _poses_at(
         self, context: ActionContext, surface: str, current_pose: NDArray[np.float64]
     ) -> list[tuple[float, float, float]]:
-        """Return base poses beside a surface, nearest to the target first.
+        """Return base poses beside a surface or on a floor, nearest to the target first.
 
         The front points towards an object on the surface, or towards its middle.
 
@@ -149,29 +244,74 @@ class Driving(Regions):
             surface: frame of the surface.
             current_pose: (3,) x, y and yaw of the base [m, rad].
         """
-        scene, candidates = context.scene, []
-        lower, upper = shape_bounds(scene, self.base.tip)
-        radius = norm(np.maximum(np.abs(lower), np.abs(upper))[:2])
+        scene = context.scene
+        candidates: list[tuple[float, float, tuple[float, float, float]]] = []
         objects = [item for item in movable_frames(scene) if scene.parent(item) == surface]
-        offset = context.rng.uniform(0.0, math.tau / _N_DIRECTIONS)
         for target in objects if objects and not self.held(scene) else [surface]:
-            centre = scene.pose(target, relative_to=self.base.base, q=context.q).translation
-            for k in range(_N_DIRECTIONS):
-                angle, distance = offset + math.tau * k / _N_DIRECTIONS, _MIN_OBJECT_DISTANCE
-                direction = np.array([cos(angle), sin(angle)])
-                while (
-                    self._gap(scene, surface, centre[:2] - distance * direction) < radius + _MIN_GAP
-                ):
-                    distance += _DISTANCE_STEP
-                position = (
-                    centre[:2] - (distance + _DISTANCE_STEP * context.rng.uniform()) * direction
-                )
-                pose = (float(position[0]), float(position[1]), angle)
-                q = scene.configuration(dict(zip(self.base.joints, pose, strict=True)))
-                if self._location(scene, q) == surface:
-                    travel = round(norm(position - current_pose[:2]), 6)
-                    candidates.append((round(distance, 6), travel, pose))
+            point = scene.pose(target, relative_to=self.base.base, q=context.q).translation
+            candidates += self._poses_around(context, surface, point, current_pose)
         return [pose for *_, pose in sorted(candidates)]
+
+    def _poses_around(
+        self,
+        context: ActionContext,
+        surface: str,
+        point: NDArray[np.float64],
+        current_pose: NDArray[np.float64],
+    ) -> Iterator[tuple[float, float, tuple[float, float, float]]]:
+        """Yield base poses at a surface or on a floor around a point that the front points towards.
+
+        Args:
+            context: scene and configuration before the action.
+            surface: frame of the surface or floor.
+            point: (2,) or longer, x and y in the frame in which the base drives [m].
+            current_pose: (3,) x, y and yaw of the base [m, rad].
+
+        Yields:
+            Distance from the point, distance from the current pose [m], and the pose.
+        """
+        scene, radius = context.scene, self._radius(context.scene)
+        is_floor = surface in self._floors(scene)
+        offset = context.rng.uniform(0.0, math.tau / _N_DIRECTIONS)
+        for k in range(_N_DIRECTIONS * (_FLOOR_RINGS if is_floor else 1)):
+            angle = offset + math.tau * k / _N_DIRECTIONS
+            distance = _MIN_OBJECT_DISTANCE + _DISTANCE_STEP * (k // _N_DIRECTIONS)
+            direction = np.array([cos(angle), sin(angle)])
+            while not is_floor and (
+                self._gap(scene, surface, point[:2] - distance * direction) < radius + _MIN_GAP
+            ):
+                distance += _DISTANCE_STEP
+            position = point[:2] - (distance + _DISTANCE_STEP * context.rng.uniform()) * direction
+            pose = (float(position[0]), float(position[1]), angle)
+            q = scene.configuration(dict(zip(self.base.joints, pose, strict=True)))
+            if self._location(scene, q) == surface:
+                travel = round(norm(position - current_pose[:2]), 6)
+                yield round(distance, 6), travel, pose
+
+    def _floors(self, scene: SceneGraph) -> list[str]:
+        """Return the solid regions below the chassis, smallest first."""
+        q = scene.zero_configuration()
+        bottom = scene.pose(self.base.tip, relative_to=self.base.base, q=q).translation[2]
+        bottom += shape_bounds(scene, self.base.tip)[0][2]
+        areas = {}
+        for region in self.region_frames(scene):
+            if not _is_solid(scene, region):
+                continue
+            lower, upper = shape_bounds(scene, region)
+            top = scene.pose(region, relative_to=self.base.base, q=q).apply(upper)[2]
+            if top <= bottom:
+                areas[region] = float(np.prod((upper - lower)[:2]))
+        return sorted(areas, key=lambda region: areas[region])
+
+    def _radius(self, scene: SceneGraph) -> float:
+        """Return the radius of the circle around the chassis [m]."""
+        lower, upper = shape_bounds(scene, self.base.tip)
+        return norm(np.maximum(np.abs(lower), np.abs(upper))[:2])
+
+    def _work_distance(self, scene: SceneGraph) -> float:
+        """Return the largest distance from a surface of the base poses beside it [m]."""
+        beside = self._radius(scene) + _MIN_GAP + 2.0 * _DISTANCE_STEP
+        return max(beside, _MIN_OBJECT_DISTANCE + _DISTANCE_STEP)
 
     def _planar(self, scene: SceneGraph, frame: str) -> tuple[float, float, float]:
         """Return x, y and yaw of a frame, in the frame in which the base drives [m, rad]."""
@@ -187,8 +327,18 @@ class Driving(Regions):
             surface: frame of the surface.
             position: (2,) or longer, x and y in the frame in which the base drives [m].
         """
-        lower, upper = shape_bounds(scene, surface)
+        lower, upper = _bounds(scene, surface)
         point = scene.pose(self.base.base, relative_to=surface).apply(
             [position[0], position[1], 0.0]
         )[:2]
         return norm(np.maximum(0.0, np.maximum(lower[:2] - point, point - upper[:2])))
+
+
+def _bounds(scene: SceneGraph, region: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the corners of the box around a region, which may be a marked area [m]."""
+    return shape_bounds(scene, region, only_solid=_is_solid(scene, region))
+
+
+def _is_solid(scene: SceneGraph, region: str) -> bool:
+    """Return whether a region has collision shapes, or is a marked area."""
+    return any(attached.collision for attached in scene.shapes(region))
