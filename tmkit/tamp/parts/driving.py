@@ -66,9 +66,9 @@ class Driving(Regions):
     with its front towards an object there, while the arm is at its ready configuration. Only drives
     have costs.
 
-    A *floor* is a solid region below the chassis, on which the base drives. The base is at the floor
-    when it is at no other region. A pick from a floor and a place on it drive to the object or
-    place first, if it is not near.
+    A *floor* is a solid region below the chassis, on which the base drives. The base is at the
+    floor when it is at no other region. A pick from a floor and a place on it drive to the object
+    or place first, if it is not near.
 
     Args:
         robot: the arm.
@@ -309,7 +309,7 @@ class Driving(Regions):
         return norm(np.maximum(np.abs(lower), np.abs(upper))[:2])
 
     def _work_distance(self, scene: SceneGraph) -> float:
-        """Return the largest distance from a surface of the base poses beside it [m]."""
+        """Return the largest distance of base poses at a surface from it [m]."""
         beside = self._radius(scene) + _MIN_GAP + 2.0 * _DISTANCE_STEP
         return max(beside, _MIN_OBJECT_DISTANCE + _DISTANCE_STEP)
 
