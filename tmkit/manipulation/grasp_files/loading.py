@@ -84,8 +84,7 @@ class GraspCheck:
         published: number of published grasps.
         without_contact: number of those on which the fingers do not close.
         rejected: number of those at which the hand collides, or its fingers slip.
-        distance: distance from the fingertips to the origin of the object, the median over all
-            published grasps [m].
+        distance: distance of the published poses from the origin of the object, the median [m].
     """
 
     file: str
@@ -109,7 +108,7 @@ class GraspCheck:
         if number:
             return text
         return (
-            f"{text}; the fingertips are {self.distance:.3g} m from the origin of"
+            f"{text}; the published poses are {self.distance:.3g} m from the origin of"
             f" '{self.object}' (median): compare frame, unit and scale"
         )
 
