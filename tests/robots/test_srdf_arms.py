@@ -422,10 +422,16 @@ def test_a_state_that_does_not_fit_is_passed_over(caplog: pytest.LogCaptureFixtu
 FINGER = '<passive_joint name="panda_finger_joint2"/>'
 
 
-def test_a_passive_joint_is_none_of_the_arms(tmp_path: Path, scene: SceneGraph) -> None:
-    """A passive joint is not a joint of the arm, and a plan does not move it."""
+def test_a_passive_joint_is_none_of_the_arms(
+    tmp_path: Path, scene: SceneGraph, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A passive joint is not a joint of the arm, and a plan does not move it; a warning has it."""
     path = changed(tmp_path, FINGER, f'{FINGER}<passive_joint name="panda_joint3"/>')
     arm = manipulator_from_srdf(path, scene, group="arm")
+    assert [message.split(": ", 1)[1] for message in caplog.messages] == [
+        "group 'arm': joint 'panda_joint3' is passive, so the arm does not move it: it keeps its"
+        " value"
+    ]
     assert arm.joints == tuple(f"panda_joint{number}" for number in (1, 2, 4, 5, 6, 7))
     assert set(arm.ready) == set(arm.joints)
     world = load_scene("panda_table", "blocks1")
@@ -437,6 +443,24 @@ def test_a_passive_joint_is_none_of_the_arms(tmp_path: Path, scene: SceneGraph) 
     for step in plan.steps:
         assert step.q[passive] == plan.q[passive]
         assert all("panda_joint3" not in segment.joint_names for segment in step.segments)
+
+
+def test_a_state_that_contradicts_a_mimic_rule_is_reported(
+    tmp_path: Path, scene: SceneGraph, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The warning has the state, the joint, its value and that of the rule."""
+    second = '<joint name="panda_finger_joint2" value="{}"/>'
+    close = '<group_state name="close" group="hand">'
+    path = changed(tmp_path, close, close + second.format(0.01))
+    text = path.read_text(encoding="utf-8")
+    opened = '<group_state name="open" group="hand">'
+    path.write_text(text.replace(opened, opened + second.format(0.04)), encoding="utf-8")
+    manipulator_from_srdf(path, scene, group="arm")
+    (message,) = caplog.messages
+    assert (
+        "the state 'close' of group 'hand' puts joint 'panda_finger_joint2' at 0.01, but it mimics"
+        " 'panda_finger_joint1': it will be at 0"
+    ) in message
 
 
 def test_a_passive_joint_before_the_hand_is_refused(tmp_path: Path, scene: SceneGraph) -> None:

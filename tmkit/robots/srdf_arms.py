@@ -130,6 +130,7 @@ def manipulator_from_srdf(
         raise RobotError.at(semantics.source, f"gripper kind '{gripper}' is none of {kinds}")
     group = group if group is not None else _only_arm(semantics, scene, choice.end_effector)
     members = _exclude_passive_joints(semantics, group_members(semantics, scene, group=group))
+    _warn_of_passive_joints(semantics, scene, group)
     joints = _path(semantics, scene, group, members)
     effector = _find_end_effector(
         semantics, scene, group=group, joints=joints, requested_name=choice.end_effector
@@ -143,6 +144,8 @@ def manipulator_from_srdf(
         from_limits, fingers_group = gripper == "parallel", effector.group
     else:
         from_limits = fingers_group is not None
+    for used_group in filter(None, (group, fingers_group)):
+        _warn_of_mimic_states(semantics, scene, used_group)
     tip = _tip(semantics, scene, group, joints, effector)
     fingers = None
     hand_attributes: dict[str, Any] = {"gripper_kind": gripper}
@@ -252,6 +255,37 @@ def _exclude_passive_joints(semantics: RobotSemantics, members: GroupMembers) ->
     """Return the members of a group without its passive joints, as in MoveIt's trajectories."""
     joints = tuple(joint for joint in members.joints if joint not in semantics.passive_joints)
     return replace(members, joints=joints)
+
+
+def _warn_of_passive_joints(semantics: RobotSemantics, scene: SceneGraph, group: str) -> None:
+    """Log the passive joints of an arm that do not follow another joint."""
+    for joint in group_members(semantics, scene, group=group).joints:
+        if joint in semantics.passive_joints and joint in scene.joint_names:
+            logger.warning(
+                "%s: group '%s': joint '%s' is passive, so the arm does not move it: it keeps its"
+                " value",
+                *(semantics.source, group, joint),
+            )
+
+
+def _warn_of_mimic_states(semantics: RobotSemantics, scene: SceneGraph, group: str) -> None:
+    """Log the states of a group in which a joint has another value than its mimic rule gives."""
+    joints = [scene.joint(frame) for frame in scene.frame_names]
+    rules = {joint.name: joint.mimic for joint in joints if joint.mimic is not None}
+    for state in semantics.states_of(group):
+        values = state.joint_values
+        for joint, value in values.items():
+            rule = rules.get(joint)
+            if rule is None or rule.joint not in values:
+                continue
+            expected = rule.multiplier * values[rule.joint] + rule.offset
+            if abs(value - expected) > _STATE_TOLERANCE:
+                logger.warning(
+                    "%s: the state '%s' of group '%s' puts joint '%s' at %.6g, but it mimics '%s':"
+                    " it will be at %.6g",
+                    *(state.place or semantics.source, state.name, group, joint, value),
+                    *(rule.joint, expected),
+                )
 
 
 def _only_arm(semantics: RobotSemantics, scene: SceneGraph, end_effector: str | None) -> str:
