@@ -59,6 +59,10 @@ class ArmController:
         self._by_constraint = by_constraint
         self._q = q
         self._fingers = {name: scene.joint_names.index(name) for name in robot.gripper_joints}
+        limits = scene.velocity_limits  # of the joint and those that mimic it; 0 for no limit
+        self._finger_speeds = {
+            name: float(limits[entry]) or math.inf for name, entry in self._fingers.items()
+        }
         self.finger_goal = {name: float(q[entry]) for name, entry in self._fingers.items()}
         self.tracking = np.zeros(len(self.entries))
         # Pose of the hand at the last renewal of contacts.
@@ -88,7 +92,8 @@ class ArmController:
             return
         settings = self._simulation.settings
         for name, entry in self._fingers.items():
-            max_change = settings.gripper_speed * settings.time_step / self.robot.finger_lever(name)
+            speed = settings.gripper_speed / self.robot.finger_lever(name)
+            max_change = settings.time_step * min(speed, self._finger_speeds[name])
             error = self.finger_goal[name] - self._q[entry]
             self._q[entry] += math.copysign(min(abs(error), max_change), error)
         is_fixed = self._by_constraint and self.holding is not None
