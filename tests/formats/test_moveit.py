@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 from support.moveit_packages import (
     JOINTS,
     NAMESPACE,
@@ -17,9 +19,12 @@ from support.moveit_packages import (
     write_moveit_2,
 )
 
+from tmkit._support.source_location import SourceLocation, ignore_note
 from tmkit.errors import FileFormatError
 from tmkit.formats import ImportNote, ReadingOptions, load_scene
-from tmkit.formats.moveit.configuration import read_moveit_configuration
+from tmkit.formats.moveit.configuration import JointLimits, _with_limits, read_moveit_configuration
+from tmkit.formats.spec.model import FrameSpec
+from tmkit.formats.spec.parts import JointSpec
 
 pytest.importorskip("yaml")
 XACRO = ReadingOptions(allow_xacro=True)
@@ -185,3 +190,27 @@ def test_links_out_of_the_package_are_not_read(file: str, tmp_path: Path) -> Non
     link.symlink_to(secret)
     with pytest.raises(FileFormatError, match="outside the folders that this scene may read"):
         load_scene(folder)
+
+
+BOUND = st.floats(-3.0, 3.0)
+POSITIVE = st.floats(0.1, 5.0)
+
+
+@given(st.tuples(BOUND, BOUND).map(sorted), st.tuples(BOUND, BOUND).map(sorted), POSITIVE, POSITIVE)
+def test_the_tighter_limit_holds(
+    own: list[float], other: list[float], speed: float, other_speed: float
+) -> None:
+    """The interval is the intersection, and the speed the smaller one; a note names looser ones."""
+    joint = JointSpec("revolute", "j", lower=own[0], upper=own[1], velocity=speed)
+    frame = FrameSpec("a", "world", SourceLocation("a.urdf"), joint=joint)
+    limits = {"j": JointLimits(other[0], other[1], other_speed, None, SourceLocation("l.yaml"))}
+    notes: list[str] = []
+    lower, upper = max(own[0], other[0]), min(own[1], other[1])
+    if lower > upper:
+        with pytest.raises(FileFormatError, match=r"l.yaml: joint 'j' has no value within"):
+            _with_limits(frame, limits, ignore_note)
+        return
+    result = _with_limits(frame, limits, lambda _place, text: notes.append(text)).joint
+    assert (result.lower, result.upper, result.velocity) == (lower, upper, min(speed, other_speed))
+    assert any("max_velocity" in text for text in notes) == (other_speed > speed * 1.000001)
+    assert _with_limits(replace(frame, joint=result), limits, ignore_note).joint == result

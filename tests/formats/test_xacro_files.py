@@ -152,6 +152,18 @@ def test_packages_are_found_below_the_folders_of_the_user(tmp_path: Path) -> Non
     assert "a" in load_scene(path, reading=reading)
 
 
+def test_packages_of_a_sourced_workspace_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of ROS 2 lie in the folders ``share`` of ``AMENT_PREFIX_PATH``."""
+    write(tmp_path / "install/parts/share/parts/links.xacro", "<link name='a'/>")
+    path = write(
+        tmp_path / "robots/here/r.xacro", "<xacro:include filename='$(find parts)/links.xacro'/>"
+    )
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"{tmp_path}/nowhere:{tmp_path}/install/parts")
+    assert "a" in load_scene(path, reading=ReadingOptions(allow_xacro=True))
+
+
 def test_folders_of_every_user_are_not_searched(tmp_path: Path) -> None:
     """A package that another user puts into a shared folder is not found."""
     shared = tmp_path / "shared"
