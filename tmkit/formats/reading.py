@@ -28,7 +28,6 @@ from tmkit.errors import (
 from tmkit.formats.format import Reading
 from tmkit.formats.mesh.meshes import MESH_SUFFIXES, MeshLoader, MeshSpec
 from tmkit.formats.mesh.package_uris import PackageResolver, project_folders
-from tmkit.formats.moveit.configuration import read_moveit_scene
 from tmkit.formats.moveit.robot_files import is_configuration_package
 from tmkit.formats.reading_options import ReadingOptions
 from tmkit.formats.registry import find_format, locate_files, readable_suffixes
@@ -275,6 +274,8 @@ def _read_by_suffix(
     A folder is the configuration package of a robot, whose SRDF is appended to ``semantics``.
     """
     if path.is_dir() and is_configuration_package(path):
+        from tmkit.formats.moveit.configuration import read_moveit_scene
+
         reading = Reading(loader, note, lambda file: _read(file, loader, note, semantics))
         specification, configuration = read_moveit_scene(path, reading)
         semantics.append(configuration.semantics)

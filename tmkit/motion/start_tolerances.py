@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.argument_errors import degrees_hint
+from tmkit._support.start_tolerances import (
+    START_LIMIT_TOLERANCE,
+    StartTolerances as StartTolerances,
+)
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import LIMIT_TOLERANCE
@@ -24,45 +27,8 @@ from tmkit.spatial.plain import plain_numbers
 
 _log = logging.getLogger(__name__)
 
-START_LIMIT_TOLERANCE = 0.001
-"""Default distance past a limit at which a start is moved to the limit [rad].
-
-Encoders and limits in files with four or five digits differ by less, and 1 mrad moves the tool of
-an arm of 1 m by at most 1 mm, the planning margin.
-"""
-
 _METRES_PER_RADIAN = 0.1
 """Tolerance of a prismatic joint [m] for a tolerance of 1 rad."""
-
-
-@dataclass(frozen=True)
-class StartTolerances:
-    """Tolerances of bodies at the start of a plan [m].
-
-    Attributes:
-        penetration: depth of an overlap that motions may leave, but neither deepen nor enter again.
-            Defaults to 0.001, the planning margin: calibrated models overlap by less.
-        floating: height of an object above its support. Defaults to 0.02, the error of a depth
-            camera at 2 m; simulators drop objects from such heights.
-        sinking: depth of an object in its support. Defaults to 0.005, the error of a depth camera
-            at 1 m.
-
-    Raises:
-        ConfigurationError: if a value is negative or not a number.
-    """
-
-    penetration: float = 0.001
-    floating: float = 0.02
-    sinking: float = 0.005
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0.0:
-                raise ConfigurationError(
-                    f"StartTolerances: {name} must be at least 0 m, not {repr(value)[:60]}",
-                    option=name,
-                    value=value,
-                )
 
 
 def clamp_to_limits(

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from tmkit._support.options import CheckedOptions, option
+from tmkit._support.start_tolerances import START_LIMIT_TOLERANCE, StartTolerances
 from tmkit.errors import ConfigurationError
-from tmkit.motion.start_tolerances import START_LIMIT_TOLERANCE, StartTolerances
 from tmkit.tamp.search_settings import SearchSettings
 
 if TYPE_CHECKING:
