@@ -14,7 +14,8 @@ class ReadingOptions:
     """Search folders, meshes, limits and permissions of a load.
 
     Args:
-        package_path: folders in which packages of ``package://`` URIs are searched first.
+        package_path: folders in which packages of ``package://`` URIs and ``$(find NAME)`` are
+            searched first, by the names of their folders and in their ``package.xml``.
         packages: folders of packages by name, as ``{"ur_description": "/robots/ur"}``. They precede
             all others.
         meshes: meshes of robot descriptions (URDF, SDF) to read. ``"load"`` reads all, and a
@@ -26,8 +27,9 @@ class ReadingOptions:
             their project folders, packages and installed data; see
             :mod:`tmkit.formats.mesh.package_uris`.
         limits: limits on the size of files and the depth of includes; the defaults if omitted.
-        allow_xacro: expand ``.xacro`` files to URDF, which needs the extra ``formats``. **This runs
-            their code with your rights.** A mapping contains values of their arguments by name.
+        allow_xacro: expand ``.xacro`` files to URDF or SRDF, which needs the extra ``formats``.
+            **This runs their code with your rights.** A mapping contains values of their arguments
+            by name, as in ``{"dof": "7"}``.
     """
 
     package_path: Sequence[str | os.PathLike[str]] = ()

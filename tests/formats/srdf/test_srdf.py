@@ -179,6 +179,15 @@ def test_elements_of_other_programs_are_omitted_with_a_note(tmp_path: Path) -> N
     ]
 
 
+def test_a_passive_joint_in_a_group_is_noted(tmp_path: Path) -> None:
+    """As in the Panda's file, where MoveIt ignores it too; the note has its place."""
+    path = tmp_path / "r.srdf"
+    group = "<group name='hand'><joint name='a'/><passive_joint name='b'/></group>"
+    path.write_text(f"<robot name='r'>{group}</robot>")
+    (note,) = read_srdf(path).notes
+    assert note.text == "<passive_joint> in <group> is ignored; its place is directly in <robot>"
+
+
 @pytest.mark.parametrize(
     ("element", "message"),
     [

@@ -128,6 +128,8 @@ def _note_ignored(parent: XmlElement, known_tags: tuple[str, ...]) -> None:
         count = len(parent.children(child.tag))
         element = f"<{child.tag}>" + (f" ({count} times)" if count > 1 else "")
         hint = "" if child.tag in FOREIGN_TAGS else did_you_mean(child.tag, known_tags)
+        if child.tag in KNOWN_TAGS:
+            hint = "; its place is directly in <robot>"
         parent.around(child).note(f"{element} in <{parent.tag}> is ignored{hint}")
 
 
