@@ -259,3 +259,12 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
         assert existing.read_text(encoding="utf-8") == "precious"
         existing.unlink()
     assert "does not end in .toml" in " ".join(new_robot(robot, "--out", "r.json").output.split())
+
+
+def test_a_mounted_hand_is_the_hand(tmp_path: Path) -> None:
+    """A hand that is mounted on a robot with fingers is described, not the fingers beside it."""
+    robot, toml = write_robot(arm(), tmp_path), tmp_path / "mine.toml"
+    run = new_robot(robot, "--hand", "suction_cup", "--out", toml)
+    assert "beside the hand is 'left_side' (ends" in run.output
+    described = load_manipulator(toml)
+    assert (described.gripper_kind, described.tip) == ("suction", "suction_stem")

@@ -232,12 +232,17 @@ class _Assistant:
 
         scene, hints = self.scene, self.hints
         hand = None if hints.hand in (None, _NO_HAND) else self._load_hand(str(hints.hand))
+        tip = hints.tip
         with progress("looking for the arm"):
             if hand is not None:
-                choice = ArmChoice(hints.base, hints.tip, None, hints.group, self.configuration)
-                bare_arm = infer_robot_arm(scene, choice, name=self.name, seed=self.seed).robot
-                scene = mount_hand(scene, hand, tip=bare_arm.tip, joints=bare_arm.joints)
-            choice = ArmChoice(hints.base, hints.tip, hints.tool, hints.group, self.configuration)
+                choice = ArmChoice(hints.base, tip, None, hints.group, self.configuration)
+                bare = infer_robot_arm(scene, choice, name=self.name, seed=self.seed)
+                arm, frames = bare.robot, set(scene.frame_names)
+                scene = mount_hand(scene, hand, tip=arm.tip, joints=arm.joints)
+                if not bare.missing:
+                    # The mounted hand is meant, not the hand of the robot beside it.
+                    tip = next(frame for frame in scene.frame_names if frame not in frames)
+            choice = ArmChoice(hints.base, tip, hints.tool, hints.group, self.configuration)
             inferred = infer_robot_arm(scene, choice, name=self.name, seed=self.seed)
         if hints.hand == _NO_HAND:
             if not inferred.missing:

@@ -11,7 +11,7 @@ low. A hand of many joints is recognised but not supported.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -30,10 +30,12 @@ from tmkit.robots.mechanisms import (
     ARM_JOINTS,
     JointChain,
     chain_between,
+    frames_on_joints,
     joint_chains,
     rigid_frames,
 )
 from tmkit.robots.ready_posture import middle_posture, ready_posture
+from tmkit.robots.unsupported_hands import has_several_cups, other_fingers, parts_beside
 from tmkit.spatial import Pose
 
 _MAX_FINGER_JOINTS = 4
@@ -44,6 +46,9 @@ _MAX_ARMS = 8
 
 _MIN_TOOL_COSINE = math.cos(math.radians(15.0))
 """Smallest cosine of the angle between an axis of a given tool and of the inferred one."""
+
+_CUP_CLEARANCE = 0.05
+"""Distance behind a suction cup within which other parts of the robot are beside it [m]."""
 
 _CONFIDENCES = ("low", "medium", "high")
 """Levels of confidence."""
@@ -399,6 +404,20 @@ def _arm_with_hand(
             f" '{added_tool}'"
         )
     inferred.append(_tool_direction(scene, chain.tip, tool))
+    hand_frames = _frames_of_hand(scene, hand)
+    inferred += _beside_lines(scene, chain, tool, hand_frames=hand_frames, depth=0.0)
+    extra = other_fingers(scene, chain.tip, hand)
+    missing = ""
+    if extra:
+        names = ", ".join(
+            repr(frame) for frame in (*(frames[-1] for frames in hand.fingers), *extra)
+        )
+        missing = (
+            f"the hand at '{chain.tip}' has {2 + len(extra)} fingers, {names}, and hands that close"
+            " two fingers, or a jaw on a fixed finger, are supported: describe two fingers that"
+            " close on each other in a file for --robot, and keep the others out of the way by"
+            " fixed joints"
+        )
     arm = Manipulator(
         name,
         chain.base,
@@ -413,7 +432,7 @@ def _arm_with_hand(
         scene,
         arm,
         tuple(inferred),
-        "",
+        missing,
         added_tool,
         confidence,
         other_tools=tuple(frames) if added_tool else (),
@@ -454,8 +473,13 @@ def _arm_without_hand(
     tool = tool or (tool_frames or cup_links[-1:] or [chain.tip])[0]
     joints = hands.hand_joints(scene, chain.tip, chain.joints)
     missing = ""
+    contact_links = hands.cup_frames(scene, cup, tool) if cup_links else ()
     if cup_links:
         inferred.append(f"hand: suction cup, confidence medium (the name of '{cup_links[-1]}')")
+        missing = _suction_fault(scene, chain.tip, cups_with_shape, tool)
+        inferred += _beside_lines(
+            scene, chain, tool, hand_frames=contact_links, depth=_CUP_CLEARANCE
+        )
     elif len(joints) > hands.MAX_JOINTS:
         missing = (
             f"the hand at '{chain.tip}' has {len(joints)} joints; only hands that close"
@@ -485,10 +509,62 @@ def _arm_without_hand(
         chain.joints,
         ready_posture(scene, joints=chain.joints, tool=tool, other_values={}, seed=seed),
         gripper_kind="suction" if cup_links else "none",
-        contact_links=hands.cup_frames(scene, cup, tool) if cup_links else (),
+        contact_links=contact_links,
     )
     confidence = "medium" if cup_links else ""
     return InferredArm(scene, arm, tuple(inferred), missing, confidence=confidence)
+
+
+def _suction_fault(scene: SceneGraph, tip: str, cups: Sequence[str], tool: str) -> str:
+    """Return the reason why a suction gripper is not supported, or an empty text.
+
+    Args:
+        scene: scene with the robot.
+        tip: frame of the hand.
+        cups: frames of the gripper, with collision shapes.
+        tool: frame of the tool.
+    """
+    if not cups or not has_several_cups(scene, cups, tool):
+        return ""
+    return (
+        f"the suction gripper at '{tip}' has several cups, and grippers of one cup are supported:"
+        " load the robot without it and mount one by --hand suction_cup, or describe one of its"
+        " cups in a file for --robot"
+    )
+
+
+def _frames_of_hand(scene: SceneGraph, hand: hands.InferredHand) -> frozenset[str]:
+    """Return the frames of a hand: its fingers, and all that its joints move."""
+    moved = frames_on_joints(scene, hand.joints)
+    frames = {frame for root in moved for frame in scene.subtree(root)}
+    return frozenset(frames.union(*hand.fingers))
+
+
+def _beside_lines(
+    scene: SceneGraph, chain: JointChain, tool: str, *, hand_frames: Collection[str], depth: float
+) -> tuple[str, ...]:
+    """Return a line with the parts of the robot beside its hand, or none.
+
+    Args:
+        scene: scene with the robot.
+        chain: joints of the arm.
+        tool: frame of the tool.
+        hand_frames: frames of the hand.
+        depth: distance behind the tool beyond which parts are not beside it [m].
+    """
+    last = scene.joint_frame(chain.joints[-1])
+    parts = parts_beside(scene, last, tool, hand_frames=hand_frames, depth=depth)
+    if not parts:
+        return ()
+    names = ", ".join(
+        f"'{frame}' (ends {1000 * abs(distance):.0f} mm"
+        f" {'in front of' if distance > 0.0 else 'behind'} the tool)"
+        for frame, distance in list(parts.items())[:4]
+    )
+    return (
+        f"warning: beside the hand is {names}, which may touch what the hand reaches for; remove it"
+        " from the file if the robot does not have it",
+    )
 
 
 def _tool_difference(tool: str, pose: Pose, hand: hands.InferredHand) -> str:

@@ -98,7 +98,7 @@ _MAX_ANGLE = 0.01
 _CONVERGED_ANGLE = 1e-7
 """Angle between the tool and straight down at which the correction ends [rad]."""
 
-_DAMPING = 1e-9
+_DAMPING_FACTOR = 1e-9
 """Damping of the correction, for arms whose joints turn the tool in one plane alone."""
 
 _MAX_STEPS = 12
@@ -179,7 +179,7 @@ def point_down(scene: SceneGraph, q: Array, *, joints: Sequence[str], tool: str)
         # The axis of the rotation, z axis cross down, is horizontal.
         error = np.array([-y, x]) * (angle / max(sine, 1e-12))
         rows = np.asarray(kinematics.jacobian(tool))[3:5, columns]
-        (a, b), (_, d) = product(rows, rows.T) + _DAMPING * np.eye(2)
+        (a, b), (_, d) = product(rows, rows.T) + _DAMPING_FACTOR * np.eye(2)
         multipliers = np.array([d * error[0] - b * error[1], a * error[1] - b * error[0]])
         q[columns] += product(multipliers / (a * d - b * b), rows)
         q = np.clip(q, limits[:, 0], limits[:, 1])
