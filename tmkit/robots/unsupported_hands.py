@@ -1,8 +1,8 @@
 """Hands that are recognised and not supported, and parts of a robot beside a hand.
 
 Supported are two fingers that close on each other, one jaw against a fixed finger, and one suction
-cup. A third finger would collide with an object between the other two. An array of cups holds an object
-only where all of its cups seal, so it is not one cup of the size of the array.
+cup. A third finger would collide with an object between the other two. An array of cups holds an
+object only where all of its cups seal, so it is not one cup of the size of the array.
 
 All heights are along the z axis of the tool, which points away from the hand.
 """
