@@ -27,9 +27,9 @@ class ReadingOptions:
             their project folders, packages and installed data; see
             :mod:`tmkit.formats.mesh.package_uris`.
         limits: limits on the size of files and the depth of includes; the defaults if omitted.
-        allow_xacro: expand ``.xacro`` files to URDF or SRDF, which needs the extra ``formats``.
-            **This runs their code with your rights.** A mapping contains values of their arguments
-            by name, as in ``{"dof": "7"}``.
+        allow_xacro: expand ``.xacro`` files, which needs the extra ``formats``. **This runs their
+            code with your rights.** A mapping contains values of their arguments by name, as in
+            ``{"dof": "7"}``.
     """
 
     package_path: Sequence[str | os.PathLike[str]] = ()

@@ -153,7 +153,7 @@ class FingerGap:
         low = self._advance(0, values, start=start, direction=-1.0)
         return low, self._advance(1, values, start=start, direction=1.0)
 
-    def fixed_surface(self, values: Mapping[str, float]) -> float:
+    def find_fixed_finger(self, values: Mapping[str, float]) -> float:
         """Return the y coordinate of the surface of a jaw's fixed finger at the tool point [m].
 
         Args:
@@ -164,7 +164,7 @@ class FingerGap:
         """
         return self._advance(0, values, start=_FIXED_SEARCH_START, direction=-1.0)
 
-    def touching_values(
+    def find_touch(
         self, closed: Mapping[str, float], opened: Mapping[str, float]
     ) -> dict[str, float]:
         """Return the joint values at which the fingers touch, between two others [rad or m].

@@ -387,7 +387,7 @@ def measure_hand(
     gap = FingerGap(scene, tip=tip, tool=pose, fingers=hand.fingers, is_jaw=is_jaw)
     values = values_between(hand.closed, hand.opened, steps=_SCAN_STEPS if is_jaw else _WIDTH_STEPS)
     if is_jaw:
-        surface = gap.fixed_surface(values[-1])
+        surface = gap.find_fixed_finger(values[-1])
         if not math.isfinite(surface):
             return None
         if tool is None:
@@ -404,7 +404,7 @@ def measure_hand(
     # Measure between the ends of the range.
     closed = values[ends[0]]
     if gap.widths(values[ends[0] : ends[0] + 2])[0] <= _LEAST_WIDTH:
-        closed = gap.touching_values(closed, values[ends[0] + 1])
+        closed = gap.find_touch(closed, values[ends[0] + 1])
     values = values_between(closed, values[ends[1]], steps=_WIDTH_STEPS)
     widths = np.maximum.accumulate(gap.widths(values))
     if not np.isfinite(widths).all() or widths[-1] - widths[0] < LEAST_STROKE:

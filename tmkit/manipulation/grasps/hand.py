@@ -183,7 +183,7 @@ class HandCheck:
         contacts = (self._world.distance(link, _OBJECT, row) for link in links)
         return min((contact.distance for contact in contacts if contact), default=math.inf)
 
-    def closed(self, grasps: Sequence[Grasp]) -> list[Grasp]:
+    def close_jaw(self, grasps: Sequence[Grasp]) -> list[Grasp]:
         """Return grasps with the widths at which a jaw touches the object.
 
         The fingers of a jaw are not parallel, so the jaw touches the object beside the tool point.

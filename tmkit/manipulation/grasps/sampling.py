@@ -316,7 +316,7 @@ class _Hand:
         """
         if self.is_in_scene:
             check = HandCheck(self.scene, solids, robot=self.robot)
-            grasps = check.closed(grasps)
+            grasps = check.close_jaw(grasps)
             results = zip(grasps, check.are_feasible(grasps), strict=True)
             return [grasp for grasp, is_feasible in results if is_feasible]
         feasible = []

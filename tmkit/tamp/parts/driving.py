@@ -310,8 +310,8 @@ class Driving(Regions):
 
     def _work_distance(self, scene: SceneGraph) -> float:
         """Return the largest distance of base poses at a surface from it [m]."""
-        beside = self._radius(scene) + _MIN_GAP + 2.0 * _DISTANCE_STEP
-        return max(beside, _MIN_OBJECT_DISTANCE + _DISTANCE_STEP)
+        clearance = self._radius(scene) + _MIN_GAP + 2.0 * _DISTANCE_STEP
+        return max(clearance, _MIN_OBJECT_DISTANCE + _DISTANCE_STEP)
 
     def _planar(self, scene: SceneGraph, frame: str) -> tuple[float, float, float]:
         """Return x, y and yaw of a frame, in the frame in which the base drives [m, rad]."""

@@ -425,7 +425,7 @@ class HandTables:
         if not fingertip_grasps or not HandCheck.has_hand(self._start, arm):
             return fingertip_grasps
         check = HandCheck(self._start, solids, robot=arm)
-        fingertip_grasps = check.closed(fingertip_grasps)
+        fingertip_grasps = check.close_jaw(fingertip_grasps)
         return list(itertools.compress(fingertip_grasps, check.are_feasible(fingertip_grasps)))
 
     def _make_table(self, options: Sequence[GraspOption]) -> _Table:
