@@ -399,7 +399,9 @@ def test_a_missing_scene_is_rejected(run: Run, tmp_path: Path) -> None:
         run("scene", "dump", "panda"),
         "no 'panda' in scenes, only in scenes/robots (all: tmkit list scenes)",
     )
-    assert_rejected(run("scene", "dump", "."), "is a folder; give a scene file in it")
+    assert_rejected(
+        run("scene", "dump", "."), "is a folder, but no configuration package of MoveIt"
+    )
     assert_rejected(
         run("plan", "blocks2", *GOAL), "blocks2.robray:6:", "parent 'table', which no file declares"
     )
