@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tmkit.errors import RobotError
+from tmkit.formats.srdf.values import Chain, EndEffector, GroupState, RobotSemantics, SrdfGroup
 from tmkit.graph import AttachedShape, Box, Mesh, Mimic, Prismatic, Revolute, SceneGraph, Shape
 from tmkit.manipulation import grasps_of
 from tmkit.motion import CollisionRules
-from tmkit.robots import infer_arm, load_manipulator, write_manipulator
+from tmkit.robots import infer_arm, load_manipulator, manipulator_from_srdf, write_manipulator
 from tmkit.robots.hands import fingers_of, pair_distance
 from tmkit.simulation import simulate
 from tmkit.spatial import Pose
@@ -167,6 +168,27 @@ def test_levers(length: float, fraction: float) -> None:
     assert len(robot.widths) == 17
     line = np.linspace(robot.width_closed, robot.width_open, 17)
     assert np.max(np.abs(np.subtract(robot.widths, line))) > 1e-3
+
+
+def test_levers_of_an_srdf_file() -> None:
+    """The widths of a hand of levers are measured at the tool of the file."""
+    scene = levers(0.05).add_frame("tcp", "wrist", pose=Pose((0, 0, 0.1)))
+    states = (
+        GroupState("open", "hand", (("left", (math.pi / 3,)),)),
+        GroupState("closed", "hand", (("left", (0.0,)),)),
+    )
+    semantics = RobotSemantics(
+        "levers",
+        groups=(
+            SrdfGroup("arm", chains=(Chain("base", "wrist"),)),
+            SrdfGroup("hand", joints=("left",)),
+        ),
+        states=states,
+        end_effectors=(EndEffector("gripper", "wrist", "hand", "arm"),),
+    )
+    robot = manipulator_from_srdf(semantics, scene)
+    angle = robot.finger_values(0.04)["left"]
+    assert 2 * 0.05 * math.sin(angle) == pytest.approx(0.04, abs=5e-4)
 
 
 @settings(max_examples=10)
