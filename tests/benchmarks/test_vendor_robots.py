@@ -14,7 +14,7 @@ CHECKOUTS = os.environ.get(VARIABLE, "")
 def test_a_robot_of_an_installed_package_is_picked_with() -> None:
     """The Panda of pybullet goes from its URDF to a simulated pick by three commands."""
     folder = Path(pytest.importorskip("pybullet_data").getDataPath())
-    panda = VendorRobot("Panda", "franka_panda/panda.urdf", (0.5, 0.0, 0.0))
+    panda = VendorRobot("Panda", (), "franka_panda/panda.urdf", (0.5, 0.0, 0.0))
     row = run(panda, folder)
     assert row.is_picked, row.outcome
     assert "parallel gripper" in row.told
@@ -33,7 +33,7 @@ def test_a_missing_repository_is_an_outcome(tmp_path: Path) -> None:
 def test_a_failure_has_its_reason(tmp_path: Path) -> None:
     """The last line of a command that fails is the outcome."""
     (tmp_path / "robot.urdf").write_text('<robot name="r"><link name="base"/></robot>')
-    row = run(VendorRobot("fixed", "robot.urdf", (0.5, 0.0, 0.0)), tmp_path)
+    row = run(VendorRobot("fixed", (), "robot.urdf", (0.5, 0.0, 0.0)), tmp_path)
     assert "no joint moves" in row.outcome
     assert len(row.seconds) == 1
 

@@ -2,8 +2,8 @@
 
 Run by hand: ``python tests/benchmarks/vendor_robots.py FOLDER [--robots ...] [--out FILE.md]``. The
 folder, by default that of the environment variable ``TMKIT_VENDOR_ROBOTS``, contains checkouts of
-the public repositories of :data:`ROBOTS` under their own names. No file of a vendor is part of
-tmkit. For each robot, these commands run in an empty folder:
+the public repositories of :data:`ROBOTS` under their own names, without the owners. No file of a
+vendor is part of tmkit. For each robot, these commands run in an empty folder:
 
     tmkit new robot FILE [--xacro NAME:=VALUE] [--hand FILE] --yes --out robot.toml
     tmkit plan FILE work.robray --robot robot.toml --goal "(holding cube)" -o plan.json
@@ -64,6 +64,8 @@ class VendorRobot:
 
     Attributes:
         name: name in the table.
+        repositories: repositories on GitHub, ``OWNER/NAME``, with the branch if it is not the
+            default one.
         file: path from the folder of the checkouts, which begins with the repository.
         work: (3,) position of the top of the plate, in root axes [m].
         xacro: arguments of the xacro files, each ``NAME:=VALUE``.
@@ -73,6 +75,7 @@ class VendorRobot:
     """
 
     name: str
+    repositories: tuple[str, ...]
     file: str
     work: tuple[float, float, float]
     xacro: tuple[str, ...] = ()
@@ -84,6 +87,7 @@ class VendorRobot:
 ROBOTS = (
     VendorRobot(
         "SO-101",
+        ("TheRobotStudio/SO-ARM100",),
         "SO-ARM100/Simulation/SO101/so101_new_calib.urdf",
         (0.24, 0.08, 0.0),
         side=0.03,
@@ -91,6 +95,7 @@ ROBOTS = (
     ),
     VendorRobot(
         "Koch v1.1",
+        ("perezjln/gym-lowcostrobot",),
         "gym-lowcostrobot/gym_lowcostrobot/assets/low_cost_robot_6dof/follower.xml",
         (0.05, 0.17, 0.0),
         side=0.03,
@@ -98,18 +103,24 @@ ROBOTS = (
     ),
     VendorRobot(
         "xArm6, gripper",
+        ("xArm-Developer/xarm_ros2",),
         "xarm_ros2/xarm_description/urdf/xarm_device.urdf.xacro",
         (0.45, 0.0, 0.0),
         xacro=("dof:=6", "add_gripper:=true"),
     ),
     VendorRobot(
         "xArm7, gripper",
+        ("xArm-Developer/xarm_ros2",),
         "xarm_ros2/xarm_description/urdf/xarm_device.urdf.xacro",
         (0.45, 0.0, 0.0),
         xacro=("dof:=7", "add_gripper:=true"),
     ),
     VendorRobot(
         "UR10e, Robotiq 2F-85",
+        (
+            "UniversalRobots/Universal_Robots_ROS2_Description",
+            "PickNikRobotics/ros2_robotiq_gripper",
+        ),
         "Universal_Robots_ROS2_Description/urdf/ur.urdf.xacro",
         (0.7, 0.0, 0.0),
         xacro=("ur_type:=ur10e", "name:=ur"),
@@ -117,27 +128,49 @@ ROBOTS = (
     ),
     VendorRobot(
         "Kinova Gen3, Robotiq 2F-85",
+        ("Kinovarobotics/ros_kortex",),
         "ros_kortex/kortex_description/robots/gen3_robotiq_2f_85.xacro",
         (0.5, 0.0, 0.0),
     ),
     VendorRobot(
-        "Franka FR3, hand", "franka_description/robots/fr3/fr3.urdf.xacro", (0.5, 0.0, 0.0)
+        "Franka FR3, hand",
+        ("frankaemika/franka_description",),
+        "franka_description/robots/fr3/fr3.urdf.xacro",
+        (0.5, 0.0, 0.0),
     ),
-    VendorRobot("Fetch", "fetch_ros/fetch_description/robots/fetch.urdf", (0.7, 0.0, 0.7)),
+    VendorRobot(
+        "Fetch",
+        ("fetchrobotics/fetch_ros",),
+        "fetch_ros/fetch_description/robots/fetch.urdf",
+        (0.7, 0.0, 0.7),
+    ),
     VendorRobot(
         "TIAGo, PAL gripper",
+        (
+            "pal-robotics/tiago_robot",
+            "pal-robotics/pmb2_robot",
+            "pal-robotics/pal_gripper",
+            "pal-robotics/pal_urdf_utils (humble-devel)",
+        ),
         "tiago_robot/tiago_description/robots/tiago.urdf.xacro",
         (0.65, 0.0, 0.7),
         xacro=("end_effector:=pal-gripper",),
     ),
-    VendorRobot("PR2", "pr2_common/pr2_description/robots/pr2.urdf.xacro", (0.6, -0.2, 0.6)),
+    VendorRobot(
+        "PR2",
+        ("PR2/pr2_common",),
+        "pr2_common/pr2_description/robots/pr2.urdf.xacro",
+        (0.6, -0.2, 0.6),
+    ),
     VendorRobot(
         "Baxter, electric gripper",
+        ("RethinkRobotics/baxter_common",),
         "baxter_common/baxter_description/urdf/baxter.urdf.xacro",
         (0.7, 0.3, 0.0),
     ),
     VendorRobot(
         "ALOHA arm (ViperX 300 S)",
+        ("Interbotix/interbotix_ros_manipulators",),
         "interbotix_ros_manipulators/interbotix_ros_xsarms/interbotix_xsarm_descriptions/urdf/"
         "vx300s.urdf.xacro",
         (0.35, 0.0, 0.0),
@@ -230,7 +263,17 @@ def _last_line(text: str) -> str:
 
 def page_of(rows: Sequence[Row]) -> str:
     """Return the results as a Markdown page."""
-    titles = ("robot", "file", "described", "planned", "simulated", "hand", "warnings", "outcome")
+    titles = (
+        "robot",
+        "repositories",
+        "file",
+        "described",
+        "planned",
+        "simulated",
+        "hand",
+        "warnings",
+        "outcome",
+    )
     cells = []
     for row in rows:
         robot = row.robot
@@ -239,16 +282,23 @@ def page_of(rows: Sequence[Row]) -> str:
             file += f" with `{robot.hand}`"
         seconds = [f"{value:.1f} s" for value in row.seconds]
         seconds += ["-"] * (3 - len(seconds))
-        cells.append([robot.name, file, *seconds, row.told, row.n_warnings, row.outcome])
+        repositories = "<br>".join(robot.repositories)
+        told = [row.told, row.n_warnings, row.outcome]
+        cells.append([robot.name, repositories, file, *seconds, *told])
     picked = sum(row.is_picked for row in rows)
     lines = [
         "# Robots of vendors: from their files to a simulated pick",
         "",
         f"{picked} of {len(rows)} robots pick a cube in simulation by three commands: `tmkit new"
         " robot FILE --yes`, `tmkit plan` and",
-        "`tmkit simulate`. The files are those of the vendors' public repositories. Times are of"
-        " the processor, with the start of",
-        "each command. Made by `python tests/benchmarks/vendor_robots.py`.",
+        "`tmkit simulate`. The files are those of the vendors' public repositories on GitHub,"
+        " checked out side by side; arguments",
+        "such as `dof:=6` are those of `--xacro`. Times are of the processor, with the start of"
+        " each command. The hand is what",
+        "the first command infers, and the warnings are about the file. The first description of"
+        " a jaw divides its meshes into",
+        "convex pieces, which are cached: most of the time of the SO-101. Made by `python"
+        " tests/benchmarks/vendor_robots.py`.",
         "",
         *markdown_table(titles, cells),
     ]
