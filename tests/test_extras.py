@@ -118,6 +118,20 @@ CALLS = [
         "formats",
         "from tmkit.manipulation.grasp_files.loading import *\nread_grasps(Path('a.yaml'))",
     ),
+    (
+        "h5py",
+        "formats",
+        "Path('a.h5').write_bytes(b'\\x89HDF\\r\\n\\x1a\\n')\n"
+        "from tmkit.manipulation import load_grasps\n"
+        "load_grasps('a.h5', tk.load_scene('panda_table', 'blocks1'), 'a')",
+    ),
+    (
+        "yaml",
+        "formats",
+        "Path('a.yaml').write_text('[]')\n"
+        "from tmkit.manipulation import load_grasps\n"
+        "load_grasps('a.yaml', tk.load_scene('panda_table', 'blocks1'), 'a')",
+    ),
     ("mujoco", "formats", "Path('a.xml').write_text('<mujoco/>')\ntk.load_scene('./a.xml')"),
     (
         "mujoco",
@@ -182,6 +196,7 @@ DISTRIBUTIONS = {
     "PIL": "pillow",
     "collada": "pycollada",
     "pxr": "usd-core",
+    "yaml": "pyyaml",
     "z3": "z3-solver",
     "unified_planning": "unified-planning",
     "zenoh": "eclipse-zenoh",

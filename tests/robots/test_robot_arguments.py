@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.grasp_files import graspnet_row
 from support.public_names import public
 
 import tmkit as tk
@@ -22,6 +23,7 @@ from tmkit.manipulation import (
     PlacementRequest,
     SeededSamplers,
     grasps_of,
+    load_grasps,
     placements_in_region,
     placements_on_surface,
 )
@@ -109,6 +111,13 @@ def tmp_plan(robot: Any, folder: Path) -> tk.Plan:
     return load_tmp_plan(path, scene(), q=ready(), robot=robot)
 
 
+def grasp_check(robot: Any, folder: Path) -> Any:
+    """Return the check of a file with one grasp of block ``a``."""
+    path = folder / "grasps.npy"
+    np.save(path, [graspnet_row(tk.Pose.from_rpy([0.0, 0.0, 0.005], [np.pi, 0.0, 0.0]))])
+    return load_grasps(path, scene(), "a").check(scene(), robot=robot)
+
+
 CALLS: dict[str, Callable[[Any, Path], object]] = {
     "plan.robot": lambda r, _: tk.plan(scene(), ready(), goal="(handempty)", robot=r).plan,
     "validate_plan.robot": lambda r, _: tk.validate_plan(plan(), robot=r).is_valid,
@@ -127,6 +136,7 @@ CALLS: dict[str, Callable[[Any, Path], object]] = {
     "SeededSamplers.placements.robot": lambda r, _: repr(
         placements(samplers().placements, "mat", r)
     ),
+    "GraspFile.check.robot": lambda r, folder: repr(grasp_check(r, folder)),
     "grasps_of.robot": lambda r, _: repr(grasps_of(scene(), "a", robot=r)),
     "placements_in_region.robot": lambda r, _: repr(placements(placements_in_region, "mat", r)),
     "placements_on_surface.robot": lambda r, _: repr(placements(placements_on_surface, "b", r)),

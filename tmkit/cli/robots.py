@@ -189,11 +189,10 @@ def check(
 
 def name_of(scene: str) -> str:
     """Return the name of a robot, from the name of its file or folder."""
+    from tmkit.formats.moveit.robot_files import file_stem
+
     path = Path(scene)
-    if path.is_dir():
-        return path.resolve().name
-    stem = path.stem
-    return stem.removesuffix(".urdf").removesuffix(".srdf") if path.suffix == ".xacro" else stem
+    return path.resolve().name if path.is_dir() else file_stem(path)
 
 
 def find_configuration(
@@ -214,14 +213,14 @@ def find_configuration(
     """
     from tmkit.formats.moveit.configuration import MoveItConfiguration, read_moveit_configuration
     from tmkit.formats.reading import read_specifications
+    from tmkit.formats.srdf.format import is_srdf_file
     from tmkit.robots.srdf_arms import arm_groups
 
     reading = files.reading_options()
     folder = next((name for name in scenes if Path(name).is_dir()), None)
     if folder is not None:
         return read_moveit_configuration(folder, reading=reading)
-    srdf_files = [name for name in scenes if name.lower().endswith((".srdf", ".srdf.xacro"))]
-    for name in srdf_files:
+    for name in filter(is_srdf_file, scenes):
         (semantics,) = read_specifications([name], reading=reading).semantics
         if group is not None or arm_groups(semantics, scene):
             return MoveItConfiguration(Path(name).parent, Path(scenes[0]), semantics, {}, (), {})

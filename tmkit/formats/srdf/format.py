@@ -21,3 +21,9 @@ SRDF = Format(
     "SRDF", (".srdf",), _read, description="Groups and allowed pairs of a robot of another file."
 )
 """The format SRDF."""
+
+
+def is_srdf_file(name: str) -> bool:
+    """Return whether a name is that of an SRDF file, or of a xacro file of one."""
+    (suffix,) = SRDF.suffixes
+    return name.lower().endswith((suffix, f"{suffix}.xacro"))
