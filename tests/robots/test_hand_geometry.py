@@ -212,14 +212,14 @@ def test_closed_fingers_that_overlap(overlap: float) -> None:
 @settings(max_examples=10)
 @given(length=st.floats(0.03, 0.05), fraction=st.floats(0.1, 1.0))
 def test_depth_between_levers(length: float, fraction: float) -> None:
-    """An object of the width and the depth has room in the hand, and no room 5 mm deeper."""
+    """An object of the width and the depth has room in the hand, and no room 1 cm deeper."""
     found = infer_arm(levers(length))
     robot = found.robot
     width = fraction * robot.width_open
     depth = robot.depth(width)
     assert depth > 0.02
     is_free = []
-    for extra in (-0.002, 0.007):
+    for extra in (-0.002, 0.012):
         height = depth + extra
         box = AttachedShape(Box((0.008, width - 0.004, height)), Pose((0, 0, -height / 2)))
         scene = found.scene.add_frame("object", robot.tool, shapes=[box], classes=["movable"])
