@@ -102,6 +102,9 @@ EXAMPLES = {
         "tmkit object add mug.obj --picture mug.png",
         "tmkit object add cup.stl --scale 0.001 --mass 0.3",
     ],
+    "object grasps": [
+        "tmkit object grasps grasps.npy panda_table ./mug.robray --object mug --robot panda"
+    ],
     "robot check": [
         "tmkit robot check my_robot.urdf --picture reach.png",
         "tmkit robot check my_cell.robray --robot my_robot.toml --write-srdf my_robot.srdf",

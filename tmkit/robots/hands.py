@@ -64,7 +64,7 @@ _FINGERTIP_LENGTH = 0.01
 _LAST_MOTION = 0.3
 """Motion of a joint before it is closed, from which the closing direction follows [rad or m]."""
 
-_MIN_ROLL_COSINE = math.cos(math.radians(30.0))
+_MIN_ROLL_COSINE = cos(math.radians(30.0))
 """Smallest cosine of the angle between a jaw's tool and the axis about which the hand turns."""
 
 _MAX_DEPTH = 0.1

@@ -18,7 +18,7 @@ from enum import StrEnum
 import numpy as np
 
 from tmkit._core import CollisionWorld
-from tmkit._support.elementary import acos
+from tmkit._support.elementary import acos, cos
 from tmkit._support.results import Result
 from tmkit.errors import RobotError, UnknownNameError
 from tmkit.formats.quick_pieces import with_quick_pieces
@@ -44,7 +44,7 @@ _MAX_FINGER_JOINTS = 4
 _MAX_ARMS = 8
 """Largest number of arms that are searched for a hand."""
 
-_MIN_TOOL_COSINE = math.cos(math.radians(15.0))
+_MIN_TOOL_COSINE = cos(math.radians(15.0))
 """Smallest cosine of the angle between an axis of a given tool and of the inferred one."""
 
 _CUP_CLEARANCE = 0.05
