@@ -189,10 +189,15 @@ def check(
 
 def name_of(scene: str) -> str:
     """Return the name of a robot, from the name of its file or folder."""
-    from tmkit.formats.moveit.robot_files import file_stem
+    from tmkit.formats.registry import FORMATS
 
     path = Path(scene)
-    return path.resolve().name if path.is_dir() else file_stem(path)
+    if path.is_dir():
+        return path.resolve().name
+    # A xacro file may have the suffix of its result before its own.
+    name = Path(path.stem)
+    is_format = FORMATS.find_built_in(name.suffix.removeprefix(".").lower()) is not None
+    return name.stem if is_format else name.name
 
 
 def find_configuration(
