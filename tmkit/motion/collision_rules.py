@@ -36,7 +36,7 @@ from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion.start_tolerances import StartTolerances
 from tmkit.robots.manipulator import Manipulator
-from tmkit.robots.mechanisms import held_object, movable_frames, moved_frames
+from tmkit.robots.mechanisms import held_object, is_movable, movable_frames, moved_frames
 from tmkit.robots.robot_files import Robot, resolve_robot, resolve_robots
 
 PLANNING_MARGIN = 0.001
@@ -323,10 +323,11 @@ class CollisionRules:
         """Yield the pairs of links within each hand with fingers, without held objects."""
         for arm in self.arms:
             if arm.is_two_fingered and arm.tip in scene:
-                held = held_object(scene, arm)
-                carried = () if held is None else scene.subtree(held)
-                links = sorted({*scene.subtree(arm.tip)} - {*carried})
-                yield from combinations(links, 2)
+                links = {*scene.subtree(arm.tip)}
+                for child in scene.children(arm.tip):
+                    if is_movable(scene, child):
+                        links.difference_update(scene.subtree(child))
+                yield from combinations(sorted(links), 2)
 
     def check_world(
         self,
