@@ -299,9 +299,24 @@ def test_given_tool_behind_the_fingertips() -> None:
     """Its place is told, and the depth is measured from there."""
     scene = sliding_jaw(0.06).add_frame("frame", "wrist", pose=Pose((0, 0, 0.06)))
     found = infer_arm(scene, tool="frame")
-    assert "tool: 'frame', as given: 30 mm behind the fingertips' middle" in found.inferred[2]
+    assert (
+        "tool: 'frame', as given: 30 mm behind the point between the fingertips"
+        in found.inferred[2]
+    )
     free = infer_arm(sliding_jaw(0.06)).robot
     assert found.robot.finger_depth == pytest.approx(free.finger_depth - 0.03, abs=1e-3)
+
+
+@pytest.mark.parametrize("yaw", [0.0, math.pi])
+def test_given_tool_of_levers(yaw: float) -> None:
+    """Widths are equal for both closing directions, and the depth is measured from the tool."""
+    pose = Pose.from_rpy((0, 0, 0.085), (0, 0, yaw))
+    scene = levers(0.05).add_frame("frame", "wrist", pose=pose)
+    robot, free = infer_arm(scene, tool="frame").robot, infer_arm(levers(0.05)).robot
+    assert robot.tool == "frame"
+    assert robot.width_open == pytest.approx(free.width_open, abs=5e-4)
+    behind = free.depth(0.02) - robot.depth(0.02)
+    assert behind == pytest.approx(0.015, abs=2e-3)
 
 
 @settings(max_examples=20)

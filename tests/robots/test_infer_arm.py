@@ -98,10 +98,13 @@ def test_base_and_tip_choose_the_chain() -> None:
 
 
 def test_a_tool_that_is_given_is_taken() -> None:
-    """Whatever its axes; only one that is not rigidly joined to the hand is refused."""
+    """Its place in front of the fingers is told; one that is not fixed to the hand is rejected."""
     scene = with_fingers(arm(), mimic=True).add_frame("point", "wrist", pose=Pose((0, 0, 0.3)))
     found = infer_arm(scene, tool="point")
     assert (found.robot.tool, found.added_tool, found.scene) == ("point", "", scene)
+    assert found.inferred[2] == (
+        "tool: 'point', as given: 220 mm in front of the point between the fingertips"
+    )
     with pytest.raises(UnknownNameError, match="did you mean 'point'"):
         infer_arm(scene, tool="pont")
     with pytest.raises(

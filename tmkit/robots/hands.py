@@ -384,6 +384,9 @@ def measure_hand(
     """
     is_jaw = hand.kind == "jaw"
     pose = hand.tool if tool is None else tool
+    if dot(pose.rotation[:, 1], hand.tool.rotation[:, 1]) < 0.0:
+        # The y axis of a given tool points to the other of two moving fingers.
+        hand = replace(hand, fingers=hand.fingers[::-1])
     gap = FingerGap(scene, tip=tip, tool=pose, fingers=hand.fingers, is_jaw=is_jaw)
     values = values_between(hand.closed, hand.opened, steps=_SCAN_STEPS if is_jaw else _WIDTH_STEPS)
     if is_jaw:

@@ -603,7 +603,7 @@ def _tool_difference(tool: str, pose: Pose, hand: hands.InferredHand) -> str:
             f" {advice}",
         )
     places = [
-        f"{abs(z):.0f} mm {'in front of' if z > 0.0 else 'behind'} the fingertips' middle"
+        f"{abs(z):.0f} mm {'in front of' if z > 0.0 else 'behind'} the point between the fingertips"
         if abs(z) > 1.0
         else "",
         f"{abs(x):.0f} mm to the side" if abs(x) > 1.0 else "",
