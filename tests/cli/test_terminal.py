@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.commands import commands_by_path, parse_command
 from support.terminal import on_terminal
 
 from tmkit.cli import reporting
-from tmkit.cli.commands import EXAMPLES, command_line
+from tmkit.cli.commands import EXAMPLES
 from tmkit.tamp import ImprovementProgress, PlanningProgress
 
 PLAN = ("plan", "panda_table", "blocks2", "--goal")
@@ -68,27 +66,13 @@ def test_a_narrow_terminal_gets_whole_words(tmp_path: Path) -> None:
         assert max(map(len, lines)) <= 40
 
 
-def leaves(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the commands without subcommands, with their paths."""
-    inner = getattr(command, "commands", None)
-    if inner is None:
-        yield path, command
-        return
-    for name, entry in inner.items():
-        yield from leaves(entry, f"{path} {name}".strip())
-
-
 def test_every_command_has_examples_that_parse() -> None:
     """Each example has valid options and arguments, and the help ends with the examples."""
-    commands = dict(leaves(command_line()))
+    commands = commands_by_path()
     assert set(EXAMPLES) == {"", *commands}
     for path, examples in EXAMPLES.items():
         for example in examples:
-            words = shlex.split(example.removeprefix("source <(").removesuffix(")"))
-            assert words.pop(0) == "tmkit"
-            named = next(name for name in commands if words[: len(name.split())] == name.split())
+            named = parse_command(example.removeprefix("source <(").removesuffix(")"))
             assert path in ("", named)
-            with reporting.Reporter(as_events=False).open():
-                commands[named].make_context(named, words[len(named.split()) :])
             if path:
                 assert commands[path].epilog.endswith("\n\n".join(examples))
