@@ -1,0 +1,45 @@
+"""Numbers of the papers beside those of tmkit: ``python -m tests.papers [--out FILE]``.
+
+Run it from the root of a clone; it takes some ten seconds. All values are computed when it runs.
+Only those of figure 4 of the paper on uncertain transformations are times, which are compared with
+nothing. The exit code is 1 if another value disagrees.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.tables import LiveTable, markdown_head, markdown_row, table_parser
+from papers.tables import TABLES
+
+HEAD = (
+    "# Numbers of the papers",
+    "",
+    "Made by `python -m tests.papers --out docs/results/papers_results.md`. Claims without a number"
+    " are in [](../reference/papers.md).",
+)
+"""First lines of the page."""
+
+
+def main() -> int:
+    """Print the table of each paper."""
+    arguments = table_parser(__doc__).parse_args()
+    logging.getLogger("tmkit").setLevel(logging.ERROR)  # notes about the listings
+    page = LiveTable(HEAD)
+    has_difference = False
+    for title, rows in TABLES.items():
+        page.add("", f"## {title}", "")
+        page.add(*markdown_head("number | paper | tmkit | agrees | remark"))
+        for row in rows():
+            page.add(markdown_row(row.cells))
+            has_difference |= row.is_equal is False
+    page.write(arguments.out)
+    return int(has_difference)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
