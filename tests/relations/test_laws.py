@@ -40,18 +40,15 @@ from tmkit.relations.representations import (
     EulerAngles,
     FiniteScrew,
     HomogeneousMatrix,
-    InstantaneousScrewAxis,
     MomentFirstWrench,
     PoseMatrixRate,
     QuaternionRate,
     RotationMatrix,
     RotationMatrixRate,
     RotationVector,
-    TwistVector,
     UnitQuaternion,
     VectorAndMatrix,
     VectorAndQuaternion,
-    WrenchAxis,
 )
 from tmkit.relations.semantics import Coord
 
@@ -254,18 +251,11 @@ def test_the_rate_of_a_homogeneous_matrix_is_a_twist(matrix: Matrix, twist: Matr
 
 
 @given(SIX)
-def test_axes_and_orders_of_six_vectors(six: Matrix) -> None:
-    """Screw axes, wrench axes and the other order of halves say the same."""
+def test_orders_of_six_vectors(six: Matrix) -> None:
+    """The other order of the halves has the same numbers."""
     twist = SemanticTwist(TwistCoord("e|C", "D", "[r]"), six)
-    close(
-        twist.with_representation(InstantaneousScrewAxis)
-        .with_representation(TwistVector)
-        .representation.vector,
-        six,
-    )
     close(twist.in_representation(AngularFirstTwist).vector, [*six[3:], *six[:3]])
     wrench = SemanticWrench(WrenchCoord("e|C", "D", "[r]"), six)
-    close(np.concatenate(wrench.with_representation(WrenchAxis).numbers), six)
     close(wrench.in_representation(MomentFirstWrench).vector, [*six[3:], *six[:3]])
 
 

@@ -277,13 +277,9 @@ ROWS = [
         gives=TwistCoord("a|C", "D", "[a]"),
         more=(0.1,),
     ),
-    row(
-        "pose",
-        PositionCoord("e|C", "f|D", "[b]"),
-        OWN,
-        asks="0.body=1.body 0.ref_body=1.ref_body 0.coord=1.coord",
-        gives=LOOSE,
-    ),
+    row("pose", PositionCoord("e|C", "f|D", "[b]"), OWN, asks=RESULTANT, gives=LOOSE),
+    row("twist", LINEAR, ANGULAR, asks=RESULTANT, gives=TWIST),
+    row("wrench", FORCE, TORQUE, asks=RESULTANT, gives=WRENCH),
     # --- velocities
     row("inverse", LINEAR, gives=LinearVelocityCoord("e|D", "C", "[r]")),
     row(

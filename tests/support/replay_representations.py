@@ -118,21 +118,16 @@ def replay_description(fields: Mapping[str, Any]) -> dict[str, Any]:
     )
     if "force" in inner:
         wrench = SemanticWrench(WrenchCoord("e|C", "D", "[r]"), [*inner["force"], *inner["torque"]])
-        central = wrench.in_representation(WrenchAxis)
-        return numbers_of(wrench.with_representation(WrenchAxis)) | _axis(central, ("t", "f"))
+        return numbers_of(wrench) | _axis(WrenchAxis.of(wrench.numbers), ("t", "f"))
     if "linear" not in inner:
         raise LookupError(
             f"an orientation, a pose, a twist or a wrench is described, not {', '.join(fields)}"
         )
     twist = SemanticTwist(TwistCoord("e|C", "D", "[r]"), [*inner["linear"], *inner["angular"]])
-    axis = twist.in_representation(InstantaneousScrewAxis)
+    axis = InstantaneousScrewAxis.of(twist.numbers)
     # the plain names of the numbers are those of the axis: v is the motion along it, w the turn
     # about it
-    return (
-        numbers_of(twist.with_representation(InstantaneousScrewAxis))
-        | _axis(axis, ("omega", "v"))
-        | {"w": axis.about}
-    )
+    return numbers_of(twist) | _axis(axis, ("omega", "v")) | {"w": axis.about}
 
 
 def _axis(axis: Any, plain: tuple[str, str]) -> dict[str, Any]:

@@ -30,7 +30,11 @@ from tmkit.relations import representations, rules, semantics
 from tmkit.relations.representation import Representation
 from tmkit.relations.semantic.base import SemanticRelation
 from tmkit.relations.semantic.constant import SemanticPose
-from tmkit.relations.semantic.velocities_and_forces import differentiate
+from tmkit.relations.semantic.velocities_and_forces import (
+    SemanticTwist,
+    SemanticWrench,
+    differentiate,
+)
 from tmkit.relations.semantics import Coord, PoseCoord, Semantics, WrenchCoord, quote_name
 from tmkit.relations.violations import SemanticError, Violation, rule_error
 
@@ -51,6 +55,8 @@ _RULES: dict[str, Callable[..., Any]] = {
     "differentiate": lambda x, y=None: rules.differentiate(x, y),
     "dot": rules.dot,
     "pose": rules.pose_of,
+    "twist": rules.twist_of,
+    "wrench": rules.wrench_of,
     "position": rules.position_of,
     "orientation": rules.orientation_of,
 }
@@ -65,6 +71,9 @@ _ALIASES = {
     "change_ref_body": "change_reference_body",
     "power": "dot",
 }
+
+_COMPOSED: dict[str, Any] = {"pose": SemanticPose, "twist": SemanticTwist, "wrench": SemanticWrench}
+"""Relations of two parts, by the names of the operations that compose them."""
 
 OPERATIONS = tuple(_RULES)
 """Names of all operations. Camel case and short forms (``changeRefPoint``) are also accepted."""
@@ -96,14 +105,14 @@ def apply(op: str, *relations: Any) -> Any:
         kinds = " and ".join(type(relation).__name__ for relation in relations)
         repair = "add numbers to all operands, or pass .coord of each"
         raise rule_error(name, rule, kinds, repair=repair)
-    if name == "pose":
-        return SemanticPose.of(*relations)
     if name == "dot" and getattr(relations[-1], "coord", None).__class__ is WrenchCoord:
         relations = relations[::-1]  # the power does not depend on the order
     first, *arguments = relations
     method: Any = (
         partial(differentiate, first) if name == "differentiate" else getattr(first, name, None)
     )
+    if name in _COMPOSED:
+        method, arguments = _COMPOSED[name].of, [*relations]
     if method is None or not isinstance(first, SemanticRelation):
         _raise_undefined(name, relations)
     if name in ("position", "orientation"):

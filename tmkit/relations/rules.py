@@ -244,17 +244,41 @@ def orientation_of(x: sem.PoseCoord) -> sem.OrientationCoord:
 
 def pose_of(position: sem.PositionCoord, orientation: sem.OrientationCoord) -> sem.PoseCoord:
     """Return the coordinates of the pose of a position and an orientation."""
-    if not isinstance(position, sem.PositionCoord) or not isinstance(
-        orientation, sem.OrientationCoord
-    ):
-        _raise_undefined("pose", position, orientation)
+    _check_parts("pose", position=position, orientation=orientation)
     p, o = position, orientation
-    check, sides = _Check("pose", p, o), ("position", "orientation")
+    return sem.PoseCoord._of(p.point, o.ori, p.body, p.ref_point, o.ref_ori, p.ref_body, p.coord)
+
+
+def twist_of(
+    linear_velocity: sem.LinearVelocityCoord, angular_velocity: sem.AngularVelocityCoord
+) -> sem.TwistCoord:
+    """Return the coordinates of the twist of a linear and an angular velocity."""
+    _check_parts("twist", linear_velocity=linear_velocity, angular_velocity=angular_velocity)
+    return sem.TwistCoord._of(*linear_velocity[1:])
+
+
+def wrench_of(force: sem.ForceCoord, torque: sem.TorqueCoord) -> sem.WrenchCoord:
+    """Return the coordinates of the wrench of a force and a torque."""
+    _check_parts("wrench", force=force, torque=torque)
+    return sem.WrenchCoord._of(*torque[1:])
+
+
+def _check_parts(operation: str, **parts: Any) -> None:
+    """Require the two parts of a relation to be of the same bodies and in the same axes.
+
+    Args:
+        operation: name of the composed relation.
+        parts: coordinates, by the names of their relations.
+    """
+    classes = [f"{name.title().replace('_', '')}Coord" for name in parts]
+    if [type(part).__name__ for part in parts.values()] != classes:
+        _raise_undefined(operation, *parts.values())
+    first, second = (name.replace("_", " ") for name in parts)
+    check, sides = _Check(operation, *parts.values()), (first, second)
     check.require_equal_field("body", "both are of one body", sides=sides)
     check.require_equal_field("ref_body", "both are relative to one body", sides=sides)
     check.require_equal_field("coord", "both are expressed in one frame", _CHANGE_COORD, sides)
     check.raise_violations()
-    return sem.PoseCoord._of(p.point, o.ori, p.body, p.ref_point, o.ref_ori, p.ref_body, p.coord)
 
 
 def integrate(x: sem.Coord) -> sem.Coord:

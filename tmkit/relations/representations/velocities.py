@@ -1,9 +1,11 @@
 """Representations of velocities and forces: vectors, six-vectors, lines in space, and rates.
 
-The moment of a line is about the point of the twist or wrench: an axis through the point has a zero
-moment. A rate is a velocity as the derivative of the matrix, quaternion or Euler angles of an
-orientation or pose. It stores that orientation or pose. With its coordinates, it also checks that
-the velocity is expressed in its reference frame.
+The moment of a line is about the point of the twist or wrench. With coordinates this point must lie
+on the line, so the moment is zero and the line is located by the point.
+
+A rate is a velocity as the derivative of the matrix, quaternion or Euler angles of an orientation
+or pose. It stores that orientation or pose. With its coordinates, it also checks that the velocity
+is expressed in its reference frame.
 
 Invariants: ``Class.of(x.numbers, like=x).numbers`` are ``x.numbers`` to rounding, for every class
     of the same relation.
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +40,9 @@ from tmkit.relations.representations.poses import EulerAngles, HomogeneousMatrix
 from tmkit.relations.semantics import OrientationCoord, PoseCoord
 from tmkit.relations.violations import SemanticError, Violation, rule_error
 from tmkit.spatial.plain import read_only
+
+if TYPE_CHECKING:
+    from tmkit.relations.semantics import Coord, TwistCoord, WrenchCoord
 
 _MAX_DISTANCE = 1e9
 """Largest distance of an axis, beyond which rounding removes all digits [m]."""
@@ -86,6 +91,11 @@ class Vector6(Plain):
 class Line(Plain):
     """Line with an intensity about it and one along it.
 
+    ``Class.of(relation.numbers)`` computes the line of any twist or wrench. The point of a relation
+    in this form is on the line, where the velocity or moment is parallel to it. The component
+    across the line is at most 1e-6 of the component along it plus the other part times 1 m. The
+    line of a pure translation or moment has no place, so any point is on it.
+
     Args:
         direction: (3,) unit vector along the line.
         moment: (3,) cross product of a point of the line, relative to the point of the relation,
@@ -99,6 +109,7 @@ class Line(Plain):
     about: float
     along: float
     units: ClassVar[tuple[str, str]]  # about the line, and along it
+    what: ClassVar[str]
     # True if the line vector is the intensity about the line, and the second of the numbers.
     is_turn: ClassVar[bool]
 
@@ -121,8 +132,28 @@ class Line(Plain):
         """Point (3,) of the axis nearest to the point of the relation, relative to it."""
         return read_only(np.cross(self.direction, self.moment))
 
+    def find_violations(self, coord: Coord) -> Sequence[Violation]:  # type: ignore[override]  # depends on the numbers
+        """Return a violation if the point of a twist or wrench is not on the line."""
+        coord = cast("TwistCoord | WrenchCoord", coord)
+        bound, free = self._intensities()
+        distance = float(np.linalg.norm(self.moment))
+        if abs(bound) * distance <= ROTATION_TOLERANCE * (abs(bound) + abs(free)):
+            return ()
+        nearest = ", ".join(f"{value:.6g}" for value in self.point + 0.0)
+        repair = (
+            f"change the point with change_point; the nearest point of the axis is at [{nearest}] m"
+            f" from {coord.point} in the axes of {coord.coord}; or use a six-vector, which allows"
+            " any point"
+        )
+        rule = f"{self.what} passes through the point of the {self.relation.lower()}"
+        return [Violation(rule, f"point {coord.point}", f"the axis {distance:.6g} m away", repair)]
+
+    def _intensities(self) -> tuple[float, float]:
+        """Return the intensity of the line vector, and that of the other part."""
+        return (self.about, self.along) if self.is_turn else (self.along, self.about)
+
     def _numbers(self) -> Numbers:
-        bound, free = (self.about, self.along) if self.is_turn else (self.along, self.about)
+        bound, free = self._intensities()
         line = read_only(bound * self.direction)
         moment = read_only(free * self.direction + bound * self.moment)
         return (moment, line) if self.is_turn else (line, moment)
@@ -180,9 +211,13 @@ class AngularFirstTwist(Vector6):
 
 
 class InstantaneousScrewAxis(Line):
-    """Twist as rotation about a line (``about`` [rad/s]) and motion along it (``along`` [m/s])."""
+    """Twist as rotation about a line (``about`` [rad/s]) and motion along it (``along`` [m/s]).
+
+    The point of the twist lies on the line.
+    """
 
     relation = "Twist"
+    what = "an instantaneous screw axis"
     units = ("rad/s", "m/s")
     is_turn = True
 
@@ -217,9 +252,13 @@ class MomentFirstWrench(Vector6):
 
 
 class WrenchAxis(Line):
-    """Wrench as a force along its central axis (``along`` [N]) and a moment (``about`` [N m])."""
+    """Wrench as a force along its central axis (``along`` [N]) and a moment (``about`` [N m]).
+
+    The point of the wrench lies on the axis.
+    """
 
     relation = "Wrench"
+    what = "the axis of a wrench"
     units = ("N*m", "N")
     is_turn = False
 

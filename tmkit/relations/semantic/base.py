@@ -10,6 +10,7 @@ Invariants: values are immutable. With enabled checks, the coordinates of a rela
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
@@ -22,6 +23,7 @@ from tmkit.relations.semantic.operations import (
     OPERANDS,
     Form,
     Operation,
+    batch_size,
     form_of,
     plan_operation,
     require_representable,
@@ -159,6 +161,42 @@ class SemanticRelation:
         form = form_of(coord, kind, getattr(representation, "size", None), covariance is not None)
         relation: Self = _new(cls)
         return relation._set_state(form, None, covariance=covariance, representation=representation)
+
+    @classmethod
+    def _of_parts(
+        cls, coord: Any, kind: Any, parts: Sequence[SemanticRelation], jacobians: Sequence[Vector]
+    ) -> Self:
+        """Create a relation from two relations with independent errors.
+
+        A part that is one relation belongs to all of the batch of the other.
+
+        Args:
+            coord: coordinates of the result.
+            kind: class of its representation, whose numbers are those of the parts.
+            parts: relations with one array of numbers each.
+            jacobians: derivative of the error of the result by that of each part.
+
+        Raises:
+            SemanticError: if the lengths of batches differ, or a batch has a covariance.
+        """
+        size = batch_size(f"{cls.__name__}.of", *(part._form for part in parts))
+        covariance = None
+        if any(part._form.is_uncertain for part in parts):
+            if size is not None:
+                raise rule_error(
+                    f"{cls.__name__}.of", "a covariance is that of one relation", "a batch"
+                )
+            covariances = [part.covariance for part in parts]
+            covariance = propagate_covariance(
+                cls.dimension, *zip(jacobians, covariances, strict=True)
+            )
+        numbers = [part.numbers[0] for part in parts]
+        if size is not None:
+            numbers = [
+                array if part.size is not None else read_only(np.stack([array] * size))
+                for part, array in zip(parts, numbers, strict=True)
+            ]
+        return cls(coord, kind.of(tuple(numbers)), covariance=covariance)
 
     @classmethod
     def _from_representation(cls, coord: Any, representation: Any) -> Self:

@@ -12,7 +12,7 @@ from tmkit.relations.representation import Numbers
 from tmkit.relations.semantic import values
 from tmkit.relations.semantic.base import SemanticRelation, apply_binary, coord_of, require_one
 from tmkit.relations.semantic.operations import Operation, require_representable
-from tmkit.relations.semantic.values import Value, propagate_covariance
+from tmkit.relations.semantic.values import Value
 from tmkit.relations.semantics import OrientationCoord, PoseCoord, PositionCoord
 from tmkit.spatial import GaussianPose, Pose
 
@@ -240,19 +240,16 @@ class SemanticPose(_OfFrames):
             position, orientation: relations between the same bodies, expressed in the same frame.
 
         Raises:
-            SemanticError: if their bodies or frames of expression differ.
+            SemanticError: if their bodies, frames of expression or lengths of batches differ, or a
+                batch has a covariance.
         """
         coord = rules.pose_of(coord_of(position, "Position"), coord_of(orientation, "Orientation"))
         is_matrix = coord.coord == coord.ref_ori
         representation = reps.VectorAndMatrix if is_matrix else reps.VectorAndRotationVector
-        p, matrix = position.numbers[0], orientation.numbers[0]
-        covariance = None
-        if position.covariance is not None or orientation.covariance is not None:
-            rho, theta = np.eye(6)[:, :3] @ matrix.T, np.eye(6)[:, 3:]
-            covariance = propagate_covariance(
-                6, (rho, position.covariance), (theta, orientation.covariance)
-            )
-        return cls(coord, representation.of((p, matrix)), covariance=covariance)
+        # The error of the position is rotated to the axes of the frame.
+        rho = np.eye(6)[:, :3] @ orientation.numbers[0].swapaxes(-1, -2)
+        theta = np.eye(6)[:, 3:]
+        return cls._of_parts(coord, representation, (position, orientation), (rho, theta))
 
     @property
     def position(self) -> SemanticPosition:

@@ -75,11 +75,7 @@ def _make_plan(
     # Rotation operators in common axes multiply in the opposite order.
     if operation in ("compose", "@") and not is_own:
         is_swapped, jacobians = not is_swapped, None
-    sizes = [form.size for form in forms if form.size is not None]
-    if len(set(sizes)) > 1:
-        rule = "batches have the same length, or one operand is no batch"
-        shapes = " and ".join(map(str, sizes))
-        raise rule_error(f"{operation}({', '.join(map(repr, coords))})", rule, f"lengths {shapes}")
+    size = batch_size(operation, *forms)
     is_uncertain = any(form.is_uncertain for form in forms)
     if is_uncertain and jacobians is None:
         rule = f"{operation} propagates a covariance"
@@ -88,11 +84,25 @@ def _make_plan(
         raise SemanticError.of(f"{operation}({', '.join(map(repr, coords))})", [violation])
     if x.kind is not None and is_checked:
         require_representable(x.kind, coord)
-    form = form_of(coord, x.kind, sizes[0] if sizes else None, is_uncertain)
+    form = form_of(coord, x.kind, size, is_uncertain)
     if is_swapped:
         work = functools.partial(_call_swapped, work)
         jacobians = functools.partial(_call_reversed, jacobians) if jacobians else None
     return Plan(form, work, jacobians)
+
+
+def batch_size(operation: str, *forms: Form) -> int | None:
+    """Return the common length of the batches among operands; None without a batch.
+
+    Raises:
+        SemanticError: if two batches have different lengths.
+    """
+    sizes = [form.size for form in forms if form.size is not None]
+    if len(set(sizes)) > 1:
+        rule = "batches have the same length, or one operand is no batch"
+        call = f"{operation}({', '.join(repr(form.coord) for form in forms)})"
+        raise rule_error(call, rule, f"lengths {' and '.join(map(str, sizes))}")
+    return sizes[0] if sizes else None
 
 
 def _call_swapped(work: Callable[..., Value], a: Value, b: Value) -> Value:

@@ -71,6 +71,11 @@ class _Six(_Vectors):
     def _numbers_of(cls, value: Vector) -> Numbers:
         return value[..., :3], value[..., 3:]
 
+    @classmethod
+    def _of_halves(cls, coord: Any, first: SemanticRelation, second: SemanticRelation) -> Self:
+        jacobians = np.eye(6)[:, :3], np.eye(6)[:, 3:]
+        return cls._of_parts(coord, cls.by_shape[6,], (first, second), jacobians)
+
     def _part(self, relation: type[_Part], coord: Any, part: slice) -> _Part:
         return relation(
             coord, self._value[..., part], covariance=self._propagate_covariance(3, np.eye(6)[part])
@@ -178,6 +183,26 @@ class SemanticTwist(_Six, _Velocity):
         "change_point": _TWIST,
         "change_point_body": _TWIST,
     }
+
+    @classmethod
+    def of(cls, linear: SemanticLinearVelocity, angular: SemanticAngularVelocity) -> Self:
+        """Create a twist from a linear and an angular velocity with independent errors.
+
+        Its point is that of the linear velocity.
+
+        Args:
+            linear: velocity of a point of the body.
+            angular: angular velocity of the same body, relative to the same body, expressed in the
+                same frame.
+
+        Raises:
+            SemanticError: if their bodies, frames of expression or lengths of batches differ, or a
+                batch has a covariance.
+        """
+        coord = rules.twist_of(
+            coord_of(linear, "LinearVelocity"), coord_of(angular, "AngularVelocity")
+        )
+        return cls._of_halves(coord, linear, angular)
 
     @property
     def linear(self) -> SemanticLinearVelocity:
@@ -292,6 +317,23 @@ class SemanticWrench(_Six):
         **_SHARED,
         "change_point": (values.shift_wrench, values.shifted_wrench_jacobians),
     }
+
+    @classmethod
+    def of(cls, force: SemanticForce, torque: SemanticTorque) -> Self:
+        """Create a wrench from a force and a torque with independent errors.
+
+        Its point is that of the torque, about which the moment is.
+
+        Args:
+            force: force on a body.
+            torque: torque on the same body, exerted by the same body, expressed in the same frame.
+
+        Raises:
+            SemanticError: if their bodies, frames of expression or lengths of batches differ, or a
+                batch has a covariance.
+        """
+        coord = rules.wrench_of(coord_of(force, "Force"), coord_of(torque, "Torque"))
+        return cls._of_halves(coord, force, torque)
 
     @property
     def force(self) -> SemanticForce:
