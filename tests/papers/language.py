@@ -13,7 +13,7 @@ import tmkit as tk
 from tmkit.formats import compile_scene
 from tmkit.graph import SceneGraph, graph_svg
 
-__all__ = ["numbers_of_lines", "rows"]
+__all__ = ["MODEL", "graph_of_figure_4", "numbers_of_lines", "rows"]
 
 MODEL = ROOT / "tests" / "data" / "kitchen_table.rsg"
 """Listings 1, 3 and 4 with other names."""
@@ -26,7 +26,7 @@ def rows() -> Iterator[Row]:
     """Yield the rows of this paper."""
     scene = tk.load_scene(MODEL)
     yield from listings(scene)
-    yield graph(scene)
+    yield graph_of_figure_4(scene)
     yield code()
 
 
@@ -92,7 +92,7 @@ def shaped(scene: SceneGraph) -> list[str]:
     return [name for name in scene.frame_names if scene.shapes(name)]
 
 
-def graph(scene: SceneGraph) -> Row:
+def graph_of_figure_4(scene: SceneGraph) -> Row:
     """Return the row of the drawing of the graph."""
     fills: dict[str, set[str]] = {}
     for group in ElementTree.fromstring(graph_svg(scene)).findall("{*}g"):

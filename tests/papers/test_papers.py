@@ -14,6 +14,8 @@ from papers.claims import Claim, claims_of, fault_of
 from papers.rows import ROOT, Row
 from papers.tables import TABLES
 
+from tmkit.formats import load_scene
+
 PAGE = (ROOT / "docs" / "reference" / "papers.md").read_text(encoding="utf-8")
 
 
@@ -109,6 +111,13 @@ def test_language_is_shorter_than_generated_code() -> None:
     """The model of the kitchen table has fewer lines than the C++ code of its scene."""
     model, generated = language.numbers_of_lines()
     assert 40 < model < generated
+
+
+def test_graph_of_figure_4() -> None:
+    """Transforms, and the root, have one fill, nodes with geometry another."""
+    row = language.graph_of_figure_4(load_scene(language.MODEL))
+    assert row.is_equal
+    assert row.tmkit == "6 yellow nodes with the root, 5 green nodes"
 
 
 def test_region_of_a_bending_arm() -> None:
