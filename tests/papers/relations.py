@@ -30,28 +30,32 @@ from tmkit.spatial import Pose
 
 __all__ = ["rows_of_scene_graph", "rows_of_semantics"]
 
-FREE_COORDS = (
-    PositionCoord("e|C", "f|D", "[r]"),
-    OrientationCoord("[a]|C", "[b]|D", "[r]"),
-    PoseCoord("(e,[a])|C", "(f,[b])|D", "[r]"),
-    LinearVelocityCoord("e|C", "D", "[r]"),
-    AngularVelocityCoord("C", "D", "[r]"),
-    TwistCoord("e|C", "D", "[r]"),
-)
-"""Coordinates of each relation whose names are all different."""
+POSITION = PositionCoord("e|C", "f|D", "[r]")
+ORIENTATION = OrientationCoord("[a]|C", "[b]|D", "[r]")
+POSE = PoseCoord("(e,[a])|C", "(f,[b])|D", "[r]")
+LINEAR_VELOCITY = LinearVelocityCoord("e|C", "D", "[r]")
+ANGULAR_VELOCITY = AngularVelocityCoord("C", "D", "[r]")
+TWIST = TwistCoord("e|C", "D", "[r]")
 
-CONSTRAINTS = {
-    "PositionVector": (0, [1.0, 2.0, 3.0]),
-    "AxisAngle": (1, [0.0, 0.0, 1.0], 0.5),
-    "RotationVector": (1, [0.1, 0.2, 0.3]),
-    "RotationMatrix": (1, np.eye(3)),
-    "HomogeneousMatrix": (2, np.eye(4)),
-    "FiniteScrew": (2, [0.0, 0.0, 1.0], [0.0, 0.0, 0.0], 0.5, 0.1),
-    "LinearVelocityVector": (3, [1.0, 2.0, 3.0]),
-    "AngularVelocityVector": (4, [1.0, 2.0, 3.0]),
-    "TwistVector": (5, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
-}
-"""Position in ``FREE_COORDS`` and numbers of each representation."""
+CONSTRAINTS = (
+    (representations.PositionVector([1.0, 2.0, 3.0]), POSITION, 0),
+    (representations.AxisAngle([0.0, 0.0, 1.0], 0.5), ORIENTATION, 0),
+    (representations.RotationVector([0.1, 0.2, 0.3]), ORIENTATION, 0),
+    (representations.RotationMatrix(np.eye(3)), ORIENTATION, 1),
+    (HomogeneousMatrix(np.eye(4)), POSE, 3),
+    (representations.FiniteScrew([0.0, 0.0, 1.0], [0.3, 0.1, 0.0], 0.5, 0.1), POSE, 2),
+    (representations.LinearVelocityVector([1.0, 2.0, 3.0]), LINEAR_VELOCITY, 0),
+    (representations.AngularVelocityVector([1.0, 2.0, 3.0]), ANGULAR_VELOCITY, 0),
+    (representations.TwistVector([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), TWIST, 0),
+    (
+        representations.InstantaneousScrewAxis(
+            [0.0, 0.0, 1.0], [0.3, 0.1, 0.0], about=0.5, along=0.1
+        ),
+        TWIST,
+        1,
+    ),
+)
+"""Representations, coordinates of which no two names are equal, and constraints in the paper."""
 
 
 def cases() -> dict[str, Any]:
@@ -185,17 +189,18 @@ def integration() -> Iterator[Row]:
 
 def constraints() -> Row:
     """Return the row of the number of constraints that representations impose."""
-    paper = {"RotationMatrix": 1, "HomogeneousMatrix": 3, "FiniteScrew": 2}
-    counts = {
-        name: len(getattr(representations, name)(*values).find_violations(FREE_COORDS[index]))
-        for name, (index, *values) in CONSTRAINTS.items()
-    }
+    counts = [len(held.find_violations(coord)) for held, coord, _ in CONSTRAINTS]
+    expected = [count for _, _, count in CONSTRAINTS]
     return Row(
-        "constraints of nine representations",
-        "rotation matrix 1, homogeneous matrix 3, screw axis 2, others 0",
-        ", ".join(f"{name} {count}" for name, count in counts.items() if count) + ", others 0",
-        counts == {name: paper.get(name, 0) for name in CONSTRAINTS},
-        "violations by coordinates of which no two names are equal",
+        "constraints of ten representations",
+        "rotation matrix 1, homogeneous matrix 3, screw axis 2, instantaneous screw axis 1",
+        ", ".join(
+            f"{type(held).__name__} {count}"
+            for (held, _, _), count in zip(CONSTRAINTS, counts, strict=True)
+            if count
+        ),
+        counts == expected,
+        "others 0; violations by coordinates of which no two names are equal",
     )
 
 
