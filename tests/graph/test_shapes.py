@@ -180,7 +180,7 @@ def test_arrays_of_any_type_are_read(kind: Callable[[Any], Any]) -> None:
 _MEMORY = """
 import gc, os, pickle
 import numpy as np
-from tmkit.graph import AttachedShape, Free, Mesh, SceneGraph, Sphere
+from tmkit.graph import AttachedShape, Free, Mesh, SceneArrays, SceneGraph, Sphere
 from tmkit.motion import CollisionWorld
 
 def megabytes():
@@ -205,10 +205,12 @@ for k in range(1000):
     versions.append(versions[-1].add_frame(f"f{k}", "mesh", shapes=[AttachedShape(mesh)]))
 arrays = [version.shapes("mesh")[0].shape.vertices for version in versions]
 worlds = [CollisionWorld(scene, level="box") for _ in range(10)]
+mutable = [SceneArrays(scene, capacity=8) for _ in range(10)]
+frozen = [each.freeze() for each in mutable]
 again = pickle.loads(pickle.dumps(versions[100]))
 del again
 print(megabytes() - before)
-del mesh, scene, versions, worlds
+del mesh, scene, versions, worlds, mutable, frozen
 array = arrays[500]
 del arrays
 print(megabytes() - before)  # the view keeps the shape
@@ -219,7 +221,7 @@ print(megabytes() - before)
 
 
 def test_a_large_mesh_exists_once_and_is_freed() -> None:
-    """A million triangles take 24 MB once, and are freed with the last reference."""
+    """A million triangles take 24 MB once in scenes and arrays, until the last reference."""
     # what is freed goes back to the system at once
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}
     run = run_process(
