@@ -14,7 +14,7 @@ from support.effort import scaled_examples
 
 from tmkit.errors import BlockError, TmkitError, UnknownNameError
 from tmkit.graph import Box, Revolute, SceneGraph, find_structure
-from tmkit.graph.patterns import Above, ChildOf, Part, Pattern
+from tmkit.graph.patterns import Above, ChildOf, Part, Pattern, Structure
 from tmkit.spatial import Pose
 from tmkit.world import (
     After,
@@ -496,6 +496,118 @@ def test_what_provides_a_pattern_is_a_match_of_it(a: list, a_is: bool, b: list, 
     assert find_structure(scene, made)
     if satisfies(made, wanted):
         assert find_structure(scene, wanted)
+
+
+def _planes(poses: int | None, clouds: int | None, parts: str = "pose cloud") -> Structure:
+    """Return the structure of poses with clouds below each."""
+    pose, cloud = parts.split()
+    return Structure(
+        [Part(pose, ["pose"]), Part(cloud, ["cloud"])],
+        parents={cloud: pose},
+        counts={pose: poses, cloud: clouds},
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted", "is_satisfied"),
+    [
+        (_planes(None, 2), _planes(None, 2, "a b"), True),
+        (_planes(None, 2), _planes(None, None), True),
+        (_planes(2, 2), _planes(None, None), True),
+        (_planes(3, 2), _planes(2, 2, "a b"), True),
+        (_planes(None, 2), _planes(2, 2), False),
+        (_planes(None, 1), _planes(None, 2), False),
+        (_planes(2, 1), _planes(1, 2), False),
+        (_planes(None, None), _planes(None, 2), False),
+        (_planes(2, 24), _planes(1, 25), False),
+        (_planes(2, 2), Structure([Part("cloud", ["cloud"])], counts={"cloud": 4}), True),
+        (_planes(2, 2), Structure([Part("cloud", ["cloud"])], counts={"cloud": 5}), False),
+        (Structure([Part("pose", ["pose"]), Part("cloud", ["cloud"])]), _planes(1, 1), False),
+    ],
+)
+def test_structures_that_provide_others(
+    made: Structure, wanted: Structure, is_satisfied: bool
+) -> None:
+    """At least the number that is needed; any number is surely one of a kind, not more."""
+    assert satisfies(made, wanted) is is_satisfied
+
+
+@dataclass(frozen=True)
+class Planes(FunctionBlock):
+    """Makes poses with clouds, as many as it is told, whatever it declares."""
+
+    poses: int | None = field(default=None, kw_only=True)
+    clouds: int | None = field(default=1, kw_only=True)
+    then: Callable[[], tuple[int, ...]] = field(default=lambda: (), kw_only=True)
+
+    @property
+    def inputs(self) -> Mapping[str, Pattern]:
+        """Things."""
+        return {"things": Pattern([Part("thing", ["thing"])])}
+
+    @property
+    def outputs(self) -> Mapping[str, Pattern]:
+        """Poses with clouds."""
+        return {"planes": _planes(self.poses, self.clouds)}
+
+    def execute(self, scene: SceneGraph, matches: Matches) -> Edit:
+        """Return a pose for each number of clouds."""
+        del scene, matches
+        frames = []
+        for k, count in enumerate(self.then()):
+            frames.append(OutputFrame(f"pose {k}", classes=["pose"]))
+            frames += [
+                OutputFrame(f"cloud {k} {n}", f"pose {k}", classes=["cloud"]) for n in range(count)
+            ]
+        return self.output(frames)
+
+
+@pytest.mark.parametrize(
+    ("poses", "clouds", "made", "message"),
+    [
+        (None, 2, (), None),
+        (None, 2, (2, 2, 2), None),
+        (None, 2, (2, 0), "creates 0 of 'cloud' below 'pose 1', expected 2"),
+        (None, 2, (3, 2), "creates 3 of 'cloud' below 'pose 0', expected 2"),
+        (2, None, (0, 5), None),
+        (2, None, (), "creates 0 of 'pose', expected 2"),
+        (2, None, (1, 1, 1), "creates 3 of 'pose', expected 2"),
+        (1, 1, (1,), None),
+        (1, 1, (), "creates 0 of 'pose', expected 1"),
+    ],
+)
+def test_numbers_of_an_output_are_checked(
+    poses: int | None, clouds: int | None, made: tuple[int, ...], message: str | None
+) -> None:
+    """By the structure that the block declares; nothing is published otherwise."""
+    world = LiveScene(things(cup=0.5))
+    before = world.scene
+    block = Planes("planes", "room", poses=poses, clouds=clouds, then=lambda: made)
+    if message is None:
+        assert len(run_block(world, block).frames_of_class("cloud")) == sum(made)
+        return
+    with pytest.raises(BlockError, match=f"function block 'planes' {message}"):
+        run_block(world, block)
+    assert world.scene is before
+
+
+def test_a_chain_of_structures_needs_enough_of_each() -> None:
+    """The first block may make any number of clouds, the second needs two."""
+
+    @dataclass(frozen=True)
+    class Pairs(Mirror):
+        """Needs a pose with two clouds."""
+
+        @property
+        def inputs(self) -> Mapping[str, Pattern]:
+            """Poses with two clouds."""
+            return {"pairs": _planes(None, 2)}
+
+    chain = [Planes("planes", "room", clouds=2), Pairs("pairs", "room")]
+    check_chain(chain, things(cup=0.5))
+    chain[0] = Planes("planes", "room", clouds=None)
+    with pytest.raises(BlockError, match=r"'pairs' needs 'pairs' .* neither .* 'planes' .planes."):
+        check_chain(chain, things(cup=0.5))
 
 
 # ----------------------------------------------------------------------------------------- triggers

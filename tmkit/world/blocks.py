@@ -36,8 +36,9 @@ from tmkit.errors import (
 )
 from tmkit.graph import joint_history
 from tmkit.graph.nodes import SceneNode, walk_nodes
-from tmkit.graph.patterns import Pattern
+from tmkit.graph.patterns import Pattern, Structure
 from tmkit.graph.patterns.pattern import find_structure
+from tmkit.graph.patterns.structure import find_difference
 from tmkit.spatial import GaussianPose, Pose
 from tmkit.spatial.plain import convert_fields
 from tmkit.world.live_scene import LiveScene
@@ -107,7 +108,7 @@ class FunctionBlock(ABC):
     @property
     @abstractmethod
     def outputs(self) -> Mapping[str, Pattern]:
-        """Created structures by name, any number of each."""
+        """Created structures by name: any number of each pattern, and one of each `Structure`."""
 
     @abstractmethod
     def execute(self, scene: SceneGraph, matches: Matches) -> Edit:
@@ -468,14 +469,21 @@ def _is_pruned(scene: SceneGraph, version: SceneGraph, name: str, removed: set[s
 
 def _check_output(block: FunctionBlock, scene: SceneGraph) -> None:
     """Check that an output matches its declaration."""
-    own = set(block.output_frames(scene))
-    matches = (
-        match for pattern in block.outputs.values() for match in find_matches(scene, pattern, own)
-    )
-    valid = {frame for match in matches for frame in match.values()}
-    if invalid := sorted(own - valid):
+    own = block.output_frames(scene)
+    structures = [output for output in block.outputs.values() if isinstance(output, Structure)]
+    valid = {
+        frame
+        for pattern in block.outputs.values()
+        if not isinstance(pattern, Structure)
+        for match in find_matches(scene, pattern, set(own))
+        for frame in match.values()
+    }
+    rest = [frame for frame in own if frame not in valid]
+    if structures and (difference := find_difference(scene, rest, structures)) is not None:
+        raise BlockError.of(block.name, f"creates {difference}")
+    if rest and not structures:
         outputs = ", ".join(f"'{name}'" for name in block.outputs) or "none"
         raise BlockError.of(
             block.name,
-            f"creates frame '{invalid[0]}', which matches none of its outputs ({outputs})",
+            f"creates frame '{min(rest)}', which matches none of its outputs ({outputs})",
         )
