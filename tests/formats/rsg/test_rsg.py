@@ -108,15 +108,20 @@ def test_function_blocks_are_specified() -> None:
     )
     assert block.triggers == (("onChange", "sensor"),)
     assert block.input_structure is not None
-    assert (block.input_structure.content, block.input_structure.content_type) == (
-        "point_cloud",
+    assert block.input_structure.content == "point_cloud"
+    cloud_type = block.input_structure.content_type
+    assert cloud_type is not None
+    assert (cloud_type.name, cloud_type.type, cloud_type.shared_ptr, cloud_type.library) == (
         "cloud_type",
+        "numpy.ndarray",
+        "numpy.ndarray",
+        "numpy",
     )
     assert block.output_structure is not None
     (pose,) = block.output_structure.children
     assert (pose.kind, pose.cardinality, pose.children[0].content) == (
         "Transform",
-        "*",
+        None,
         "point_cloud",
     )
 

@@ -28,6 +28,9 @@ from tmkit.formats.robray.grammar import SourceText
 _MAX_LIST_DEPTH = 100
 """Largest depth of nested lists and objects."""
 
+_MAX_CARDINALITY = 999_999
+"""Largest cardinality of a node that is not any number."""
+
 # Possessive quantifiers prevent backtracking.
 _BLANK = r"(?:\s+|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"
 _TOKEN = re.compile(
@@ -60,7 +63,7 @@ _NODE = {
     "Attribute": "attribute",
     "child": "name",
     "member": "name",
-    "cardinality": "range",
+    "cardinality": "cardinality",
     "transforms": "transforms",
     "geometry": "geometry",
     "unplaced": "",
@@ -208,7 +211,7 @@ class Parser:
             "json": lambda: (self._read_json(_MAX_LIST_DEPTH),),
             "unit": lambda: (self._read_quantity(),),
             "attribute": self._read_attribute,
-            "range": self._read_range,
+            "cardinality": self._read_cardinality,
             "transforms": self._read_transforms,
             "geometry": self._read_geometry,
             "trigger": self._read_trigger,
@@ -325,11 +328,14 @@ class Parser:
         if "\\" not in word:
             return word[1:-1]
         try:
-            return str(json.loads(word))
+            text = str(json.loads(word))
         except ValueError:
             raise self._text.place(offset).error(
                 "this text has a backslash that begins no escape of JSON"
             ) from None
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise self._text.place(offset).error("this text has half of a surrogate pair")
+        return text
 
     def _take_number(self) -> float | int:
         word, _ = self._take("number")
@@ -410,14 +416,15 @@ class Parser:
         self._take_sign(")")
         return key, value, stamp
 
-    def _read_range(self) -> tuple[str]:
+    def _read_cardinality(self) -> tuple[int | None]:
         if self._skip("*"):
-            return ("*",)
-        low, _ = self._take("number")
-        if not low.isdigit():
-            self._index -= 1
-            self._raise_unexpected("'*' or a whole number")
-        return (low,)
+            return (None,)
+        expected = f"'*' or a whole number from 1 to {_MAX_CARDINALITY}"
+        _, word, _ = self._tokens[self._index]
+        if re.fullmatch(r"0*[1-9][0-9]{0,5}", word) is None:
+            self._raise_unexpected(expected)
+        self._index += 1
+        return (int(word),)
 
     def _read_transforms(self) -> tuple[Any, ...]:
         self._take_sign("{")

@@ -20,12 +20,13 @@ from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.package_uris import real_path
 from tmkit.formats.rsg.declarations import name_place, raise_errors
-from tmkit.formats.rsg.grammar import Declaration, Member, RsgText
+from tmkit.formats.rsg.grammar import Declaration, Member, Name, RsgText
 from tmkit.formats.rsg.nodes import NodeReader, read_at
 from tmkit.formats.rsg.values import si_quantity
 from tmkit.formats.spec.build import build_scene
 from tmkit.formats.spec.model import (
     AllowedPairSpec,
+    ContentTypeSpec,
     FactSpec,
     FrameSpec,
     FunctionBlockSpec,
@@ -35,6 +36,10 @@ from tmkit.formats.spec.model import (
 )
 from tmkit.formats.spec.values import specification_of_scene
 from tmkit.graph import SceneGraph
+from tmkit.graph.attributes import value_and_stamp
+
+_MAX_STRUCTURE_DEPTH = 100
+"""Largest depth of a node in the structure of a function block."""
 
 ReadOther = Callable[[Path], SceneSpecification]
 
@@ -68,6 +73,7 @@ class _Reader(NodeReader):
     """Reader of the scene of all declarations."""
 
     read_other: ReadOther = field(kw_only=True)
+    structure_count: int = 0
 
     def specification(self) -> SceneSpecification:
         imports: list[SceneSpecification] = []
@@ -196,13 +202,17 @@ class _Reader(NodeReader):
     def _block(
         self, declaration: Declaration, scene_nodes: Sequence[str]
     ) -> Iterator[FunctionBlockSpec]:
-        references = {
-            member.keyword: member.values[0]
-            for member in declaration.members
-            if member.keyword.endswith(("Hook", "Structure"))
-        }
+        references: dict[str, Name] = {}
         hooks = {}
         with self.collect_error():
+            for member in declaration.members:
+                if member.keyword.endswith(("Hook", "Structure")):
+                    if member.keyword in references:
+                        raise declaration.text.place(member.offset).error(
+                            f"a function block has one '{member.keyword}'; nodes in a Group are one"
+                            " structure"
+                        )
+                    references[member.keyword] = member.values[0]
             for key in ("inputHook", "outputHook"):
                 hook = references.get(key)
                 hooks[key] = None if hook is None else self.scene_name(hook.text)
@@ -223,7 +233,8 @@ class _Reader(NodeReader):
                     self.lookup(
                         self.nodes, references[key], declaration.text, "the structure"
                     ).name.text,
-                    (),
+                    {},
+                    0,
                 )
                 for key in ("inputStructure", "outputStructure")
                 if key in references
@@ -260,35 +271,68 @@ class _Reader(NodeReader):
             raise place.error("a rate is above 0")
         return word, seconds
 
-    def _structure(self, name: str, structures_above: tuple[str, ...]) -> StructureSpec:
+    def _structure(self, name: str, holders: dict[str, str], depth: int) -> StructureSpec:
+        """Return the structure of a node.
+
+        Args:
+            name: name of the node.
+            holders: parent of each node of the structure so far.
+            depth: number of nodes above the node.
+        """
         declaration = self.nodes[name]
-        if len(structures_above) > 100:
-            raise name_place(declaration).error(
-                "the structure of a function block is deeper than 100 nodes"
+        place = name_place(declaration)
+        if depth > _MAX_STRUCTURE_DEPTH:
+            raise place.error(
+                f"the structure of a function block is deeper than {_MAX_STRUCTURE_DEPTH} nodes"
             )
+        self.structure_count += 1
+        self.loader.packages.limits.check_frame_count(self.structure_count, place.error)
         content = kind = None
         for member in declaration.get("geometry"):
             geometry = self.lookup(
                 self.contents, member.values[0], declaration.text, "the geometry"
             )
             content = {"PointCloud": "point_cloud"}.get(geometry.kind, geometry.kind.lower())
-            kind = next((type_member.values[0].text for type_member in geometry.get("type")), None)
+            kind = next(map(partial(self._content_type, geometry), geometry.get("type")), None)
         cardinality = declaration.get("cardinality")
-        children = [
-            child.text
-            for member in declaration.get("child")
-            for child in member.values
-            if child.text in self.nodes
-        ]
+        if len(cardinality) > 1:
+            raise declaration.text.place(cardinality[1].offset).error("a node has one cardinality")
+        children = []
+        for member in declaration.get("child"):
+            (child,) = member.values
+            if child.text in holders:
+                raise declaration.text.place(child.offset).error(
+                    f"'{child.text}' is twice in the structure of a function block, below"
+                    f" '{holders[child.text]}' and '{name}': set its cardinality, or declare an"
+                    " Instance"
+                )
+            holders[child.text] = name
+            children.append(self._structure(child.text, holders, depth + 1))
+        with locate_errors(place):
+            attributes = {
+                key: value_and_stamp(key, value)[0]
+                for key, value in self.attributes(declaration).items()
+            }
         return StructureSpec(
             self.scene_name(name),
             declaration.kind,
-            name_place(declaration),
+            place,
             content,
             kind,
-            cardinality[-1].values[0] if cardinality else "1",
-            self.attributes(declaration),
-            tuple(self._structure(child, (*structures_above, name)) for child in children),
+            cardinality[0].values[0] if cardinality else 1,
+            attributes,
+            tuple(children),
+        )
+
+    def _content_type(self, geometry: Declaration, member: Member) -> ContentTypeSpec:
+        declaration = self.lookup(self.types, member.values[0], geometry.text, "the type")
+        values = {member.keyword: member.values[0] for member in declaration.members}
+        return ContentTypeSpec(
+            declaration.name.text,
+            name_place(declaration),
+            values.get("type"),
+            values.get("sharedPtr"),
+            values.get("library"),
         )
 
     def _check_stamps(self, frames: Sequence[FrameSpec]) -> None:

@@ -127,6 +127,25 @@ class FactSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ContentTypeSpec:
+    """Data type of the point clouds or meshes of function blocks.
+
+    Attributes:
+        name: name of the type in the file.
+        place: location of the declaration.
+        type: expression of the type in a programming language, or None.
+        shared_ptr: expression of its shared pointer, or None.
+        library: name of the library that has the type, or None.
+    """
+
+    name: str
+    place: SourceLocation
+    type: str | None = None
+    shared_ptr: str | None = None
+    library: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StructureSpec:
     """A node of the input or output structure of a function block.
 
@@ -136,8 +155,8 @@ class StructureSpec:
         place: location of the node.
         content: kind of the node's shape in lower case, such as point_cloud, or None without a
             shape.
-        content_type: name of the content's type, or None without a type.
-        cardinality: number of such nodes, or * for any number.
+        content_type: data type of the content, or None without a type.
+        cardinality: number of such nodes below each parent, at least 1, or None for any number.
         attributes: attributes that each such node has.
         children: nodes below the node.
     """
@@ -146,8 +165,8 @@ class StructureSpec:
     kind: str
     place: SourceLocation
     content: str | None = None
-    content_type: str | None = None
-    cardinality: str = "1"
+    content_type: ContentTypeSpec | None = None
+    cardinality: int | None = 1
     attributes: Mapping[str, object] = field(default_factory=dict)
     children: tuple[StructureSpec, ...] = ()
 
