@@ -4,6 +4,7 @@ from tmkit.world.bags import BagRecorder as BagRecorder, play_bag as play_bag
 from tmkit.world.block_runner import (
     After as After,
     BlockRunner as BlockRunner,
+    Every as Every,
     OnChange as OnChange,
 )
 from tmkit.world.blocks import (
