@@ -167,10 +167,16 @@ def compile_code(
         typer.Option("-o", "--output", metavar="FILE", help="Where to write: .py or .hpp (C++)."),
     ],
     file_options: SceneFileOptions,
+    types: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml", help="C++ types of point clouds and meshes of function blocks."
+        ),
+    ] = None,
 ) -> None:
     """Write a scene, merged from all files, as code that builds it without the files.
 
-    In Python, function blocks of RSG-DSL files become abstract classes, and arrays of meshes are
+    Function blocks of RSG-DSL files become abstract classes. In Python, arrays of meshes are
     written beside it.
     """
     from tmkit.formats import compile_scene, read_function_blocks
@@ -181,7 +187,7 @@ def compile_code(
         block_files = FileOptions(allow=file_options.allow)
         blocks = read_function_blocks(*scenes, reading=block_files.reading_options())
         source = ", ".join(Path(file).name for file in scenes)
-        files = compile_scene(scene, output, blocks=blocks, source=source)
+        files = compile_scene(scene, output, blocks=blocks, source=source, types=types)
     for file in files:
         say(f"Written to {file}")
 

@@ -23,16 +23,51 @@ _JOINT_NUMBERS = ("lower", "upper", "velocity", "effort", "damping", "friction")
 """Names of the numbers of a joint."""
 
 
-def cpp_of_scene(scene: SceneGraph, *, name: str, source: str = "") -> str:
+_CONDITION = '#if __cplusplus >= 202002L && __has_include("tmkit/scene_edit.hpp")'
+"""Condition of a scene in a header with interfaces."""
+
+
+def cpp_of_scene(scene: SceneGraph, *, name: str, source: str = "", interfaces: str = "") -> str:
     """Return the text of a header with a function ``scene()`` that builds a scene.
 
     Args:
         scene: the scene.
         name: namespace of the function.
         source: description of the scene, for the first line.
+        interfaces: text of a header with interfaces of function blocks. The result begins with it,
+            and needs tmkit for ``scene()`` alone.
     """
     title = " ".join((source or name).split())
-    return "".join(f"{line}\n" for line in _Header(scene).lines(name, title))
+    function = [*_Header(scene).function()]
+    needs = [
+        "// scene() needs the library tmkit_graph of tmkit's CMakeLists.txt, which needs the"
+        " standard library alone."
+    ]
+    if interfaces:
+        needs = ["", *needs, "// Without its headers and C++20, it is left out.", _CONDITION]
+        opening = [*interfaces.splitlines(), *needs]
+    else:
+        opening = [
+            f"// {title}: a scene, written by 'tmkit scene compile'.",
+            *needs,
+            "#pragma once",
+        ]
+        opening.append("")
+    lines = [
+        *opening,
+        "#include <utility>",
+        "#include <vector>",
+        "",
+        '#include "tmkit/scene_edit.hpp"',
+        "",
+        f"namespace {name} {{",
+        "",
+        *function,
+        "",
+        f"}}  // namespace {name}",
+        *(["#endif"] if interfaces else []),
+    ]
+    return "".join(f"{line}\n" for line in lines)
 
 
 class _Header:
@@ -49,29 +84,11 @@ class _Header:
         self.shapes: dict[str, tuple[str, str]] = {}
         self.sources: dict[NoiseSource, str] = {}
 
-    def lines(self, name: str, title: str) -> Iterator[str]:
-        """Yield the lines of the header."""
+    def function(self) -> Iterator[str]:
+        """Yield the lines of the function ``scene()``."""
         frames = [line for frame in self.scene.frame_names for line in self.frame(frame)]
-        yield f"// {title}: a scene, written by 'tmkit scene compile'."
-        yield (
-            "// It needs the library tmkit_graph of tmkit's CMakeLists.txt, which needs the"
-            " standard library alone."
-        )
-        yield from (
-            "#pragma once",
-            "",
-            "#include <utility>",
-            "#include <vector>",
-            "",
-            '#include "tmkit/scene_edit.hpp"',
-        )
-        yield from (
-            "",
-            f"namespace {name} {{",
-            "",
-            "inline tmkit::SceneGraph scene() {",
-            "    using namespace tmkit;",
-        )
+        yield "inline tmkit::SceneGraph scene() {"
+        yield "    using namespace tmkit;"
         for noise, variable in self.sources.items():
             expression = f"new NoiseSource({noise.dimension}, {_text(noise.label)})"
             yield f"    const Ref<const NoiseSource> {variable}({expression});"
@@ -100,7 +117,7 @@ class _Header:
                 f"    edit.set_group({{{_text(group.name)}, {lists},"
                 f" {_attributes(stamped_attributes(group))}}});"
             )
-        yield from ("    return std::move(edit).take();", "}", "", f"}}  // namespace {name}")
+        yield from ("    return std::move(edit).take();", "}")
 
     def frame(self, name: str) -> Iterator[str]:
         """Yield the lines of a frame."""
@@ -242,13 +259,20 @@ def _texts(texts: Iterable[str]) -> str:
     return f"{{{', '.join(map(_text, texts))}}}"
 
 
-def _text(text: str) -> str:
+def cpp_literal(text: str) -> str:
     """Return a text as a C++ literal of its UTF-8 bytes, with special bytes in octal."""
-    data = text.encode("utf-8")
+    escapes = {ord('"'): '\\"', ord("\\"): "\\\\", ord("?"): "\\077"}  # ?? begins a trigraph
     literal = "".join(
-        chr(byte) if 32 <= byte < 127 and byte not in b'"\\?' else f"\\{byte:03o}" for byte in data
+        escapes.get(byte, chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}")
+        for byte in text.encode("utf-8")
     )
-    return f'std::string("{literal}", {len(data)})' if 0 in data else f'"{literal}"'
+    return f'"{literal}"'
+
+
+def _text(text: str) -> str:
+    """Return a text as an expression that becomes a ``std::string``."""
+    literal = cpp_literal(text)
+    return f"std::string({literal}, {len(text.encode('utf-8'))})" if "\0" in text else literal
 
 
 def _number(value: float) -> str:

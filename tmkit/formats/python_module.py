@@ -16,7 +16,7 @@ import keyword
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,12 @@ from numpy.typing import NDArray
 from tmkit._core import EdgeNoise, StampedPoses
 from tmkit._support.output import write_files
 from tmkit.errors import SceneError
+from tmkit.formats.cpp_blocks import cpp_of_blocks
 from tmkit.formats.cpp_header import cpp_of_scene
-from tmkit.formats.spec.model import FunctionBlockSpec, StructureSpec
+from tmkit.formats.cpp_names import namespace_fault
+from tmkit.formats.cpp_types import read_cpp_types
+from tmkit.formats.python_blocks import BLOCK_CLASSES, block_classes, docstring_text
+from tmkit.formats.spec.model import FunctionBlockSpec
 from tmkit.graph import AttachedShape, Fixed, Inertia, Joint, NoiseSource, SceneGraph, Shape
 from tmkit.graph.attributes import plain_attribute
 from tmkit.graph.traversal import Stamped, stamped_attributes
@@ -39,12 +43,6 @@ _DYNAMICS = ("damping", "friction")
 _JOINT_NUMBERS = ("lower", "upper", "velocity", "effort", *_DYNAMICS)
 """Names of the numbers of a joint."""
 
-_BLOCK_CLASSES = ("After", "Every", "FunctionBlock", "OnChange")
-"""Classes of :mod:`tmkit.world` that function blocks use."""
-
-_TRIGGERS = {"onChange": "OnChange", "after": "After", "every": "Every"}
-"""Classes of triggers by their keyword in RSG-DSL."""
-
 
 def compile_scene(
     scene: SceneGraph,
@@ -52,6 +50,7 @@ def compile_scene(
     *,
     blocks: Sequence[FunctionBlockSpec] = (),
     source: str = "",
+    types: str | os.PathLike[str] | None = None,
 ) -> tuple[Path, ...]:
     """Write a scene as code that builds it without a scene file.
 
@@ -60,16 +59,19 @@ def compile_scene(
         path: path of a Python module, ``.py``, or of a C++ header, ``.hpp``. The arrays of a module
             are written to ``<name>_arrays.npz`` in the same folder. A header is for programs that
             link only with the scene graph of tmkit's core.
-        blocks: function blocks, which become abstract classes in Python; see
-            :func:`read_function_blocks`.
-        source: description of the scene, for the first line of the module.
+        blocks: function blocks, which become abstract classes; see :func:`read_function_blocks`.
+            In a header, they need C++17 and the standard library alone.
+        source: description of the scene, for the first line of the file.
+        types: file in TOML with the C++ types of point clouds and meshes of function blocks, which
+            replace those of the scene file.
 
     Returns:
         Paths of the written files.
 
     Raises:
-        SceneError: if the path is not a valid name of a module or header, or two function blocks
-            have the same class name.
+        SceneError: if the path is not a valid name of a module or header, or a module has types.
+        FileFormatError: if two function blocks or nodes have the same name in the code, code cannot
+            express a structure or type, or the file of types is invalid.
         OutputError: if a file cannot be written.
     """
     target = Path(path)
@@ -79,12 +81,32 @@ def compile_scene(
             f"{target}: a module or header has a name such as 'my_scene.py' or 'my_scene.hpp'"
         )
     if target.suffix == ".hpp":
-        write_files({target: cpp_of_scene(scene, name=target.stem, source=source)})
+        write_files({target: _header(scene, target, blocks, source, types)})
         return (target,)
+    if types is not None:
+        raise SceneError(f"{target}: types are for C++ headers (.hpp)")
     text, arrays = python_of_scene(scene, name=target.stem, blocks=blocks, source=source)
     array_files = {target.with_name(f"{target.stem}_arrays.npz"): arrays} if arrays else {}
     write_files({**array_files, target: text})
     return (target, *array_files)
+
+
+def _header(
+    scene: SceneGraph,
+    target: Path,
+    blocks: Sequence[FunctionBlockSpec],
+    source: str,
+    types: str | os.PathLike[str] | None,
+) -> str:
+    """Return the text of a C++ header; for the arguments see :func:`compile_scene`."""
+    name = target.stem
+    if (fault := namespace_fault(name)) is not None:
+        raise SceneError(f"{target}: '{name}' {fault}, and a header has a namespace of its name")
+    cpp_types = {} if types is None else read_cpp_types(types)
+    interfaces = ""
+    if blocks or cpp_types:
+        interfaces = cpp_of_blocks(blocks, name=name, types=cpp_types, source=source)
+    return cpp_of_scene(scene, name=name, source=source, interfaces=interfaces)
 
 
 def python_of_scene(
@@ -96,11 +118,11 @@ def python_of_scene(
     """
     module = _Module(scene, name)
     body = list(module.scene_function())
-    classes = list(_block_classes(blocks))
+    classes = list(block_classes(blocks))
     arrays = io.BytesIO()
     if module.arrays:
         np.savez(arrays, allow_pickle=False, **module.arrays)
-    title = (source or name).replace("\\", "/").replace('"', "'").replace("\n", " ")
+    title = docstring_text(source or name)
     lines = [f'"""{title}: a scene, written by "tmkit scene compile"."""', ""]
     lines += _imports(module, "\n".join(classes))
     lines += [*module.constants(), "", "", *body, *classes]
@@ -123,9 +145,9 @@ def _imports(module: _Module, classes: str) -> Iterator[str]:
         yield from ("import numpy as np", "")
     yield f"from tmkit.graph import {', '.join(sorted(module.imports - {'Pose'}))}"
     for package, names in (
-        ("graph.patterns", ("ChildOf", "Part", "Pattern")),
+        ("graph.patterns", ("Part", "Structure")),
         ("spatial", ("Pose",)),
-        ("world", _BLOCK_CLASSES),
+        ("world", BLOCK_CLASSES),
     ):
         imports = [
             name for name in names if name in module.imports or re.search(rf"\b{name}\b", classes)
@@ -367,83 +389,3 @@ def _list(values: Any) -> str:
 
 def _rows(matrix: Any) -> str:
     return f"[{', '.join(map(_list, np.asarray(matrix)))}]"
-
-
-def _block_classes(blocks: Iterable[FunctionBlockSpec]) -> Iterator[str]:
-    """Yield the lines of the classes of function blocks.
-
-    Raises:
-        SceneError: if two function blocks have the same class name.
-    """
-    block_names: dict[str, str] = {}
-    for block in blocks:
-        name = _class_name(block.name)
-        if name in block_names:
-            raise SceneError(
-                f"function blocks '{block_names[name]}' and '{block.name}' would both be the class"
-                f" '{name}'"
-            )
-        block_names[name] = block.name
-        yield from ("", "", "@dataclass(frozen=True)", f"class {name}(FunctionBlock):")
-        yield (
-            f'    """Function block {block.name!r}: write ``execute`` in a class that derives from'
-            ' this one."""'
-        )
-        yield ""
-        for key, value in (
-            ("name", block.name),
-            ("input_hook", block.input_hook),
-            ("output_hook", block.output_hook),
-        ):
-            yield f"    {key}: str = {value or ''!r}"
-        for key, structure in (
-            ("inputs", block.input_structure),
-            ("outputs", block.output_structure),
-        ):
-            yield from ("", "    @property", f"    def {key}(self) -> Mapping[str, Pattern]:")
-            yield f'        """Patterns of the {key}, by structure."""'
-            yield f"        return {_pattern(structure)}"
-        if block.triggers:
-            triggers = ", ".join(f"{_TRIGGERS[kind]}({value!r})" for kind, value in block.triggers)
-            yield from ("", f"    TRIGGERS = ({triggers},)  # for a BlockRunner")
-
-
-def _class_name(name: str) -> str:
-    """Return the class name of a function block."""
-    words = re.findall(r"[^\W_]+", name)
-    identifier = "".join(word[:1].upper() + word[1:] for word in words)
-    is_valid = identifier.isidentifier() and not keyword.iskeyword(identifier)
-    return identifier if is_valid else f"Block{identifier}"
-
-
-def _pattern(structure: StructureSpec | None) -> str:
-    """Return the expression of a structure's patterns by name."""
-    if structure is None:
-        return "{}"
-    parts: list[str] = []
-    relations: list[str] = []
-    pending: list[tuple[StructureSpec, str | None]] = [(structure, None)]
-    while pending:
-        node, parent = pending.pop(0)
-        if node.kind != "Group":
-            parts.append(_pattern_part(node, is_root=parent is None))
-            if parent is not None:
-                relations.append(f"ChildOf({node.name!r}, {parent!r})")
-        child_parent = parent if node.kind == "Group" else node.name
-        pending += [(child, child_parent) for child in node.children]
-    arguments = f"[{', '.join(parts)}]"
-    if relations:
-        arguments += f", [{', '.join(relations)}]"
-    return f"{{{structure.name!r}: Pattern({arguments})}}"
-
-
-def _pattern_part(node: StructureSpec, *, is_root: bool) -> str:
-    """Return the expression of one part of a pattern."""
-    arguments = [repr(node.name)]
-    if node.content not in (None, "shape"):
-        arguments.append(f"shape={node.content!r}")
-    if node.attributes:
-        arguments.append(f"attributes={dict(sorted(node.attributes.items()))!r}")
-    if node.cardinality not in ("*", "1") and not is_root:
-        arguments.append(f"count={node.cardinality}")
-    return f"Part({', '.join(arguments)})"
