@@ -1,4 +1,4 @@
-"""Claims of the page ``docs/reference/papers.md``, and whether what shows them exists."""
+"""Claims of the page ``docs/reference/papers.md``, and faults of the tests and commands on it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def claims_of(text: str) -> Iterator[Claim]:
 
 
 def fault_of(claim: Claim) -> str:
-    """Return what is wrong with a row, or an empty text."""
+    """Return the fault of a row, or an empty text."""
     if len(claim.cells) != 3 or not all(claim.cells):
         return f"{len(claim.cells)} cells, expected a claim, a place and what shows it"
     shown = re.fullmatch(r"`([^`]+)`", claim.cells[2])
@@ -63,7 +63,7 @@ def fault_of(claim: Claim) -> str:
 
 
 def _fault_of_test(code: str) -> str:
-    """Return what is wrong with the name of a test, or an empty text."""
+    """Return the fault of the name of a test, or an empty text."""
     file, _, name = code.partition("::")
     if not (ROOT / file).is_file():
         return f"no file {file}"
@@ -87,7 +87,7 @@ def _tests_of(file: Path) -> frozenset[str]:
 
 
 def _fault_of_program(code: str) -> str:
-    """Return what is wrong with the call of a program of the clone, or an empty text."""
+    """Return the fault of the call of a program of the clone, or an empty text."""
     words = shlex.split(code)
     if words[:2] == ["python", "-m"]:
         file, options = ROOT / words[2].replace(".", "/") / "__main__.py", words[3:]

@@ -40,7 +40,11 @@ def listings(scene: SceneGraph) -> Iterator[Row]:
         (camera, stamps(scene, "camera_pose")) == ("(0, 0, 1)", "0"),
         "read from the file",
     )
-    counts = (len(scene.group_names), len(transforms(scene)), len(shaped(scene)))
+    counts = (
+        len(scene.group_names),
+        len(frames_with_stamps(scene)),
+        len(frames_with_shapes(scene)),
+    )
     yield Row(
         "nodes below the root (lsts. 1, 3)",
         "3 groups, 5 transforms, 5 geometric nodes",
@@ -82,12 +86,12 @@ def stamps(scene: SceneGraph, frame: str) -> str:
     return "" if history is None else ", ".join(f"{stamp:g}" for stamp in history.stamps)
 
 
-def transforms(scene: SceneGraph) -> list[str]:
+def frames_with_stamps(scene: SceneGraph) -> list[str]:
     """Return the frames with stamped poses."""
     return [name for name in scene.frame_names if scene.stamped_poses(name) is not None]
 
 
-def shaped(scene: SceneGraph) -> list[str]:
+def frames_with_shapes(scene: SceneGraph) -> list[str]:
     """Return the frames with shapes."""
     return [name for name in scene.frame_names if scene.shapes(name)]
 
@@ -105,7 +109,7 @@ def graph_of_figure_4(scene: SceneGraph) -> Row:
         "graph (Fig. 4)",
         "yellow transforms, green geometric nodes",
         f"{len(yellow)} yellow nodes with the root, {len(green)} green nodes",
-        yellow == {"scene", *transforms(scene)} and green == set(shaped(scene)),
+        yellow == {"scene", *frames_with_stamps(scene)} and green == set(frames_with_shapes(scene)),
         "groups are grey",
     )
 

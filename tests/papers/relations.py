@@ -107,12 +107,14 @@ def spray_painting() -> Iterator[Row]:
         f"{error:.0e} from the matrix",
     )
     pose, twist = program["by_hand"]()
-    found = relate(scene, PoseCoord("{f1}|O1", "{o2}|O2", "[o2]"), representation=HomogeneousMatrix)
-    error = largest_difference(found.representation.matrix, pose)
+    pose_of_spot = relate(
+        scene, PoseCoord("{f1}|O1", "{o2}|O2", "[o2]"), representation=HomogeneousMatrix
+    )
+    error = largest_difference(pose_of_spot.representation.matrix, pose)
     yield Row(
         "pose of {f1} relative to the gun (lst. 2)",
         "query, without a number",
-        f"{numbers(found.representation.matrix[:3, 3])} m",
+        f"{numbers(pose_of_spot.representation.matrix[:3, 3])} m",
         error < 1e-12,
         f"{error:.0e} from a product of matrices",
     )
@@ -142,8 +144,8 @@ def two_robots() -> Row:
     recorded = cases()["two_robots"]
     steps = replay_example(recorded)
     error = max(
-        largest_difference(step["homogeneous"], known["homogeneous"])
-        for step, known in zip(steps, recorded["steps"], strict=True)
+        largest_difference(step["homogeneous"], recorded_step["homogeneous"])
+        for step, recorded_step in zip(steps, recorded["steps"], strict=True)
     )
     has_semantics = [step["semantics"] for step in steps] == [
         step["semantics"] for step in recorded["steps"]

@@ -20,7 +20,7 @@ class Row:
     """A number of a paper beside that of tmkit.
 
     Attributes:
-        subject: what is computed, and its place in the paper.
+        subject: quantity, and its place in the paper.
         paper: value in the paper, or the rule if there is no number.
         tmkit: value computed now.
         is_equal: whether both agree; None if they are not comparable.

@@ -24,7 +24,7 @@ __all__ = [
     "FIGURE_5",
     "Search",
     "bytes_of_versions",
-    "measured_bytes",
+    "measure_bytes",
     "number_of_arrangements",
     "rows",
     "search",
@@ -107,7 +107,7 @@ class Search:
     Attributes:
         edits: version, block, new parent and pose in it, by which each further version is made.
         versions: versions, of which the first is the start.
-        arrangements: for each version, what each block is on.
+        arrangements: for each version, support of each block.
     """
 
     edits: tuple[tuple[int, str, str, Pose], ...]
@@ -132,16 +132,16 @@ def search(*, blocks: int = 4, locations: int = 5) -> Search:
             edit.reparent(name, "table", pose=pose)
     versions, arrangements = [edit.finish()], [tuple(places)[:blocks]]
     edits: list[tuple[int, str, str, Pose]] = []
-    known = set(arrangements)
+    visited = set(arrangements)
     for number, arrangement in enumerate(arrangements):  # grows while it is walked
         for block, support in moves(arrangement, names, tuple(places)):
             following = tuple(
                 support if name == block else below
                 for name, below in zip(names, arrangement, strict=True)
             )
-            if following in known:
+            if following in visited:
                 continue
-            known.add(following)
+            visited.add(following)
             arrangements.append(following)
             parent = {"hand": hand}.get(support, "table" if support in places else support)
             pose = places.get(support, Pose([0.0, 0.0, 0.0 if support == "hand" else BLOCK]))
@@ -180,32 +180,32 @@ def number_of_arrangements(blocks: int, locations: int) -> int:
 def versions() -> Row:
     """Return the row of the number of versions, and of their independence."""
     blocks, locations = 4, 5
-    found = search(blocks=blocks, locations=locations)
+    tree = search(blocks=blocks, locations=locations)
     expected = number_of_arrangements(blocks, locations)
     hand = tk.load_manipulator("panda").tip
     is_kept = all(
         scene.parent(name) == {"hand": hand}.get(below, "table" if " " in below else below)
-        for scene, arrangement in zip(found.versions, found.arrangements, strict=True)
+        for scene, arrangement in zip(tree.versions, tree.arrangements, strict=True)
         for name, below in zip("abcde"[:blocks], arrangement, strict=True)
     )
     return Row(
         f"search over {blocks} blocks and {locations} locations: versions",
         "backtracking to previous versions",
-        f"{len(found.versions):,} versions, all with their own state",
-        is_kept and len(found.versions) == expected,
+        f"{len(tree.versions):,} versions, all with their own state",
+        is_kept and len(tree.versions) == expected,
         f"{expected:,} arrangements by counting",
     )
 
 
-def measured_bytes() -> tuple[float, float]:
-    """Return the memory of a further version of the search, and of a scene of its own [bytes].
+def measure_bytes() -> tuple[float, float]:
+    """Return the memory of a further version of the search, and of a separate scene [bytes].
 
     Only correct if Python allocates by the C library (``PYTHONMALLOC=malloc``).
     """
-    found = search()
-    edits, start = found.edits, found.versions[0]
+    tree = search()
+    edits, start = tree.edits, tree.versions[0]
     frames = [start.specification(name) for name in start.frame_names]
-    del found
+    del tree
     versions = [start] * (len(edits) + 1)
     before = allocated_bytes()
     for number, (version, block, parent, pose) in enumerate(edits, start=1):
@@ -219,8 +219,8 @@ def measured_bytes() -> tuple[float, float]:
 
 
 def bytes_of_versions() -> tuple[float, float]:
-    """Return what :func:`measured_bytes` does in a process with the C allocator alone."""
-    program = "from papers.task_motion_kit import measured_bytes; print(*measured_bytes())"
+    """Return what :func:`measure_bytes` does in a process with the C allocator alone."""
+    program = "from papers.task_motion_kit import measure_bytes; print(*measure_bytes())"
     path = os.pathsep.join(filter(None, [str(ROOT / "tests"), os.environ.get("PYTHONPATH")]))
     run = subprocess.run(
         [sys.executable, "-c", program],

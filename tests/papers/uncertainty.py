@@ -62,7 +62,7 @@ def adjoint_of(matrix: Array) -> Array:
     return np.block([[turn, hat(shift) @ turn], [np.zeros((3, 3)), turn]])
 
 
-def concatenated(a: GaussianPose, b: GaussianPose) -> tuple[Array, Array]:
+def concatenate(a: GaussianPose, b: GaussianPose) -> tuple[Array, Array]:
     """Return mean (4, 4) and covariance (6, 6) by equations 4 and 5."""
     t_ab, t_bc = a.mean.as_matrix(), b.mean.as_matrix()
     carry = adjoint_of(np.linalg.inv(t_bc))
@@ -96,7 +96,7 @@ def equations() -> Iterator[Row]:
         [largest_difference(adjoint(pose), adjoint_of(pose.as_matrix())) for pose in transforms],
         "numpy's blocks",
     )
-    products = [(a @ b, *concatenated(a, b)) for a, b in pairs]
+    products = [(a @ b, *concatenate(a, b)) for a, b in pairs]
     yield deviation(
         "eq. 4: mean of a product",
         "T_AB T_BC",
@@ -147,7 +147,7 @@ def path() -> Row:
     links = links_of(scene, "n31", "n16")
     pose = links[0]
     for link in links[1:]:
-        mean, covariance = concatenated(pose, link)
+        mean, covariance = concatenate(pose, link)
         pose = GaussianPose(Pose.from_matrix(mean), 0.5 * (covariance + covariance.T))
     error = relative_difference(
         scene.gaussian_pose("n31", relative_to="n16").covariance, pose.covariance
@@ -206,14 +206,16 @@ def arm() -> Iterator[Row]:
         region = position_ellipsoid(predicted, probability=0.95)
         points = program["tools"](scene, arms, q)
         inside = float(np.mean([region.contains(point) for point in points]))
-        away = 1e3 * float(np.linalg.norm(points - rigid.translation, axis=1).mean())
-        left = 1e3 * float(np.linalg.norm(points - predicted.mean.translation, axis=1).mean())
+        from_rigid = 1e3 * float(np.linalg.norm(points - rigid.translation, axis=1).mean())
+        from_predicted = 1e3 * float(
+            np.linalg.norm(points - predicted.mean.translation, axis=1).mean()
+        )
         yield Row(
             f"tool of a bending arm, {name} (Fig. 5)",
             "within the anticipated region",
             f"{inside:.1%} of {len(points)} arms in the region of 95 %",
             abs(inside - 0.95) < 0.05,
-            f"{away:.1f} mm from the rigid tool, {left:.1f} mm from the predicted one",
+            f"{from_rigid:.1f} mm from the rigid tool, {from_predicted:.1f} mm from that predicted",
         )
 
 
