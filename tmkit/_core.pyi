@@ -1163,15 +1163,18 @@ class StampedPoses:
     Args:
         stamps: ascending stamps [s].
         poses: parent_from_frame at joint value 0, one for each stamp.
+        covariances: (6, 6) covariance of each pose, ordered [rho, theta] [m, rad], in the frame's own
+            axes, or None for the error of the edge; by default None for all.
         capacity: largest number of poses.
         window: largest time between the oldest and the newest [s]; unlimited if omitted.
 
     Raises:
         StampError: if the stamps do not ascend, are not finite, exceed the capacity or the window, or
-            differ in number from the poses.
+            differ in number from the poses or covariances.
+        SceneError: if a covariance is not symmetric positive semi-definite.
     """
 
-    def __init__(self, stamps: Sequence[float] = (), poses: Sequence[Pose] = (), *, capacity: int = 32, window: float = float('inf')) -> None: ...
+    def __init__(self, stamps: Sequence[float] = (), poses: Sequence[Pose] = (), *, covariances: Sequence[numpy.typing.ArrayLike | None] | None = None, capacity: int = 32, window: float = float('inf')) -> None: ...
 
     @property
     def stamps(self) -> numpy.typing.NDArray[numpy.float64]:
@@ -1180,6 +1183,12 @@ class StampedPoses:
     @property
     def poses(self) -> tuple[Pose, ...]:
         """parent_from_frame at joint value 0, one for each stamp."""
+
+    @property
+    def covariances(self) -> tuple[numpy.typing.NDArray[numpy.float64] | None, ...]:
+        """
+        (6, 6) covariance of each pose in the frame's own axes, read-only; None: the error is that of the edge.
+        """
 
     @property
     def capacity(self) -> int:
@@ -1201,6 +1210,39 @@ class StampedPoses:
         Raises:
             StampError: if the stamp is outside the history.
             UnknownNameError: if the policy is unknown.
+        """
+
+    def gaussian_at(self, stamp: float, *, policy: str = 'interpolated') -> GaussianPose:
+        """
+        Return parent_from_frame at a time with its covariance, to first order. O(log k).
+
+        Poses without a covariance are exact here; ``graph.gaussian_pose`` uses the error of the edge for
+        them. Between two stamps with independent errors the covariance is ``A S0 A^T + B S1 B^T``, with the
+        derivatives A and B of the interpolated pose by the two errors. It is smaller there than at the
+        stamps: it assumes that the frame moves exactly along the interpolation.
+
+        Args:
+            stamp: time on the clock of the stamps [s].
+            policy: as for ``at``; ``clamped`` returns the covariance of the nearer end outside the history.
+
+        Raises:
+            StampError: if the stamp is outside the history.
+            UnknownNameError: if the policy is unknown.
+
+        Source: Sola, Deray and Atchuthan, "A micro Lie theory for state estimation in robotics".
+        """
+
+    def with_covariance(self, stamp: float, covariance: numpy.typing.ArrayLike) -> StampedPoses:
+        """
+        Return the history with another covariance of one pose. O(k).
+
+        Args:
+            stamp: stamp of the pose [s].
+            covariance: (6, 6) covariance of the pose, as for the constructor.
+
+        Raises:
+            StampError: if there is no pose at the stamp.
+            SceneError: if the covariance is not symmetric positive semi-definite.
         """
 
     def moved(self, parent_from_old_parent: Pose) -> StampedPoses:
@@ -2205,18 +2247,22 @@ class SceneGraph:
             UnknownNameError: if a frame is unknown.
         """
 
-    def add_stamped_pose(self, frame: str, pose: Pose, *, stamp: float, capacity: int | None = None, window: float | None = None) -> SceneGraph:
+    def add_stamped_pose(self, frame: str, pose: Pose, *, stamp: float, covariance: numpy.typing.ArrayLike | None = None, capacity: int | None = None, window: float | None = None) -> SceneGraph:
         """
         Add a stamped pose to the history of a frame's edge.
 
         O(depth log n + capacity). Poses may be added in any order. The
-        pose with the newest stamp becomes the frame's pose, as by ``set_pose``. A new pose removes those
-        beyond the limits. A history belongs to an edge: reparenting the frame removes it.
+        pose with the newest stamp becomes the frame's pose, as by ``set_pose``, and its covariance, if it
+        has one, that of the edge, as by ``set_covariance``. A new pose removes those beyond the limits. A
+        history belongs to an edge: reparenting the frame removes it.
 
         Args:
             frame: a frame whose parent is on another body.
             pose: parent_from_frame, at joint value 0.
             stamp: time on any clock [s].
+            covariance: (6, 6) covariance of the pose, ordered [rho, theta] [m, rad], in the frame's own
+                axes, behind the joint; symmetric positive semi-definite. Its error is independent of those
+                at other stamps; zero: exact. If omitted, the error is that of the edge.
             capacity: largest number of poses; if omitted, unchanged, at first 32.
             window: largest time between the oldest and the newest [s]; if omitted, unchanged, at first
                 unlimited.
@@ -2225,7 +2271,8 @@ class SceneGraph:
             UnknownNameError: if a frame is unknown.
             StampError: if a pose with that stamp exists, the stamp is too old for the history or not
                 finite, the capacity is 0, or the window is not positive.
-            SceneError: if the frame is a root, or its edge is inside one body and constant.
+            SceneError: if the frame is a root, its edge is inside one body and constant, or the covariance
+                is not symmetric positive semi-definite (the message has its eigenvalues).
         """
 
     def set_stamped_poses(self, frame: str, stamps: StampedPoses | None) -> SceneGraph:
@@ -2813,18 +2860,22 @@ class SceneEdit:
             UnknownNameError: if a frame is unknown.
         """
 
-    def add_stamped_pose(self, frame: str, pose: Pose, *, stamp: float, capacity: int | None = None, window: float | None = None) -> None:
+    def add_stamped_pose(self, frame: str, pose: Pose, *, stamp: float, covariance: numpy.typing.ArrayLike | None = None, capacity: int | None = None, window: float | None = None) -> None:
         """
         Add a stamped pose to the history of a frame's edge.
 
         O(depth log n + capacity). Poses may be added in any order. The
-        pose with the newest stamp becomes the frame's pose, as by ``set_pose``. A new pose removes those
-        beyond the limits. A history belongs to an edge: reparenting the frame removes it.
+        pose with the newest stamp becomes the frame's pose, as by ``set_pose``, and its covariance, if it
+        has one, that of the edge, as by ``set_covariance``. A new pose removes those beyond the limits. A
+        history belongs to an edge: reparenting the frame removes it.
 
         Args:
             frame: a frame whose parent is on another body.
             pose: parent_from_frame, at joint value 0.
             stamp: time on any clock [s].
+            covariance: (6, 6) covariance of the pose, ordered [rho, theta] [m, rad], in the frame's own
+                axes, behind the joint; symmetric positive semi-definite. Its error is independent of those
+                at other stamps; zero: exact. If omitted, the error is that of the edge.
             capacity: largest number of poses; if omitted, unchanged, at first 32.
             window: largest time between the oldest and the newest [s]; if omitted, unchanged, at first
                 unlimited.
@@ -2833,7 +2884,8 @@ class SceneEdit:
             UnknownNameError: if a frame is unknown.
             StampError: if a pose with that stamp exists, the stamp is too old for the history or not
                 finite, the capacity is 0, or the window is not positive.
-            SceneError: if the frame is a root, or its edge is inside one body and constant.
+            SceneError: if the frame is a root, its edge is inside one body and constant, or the covariance
+                is not symmetric positive semi-definite (the message has its eigenvalues).
         """
 
     def set_stamped_poses(self, frame: str, stamps: StampedPoses | None) -> None:
@@ -3547,18 +3599,22 @@ class SceneArrays:
             UnknownNameError: if a frame is unknown.
         """
 
-    def add_stamped_pose(self, frame: str, pose: Pose, *, stamp: float, capacity: int | None = None, window: float | None = None) -> None:
+    def add_stamped_pose(self, frame: str, pose: Pose, *, stamp: float, covariance: numpy.typing.ArrayLike | None = None, capacity: int | None = None, window: float | None = None) -> None:
         """
         Add a stamped pose to the history of a frame's edge.
 
         O(depth + newer poses + subtree). Poses may be added in any order. The
-        pose with the newest stamp becomes the frame's pose, as by ``set_pose``. A new pose removes those
-        beyond the limits. A history belongs to an edge: reparenting the frame removes it.
+        pose with the newest stamp becomes the frame's pose, as by ``set_pose``, and its covariance, if it
+        has one, that of the edge, as by ``set_covariance``. A new pose removes those beyond the limits. A
+        history belongs to an edge: reparenting the frame removes it.
 
         Args:
             frame: a frame whose parent is on another body.
             pose: parent_from_frame, at joint value 0.
             stamp: time on any clock [s].
+            covariance: (6, 6) covariance of the pose, ordered [rho, theta] [m, rad], in the frame's own
+                axes, behind the joint; symmetric positive semi-definite. Its error is independent of those
+                at other stamps; zero: exact. If omitted, the error is that of the edge.
             capacity: largest number of poses; if omitted, unchanged, at first 32.
             window: largest time between the oldest and the newest [s]; if omitted, unchanged, at first
                 unlimited.
@@ -3567,8 +3623,10 @@ class SceneArrays:
             UnknownNameError: if a frame is unknown.
             StampError: if a pose with that stamp exists, the stamp is too old for the history or not
                 finite, the capacity is 0, or the window is not positive.
-            SceneError: if the frame is a root, or its edge is inside one body and constant.
-            CapacityError: if the capacity is exceeded, and no pose of this edge can be removed.
+            SceneError: if the frame is a root, its edge is inside one body and constant, or the covariance
+                is not symmetric positive semi-definite (the message has its eigenvalues).
+            CapacityError: if the capacity is exceeded, and no pose of this edge can be removed; or there is
+                a covariance and the capacity ``noise`` is below 6.
         """
 
     def set_stamped_poses(self, frame: str, stamps: StampedPoses | None) -> None:

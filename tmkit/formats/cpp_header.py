@@ -148,8 +148,15 @@ class _Header:
             yield "        const Ref<StampedPoses> stamps(new StampedPoses);"
             yield f"        stamps->capacity = {frame.stamps.capacity};"
             yield f"        stamps->window = {_number(frame.stamps.window)};"
-            for stamp, pose in zip(frame.stamps.stamps, frame.stamps.poses, strict=True):
+            for stamp, pose, covariance in zip(
+                frame.stamps.stamps, frame.stamps.poses, frame.stamps.covariances, strict=True
+            ):
                 yield f"        stamps->entries.push_back({{{_number(stamp)}, {_pose(pose)}}});"
+                if covariance is not None:
+                    yield (
+                        "        stamps->entries.back().covariance = Ref<const"
+                        f" StampCovariance>(new StampCovariance({_covariance(covariance)}));"
+                    )
             yield "        f.stamps = stamps;"
         for target, noise in (("f.noise", frame.noise), ("f.twist->noise", frame.twist_noise)):
             if noise is not None:
@@ -188,10 +195,7 @@ class _Header:
         """Yield the lines that assign the noise of an edge to a variable."""
         name = "twist_noise" if "twist" in target else "noise"
         yield f"const Ref<EdgeNoise> {name}(new EdgeNoise);"
-        yield (
-            f"{name}->covariance = Covariance::checked({_list(np.ravel(noise.covariance))},"
-            ' "covariance");'
-        )
+        yield f"{name}->covariance = {_covariance(noise.covariance)};"
         column = 0
         for source in noise.sources:
             variable = self.sources.setdefault(source, f"noise_{len(self.sources) + 1}")
@@ -201,6 +205,10 @@ class _Header:
             )
             column += source.dimension
         yield f"{target} = {name};"
+
+
+def _covariance(matrix: np.ndarray) -> str:
+    return f'Covariance::checked({_list(np.ravel(matrix))}, "covariance")'
 
 
 def _joint(joint: Joint) -> Iterator[str]:

@@ -359,6 +359,12 @@ class _Module:
             f"[{', '.join(map(self.pose, stamps.poses))}]",
             f"capacity={stamps.capacity}",
         ]
+        if any(covariance is not None for covariance in stamps.covariances):
+            rows = ", ".join(
+                "None" if covariance is None else _rows(covariance)
+                for covariance in stamps.covariances
+            )
+            arguments.append(f"covariances=[{rows}]")
         return self.call("StampedPoses", *arguments, f"window={_number(stamps.window)}")
 
     def noise(self, noise: EdgeNoise) -> str:

@@ -4,13 +4,19 @@ Any query at a stamp is a query of the version at that time (:func:`at_stamp`); 
 ``docs/concepts/arrays_and_time.md``. Edges without stamped poses keep their present poses and
 errors.
 
+**Errors of stamped poses.** A stamped pose with a covariance has an error independent of those at
+other stamps. Between two stamps the errors are carried along the interpolation to first order
+(``StampedPoses.gaussian_at``). A stamped pose without a covariance has the error of the edge. The
+error of the newest is that of the edge, with its correlations.
+
 **Extrapolation.** After the newest stamped pose T, the twist V of twist edges may extend an edge by
 the time dt to ``T exp(V dt)``. Its error is that of :mod:`tmkit.graph.semantic_edges.integration`.
 White noise of the acceleration may be added, since a real twist is not constant (Bar-Shalom, Li and
 Kirubarajan, *Estimation with applications to tracking and navigation*, 2001, section 6.2.2). With
 the power spectral density s, the variance of each direction grows by ``s dt^3 / 3``. The noise
 model is that of the acceleration, not of the twist, since finite forces do not change a velocity
-abruptly.
+abruptly. Between two poses, T seconds apart, the velocity is unknown. The same model then has the
+variance ``s T^3 u^2 (1 - u)^2 / 3`` at the fraction u of T, which is zero at both ends.
 
 **Joint histories.** The history of a joint is a frame of the class ``joint_history`` below the
 frame that the joint moves. Its stamped poses store the values. A revolute or prismatic joint has
@@ -61,8 +67,9 @@ class When:
         policy: interpolation between two stamps, as for ``SceneGraph.pose``.
         extrapolate: time after its newest stamped pose up to which an edge is extrapolated by its
             twist edge [s].
-        acceleration_noise: power spectral densities of extrapolated edges, linear and angular
-            [m^2/s^3, rad^2/s^3].
+        acceleration_noise: power spectral densities of the acceleration of edges that are
+            extrapolated, or interpolated between two stamps, linear and angular [m^2/s^3,
+            rad^2/s^3].
 
     Raises:
         SceneError: if ``extrapolate`` or ``acceleration_noise`` is negative or not finite.
@@ -103,20 +110,34 @@ def at_stamp(
     with scene.edit() as edit:
         for frame, parent, newest in _edges_with_stamps(scene, frames):
             dt = when.stamp - newest
-            if not 0.0 < dt <= when.extrapolate:
-                edit.set_pose(frame, _pose(scene, frame, parent, when.stamp, when.policy))
-                continue
-            twist, error = _twist(scene, frame, parent, dt)
-            newest_pose = _pose(scene, frame, parent, newest, when.policy)
-            pose, noise = move_edge(newest_pose, scene.noise(frame), twist, error, dt, frame=frame)
+            is_extrapolated = 0.0 < dt <= when.extrapolate
+            stamp = newest if is_extrapolated else when.stamp
+            pose = _pose(scene, frame, parent, stamp, when.policy)
+            own = _noise(scene, frame, stamp, when.policy)
+            noise: EdgeNoise | Maps | None = own
+            if is_extrapolated:
+                twist, error = _twist(scene, frame, parent, dt)
+                pose, noise = move_edge(pose, own, twist, error, dt, frame=frame)
             if any(when.acceleration_noise):
+                cubed = dt**3 if is_extrapolated else _interpolation_growth(scene, frame, when)
                 noise = noise if isinstance(noise, dict) else sum_errors((np.eye(6), noise))
                 densities = np.repeat(when.acceleration_noise, 3)
                 source = NoiseSource(6, f"acceleration of {frame}")
-                noise[source] = np.diag(np.sqrt(densities * dt**3 / 3.0))
+                noise[source] = np.diag(np.sqrt(densities * cubed / 3.0))
             edit.set_pose(frame, pose)
             edit.set_noise(frame, noise)
     return edit.finish()
+
+
+def _interpolation_growth(scene: SceneGraph, frame: str, when: When) -> float:
+    """Return T^3 u^2 (1 - u)^2 [s^3] between two stamps, else 0."""
+    history = scene.stamped_poses(frame)
+    stamps = np.zeros(0) if history is None else history.stamps
+    is_between = len(stamps) > 1 and stamps[0] < when.stamp < stamps[-1]
+    if not is_between or when.policy in ("closest", "preceding"):
+        return 0.0
+    start, end = segment(stamps, when.stamp)
+    return (when.stamp - start) ** 2 * (end - when.stamp) ** 2 / (end - start)
 
 
 def _to_when(stamp: float | When) -> When:
@@ -142,6 +163,11 @@ def _pose(scene: SceneGraph, frame: str, parent: str, stamp: float, policy: str)
         history = scene.stamped_poses(frame)
         assert history is not None, "the edge has stamped poses"
         return history.at(stamp, policy=policy)
+
+
+def _noise(scene: Any, frame: str, stamp: float, policy: str) -> EdgeNoise | None:
+    """Return the error of a stamped edge at a time, None if it is exact."""
+    return scene._stamped_noise(frame, stamp, policy)  # type: ignore[no-any-return]
 
 
 def _twist(scene: Any, frame: str, parent: str, dt: float) -> tuple[Array, EdgeNoise | None]:

@@ -49,8 +49,28 @@ PoseRecord = tuple[float, float, float, float, float, float, float]
 Index = Annotated[int, msgspec.Meta(ge=0)]
 """Index into a list of the record."""
 
+CovarianceRecord = Annotated[bytes, msgspec.Meta(min_length=288, max_length=288)]
+"""Matrix (6, 6) by rows."""
+
 NoiseRecord = tuple[bytes, list[tuple[Index, bytes]]]
 """Covariance; index and map of each source."""
+
+
+class StampsRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """Values of :class:`~tmkit.graph.StampedPoses`.
+
+    Attributes:
+        capacity: largest number of poses.
+        window: largest time between the oldest and the newest [s].
+        poses: stamp and pose.
+        covariances: covariance of each pose; None: that of the edge. Empty if all are None.
+    """
+
+    capacity: int
+    window: float
+    poses: list[tuple[float, PoseRecord]]
+    covariances: list[CovarianceRecord | None] = []
+
 
 ShapeRecord = tuple[
     Index, PoseRecord, list[float] | None, bool, bool, float | None, str | None, float | None
@@ -96,7 +116,8 @@ class FrameRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
         inertia: mass, center and matrix.
         attributes: attributes and their stamps as JSON text.
         twist: representation and coordinates.
-        stamps: capacity, window, and pairs of stamp and pose.
+        stamps: capacity, window, pairs of stamp and pose, and the covariance of each pose if any
+            has one.
         noise: noise of the pose.
         twist_noise: noise of the twist.
     """
@@ -111,7 +132,7 @@ class FrameRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
     inertia: tuple[float, bytes, bytes] | None = None
     attributes: str | None = None
     twist: tuple[str, bytes] | None = None
-    stamps: tuple[int, float, list[tuple[float, PoseRecord]]] | None = None
+    stamps: StampsRecord | None = None
     noise: NoiseRecord | None = None
     twist_noise: NoiseRecord | None = None
 
@@ -419,10 +440,7 @@ def _frame_of(
     if record.twist is not None:
         optional_values["twist"] = (record.twist[0], _numbers(record.twist[1]))
     if record.stamps is not None:
-        capacity, window, entries = record.stamps
-        stamps = [stamp for stamp, _ in entries]
-        poses = [Pose.from_array(pose) for _, pose in entries]
-        optional_values["stamps"] = StampedPoses(stamps, poses, capacity=capacity, window=window)
+        optional_values["stamps"] = _history_of(record.stamps)
     for key, noise in ("noise", record.noise), ("twist_noise", record.twist_noise):
         if noise is not None:
             maps = {
@@ -485,12 +503,21 @@ def _primitive(kind: str, dimensions: list[float]) -> Shape:
     return _PRIMITIVES[kind](*dimensions)
 
 
-def _stamps_record(stamps: StampedPoses) -> tuple[int, float, list[tuple[float, Any]]]:
+def _stamps_record(stamps: StampedPoses) -> list[Any]:
+    """Return the values of a :class:`StampsRecord`."""
     rows = zip(np.asarray(stamps.stamps).tolist(), stamps.poses, strict=True)
-    return (
-        stamps.capacity,
-        stamps.window,
-        [(stamp, pose.as_array().tolist()) for stamp, pose in rows],
+    poses = [(stamp, pose.as_array().tolist()) for stamp, pose in rows]
+    covariances = [None if matrix is None else _bytes(matrix) for matrix in stamps.covariances]
+    return _trim([stamps.capacity, stamps.window, poses, covariances if any(covariances) else []])
+
+
+def _history_of(record: StampsRecord) -> StampedPoses:
+    return StampedPoses(
+        [stamp for stamp, _ in record.poses],
+        [Pose.from_array(pose) for _, pose in record.poses],
+        covariances=[data and _numbers(data, 6) for data in record.covariances] or None,
+        capacity=record.capacity,
+        window=record.window,
     )
 
 

@@ -2,7 +2,8 @@
 
 Bags are read and written by ``rosbags`` (extra ``world``), with CDR messages of these types:
 ``tf2_msgs/TFMessage``, ``sensor_msgs/JointState`` and ``geometry_msgs/PoseWithCovarianceStamped``.
-Message definitions in a bag are not used, since they would become code.
+``nav_msgs/Odometry`` is read from named topics, since odometry of several sources is often of the
+same frame. Message definitions in a bag are not used, since they would become code.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from tmkit._core import SceneGraph, diff
+from tmkit._core import SceneGraph, StampedPoses, diff
 from tmkit._support.closing import Closing
 from tmkit._support.extras import importing
 from tmkit._support.limits import as_utf8, read_bytes
@@ -32,7 +33,7 @@ from tmkit.errors import (
 )
 from tmkit.graph import joint_history
 from tmkit.graph.moments import CLASS
-from tmkit.spatial import GaussianPose, Pose, to_ros_pose
+from tmkit.spatial import GaussianPose, to_ros_pose
 from tmkit.world.bag_checksums import LARGEST_METADATA, METADATA, check_files, write_checksums
 from tmkit.world.buffer import Buffer
 from tmkit.world.messages import seconds_and_nanoseconds, transform_message
@@ -45,6 +46,9 @@ _JOINT_STATE_TYPE = "sensor_msgs/msg/JointState"
 
 _POSE_TYPE = "geometry_msgs/msg/PoseWithCovarianceStamped"
 """Message type of poses with covariance."""
+
+_ODOMETRY_TYPE = "nav_msgs/msg/Odometry"
+"""Message type of poses with covariance that name their frame."""
 
 _FRAMES_KEY = "tmkit.frames"
 """Key of a bag's custom data that has the frames of its pose topics."""
@@ -91,7 +95,7 @@ class BagTopic(NamedTuple):
     def is_replayed(self) -> bool:
         """True if :func:`play_bag` replays the topic by default."""
         return self.type in (_TF_TYPE, _JOINT_STATE_TYPE) or (
-            self.type == _POSE_TYPE and self.frame is not None
+            self.type in (_POSE_TYPE, _ODOMETRY_TYPE) and self.frame is not None
         )
 
 
@@ -152,9 +156,10 @@ def play_bag(
     Args:
         path: folder of a bag, or a file ``.mcap`` or ``.db3``.
         buffer: buffer that receives the messages. After an error it contains all earlier messages.
-        topics: topics to replay. Defaults to all topics of the three types.
+        topics: topics to replay. Defaults to all topics of the three types that are written, and
+            those of ``poses``.
         poses: frame of each topic of poses with covariance, if :class:`BagRecorder` did not write
-            it.
+            it, or of odometry, if it is another than in the messages.
         wait_until: function that is called with the time of each message [s] before its replay.
             It may wait until then. If omitted, messages are replayed without waiting.
         max_bytes: limit of the size of all files of the bag [bytes].
@@ -180,11 +185,12 @@ def play_bag(
                 topic, kind, connection.msgcount, frames.get(topic)
             ).is_replayed
             is_selected = topics is None or topic in topics
+            is_replayable |= kind == _ODOMETRY_TYPE and topics is not None
             if topics is not None and is_selected and not is_replayable:
                 reason = (
                     "its frame is unknown; pass poses="
                     if kind == _POSE_TYPE
-                    else f"expected {_TF_TYPE}, {_JOINT_STATE_TYPE}"
+                    else f"expected {_TF_TYPE}, {_JOINT_STATE_TYPE} or {_ODOMETRY_TYPE}"
                 )
                 raise FileFormatError.at(
                     path, f"topic '{topic}' is of type {kind}: {reason}", data={"topic": topic}
@@ -235,8 +241,8 @@ def _insert_message(
 ) -> Iterator[bool]:
     """Insert a message into a buffer, and yield for each part whether it was inserted."""
     topic = connection.topic
-    if connection.msgtype == _POSE_TYPE:
-        yield buffer.set_pose(message, frames[topic], topic)
+    if connection.msgtype in (_POSE_TYPE, _ODOMETRY_TYPE):
+        yield buffer.set_pose(message, frames.get(topic), topic)
     elif connection.msgtype == _JOINT_STATE_TYPE:
         yield buffer.set_joint_states(message, topic)
     else:
@@ -311,9 +317,10 @@ class BagRecorder(Closing):
     """Recorder of world versions to a bag: poses, static poses, covariances and joint values.
 
     Stamped poses become ``/tf``, poses of fixed and free frames without stamps ``/tf_static``,
-    and joint histories ``/joint_states``. Poses with a covariance also become a topic
-    ``/poses/FRAME`` of ``PoseWithCovarianceStamped``, with stamp 0 if the pose is static. Joints
-    themselves, shapes and attributes have no message. A recorder is a context manager::
+    and joint histories ``/joint_states``. Poses with a covariance, of their own or of their edge,
+    also become a topic ``/poses/FRAME`` of ``PoseWithCovarianceStamped``, with stamp 0 if the pose
+    is static. Joints themselves, shapes and attributes have no message. A recorder is a context
+    manager::
 
         with BagRecorder("run") as recorder:
             buffer.on_change(recorder.record)
@@ -388,7 +395,7 @@ class BagRecorder(Closing):
             if change.after
             for frame in [change.after.name]
         ]
-        tf: list[tuple[tuple[int, int], str, Pose, bool]] = []
+        tf: list[tuple[tuple[int, int], str, GaussianPose, bool]] = []
         joints: dict[float, dict[str, float]] = {}
         for frame in new:
             parent = after.parent(frame)
@@ -401,30 +408,35 @@ class BagRecorder(Closing):
                     if stamp not in old:
                         joints.setdefault(stamp, {})[joint] = value
             elif after.joint(frame).type in ("fixed", "free"):
-                history = after.stamped_poses(frame)
+                history, of_edge = after.stamped_poses(frame), after.edge_covariance(frame)
                 if history is None:
-                    tf.append(((0, 0), frame, after.local_pose(frame), True))
+                    uncertain = GaussianPose(after.local_pose(frame), of_edge)
+                    tf.append(((0, 0), frame, uncertain, True))
                     continue
                 has_edge = frame in before and before.parent(frame) == parent
                 old_history = before.stamped_poses(frame) if has_edge else None
-                old = set() if old_history is None else {*old_history.stamps}
-                if old_history is not None and not np.array_equal(
-                    before.edge_covariance(frame), after.edge_covariance(frame)
+                recorded = {} if old_history is None else _covariances(old_history)
+                is_edge_changed = old_history is not None and not np.array_equal(
+                    before.edge_covariance(frame), of_edge
+                )
+                newest = history.stamps[-1:]
+                for (stamp, own), pose in zip(
+                    _covariances(history).items(), history.poses, strict=True
                 ):
-                    old.difference_update(history.stamps[-1:])  # once more, with its covariance
-                for stamp, pose in zip(history.stamps.tolist(), history.poses, strict=True):
-                    if stamp not in old:
-                        tf.append((seconds_and_nanoseconds(stamp), frame, pose, False))
-        for stamp, frame, pose, is_static in tf:
+                    is_recorded = stamp in recorded and _is_same(recorded[stamp], own)
+                    if is_recorded and not (is_edge_changed and own is None and stamp in newest):
+                        continue
+                    uncertain = GaussianPose(pose, of_edge if own is None else own)
+                    tf.append((seconds_and_nanoseconds(stamp), frame, uncertain, False))
+        for stamp, frame, uncertain, is_static in tf:
             parent = str(after.parent(frame))
             nanoseconds, topic = (-1, "/tf_static") if is_static else (_nanoseconds(stamp), "/tf")
-            transform = transform_message(pose, parent, frame, stamp)
+            transform = transform_message(uncertain.mean, parent, frame, stamp)
             message = self._build_message(transform, "geometry_msgs/msg/TransformStamped")
             yield nanoseconds, topic, _TF_TYPE, types[_TF_TYPE](transforms=[message])
-            covariance = after.edge_covariance(frame)
-            if covariance.any():
+            if uncertain.covariance.any():
                 topic = self._pose_topic(frame)
-                ros = to_ros_pose(GaussianPose(pose, covariance))
+                ros = to_ros_pose(uncertain)
                 fields = {
                     "header": transform.header,
                     "pose": {**ros, "covariance": np.array(ros["covariance"])},
@@ -503,6 +515,18 @@ class BagRecorder(Closing):
         except (WriterError, OSError) as error:
             message = f"{self._path}: cannot be written: {error}"
             raise OutputError(message, path=str(self._path), reason=str(error)) from error
+
+
+def _covariances(history: StampedPoses) -> dict[float, np.ndarray | None]:
+    """Return the covariance of each stamped pose by stamp, None for that of the edge."""
+    return dict(zip(history.stamps.tolist(), history.covariances, strict=True))
+
+
+def _is_same(first: np.ndarray | None, second: np.ndarray | None) -> bool:
+    """Return whether two covariances are equal, or both are those of the edge."""
+    if first is None or second is None:
+        return first is second
+    return np.array_equal(first, second)
 
 
 def _nanoseconds(stamp: tuple[int, int]) -> int:

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tmkit._core import Fixed, SceneGraph, StampedPoses, Unstated, common_stamps
 from tmkit._support.source_location import first_repeated
@@ -30,8 +31,15 @@ from tmkit.errors import (
     TmkitError,
     UnknownNameError,
 )
-from tmkit.graph.moments import add_joint_values, configuration, driving_joints, joint_history
-from tmkit.spatial import Pose
+from tmkit.graph.moments import (
+    When,
+    add_joint_values,
+    configuration,
+    driving_joints,
+    gaussian_pose,
+    joint_history,
+)
+from tmkit.spatial import GaussianPose, Pose
 from tmkit.spatial.converters import from_ros_pose
 from tmkit.world.live_scene import LiveScene
 from tmkit.world.messages import (
@@ -57,6 +65,9 @@ _Lookup = tuple[Pose, tuple[int, int]]
 """target_from_source, and its time in seconds and nanoseconds."""
 
 _MessageT = TypeVar("_MessageT")
+
+_FoundT = TypeVar("_FoundT")
+"""Result of a lookup."""
 
 
 class Buffer(LiveScene):
@@ -111,16 +122,20 @@ class Buffer(LiveScene):
         return self._apply_insertion(authority, lambda: self._insert(transform, is_static=True))
 
     def set_pose(
-        self, message: object, child_frame_id: str, authority: str = "default_authority"
+        self,
+        message: object,
+        child_frame_id: str | None = None,
+        authority: str = "default_authority",
     ) -> bool:
         """Add the pose of a frame with its covariance, and return whether it was added.
 
-        The covariance is that of the edge, also at its other stamps. A stamp of 0 is static.
+        The pose may be there already, as by :meth:`set_transform`. A transform without a covariance
+        has that of the newest pose with one. A stamp of 0 is static.
 
         Args:
-            message: a ``PoseWithCovarianceStamped``. Its covariance is in the axes of the frame of
-                its header.
-            child_frame_id: frame of the pose.
+            message: a ``PoseWithCovarianceStamped`` or an ``Odometry``, whose twist is not used.
+                The covariance is in the axes of the frame of its header.
+            child_frame_id: frame of the pose. Defaults to that of the ``Odometry``.
             authority: name of the sender for messages.
         """
         return self._apply_insertion(authority, lambda: self._insert_pose(message, child_frame_id))
@@ -190,12 +205,16 @@ class Buffer(LiveScene):
             self._publish(version)
         return True
 
-    def _insert_pose(self, message: Any, child_frame_id: str) -> SceneGraph:
-        """Return the version with the pose of a ``PoseWithCovarianceStamped``."""
+    def _insert_pose(self, message: Any, child_frame_id: str | None) -> SceneGraph:
+        """Return the version with the pose of a ``PoseWithCovarianceStamped`` or ``Odometry``."""
+        child = child_frame_id or getattr(message, "child_frame_id", None)
+        if child is None:
+            raise InvalidArgumentException(
+                f"a {type(message).__name__} has no child_frame_id; pass child_frame_id="
+            )
         pose, stamp = from_ros_pose(message.pose), seconds_and_nanoseconds(message.header.stamp)
-        transform = transform_message(pose.mean, message.header.frame_id, child_frame_id, stamp)
-        scene = self._insert(transform, is_static=stamp == (0, 0))
-        return scene.set_covariance(child_frame_id.removeprefix("/"), pose.covariance)
+        transform = transform_message(pose.mean, message.header.frame_id, child, stamp)
+        return self._insert(transform, is_static=stamp == (0, 0), covariance=pose.covariance)
 
     def _insert_joint_states(self, message: Any) -> SceneGraph:
         """Return the version with the values of a ``JointState``."""
@@ -217,8 +236,10 @@ class Buffer(LiveScene):
             scene, values, stamp=stamp, capacity=self._capacity, window=self._window
         )
 
-    def _insert(self, transform: Any, *, is_static: bool) -> SceneGraph:
-        """Return the version with the pose of a ``TransformStamped``."""
+    def _insert(
+        self, transform: Any, *, is_static: bool, covariance: NDArray[np.float64] | None = None
+    ) -> SceneGraph:
+        """Return the version with the pose of a ``TransformStamped``, and its covariance (6, 6)."""
         header = transform.header
         child = transform.child_frame_id.removeprefix("/")
         parent = header.frame_id.removeprefix("/")
@@ -240,18 +261,27 @@ class Buffer(LiveScene):
         if is_static:
             scene = scene.set_stamped_poses(child, None).set_pose(child, pose)
             scene = scene if scene.joint(child).is_stated else scene.set_joint(child, Fixed())
-        else:
-            try:
-                scene = scene.add_stamped_pose(
-                    child, pose, stamp=stamp, capacity=self._capacity, window=self._window
-                )
-            except StampError:
-                history = scene.stamped_poses(child)
-                if history is None or stamp not in history.stamps:
-                    raise
-                if not history.at(stamp).is_close(pose):
-                    raise
-        return scene
+            return scene if covariance is None else scene.set_covariance(child, covariance)
+        try:
+            return scene.add_stamped_pose(
+                child,
+                pose,
+                stamp=stamp,
+                covariance=covariance,
+                capacity=self._capacity,
+                window=self._window,
+            )
+        except StampError:
+            history = scene.stamped_poses(child)
+            if history is None or stamp not in history.stamps:
+                raise
+            if not history.at(stamp).is_close(pose):
+                raise
+        if covariance is None:
+            return scene
+        if stamp == history.stamps[-1]:
+            scene = scene.set_covariance(child, covariance)
+        return scene.set_stamped_poses(child, history.with_covariance(stamp, covariance))
 
     @staticmethod
     def _join_frames(
@@ -299,6 +329,27 @@ class Buffer(LiveScene):
             lambda scene: _find(scene, target_frame, source_frame, time), timeout
         )
         return transform_message(pose, target_frame, source_frame, stamp)
+
+    def lookup_gaussian_pose(
+        self, target_frame: str, source_frame: str, time: object = 0, timeout: object = 0
+    ) -> GaussianPose:
+        """Return the pose of the source frame in the target frame with its covariance.
+
+        The mean is that of :meth:`lookup_transform`, the covariance that of
+        :func:`tmkit.graph.gaussian_pose`, in the axes of the source frame.
+
+        Args:
+            target_frame: as for :meth:`lookup_transform`.
+            source_frame: as for :meth:`lookup_transform`.
+            time: as for :meth:`lookup_transform`.
+            timeout: as for :meth:`lookup_transform`.
+
+        Raises:
+            TransformException: if :meth:`lookup_transform` raises it.
+        """
+        return self._await_lookup(
+            lambda scene: _find_gaussian(scene, target_frame, source_frame, time), timeout
+        )
 
     def lookup_transform_full(
         self,
@@ -470,7 +521,7 @@ class Buffer(LiveScene):
         ]
         return "".join(line for line in lines if not line.endswith("parent None.\n"))
 
-    def _await_lookup(self, find: Callable[[SceneGraph], _Lookup], timeout: object) -> _Lookup:
+    def _await_lookup(self, find: Callable[[SceneGraph], _FoundT], timeout: object) -> _FoundT:
         """Return the lookup in the present version, or in a later one before the timeout.
 
         Raises:
@@ -532,6 +583,20 @@ def _find(scene: SceneGraph, target: str, source: str, time: object) -> _Lookup:
     except (SceneError, UnknownNameError) as error:
         raise _tf2_error(error, target, source) from error
     return pose, seconds_and_nanoseconds(stamp) if is_latest else requested
+
+
+def _find_gaussian(scene: SceneGraph, target: str, source: str, time: object) -> GaussianPose:
+    """Return the pose of the source in the target with its covariance.
+
+    Raises:
+        TransformException: if the transform is not available.
+    """
+    pose, stamp = _find(scene, target, source, time)
+    if target == source:
+        return GaussianPose(pose)
+    # Seconds and nanoseconds may round a stamp beyond the ends of a history.
+    when = When(stamp[0] + stamp[1] / 1e9, "clamped")
+    return gaussian_pose(scene, source, relative_to=target, stamp=when)
 
 
 def _find_by_joints(

@@ -100,7 +100,9 @@ class Predictor(FunctionBlock):
                 twist = scene.twist_from_stamps(
                     frame, relative_to=parent, first=first, second=newest
                 )
-                error = 2.0 * scene.edge_covariance(frame) / (newest - first) ** 2
+                default = scene.edge_covariance(frame)
+                errors = [default if s is None else s for s in history.covariances[-2:]]
+                error = (errors[0] + errors[1]) / (newest - first) ** 2
                 moving = scene.set_twist(
                     frame, twist, relative_to_body=scene.body(parent), covariance=error
                 )
@@ -354,14 +356,11 @@ class OutdatedRemover(FunctionBlock):
                 continue
             history = scene.stamped_poses(frame)
             if history is not None and len(history.stamps) and history.stamps[0] < oldest:
-                pairs = [
-                    (stamp, pose)
-                    for stamp, pose in zip(history.stamps, history.poses, strict=True)
-                    if stamp >= oldest
-                ]
+                first = int(history.stamps.searchsorted(oldest))
                 poses = StampedPoses(
-                    [stamp for stamp, _ in pairs],
-                    [pose for _, pose in pairs],
+                    history.stamps[first:].tolist(),
+                    history.poses[first:],
+                    covariances=history.covariances[first:],
                     capacity=history.capacity,
                     window=history.window,
                 )

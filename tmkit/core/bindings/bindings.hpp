@@ -327,6 +327,8 @@ std::optional<std::tuple<std::string, ReadOnlyArray>> twist_tuple(
     const std::optional<TwistEdge>& twist);
 
 // Stamped poses; None if the edge has no history.
+Ref<const StampCovariance> stamp_covariance(const OptionalArray& covariance,
+                                            std::string_view what);  // null without one
 std::optional<StampedPoses> stamps_copy(const Ref<const StampedPoses>& stamps);
 Ref<const StampedPoses> stamps_ref(const std::optional<StampedPoses>& stamps);
 nb::object stamps_state(const Ref<const StampedPoses>& stamps);

@@ -103,27 +103,38 @@ Raises:
 template <class Self> void bind_stamped_pose_edits(auto& cls) {
     cls.def("add_stamped_pose",
             [](Self self, std::string_view frame, const Pose& pose, double stamp,
-               std::optional<std::size_t> capacity, std::optional<double> window) {
-        return apply_edit(
-            self, [&](auto& s) { s.add_stamped_pose(frame, {stamp, pose}, capacity, window); });
+               const OptionalArray& covariance, std::optional<std::size_t> capacity,
+               std::optional<double> window) {
+        const StampedPose entry{
+            stamp, pose,
+            stamp_covariance(covariance,
+                             format_text("the covariance of '{}' at {} s", frame, stamp))};
+        return apply_edit(self,
+                          [&](auto& s) { s.add_stamped_pose(frame, entry, capacity, window); });
     },
-            "frame"_a, "pose"_a, nb::kw_only(), "stamp"_a, "capacity"_a = nb::none(),
-            "window"_a = nb::none(),
+            "frame"_a, "pose"_a, nb::kw_only(), "stamp"_a, "covariance"_a = nb::none(),
+            "capacity"_a = nb::none(), "window"_a = nb::none(),
             text_for<Self>(R"(Add a stamped pose to the history of a frame's edge.
 
 {O(depth log n + capacity)|O(depth + newer poses + subtree)}. Poses may be added in any order. The
-pose with the newest stamp becomes the frame's pose, as by ``set_pose``. A new pose removes those
-beyond the limits. A history belongs to an edge: reparenting the frame removes it.)" OF_EDGE R"(
+pose with the newest stamp becomes the frame's pose, as by ``set_pose``, and its covariance, if it
+has one, that of the edge, as by ``set_covariance``. A new pose removes those beyond the limits. A
+history belongs to an edge: reparenting the frame removes it.)" OF_EDGE R"(
     pose: parent_from_frame, at joint value 0.
     stamp: time on any clock [s].
+    covariance: (6, 6) covariance of the pose, ordered [rho, theta] [m, rad], in the frame's own
+        axes, behind the joint; symmetric positive semi-definite. Its error is independent of those
+        at other stamps; zero: exact. If omitted, the error is that of the edge.
     capacity: largest number of poses; if omitted, unchanged, at first 32.
     window: largest time between the oldest and the newest [s]; if omitted, unchanged, at first
         unlimited.)" NO_FRAME
                            R"(
     StampError: if a pose with that stamp exists, the stamp is too old for the history or not
         finite, the capacity is 0, or the window is not positive.
-    SceneError: if the frame is a root, or its edge is inside one body and constant.{|
-    CapacityError: if the capacity is exceeded, and no pose of this edge can be removed.})"))
+    SceneError: if the frame is a root, its edge is inside one body and constant, or the covariance
+        is not symmetric positive semi-definite (the message has its eigenvalues).{|
+    CapacityError: if the capacity is exceeded, and no pose of this edge can be removed; or there is
+        a covariance and the capacity ``noise`` is below 6.})"))
         .def("set_stamped_poses",
              [](Self self, std::string_view frame, const std::optional<StampedPoses>& stamps) {
         return apply_edit(self, [&](auto& s) { s.set_stamped_poses(frame, stamps_ref(stamps)); });

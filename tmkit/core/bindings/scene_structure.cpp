@@ -165,6 +165,19 @@ Returns:
 }
 
 void bind_frame_queries(nb::class_<SceneGraph>& cls) {
+    cls.def("_stamped_noise",
+            [](const SceneGraph& s, std::string_view frame, double stamp, std::string_view policy) {
+        const FrameRecord& on = s.record(frame);
+        const StampedPoses none,
+            &history = on.details && on.details->stamps ? *on.details->stamps : none;
+        const std::string_view parent =
+            on.parent == no_frame ? std::string_view() : s.record(on.parent).name->text;
+        return noise_or_none(
+            history.noise_at({stamp, stamp_policy(policy)}, frame, parent, on.noise));
+    }, "frame"_a, "stamp"_a, "policy"_a,
+            "Return the error of a stamped edge at a time by source, or None if exact. O(log "
+            "n)." NO_FRAME R"(
+    StampError: if the stamp is outside the history.)");
     cls.def_prop_ro("joint_frames",
                     [](const SceneGraph& s) { return names_of(s, s.joint_frames()); },
                     "The frame that each entry of the configuration moves. O(joints log n).")

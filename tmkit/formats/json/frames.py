@@ -31,7 +31,7 @@ from tmkit.formats.spec.build import inertia_or_point_mass, split_mesh
 from tmkit.formats.spec.parts import JOINTS_WITHOUT_VALUE, PIECES, JointSpec
 from tmkit.formats.spec.values import joint_of
 from tmkit.graph.traversal import Stamped
-from tmkit.spatial import Pose
+from tmkit.spatial import GaussianPose, Pose
 
 COLLISION_LEVELS = ("box", "hull", "exact")
 """Collision levels of a shape."""
@@ -315,10 +315,13 @@ def pose_from_dict(node: JsonNode) -> Pose:
 
 def stamps_to_dict(stamps: StampedPoses) -> dict[str, Any]:
     """Return the stamped poses of an edge as a JSON document."""
-    rows = [
+    rows: list[Json] = [
         {"pose": numbers_to_list(pose.as_array()), "stamp": stamp}
         for stamp, pose in zip(numbers_to_list(stamps.stamps), stamps.poses, strict=True)
     ]
+    for row, covariance in zip(rows, stamps.covariances, strict=True):
+        if covariance is not None:
+            row["covariance"] = numbers_to_list(covariance)
     window = stamps.window if math.isfinite(stamps.window) else None
     return {"capacity": stamps.capacity, "poses": rows, "window": window}
 
@@ -327,16 +330,28 @@ def _stamps_from_dict(node: JsonNode) -> StampedPoses:
     node.require_keys_among("capacity", "poses", "window")
     rows = list(node.get("poses").items())
     for row in rows:
-        row.require_keys_among("pose", "stamp")
+        row.require_keys_among("covariance", "pose", "stamp")
     capacity = node.get("capacity").number()
     if capacity != int(capacity) or not 0 < capacity < 2**31:
         raise node.get("capacity").error(f"expected a whole number above 0, received {capacity:g}")
     times = [row.get("stamp").number() for row in rows]
     poses = [pose_from_dict(row.get("pose")) for row in rows]
+    covariances = [
+        _covariance_from_dict(row.get("covariance")) if "covariance" in row.table() else None
+        for row in rows
+    ]
+    window = node.get("window").limit(math.inf)
     with locate_errors(node):
         return StampedPoses(
-            times, poses, capacity=int(capacity), window=node.get("window").limit(math.inf)
+            times, poses, covariances=covariances, capacity=int(capacity), window=window
         )
+
+
+def _covariance_from_dict(node: JsonNode) -> np.ndarray:
+    """Return the (6, 6) covariance of a list of 36 numbers."""
+    matrix = np.reshape(node.numbers(36), (6, 6))
+    with locate_errors(node):
+        return GaussianPose(covariance=matrix).covariance
 
 
 class SourceList:

@@ -170,8 +170,8 @@ class NodeReader(Declarations):
     ) -> tuple[Pose, StampedPoses | None, EdgeNoise | None]:
         """Return the pose of a transform, its history and its noise."""
         unstamped: Pose | None = None
-        poses_by_stamp: dict[float, Pose] = {}
-        noise = None
+        covariance_now: np.ndarray | None = None
+        poses_by_stamp: dict[float, tuple[Pose, np.ndarray | None]] = {}
         names: dict[str, int] = {}
         for rigid in (rigid for member in declaration.get("transforms") for rigid in member.values):
             place = declaration.text.place(rigid.name.offset)
@@ -181,23 +181,27 @@ class NodeReader(Declarations):
                 )
             names[rigid.name.text] = rigid.name.offset
             stamp, pose, covariance = self._rigid(declaration, rigid, place)
-            noise = noise if covariance is None else covariance
             if stamp is None and unstamped is not None:
                 raise place.error(
                     f"'{declaration.name.text}' has two rigid transforms without a stamp"
                 )
             if stamp is None:
-                unstamped = pose
+                unstamped, covariance_now = pose, covariance
             elif stamp in poses_by_stamp:
                 raise place.error(
                     f"'{declaration.name.text}' has two rigid transforms at {stamp:g} s"
                 )
             else:
-                poses_by_stamp[stamp] = pose
+                poses_by_stamp[stamp] = pose, covariance
+        times = sorted(poses_by_stamp)
+        poses = [poses_by_stamp[time][0] for time in times]
+        covariances = [poses_by_stamp[time][1] for time in times]
+        if covariance_now is None:
+            covariance_now = next((c for c in reversed(covariances) if c is not None), None)
+        noise = None if covariance_now is None else _noise(covariance_now)
         history_settings = [member.values[0] for member in declaration.get("history")]
         if not poses_by_stamp and not history_settings:
             return unstamped or Pose.identity(), None, noise
-        times = sorted(poses_by_stamp)
         limits = (
             self.json(declaration, declaration.get("history")[-1], _history)
             if history_settings
@@ -210,15 +214,16 @@ class NodeReader(Declarations):
                 else limits[1]
             )
             stamps = StampedPoses(
-                times, [poses_by_stamp[time] for time in times], capacity=limits[0], window=window
+                times, poses, covariances=covariances, capacity=limits[0], window=window
             )
-        newest = poses_by_stamp[times[-1]] if times else Pose.identity()
+        newest = poses[-1] if times else Pose.identity()
         return newest if unstamped is None else unstamped, stamps, noise
 
     def _rigid(
         self, declaration: Declaration, rigid: Rigid, place: SourceLocation
-    ) -> tuple[float | None, Pose, EdgeNoise | None]:
-        stamp, pose, noise = None, None, None
+    ) -> tuple[float | None, Pose, np.ndarray | None]:
+        """Return stamp, pose and covariance (6, 6) of a rigid transform."""
+        stamp, pose, covariance = None, None, None
         for part in rigid.parts:
             part_place = declaration.text.place(part.offset)
             if part.keyword == "stamp":
@@ -227,15 +232,11 @@ class NodeReader(Declarations):
                 pose = pose_from_value(part.values[0], part_place, note=self.note)
             else:
                 with locate_errors(part_place):
-                    scene = SceneGraph().add_frame(
-                        "a",
-                        "world",
-                        pose=GaussianPose(covariance=_covariance(part.values[0], part_place)),
-                    )
-                noise = scene.specification("a").noise
+                    matrix = _covariance(part.values[0], part_place)
+                    covariance = GaussianPose(covariance=matrix).covariance
         if pose is None:
             raise place.error(f"the rigid transform '{rigid.name.text}' has no 'value'")
-        return stamp, pose, noise
+        return stamp, pose, covariance
 
     def _geometry(self, declaration: Declaration) -> Iterator[GeometrySpec]:
         """Yield the shapes of a node.
@@ -331,6 +332,12 @@ def _history(node: JsonNode) -> tuple[int, float]:
     if not 0 < capacity < 2**31:
         raise node.get("capacity").error(f"expected a whole number above 0, received {capacity}")
     return capacity, node.get("window").limit(math.inf)
+
+
+def _noise(covariance: np.ndarray) -> EdgeNoise | None:
+    """Return the error of an edge with a covariance (6, 6), None if it is exact."""
+    scene = SceneGraph().add_frame("a", "world", pose=GaussianPose(covariance=covariance))
+    return scene.specification("a").noise
 
 
 def _covariance(values: Any, place: SourceLocation) -> np.ndarray:

@@ -15,6 +15,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from tmkit._core import Group
 from tmkit.formats.json.frames import SourceList, attributes_to_dict, frame_to_dict, numbers_to_list
 from tmkit.formats.json.shapes import shape_to_dict
@@ -213,6 +215,7 @@ def _attribute_lines(owner: FrameSpecification | Group) -> Iterator[str]:
 def _motion_lines(frame: FrameSpecification) -> Iterator[str]:
     """Yield the lines of the pose and the history of a frame."""
     rigid = []
+    newest_covariance = np.zeros((6, 6))
     stamps = frame.stamps
     times = [] if stamps is None else numbers_to_list(stamps.stamps)
     if stamps is not None:
@@ -220,16 +223,34 @@ def _motion_lines(frame: FrameSpecification) -> Iterator[str]:
         default = max(HISTORY_WINDOW, times[-1] - times[0]) if times else None
         if (stamps.capacity, window) != (max(HISTORY_CAPACITY, len(times)), default):
             yield f"  history {_json_text({'capacity': stamps.capacity, 'window': window})}"
-        for number, (time, pose) in enumerate(zip(times, stamps.poses, strict=True), 1):
+        rows = zip(times, stamps.poses, stamps.covariances, strict=True)
+        for number, (time, pose, covariance) in enumerate(rows, 1):
             rigid.append(
                 f"    RigidTransform t{number} {{ stamp TimeStamp ( {time!r} s ) value"
-                f" {_pose_text(pose)} }}"
+                f" {_pose_text(pose)}{_covariance_text(covariance)} }}"
             )
+            if covariance is not None:
+                newest_covariance = covariance
     newest = stamps.poses[-1] if stamps is not None and times else Pose.identity()
-    if frame.pose != newest:
-        rigid.append(f"    RigidTransform t0 {{ value {_pose_text(frame.pose)} }}")
+    # A reader gives the present pose the covariance of the newest pose with one.
+    is_exact = frame.noise is None and newest_covariance.any()
+    if frame.pose != newest or is_exact:
+        covariance = np.zeros((6, 6)) if is_exact else None
+        rigid.append(
+            f"    RigidTransform t0 {{ value {_pose_text(frame.pose)}"
+            f"{_covariance_text(covariance)} }}"
+        )
     if rigid:
         yield from ("  transforms {", *rigid, "  }")
+
+
+def _covariance_text(covariance: np.ndarray | None) -> str:
+    """Return six variances if they are all, else 36 numbers."""
+    if covariance is None:
+        return ""
+    variances = np.diag(covariance)
+    numbers = variances if np.array_equal(np.diag(variances), covariance) else covariance
+    return f" covariance {_json_text(numbers_to_list(numbers))}"
 
 
 def _pose_text(pose: Pose) -> str:

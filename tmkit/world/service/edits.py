@@ -91,7 +91,8 @@ class WorldEdits:
             frame: frame.
             pose: parent_from_frame at joint value 0.
             stamp: time on any clock [s].
-            covariance: as for :meth:`set_pose`.
+            covariance: (6, 6) covariance of this pose, as for :meth:`set_pose`. If omitted, the
+                error is that of the edge.
         """
         self._operate(
             m.AddStampedPose(frame, pose_values(pose), stamp, covariance_bytes(covariance))

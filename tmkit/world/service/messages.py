@@ -358,8 +358,9 @@ def apply(
     match operation:
         case SetPose(frame, pose):
             edit.set_pose(frame, Pose.from_array(pose))
-        case AddStampedPose(frame, pose, stamp):
-            edit.add_stamped_pose(frame, Pose.from_array(pose), stamp=stamp)
+        case AddStampedPose(frame, pose, stamp, data):
+            covariance = None if data is None else covariance_matrix(data)
+            edit.add_stamped_pose(frame, Pose.from_array(pose), stamp=stamp, covariance=covariance)
         case Reparent(frame, parent, pose, q):
             edit.reparent(
                 frame,
@@ -371,7 +372,7 @@ def apply(
             edit.remove_frame(frame, subtree=subtree)
         case SetAttribute(frame, key, value, stamp):
             edit.set_attribute(frame, key, value if stamp is None else Stamped(value, stamp))
-    if isinstance(operation, SetPose | AddStampedPose) and operation.covariance is not None:
+    if isinstance(operation, SetPose) and operation.covariance is not None:
         edit.set_covariance(operation.frame, covariance_matrix(operation.covariance))
 
 

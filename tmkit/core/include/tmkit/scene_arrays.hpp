@@ -67,7 +67,8 @@ struct Capacities {
     std::size_t stamps = as_suits;      // stamped poses: twice those of the scene, at least 256
     std::size_t groups = as_suits;      // those of the scene and 16
     std::size_t group_members = as_suits;  // of all groups: those of the scene and two a frame
-    // Dimensions of noise sources that one edge may use; default: all those of the scene.
+    // Dimensions of noise sources that one edge may use; default: all those of the scene. Below 6,
+    // stamped poses have no covariances.
     std::size_t noise = as_suits;
 
     Capacities complete_for(const SceneGraph& scene) const;
@@ -336,6 +337,10 @@ private:
     }
     void write_noise(Slot slot, const EdgeNoise* noise);
     void require_noise_fits(std::size_t columns) const;
+    std::size_t stamp_covariances() const {
+        return capacities_.noise < columns_of_covariance ? 0 : capacities_.stamps;
+    }
+    StampedPose stamped_pose(Slot entry) const;  // for readers too
 
     Path path(Slot target, Slot reference, const Configuration& q) const;  // in scratch
 
@@ -373,6 +378,9 @@ private:
     Column<std::uint64_t> stamp_capacity_{capacities_.frames};
     Column<double> stamp_window_{capacities_.frames}, stamp_{capacities_.stamps};
     Column<Pose> stamp_pose_{capacities_.stamps};  // by stamped pose
+    // By stamped pose, without capacity for errors empty: whether it has a covariance, and which.
+    Column<char> stamp_is_uncertain_{stamp_covariances()};
+    Column<Covariance> stamp_covariance_{stamp_covariances()};
     // By stamped pose: the one before it, or the next free one.
     Column<Slot> older_{capacities_.stamps, none};
     Column<Slot> newer_{capacities_.stamps, none};  // by stamped pose: the one after it

@@ -124,6 +124,11 @@ private:
         return {{number(w[0]), number(w[1]), number(w[2])},
                 {number(w[3]), number(w[4]), number(w[5]), number(w[6])}};
     }
+    template <std::size_t N> static Value assemble(const std::array<std::uint64_t, N>& w) noexcept {
+        std::array<double, N> numbers;
+        for (std::size_t i = 0; i < N; ++i) numbers[i] = number(w[i]);
+        return std::bit_cast<Value>(numbers);
+    }
 
     std::vector<Value> values_;
     std::vector<Shown> shown_;

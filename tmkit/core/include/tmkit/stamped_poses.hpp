@@ -12,23 +12,53 @@
 //
 // At a stamp the result is the pose given for it, bit for bit. Histories are immutable, shared
 // between versions.
+//
+// A stamped pose may have a covariance, in the frame's tangent. The errors of such poses are
+// independent of each other and of all other errors, except that the newest pose shares its error
+// with the edge. A pose without one has the error of the edge. Between two stamps the error is
+// carried along to first order:
+//
+//     screw          T(s) = T0 exp(s x), x = log(T0^-1 T1):   B = s Jr(s x) Jr^-1(x),   A = 1 - B
+//     interpolated   theta as above in SO(3); rho: A = (1 - s) R(s)^T R0,  B = s R(s)^T R1
+//
+// with xi(s) = A xi0 + B xi1. A + B = 1 for a screw: an error that both ends share stays the same.
+// Source: Sola, Deray and Atchuthan, "A micro Lie theory for state estimation in robotics", the
+// Jacobians of Exp, Log and composition.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <limits>
 #include <string_view>
 #include <vector>
 
 #include "tmkit/error.hpp"
+#include "tmkit/noise.hpp"
 #include "tmkit/pose.hpp"
 #include "tmkit/reference.hpp"
 
 namespace tmkit {
 
+// Dimensions of the noise source of a covariance, at most.
+inline constexpr std::size_t columns_of_covariance = 6;
+
+struct StampCovariance : Shared {
+    explicit StampCovariance(const Covariance& covariance) : value(covariance) {}
+    Covariance value;
+};
+
 struct StampedPose {
     double stamp = 0.0;
     Pose pose;
-    bool operator==(const StampedPose&) const = default;
+    Ref<const StampCovariance> covariance{};  // null: the error is that of the edge
+
+    bool same_covariance(const StampedPose& other) const {
+        return covariance == other.covariance ||
+               (covariance && other.covariance && covariance->value == other.covariance->value);
+    }
+    bool operator==(const StampedPose& other) const {
+        return stamp == other.stamp && pose == other.pose && same_covariance(other);
+    }
 };
 
 // closest: the nearer in time, of two equally near the newer. preceding: the last one before.
@@ -66,16 +96,34 @@ struct StampedPoses : Shared {
                                  std::string_view frame) const;
     // Throws Error(stamp) outside of the history.
     Pose at(const Moment& moment, std::string_view frame) const;
+    // Return the error of the edge at a time; null if it is exact. `of_edge` is the present error
+    // of the edge, `parent` the name in the labels of new sources. Throws as `at`.
+    Ref<const EdgeNoise> noise_at(const Moment& moment, std::string_view frame,
+                                  std::string_view parent,
+                                  const Ref<const EdgeNoise>& of_edge) const;
+    bool has_covariances() const;
+    // Return the history with another covariance of one pose. Throws Error(stamp) if there is none
+    // at the stamp.
+    StampedPoses with_covariance(double stamp, const Covariance& covariance) const;
     // Return the history with every pose p replaced by parent_from_old_parent * p.
     StampedPoses moved(const Pose& parent_from_old_parent) const;
 
     bool operator==(const StampedPoses& other) const {
         return capacity == other.capacity && window == other.window && entries == other.entries;
     }
+
+private:
+    // The poses before and after a time; twice the same if one alone answers.
+    std::array<const StampedPose*, 2> around(const Moment& moment, std::string_view frame) const;
 };
 
 // A pose at a stamp between those of two others, or at one of them.
 Pose pose_between(const StampedPose& before, const StampedPose& after, const Moment& moment);
+
+// The error of an edge with this stamped pose, from a new source; null if it is exact, or has no
+// covariance.
+Ref<const EdgeNoise> noise_of(const StampedPose& entry, std::string_view frame,
+                              std::string_view parent);
 
 // Throws Error(stamp) unless the second of two stamps is later.
 void require_later(double first, double second, std::string_view frame);

@@ -124,7 +124,12 @@ TurnedEdge reverse_edge(const FrameRecord& edge) {
     }
     if (edge.details && edge.details->stamps) {
         const Ref<StampedPoses> stamps(new StampedPoses(*edge.details->stamps));
-        for (StampedPose& entry : stamps->entries) entry.pose = entry.pose.inverse();
+        for (StampedPose& entry : stamps->entries) {
+            if (entry.covariance)
+                entry.covariance = Ref<const StampCovariance>(
+                    new StampCovariance(entry.covariance->value.carry_up(entry.pose)));
+            entry.pose = entry.pose.inverse();
+        }
         result.stamps = stamps;
     }
     return result;

@@ -30,6 +30,7 @@ Capacities needed_for(const SceneGraph& scene) {
     needed.frames = scene.size();
     std::set<BodyId> bodies;
     std::set<const NoiseSource*> sources;
+    bool has_covariances = false;  // of stamped poses
     for (const FrameId id : scene.layout().ids) {
         const FrameRecord& frame = scene.record(id);
         if (frame.noise)
@@ -43,8 +44,11 @@ Capacities needed_for(const SceneGraph& scene) {
         if (!frame.details) continue;
         needed.shapes += frame.details->shapes.size();
         needed.twists += frame.details->twist.has_value();
-        if (frame.details->stamps) needed.stamps += frame.details->stamps->entries.size();
+        if (!frame.details->stamps) continue;
+        needed.stamps += frame.details->stamps->entries.size();
+        if (frame.details->stamps->has_covariances()) has_covariances = true;
     }
+    if (has_covariances) needed.noise = std::max(needed.noise, columns_of_covariance);
     needed.bodies = bodies.size();
     for (const std::string& body : scene.bodies_without_frames()) {
         name(body);

@@ -54,6 +54,10 @@ void SceneArrays::add_stamped_pose(std::string_view frame, const StampedPose& en
     if (before != none && stamp_[before] == entry.stamp) throw duplicate_stamp(entry.stamp, frame);
     if (free_stamps_ == 0 && kept_count >= stamp_count_[slot])
         throw errors::full("stamped pose", capacities_.stamps, "stamps");
+    if (entry.covariance) require_noise_fits(columns_of_covariance);
+    const bool is_newest = entry.stamp == newest, has_noise = is_newest && entry.covariance;
+    const Ref<const EdgeNoise> noise =
+        has_noise ? noise_of(entry, frame, frame_names_.view(parent_[slot])) : nullptr;
 
     const Section section(lock_);
     drop_stamps(slot, keeps ? kept_count : none);
@@ -61,7 +65,8 @@ void SceneArrays::add_stamped_pose(std::string_view frame, const StampedPose& en
     stamp_capacity_.store(slot, most);
     stamp_window_.store(slot, seconds);
     insert_stamp(slot, entry);
-    if (entry.stamp != newest || pose_[slot] == entry.pose) return;
+    if (has_noise) write_noise(slot, noise.get());
+    if (!is_newest || pose_[slot] == entry.pose) return;
     pose_.store(slot, entry.pose);
     refresh_subtree(slot);
 }
@@ -75,6 +80,7 @@ void SceneArrays::set_stamped_poses(std::string_view frame, const Ref<const Stam
         const auto present_count = static_cast<std::size_t>(std::max(stamp_count_[slot], 0));
         if (stamps->entries.size() > free_stamps_ + present_count)
             throw errors::full("stamped pose", capacities_.stamps, "stamps");
+        if (stamps->has_covariances()) require_noise_fits(columns_of_covariance);
     }
     const Section section(lock_);
     drop_stamps(slot, none);
@@ -107,6 +113,10 @@ void SceneArrays::insert_stamp(Slot slot, const StampedPose& entry) {
     --free_stamps_;
     stamp_.store(new_entry, entry.stamp);
     stamp_pose_.store(new_entry, entry.pose);
+    if (stamp_covariances()) {
+        stamp_is_uncertain_.store(new_entry, entry.covariance ? 1 : 0);
+        if (entry.covariance) stamp_covariance_.store(new_entry, entry.covariance->value);
+    }
     Slot newer = none, current_slot = newest_[slot];
     for (; current_slot != none && stamp_[current_slot] > entry.stamp;
          current_slot = older_[current_slot])
@@ -147,6 +157,14 @@ Pose SceneArrays::pose_at(Slot slot, const Moment& moment) const {
                          frame_names_.text(slot));
 }
 
+StampedPose SceneArrays::stamped_pose(Slot entry) const {
+    StampedPose result{stamp_.load(entry), stamp_pose_.load(entry)};
+    if (stamp_covariances() && stamp_is_uncertain_.load(entry))
+        result.covariance =
+            Ref<const StampCovariance>(new StampCovariance(stamp_covariance_.load(entry)));
+    return result;
+}
+
 std::optional<StampedPoses> SceneArrays::history(Slot slot) const {
     const std::int32_t count = stamp_count_.load(slot);
     if (count == none) return std::nullopt;
@@ -156,7 +174,7 @@ std::optional<StampedPoses> SceneArrays::history(Slot slot) const {
     Slot current_slot = newest_.load(slot);
     for (std::int32_t i = 0; i < count && current_slot != none;
          ++i, current_slot = older_.load(current_slot))
-        result.entries.push_back({stamp_.load(current_slot), stamp_pose_.load(current_slot)});
+        result.entries.push_back(stamped_pose(current_slot));
     std::reverse(result.entries.begin(), result.entries.end());
     return result;
 }

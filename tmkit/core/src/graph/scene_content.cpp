@@ -54,6 +54,12 @@ struct Writer {
     void append(const StampedPose& entry) { append(entry.stamp, entry.pose); }
     void append(const StampedPoses& s) {
         append(static_cast<std::uint64_t>(s.capacity), s.window, s.entries);
+        if (!s.has_covariances()) return;  // the bytes of scenes without these do not change
+        append(~std::uint64_t{0});         // the first byte is of no finite number
+        for (const StampedPose& entry : s.entries) {
+            append(static_cast<bool>(entry.covariance));
+            if (entry.covariance) append(entry.covariance->value.matrix());
+        }
     }
     void append(const Inertia& inertia) { append(inertia.mass, inertia.center, inertia.matrix); }
     void append(const Joint& j) {

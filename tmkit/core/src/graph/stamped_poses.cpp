@@ -140,15 +140,48 @@ Ref<const StampedPoses> StampedPoses::with(const StampedPose& entry, std::size_t
     return result;
 }
 
-Pose StampedPoses::at(const Moment& moment, std::string_view frame) const {
+// The one of two poses that answers alone; null if both do.
+static const StampedPose* single_pose(const StampedPose& before, const StampedPose& after,
+                                      const Moment& moment) {
+    if (moment.stamp == after.stamp) return &after;
+    if (moment.stamp == before.stamp) return &before;
+    if (moment.policy == StampPolicy::preceding) return &before;
+    if (moment.policy != StampPolicy::closest) return nullptr;
+    return moment.stamp - before.stamp < after.stamp - moment.stamp ? &before : &after;
+}
+
+std::array<const StampedPose*, 2> StampedPoses::around(const Moment& moment,
+                                                       std::string_view frame) const {
     if (moment.policy == StampPolicy::clamped && !entries.empty()) {
-        if (moment.stamp < oldest()) return entries.front().pose;
-        if (moment.stamp > newest()) return entries.back().pose;
+        if (moment.stamp < oldest()) return {&entries.front(), &entries.front()};
+        if (moment.stamp > newest()) return {&entries.back(), &entries.back()};
     }
     if (entries.empty() || !(moment.stamp >= oldest() && moment.stamp <= newest()))
         throw outside_stamps(moment.stamp, bounds_of(*this), frame);
     const auto after = first_not_before(entries, moment.stamp);
-    return pose_between(after == entries.begin() ? *after : *(after - 1), *after, moment);
+    const auto before = after == entries.begin() ? after : after - 1;
+    if (const StampedPose* single = single_pose(*before, *after, moment)) return {single, single};
+    return {&*before, &*after};
+}
+
+Pose StampedPoses::at(const Moment& moment, std::string_view frame) const {
+    const auto [before, after] = around(moment, frame);
+    return before == after ? after->pose : pose_between(*before, *after, moment);
+}
+
+bool StampedPoses::has_covariances() const {
+    return std::any_of(entries.begin(), entries.end(),
+                       [](const StampedPose& entry) { return bool(entry.covariance); });
+}
+
+StampedPoses StampedPoses::with_covariance(double stamp, const Covariance& covariance) const {
+    StampedPoses result = *this;
+    for (StampedPose& entry : result.entries) {
+        if (entry.stamp != stamp) continue;
+        entry.covariance = Ref<const StampCovariance>(new StampCovariance(covariance));
+        return result;
+    }
+    throw stamp_error("", stamp, "{} has no pose at {}", seconds(stamp));
 }
 
 StampedPoses StampedPoses::moved(const Pose& parent_from_old_parent) const {
@@ -186,21 +219,71 @@ static Pose interpolated(const Pose& before, const Pose& after, double fraction)
 }
 
 Pose pose_between(const StampedPose& before, const StampedPose& after, const Moment& moment) {
-    if (moment.stamp == after.stamp) return after.pose;
-    if (moment.stamp == before.stamp) return before.pose;
+    if (const StampedPose* single = single_pose(before, after, moment)) return single->pose;
     const double fraction = (moment.stamp - before.stamp) / (after.stamp - before.stamp);
-    switch (moment.policy) {
-        case StampPolicy::closest:
-            return moment.stamp - before.stamp < after.stamp - moment.stamp ? before.pose
-                                                                            : after.pose;
-        case StampPolicy::preceding: return before.pose;
-        case StampPolicy::clamped:
-        case StampPolicy::interpolated: return interpolated(before.pose, after.pose, fraction);
-        case StampPolicy::screw: break;
-    }
+    if (moment.policy != StampPolicy::screw) return interpolated(before.pose, after.pose, fraction);
     Vector6 xi = (before.pose.inverse() * after.pose).log();
     for (double& number : xi) number *= fraction;
     return before.pose * Pose::exp(xi);
+}
+
+// --- errors between stamps
+
+Ref<const EdgeNoise> noise_of(const StampedPose& entry, std::string_view frame,
+                              std::string_view parent) {
+    if (!entry.covariance) return nullptr;
+    return EdgeNoise::of_covariance(
+        entry.covariance->value,
+        format_text("'{}' in '{}' at {}", frame, parent, seconds(entry.stamp)));
+}
+
+static Vector6 product(const Matrix6& m, const Vector6& x) {
+    Vector6 y{};
+    for (std::size_t i = 0; i < 6; ++i)
+        for (std::size_t k = 0; k < 6; ++k) y[i] += m[6 * i + k] * x[k];
+    return y;
+}
+
+Ref<const EdgeNoise> StampedPoses::noise_at(const Moment& moment, std::string_view frame,
+                                            std::string_view parent,
+                                            const Ref<const EdgeNoise>& of_edge) const {
+    const auto [before, after] = around(moment, frame);
+    const auto noise_of_entry = [&](const StampedPose& entry) {
+        const bool is_of_edge =
+            !entry.covariance || (&entry == &entries.back() && of_edge &&
+                                  of_edge->covariance == entry.covariance->value);
+        return is_of_edge ? of_edge : noise_of(entry, frame, parent);
+    };
+    const Ref<const EdgeNoise> first = noise_of_entry(*before),
+                               second = before == after ? first : noise_of_entry(*after);
+    if (first == second) return first;  // of one pose, or of the edge at both
+
+    const double s = (moment.stamp - before->stamp) / (after->stamp - before->stamp);
+    Vector6 xi = (before->pose.inverse() * after->pose).log();
+    const bool is_screw = moment.policy == StampPolicy::screw;
+    if (!is_screw) xi[0] = xi[1] = xi[2] = 0.0;
+    const Matrix6 of_start = right_jacobian(s * xi), of_end = inverse_right_jacobian(xi);
+    const auto carry_after = [&](const Vector6& error) {
+        return s * product(of_start, product(of_end, error));
+    };
+    const Pose turn = pose_between(*before, *after, moment).inverse();
+    const auto with_linear = [&](Vector6 error, double share, const Pose& end, const Vector6& own) {
+        const Vector3 linear = turn.rotate(end.rotate({own[0], own[1], own[2]}));
+        for (std::size_t i = 0; i < 3; ++i) error[i] = share * linear[i];
+        return error;
+    };
+    NoiseSum sum;
+    if (first)
+        sum.add(*first, [&](const Vector6& own) {
+            const Vector6 error = own + negative(carry_after(own));
+            return is_screw ? error : with_linear(error, 1.0 - s, before->pose, own);
+        });
+    if (second)
+        sum.add(*second, [&](const Vector6& own) {
+            const Vector6 error = carry_after(own);
+            return is_screw ? error : with_linear(error, s, after->pose, own);
+        });
+    return sum.edge();
 }
 
 void require_later(double first, double second, std::string_view frame) {
@@ -245,13 +328,16 @@ void EdgeEdits::add_stamped_pose(std::string_view frame, const StampedPose& entr
     const StampedPoses none, &history = old ? *old : none;
     const Ref<const StampedPoses> result = history.with(entry, capacity.value_or(history.capacity),
                                                         window.value_or(history.window), frame);
+    const bool is_newest = entry.stamp == result->newest();
     const FrameId id = on.id;
+    if (is_newest && entry.covariance)
+        store_noise(id, noise_of(entry, frame, record(on.parent).name->text));
     FrameRecord& changed = own(id);
     const Ref<FrameDetails> details(changed.details ? new FrameDetails(*changed.details)
                                                     : new FrameDetails());
     details->stamps = result;
     changed.details = details;
-    if (entry.stamp != result->newest() || changed.pose == entry.pose) return;
+    if (!is_newest || changed.pose == entry.pose) return;
     changed.pose = entry.pose;
     note_change(id, false);
 }
