@@ -24,6 +24,7 @@ from tmkit.formats import compile_scene, load_scene, read_function_blocks
 from tmkit.graph import (
     AttachedShape,
     Box,
+    Free,
     HeightField,
     Mesh,
     Plane,
@@ -73,6 +74,10 @@ def scene_of_everything() -> SceneGraph:
     scene = scene.add_stamped_pose("cup", tk.Pose([0, 0, 0.5]), stamp=1.5).set_covariance(
         "cup", spread
     )
+    scene = scene.add_frame("ball", "world", joint=Free())
+    for stamp, own in ((0.5, spread), (1.5, None), (2.5, 2.0 * spread)):
+        pose = tk.Pose([stamp, 0, 1 / 3])
+        scene = scene.add_stamped_pose("ball", pose, stamp=stamp, covariance=own)
     scene = scene.set_attribute(
         "cup", "note", {"text": '\U0001f600 "x"', "list": [1, 1.0, True, None, -1e-300]}
     )

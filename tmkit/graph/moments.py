@@ -6,8 +6,8 @@ errors.
 
 **Errors of stamped poses.** A stamped pose with a covariance has an error independent of those at
 other stamps. Between two stamps the errors are carried along the interpolation to first order
-(``StampedPoses.gaussian_at``). A stamped pose without a covariance has the error of the edge. The
-error of the newest is that of the edge, with its correlations.
+(``StampedPoses.gaussian_at``). The newest pose with a covariance shares its error with the edge,
+unless the edge has another covariance. A pose without one has the error of the edge.
 
 **Extrapolation.** After the newest stamped pose T, the twist V of twist edges may extend an edge by
 the time dt to ``T exp(V dt)``. Its error is that of :mod:`tmkit.graph.semantic_edges.integration`.

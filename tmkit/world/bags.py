@@ -33,7 +33,7 @@ from tmkit.errors import (
 )
 from tmkit.graph import joint_history
 from tmkit.graph.moments import CLASS
-from tmkit.spatial import GaussianPose, to_ros_pose
+from tmkit.spatial import GaussianPose, Pose, to_ros_pose
 from tmkit.world.bag_checksums import LARGEST_METADATA, METADATA, check_files, write_checksums
 from tmkit.world.buffer import Buffer
 from tmkit.world.messages import seconds_and_nanoseconds, transform_message
@@ -395,7 +395,7 @@ class BagRecorder(Closing):
             if change.after
             for frame in [change.after.name]
         ]
-        tf: list[tuple[tuple[int, int], str, GaussianPose, bool]] = []
+        tf: list[tuple[tuple[int, int], str, Pose, np.ndarray | None, bool]] = []
         joints: dict[float, dict[str, float]] = {}
         for frame in new:
             parent = after.parent(frame)
@@ -409,9 +409,9 @@ class BagRecorder(Closing):
                         joints.setdefault(stamp, {})[joint] = value
             elif after.joint(frame).type in ("fixed", "free"):
                 history, of_edge = after.stamped_poses(frame), after.edge_covariance(frame)
+                default = of_edge if of_edge.any() else None
                 if history is None:
-                    uncertain = GaussianPose(after.local_pose(frame), of_edge)
-                    tf.append(((0, 0), frame, uncertain, True))
+                    tf.append(((0, 0), frame, after.local_pose(frame), default, True))
                     continue
                 has_edge = frame in before and before.parent(frame) == parent
                 old_history = before.stamped_poses(frame) if has_edge else None
@@ -426,17 +426,17 @@ class BagRecorder(Closing):
                     is_recorded = stamp in recorded and _is_same(recorded[stamp], own)
                     if is_recorded and not (is_edge_changed and own is None and stamp in newest):
                         continue
-                    uncertain = GaussianPose(pose, of_edge if own is None else own)
-                    tf.append((seconds_and_nanoseconds(stamp), frame, uncertain, False))
-        for stamp, frame, uncertain, is_static in tf:
+                    covariance = default if own is None else own
+                    tf.append((seconds_and_nanoseconds(stamp), frame, pose, covariance, False))
+        for stamp, frame, pose, covariance, is_static in tf:
             parent = str(after.parent(frame))
             nanoseconds, topic = (-1, "/tf_static") if is_static else (_nanoseconds(stamp), "/tf")
-            transform = transform_message(uncertain.mean, parent, frame, stamp)
+            transform = transform_message(pose, parent, frame, stamp)
             message = self._build_message(transform, "geometry_msgs/msg/TransformStamped")
             yield nanoseconds, topic, _TF_TYPE, types[_TF_TYPE](transforms=[message])
-            if uncertain.covariance.any():
+            if covariance is not None:
                 topic = self._pose_topic(frame)
-                ros = to_ros_pose(uncertain)
+                ros = to_ros_pose(GaussianPose(pose, covariance))
                 fields = {
                     "header": transform.header,
                     "pose": {**ros, "covariance": np.array(ros["covariance"])},

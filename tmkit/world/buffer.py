@@ -212,7 +212,12 @@ class Buffer(LiveScene):
             raise InvalidArgumentException(
                 f"a {type(message).__name__} has no child_frame_id; pass child_frame_id="
             )
-        pose, stamp = from_ros_pose(message.pose), seconds_and_nanoseconds(message.header.stamp)
+        stamp = seconds_and_nanoseconds(message.header.stamp)
+        try:
+            pose = from_ros_pose(message.pose)
+        except SceneError as error:
+            reason = f"the pose of '{child}' at {stamp[0] + stamp[1] / 1e9:.9g} s: {error}"
+            raise InvalidArgumentException(reason) from error
         transform = transform_message(pose.mean, message.header.frame_id, child, stamp)
         return self._insert(transform, is_static=stamp == (0, 0), covariance=pose.covariance)
 

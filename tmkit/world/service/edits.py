@@ -159,8 +159,17 @@ def pose_values(pose: Pose) -> m.PoseValues:
 
 
 def covariance_bytes(values: npt.ArrayLike | None) -> bytes | None:
-    """Return a covariance as the bytes of a message."""
-    return None if values is None else np.asarray(values, dtype="<f8").tobytes()
+    """Return a covariance as the bytes of a message.
+
+    Raises:
+        ArgumentError: if it is not (6, 6).
+    """
+    if values is None:
+        return None
+    matrix = np.asarray(values, dtype="<f8")
+    if matrix.shape != (6, 6):
+        raise ArgumentError(f"covariance must have shape (6, 6), not {matrix.shape}")
+    return matrix.tobytes()
 
 
 def configuration_values(values: npt.ArrayLike | None) -> list[float] | None:

@@ -14,9 +14,9 @@
 // between versions.
 //
 // A stamped pose may have a covariance, in the frame's tangent. The errors of such poses are
-// independent of each other and of all other errors, except that the newest pose shares its error
-// with the edge. A pose without one has the error of the edge. Between two stamps the error is
-// carried along to first order:
+// independent of each other and of all other errors, except that the newest of them shares its
+// error with the edge, unless the edge got another. A pose without a covariance has the error of
+// the edge. Between two stamps the error is carried along to first order:
 //
 //     screw          T(s) = T0 exp(s x), x = log(T0^-1 T1):   B = s Jr(s x) Jr^-1(x),   A = 1 - B
 //     interpolated   theta as above in SO(3); rho: A = (1 - s) R(s)^T R0,  B = s R(s)^T R1

@@ -248,10 +248,13 @@ Ref<const EdgeNoise> StampedPoses::noise_at(const Moment& moment, std::string_vi
                                             std::string_view parent,
                                             const Ref<const EdgeNoise>& of_edge) const {
     const auto [before, after] = around(moment, frame);
+    const auto newest_with =
+        std::find_if(entries.rbegin(), entries.rend(),
+                     [](const StampedPose& entry) { return bool(entry.covariance); });
     const auto noise_of_entry = [&](const StampedPose& entry) {
         const bool is_of_edge =
-            !entry.covariance || (&entry == &entries.back() && of_edge &&
-                                  of_edge->covariance == entry.covariance->value);
+            !entry.covariance ||
+            (&entry == &*newest_with && of_edge && of_edge->covariance == entry.covariance->value);
         return is_of_edge ? of_edge : noise_of(entry, frame, parent);
     };
     const Ref<const EdgeNoise> first = noise_of_entry(*before),
