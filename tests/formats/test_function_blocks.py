@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib.util
 import json
 import re
@@ -21,7 +22,7 @@ from support.processes import run_process
 
 import tmkit as tk
 from tmkit.errors import BlockError, FileFormatError, SceneError
-from tmkit.formats import compile_scene, read_function_blocks
+from tmkit.formats import compile_scene, convert_scene, load_scene, read_function_blocks
 from tmkit.graph import SceneGraph
 from tmkit.graph.patterns import Part, Structure
 from tmkit.world import LiveScene, OutputFrame, PlaneSegmentation, run_block
@@ -751,3 +752,64 @@ def test_large_structures_are_rejected_in_python(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="1:6: a structure has at most 100 frames"):
         compile_text(tmp_path, text, "made.py")
     assert 'detail::check_count(name, "a", 101, input.size());' in compile_text(tmp_path, text)
+
+
+def plain(value: object) -> object:
+    """Return a specification without locations, as lists."""
+    if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value) if field.name != "place"]
+        return [type(value).__name__, *(plain(getattr(value, name)) for name in names)]
+    return [plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+SHARED = """
+root world
+Group world { child camera child cloud child "two words" }
+Transform camera { child sensor }
+Group sensor { Attribute ("name", "s") }
+GeometricNode cloud { geometry box }
+Node "two words" { }
+Box box { sizeX 5 cm sizeY 1 m sizeZ 1 m }
+GeometricNode other { called "cloud" geometry dust cardinality 7 }
+PointCloud dust type dust_type
+PointCloudType dust_type { type "A<B>" library "l \\"q\\"" }
+MeshType skin_type { sharedPtr "C" }
+Mesh skin type skin_type
+Shape any data {"kind": "plane"}
+GeometricNode skins { geometry skin }
+GeometricNode anything { geometry any }
+Group all { child other child skins child anything child camera }
+FunctionBlock "first block" {
+  Attribute ("k", [1, {"a": null}], TimeStamp (2 s)) Attribute ("t", "x") Attribute ("t", "y")
+  inputStructure cloud inputHook sensor outputStructure all outputHook "two words"
+  trigger onChange sensor trigger after second trigger every 3 Hz
+}
+FunctionBlock second { inputStructure other inputHook later trigger onChange "at run time" }
+FunctionBlock third { outputHook skins outputStructure skins }
+"""
+"""Blocks whose structures have names of the scene, or are part of it."""
+
+
+@pytest.mark.parametrize(
+    "text", [SHARED, EVERYTHING, LISTING, blocks_of_names(NAMES), TABLE.read_text(encoding="utf-8")]
+)
+def test_a_converted_file_has_the_same_blocks(tmp_path: Path, text: str) -> None:
+    """Structures, cardinalities, types, hooks and triggers; the text is stable."""
+    file, copy, again = (tmp_path / name for name in ("scene.rsg", "copy.rsg", "again.rsg"))
+    file.write_text(text, encoding="utf-8")
+    for source, target in ((file, copy), (copy, again)):
+        blocks = read_function_blocks(source)
+        assert convert_scene(load_scene(source), target, blocks=blocks) == (target,)
+        assert plain(read_function_blocks(target)) == plain(blocks)
+    assert again.read_bytes() == copy.read_bytes()
+    assert load_scene(copy) == load_scene(file)
+
+
+def test_other_formats_have_no_blocks(tmp_path: Path) -> None:
+    """The command names them."""
+    outcome = tmkit(tmp_path, "scene", "convert", str(TABLE), "-o", "table.json")
+    assert outcome.code == 0
+    assert "a .json file has no function blocks: 'plane_segmentation'" in outcome.err
+    outcome = tmkit(tmp_path, "scene", "convert", str(TABLE), "-o", "table.rsg")
+    assert "no function blocks" not in outcome.err
+    assert plain(read_function_blocks(tmp_path / "table.rsg")) == plain(read_function_blocks(TABLE))

@@ -150,12 +150,14 @@ def convert(
     file_options: SceneFileOptions,
 ) -> None:
     """Write a scene, merged from all files, in another format that can express its content."""
-    from tmkit.formats import convert_scene
+    from tmkit.formats import convert_scene, read_function_blocks
 
     require_writable(output)
     scene = load(scenes, reading=file_options.reading_options())
     with progress("writing the scene"):
-        files = convert_scene(scene, output)
+        block_files = FileOptions(allow=file_options.allow)
+        blocks = read_function_blocks(*scenes, reading=block_files.reading_options())
+        files = convert_scene(scene, output, blocks=blocks)
     for file in files:
         say(f"Written to {file}")
 

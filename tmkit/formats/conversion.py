@@ -6,8 +6,9 @@ URDF stores rotations as three angles, so its poses and inertias are compared up
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +23,14 @@ from tmkit.formats.json.frames import stamps_to_dict
 from tmkit.formats.loading import load_scene
 from tmkit.formats.registry import find_format, written_suffixes
 from tmkit.formats.robray.format import ROBRAY
+from tmkit.formats.rsg.block_writer import rsg_from_blocks
+from tmkit.formats.rsg.format import RSG
+from tmkit.formats.spec.model import FunctionBlockSpec
 from tmkit.graph import AttachedShape, FrameSpecification, Inertia, Joint, SceneGraph
 from tmkit.plug_ins import InstalledRegistration
 from tmkit.spatial import Pose
+
+_logger = logging.getLogger(__name__)
 
 _JOINT_NUMBERS = ("lower", "upper", "velocity", "effort", "damping", "friction")
 """Names of the numbers of a joint."""
@@ -33,7 +39,9 @@ _FILE_ROUNDING = 1e-9
 """Largest rounding error of a file [m or rad], and relative error of an inertia."""
 
 
-def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path, ...]:
+def convert_scene(
+    scene: SceneGraph, path: str | os.PathLike[str], *, blocks: Sequence[FunctionBlockSpec] = ()
+) -> tuple[Path, ...]:
     """Write a scene as a file that reads back to the same scene.
 
     Args:
@@ -41,6 +49,8 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
         path: path of the file. The suffix selects the format: ``.json``, ``.robray``, ``.rsg``,
             ``.urdf``, ``.usda``, ``.usd``, ``.gltf``, ``.glb``, or a suffix of a plug-in. Meshes
             that the format cannot store become OBJ files in the same folder.
+        blocks: function blocks of the files of the scene; see :func:`read_function_blocks`. A
+            ``.rsg`` file stores them, and a warning names those that another format omits.
 
     Returns:
         Paths of the written files, the scene first.
@@ -52,6 +62,8 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
     target = Path(path)
     entry = _writable_format(target)
     contents = _contents(entry, scene, target.name)
+    if blocks:
+        contents = _add_blocks(entry.value, contents, target, scene, blocks)
     if entry.value.comparison != "none":
         is_exact = entry.value.comparison == "exact"
         difference = _difference(scene, _read_back(target.name, contents), is_exact=is_exact)
@@ -68,6 +80,22 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
     }
     write_files({**extra_files, target: contents[target.name]})
     return (target, *extra_files)
+
+
+def _add_blocks(
+    scene_format: Format,
+    contents: Mapping[str, str | bytes],
+    target: Path,
+    scene: SceneGraph,
+    blocks: Sequence[FunctionBlockSpec],
+) -> Mapping[str, str | bytes]:
+    """Return the contents of files with function blocks, or unchanged with a warning."""
+    text = contents[target.name]
+    if scene_format is RSG and isinstance(text, str):
+        return {**contents, target.name: text + rsg_from_blocks(blocks, scene)}
+    names = ", ".join(f"'{block.name}'" for block in blocks)
+    _logger.warning("%s: a %s file has no function blocks: %s", target, target.suffix, names)
+    return contents
 
 
 def _writable_format(target: Path) -> InstalledRegistration[Format]:

@@ -272,24 +272,27 @@ class NodeReader(Declarations):
             elif lod in (min(levels), max(levels)):
                 yield replace(spec, visual=lod == min(levels), collision=lod == max(levels))
 
+    def primitive(self, content: Declaration) -> PrimitiveSpec:
+        """Return a shape that has sizes, whose kind is in :data:`SIZES`."""
+        sizes: dict[str, float] = {}
+        for member in content.members:
+            sizes[member.keyword] = si_quantity(
+                member.values[0], "length", content.text.place(member.offset)
+            )
+        missing = [size for size in SIZES[content.kind] if size not in sizes]
+        if missing:
+            raise name_place(content).error(
+                f"the {content.kind} '{content.name.text}' needs '{missing[0]}'"
+            )
+        return PrimitiveSpec(
+            content.kind.lower(), tuple(sizes[size] for size in SIZES[content.kind])
+        )
+
     def _shape(self, content: Declaration) -> Any:
         """Return a shape or its specification, or None for content that is set at run time."""
-        place = name_place(content)
         if content.kind in SIZES:
-            sizes: dict[str, float] = {}
-            for member in content.members:
-                sizes[member.keyword] = si_quantity(
-                    member.values[0], "length", content.text.place(member.offset)
-                )
-            required = (
-                ("sizeX", "sizeY", "sizeZ")
-                if content.kind == "Box"
-                else ("radius", "height")[: 1 + (content.kind != "Sphere")]
-            )
-            missing = [size for size in required if size not in sizes]
-            if missing:
-                raise place.error(f"the {content.kind} '{content.name.text}' needs '{missing[0]}'")
-            return PrimitiveSpec(content.kind.lower(), tuple(sizes[size] for size in required))
+            return self.primitive(content)
+        place = name_place(content)
         fields = {member.keyword: member for member in content.members}
         if "type" in fields:
             self.lookup(self.types, fields["type"].values[0], content.text, "the type")

@@ -20,7 +20,7 @@ from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.package_uris import real_path
 from tmkit.formats.rsg.declarations import name_place, raise_errors
-from tmkit.formats.rsg.grammar import Declaration, Member, Name, RsgText
+from tmkit.formats.rsg.grammar import SIZES, Declaration, Member, Name, RsgText
 from tmkit.formats.rsg.nodes import NodeReader, read_at
 from tmkit.formats.rsg.values import si_quantity
 from tmkit.formats.spec.build import build_scene
@@ -288,12 +288,14 @@ class _Reader(NodeReader):
         self.structure_count += 1
         self.loader.packages.limits.check_frame_count(self.structure_count, place.error)
         content = kind = None
+        sizes: tuple[float, ...] = ()
         for member in declaration.get("geometry"):
             geometry = self.lookup(
                 self.contents, member.values[0], declaration.text, "the geometry"
             )
             content = {"PointCloud": "point_cloud"}.get(geometry.kind, geometry.kind.lower())
             kind = next(map(partial(self._content_type, geometry), geometry.get("type")), None)
+            sizes = self.primitive(geometry).dimensions if geometry.kind in SIZES else ()
         cardinality = declaration.get("cardinality")
         if len(cardinality) > 1:
             raise declaration.text.place(cardinality[1].offset).error("a node has one cardinality")
@@ -322,6 +324,7 @@ class _Reader(NodeReader):
             cardinality[0].values[0] if cardinality else 1,
             attributes,
             tuple(children),
+            sizes,
         )
 
     def _content_type(self, geometry: Declaration, member: Member) -> ContentTypeSpec:

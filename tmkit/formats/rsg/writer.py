@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,10 @@ from tmkit._core import Group
 from tmkit.formats.json.frames import SourceList, attributes_to_dict, frame_to_dict, numbers_to_list
 from tmkit.formats.json.shapes import shape_to_dict
 from tmkit.formats.mesh.meshes import MeshLoader
+from tmkit.formats.rsg.grammar import SIZES
 from tmkit.formats.rsg.nodes import HISTORY_CAPACITY, HISTORY_WINDOW
 from tmkit.graph import AttachedShape, Fixed, FrameSpecification, SceneGraph, Shape
 from tmkit.spatial import Pose
-
-_SIZES = {
-    "box": ("sizeX", "sizeY", "sizeZ"),
-    "sphere": ("radius",),
-    "cylinder": ("radius", "height"),
-    "cone": ("radius", "height"),
-    "capsule": ("radius", "height"),
-}
-"""Keywords of the sizes of a primitive shape, by kind."""
 
 
 def rsg_from_scene(scene: SceneGraph, *, loader: MeshLoader | None = None) -> str:
@@ -51,7 +43,7 @@ class _Writer:
         self.scene = scene
         self.loader = loader
         self.groups = {name: scene.group(name) for name in scene.group_names}
-        self.nodes = _distinct_names(scene, self.groups)
+        self.nodes = distinct_names(scene, self.groups)
         # Names of shapes by digest.
         self.shapes: dict[str, str] = {}
         self.contents: list[str] = []
@@ -71,19 +63,19 @@ class _Writer:
 
     def lines(self) -> Iterator[str]:
         scene = self.scene
-        yield from (f"root {_quote_if_needed(name)}" for name in scene.root_names)
+        yield from (f"root {quote_if_needed(name)}" for name in scene.root_names)
         for name in scene.frame_names:
             yield from self.frame(scene.specification(name))
         for group in self.groups.values():
             yield from self.group(group)
         yield from self.contents
         yield from (
-            f"AllowCollision {_quote_if_needed(a)} {_quote_if_needed(b)} {_json_text(reason)}"
+            f"AllowCollision {quote_if_needed(a)} {quote_if_needed(b)} {json_text(reason)}"
             for a, b, reason in scene.allowed_pairs
         )
-        yield from (f"Body {_json_text(body)}" for body in scene.bodies_without_frames)
+        yield from (f"Body {json_text(body)}" for body in scene.bodies_without_frames)
         if self.sources:
-            yield f"NoiseSources {_json_text(self.sources.to_list())}"
+            yield f"NoiseSources {json_text(self.sources.to_list())}"
 
     def frame(self, frame: FrameSpecification) -> Iterator[str]:
         name = frame.name
@@ -105,32 +97,32 @@ class _Writer:
             kind = "Transform"
         else:
             kind = "GeometricNode" if frame.shapes else "Node"
-        yield f"{kind} {_quote_if_needed(name)} {{"
+        yield f"{kind} {quote_if_needed(name)} {{"
         document = frame_to_dict(frame, self.sources)
         yield from _attribute_lines(frame)
-        yield from (f"  isa {_json_text(word)}" for word in frame.classes)
+        yield from (f"  isa {json_text(word)}" for word in frame.classes)
         if frame.body != name:
-            yield f"  body {_json_text(frame.body)}"
-        yield from (f"  child {_quote_if_needed(child)}" for child in children)
+            yield f"  body {json_text(frame.body)}"
+        yield from (f"  child {quote_if_needed(child)}" for child in children)
         yield from (
-            f"  child {_quote_if_needed(self.nodes[group])}" for group in self.groups_below[name]
+            f"  child {quote_if_needed(self.nodes[group])}" for group in self.groups_below[name]
         )
         if frame.joint != Fixed():
-            yield f"  joint {_json_text(document['joint'])}"
+            yield f"  joint {json_text(document['joint'])}"
         for key in ("inertia", "twist", "noise"):
             if document.get(key) is not None:
-                yield f"  {key} {_json_text(document[key])}"
+                yield f"  {key} {json_text(document[key])}"
         yield from _motion_lines(frame)
         for part in frame.shapes:
-            yield f"  geometry {_quote_if_needed(self.shape(part.shape))}{_options_text(part)}"
+            yield f"  geometry {quote_if_needed(self.shape(part.shape))}{_options_text(part)}"
         yield "}"
 
     def group(self, group: Group) -> Iterator[str]:
         frames_above = self.frames_above[group.name]
         node = self.nodes[group.name]
-        yield f"Group {_quote_if_needed(node)} {{"
+        yield f"Group {quote_if_needed(node)} {{"
         if node != group.name:
-            yield f"  called {_json_text(group.name)}"
+            yield f"  called {json_text(group.name)}"
         if not group.parents and not any(
             group.name in other.groups for other in self.groups.values()
         ):
@@ -140,9 +132,9 @@ class _Writer:
             parent = self.scene.parent(frame)
             yield (
                 f"  {'child' if parent is not None and frames_above <= {parent} else 'member'}"
-                f" {_quote_if_needed(frame)}"
+                f" {quote_if_needed(frame)}"
             )
-        yield from (f"  child {_quote_if_needed(self.nodes[child])}" for child in group.groups)
+        yield from (f"  child {quote_if_needed(self.nodes[child])}" for child in group.groups)
         yield "}"
 
     def shape(self, shape: Shape) -> str:
@@ -150,15 +142,15 @@ class _Writer:
         if shape.digest not in self.shapes:
             kind = shape.kind.title().replace("_", "")
             name = self.shapes[shape.digest] = f"{shape.kind}_{len(self.shapes) + 1}"
-            if shape.kind in _SIZES:
-                sizes = zip(_SIZES[shape.kind], shape.dimensions, strict=True)
+            if kind in SIZES:
+                sizes = zip(SIZES[kind], shape.dimensions, strict=True)
                 self.contents.append(
                     f"{kind} {name} {{ {' '.join(f'{word} {size!r} m' for word, size in sizes)} }}"
                 )
             else:
                 kind = kind if kind in ("Mesh", "PointCloud") else "Shape"
                 self.contents.append(
-                    f"{kind} {name} data {_json_text(shape_to_dict(shape, self.loader))}"
+                    f"{kind} {name} data {json_text(shape_to_dict(shape, self.loader))}"
                 )
         return self.shapes[shape.digest]
 
@@ -184,7 +176,7 @@ class _Writer:
         return frames_above
 
 
-def _distinct_names(scene: SceneGraph, groups: Iterable[str]) -> dict[str, str]:
+def distinct_names(scene: SceneGraph, groups: Iterable[str]) -> dict[str, str]:
     """Return a node name for each group, distinct from those of frames and other groups."""
     taken = {*scene.frame_names, *groups}
     names = {}
@@ -198,18 +190,27 @@ def _distinct_names(scene: SceneGraph, groups: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def _attribute_lines(owner: FrameSpecification | Group) -> Iterator[str]:
-    document = attributes_to_dict(owner)
-    stamps = document.get("attribute_stamps", {})
-    for key, value in document.get("attributes", {}).items():
+def attribute_lines(values: Mapping[str, object], stamps: Mapping[str, float]) -> Iterator[str]:
+    """Yield the lines of attributes, one for each text of a list of texts.
+
+    Args:
+        values: values by key.
+        stamps: time of values by key [s].
+    """
+    for key, value in values.items():
         is_list = (
             isinstance(value, list)
             and len(value) > 1
             and all(isinstance(item, str) for item in value)
         )
         stamp = f", TimeStamp ( {stamps[key]!r} s )" if key in stamps else ""
-        for item in value if is_list else [value]:
-            yield f"  Attribute ({_json_text(key)}, {_json_text(item)}{stamp})"
+        for item in value if isinstance(value, list) and is_list else [value]:
+            yield f"  Attribute ({json_text(key)}, {json_text(item)}{stamp})"
+
+
+def _attribute_lines(owner: FrameSpecification | Group) -> Iterator[str]:
+    document = attributes_to_dict(owner)
+    yield from attribute_lines(document.get("attributes", {}), document.get("attribute_stamps", {}))
 
 
 def _motion_lines(frame: FrameSpecification) -> Iterator[str]:
@@ -222,7 +223,7 @@ def _motion_lines(frame: FrameSpecification) -> Iterator[str]:
         window = None if stamps.window == float("inf") else stamps.window
         default = max(HISTORY_WINDOW, times[-1] - times[0]) if times else None
         if (stamps.capacity, window) != (max(HISTORY_CAPACITY, len(times)), default):
-            yield f"  history {_json_text({'capacity': stamps.capacity, 'window': window})}"
+            yield f"  history {json_text({'capacity': stamps.capacity, 'window': window})}"
         rows = zip(times, stamps.poses, stamps.covariances, strict=True)
         for number, (time, pose, covariance) in enumerate(rows, 1):
             rigid.append(
@@ -250,7 +251,7 @@ def _covariance_text(covariance: np.ndarray | None) -> str:
         return ""
     variances = np.diag(covariance)
     numbers = variances if np.array_equal(np.diag(variances), covariance) else covariance
-    return f" covariance {_json_text(numbers_to_list(numbers))}"
+    return f" covariance {json_text(numbers_to_list(numbers))}"
 
 
 def _pose_text(pose: Pose) -> str:
@@ -282,12 +283,14 @@ def _options_text(part: AttachedShape) -> str:
     }
     if not options:
         return ""
-    return f" {{ {' '.join(f'{key} {_json_text(value)}' for key, value in options.items())} }}"
+    return f" {{ {' '.join(f'{key} {json_text(value)}' for key, value in options.items())} }}"
 
 
-def _json_text(value: object) -> str:
+def json_text(value: object) -> str:
+    """Return a value as JSON with sorted keys."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True)
 
 
-def _quote_if_needed(name: str) -> str:
-    return name if re.fullmatch(r"[^\W\d]\w*", name) else _json_text(name)
+def quote_if_needed(name: str) -> str:
+    """Return a name, as quoted text if it is not a word."""
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else json_text(name)

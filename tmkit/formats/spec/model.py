@@ -159,6 +159,7 @@ class StructureSpec:
         cardinality: number of such nodes below each parent, at least 1, or None for any number.
         attributes: attributes that each such node has.
         children: nodes below the node.
+        sizes: sizes of the shape in the order of the language [m]; empty for a mesh or cloud.
     """
 
     name: str
@@ -169,6 +170,7 @@ class StructureSpec:
     cardinality: int | None = 1
     attributes: Mapping[str, object] = field(default_factory=dict)
     children: tuple[StructureSpec, ...] = ()
+    sizes: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
