@@ -805,6 +805,42 @@ def test_a_converted_file_has_the_same_blocks(tmp_path: Path, text: str) -> None
     assert load_scene(copy) == load_scene(file)
 
 
+@pytest.mark.parametrize(
+    ("cardinality", "trigger", "is_noted"),
+    [
+        ("cardinality 2", "trigger after first", False),
+        ("cardinality *", "trigger after first", True),
+        ("", "trigger after between trigger after first", True),
+        ("cardinality 2", "trigger after between", False),
+        ("", "", False),
+    ],
+)
+def test_chains_of_a_model_are_checked(
+    tmp_path: Path, cardinality: str, trigger: str, is_noted: bool
+) -> None:
+    """An input has to be in the scene or an output of a block before, with enough of each node."""
+    (tmp_path / "scene.rsg").write_text(
+        "root world\nGroup world { child there }\nNode there { }\n"
+        f"Node a {{ {cardinality} }}\nTransform pair {{ child b child c }}\n"
+        'Node b { Attribute ("k", "v") }\nNode c { Attribute ("k", "v") }\n'
+        f'Node d {{ Attribute ("k", "v") {cardinality} }}\nGroup ds {{ child d }}\n'
+        "Node e { }\n"
+        "FunctionBlock first { outputStructure ds }\n"
+        "FunctionBlock between { inputStructure e trigger after first }\n"
+        f"FunctionBlock last {{ inputStructure two {trigger} }}\n"
+        'Group two { child x }\nNode x { cardinality 2 Attribute ("k", "v") }\n'
+    )
+    outcome = tmkit(tmp_path, "scene", "check", "scene.rsg")
+    assert outcome.code == 0
+    notes = [line for line in outcome.out.splitlines() if line.startswith("note: function block")]
+    names = "'between', 'first'" if "between" in trigger else "'first'"
+    expected = (
+        f"note: function block 'last' runs after {names}, whose outputs have no 'two' as its input"
+        " needs"
+    )
+    assert notes == ([expected] if is_noted else [])
+
+
 def test_other_formats_have_no_blocks(tmp_path: Path) -> None:
     """The command names them."""
     outcome = tmkit(tmp_path, "scene", "convert", str(TABLE), "-o", "table.json")

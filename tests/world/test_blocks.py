@@ -15,17 +15,19 @@ from support.effort import scaled_examples
 from tmkit.errors import BlockError, TmkitError, UnknownNameError
 from tmkit.graph import Box, Revolute, SceneGraph, find_structure
 from tmkit.graph.patterns import Above, ChildOf, Part, Pattern, Structure
+from tmkit.graph.patterns.implication import satisfies
 from tmkit.spatial import Pose
 from tmkit.world import (
     After,
     BlockRunner,
+    Every,
     FunctionBlock,
     LiveScene,
     OnChange,
     OutputFrame,
     run_block,
 )
-from tmkit.world.block_runner import Every, check_chain, satisfies
+from tmkit.world.block_runner import check_chain
 from tmkit.world.blocks import Edit, Matches
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tmkit._support.terminal import printable
-from tmkit.cli.common import AsJson, FileOptions, SceneFileOptions, Scenes, load, require_writable
+from tmkit.cli.common import AsJson, SceneFileOptions, Scenes, load, require_writable
 from tmkit.cli.events import error_fields
 from tmkit.cli.option_groups import add_command
 from tmkit.cli.reporting import print_json, progress, say
@@ -102,11 +102,11 @@ def _check(
         Whether the scene is valid.
     """
     from tmkit._support.results import problem_count
-    from tmkit.formats import check_scene
+    from tmkit.formats import check_scene, read_function_blocks
 
     notes: list[ImportNote] = []
     scene = load(scenes, reading=reading, on_note=notes.append, on_file=on_file)
-    report = check_scene(scene)
+    report = check_scene(scene, blocks=read_function_blocks(*scenes, reading=reading))
     if as_json:
         print_json({**report.to_dict(), "files": [str(note) for note in notes]})
     else:
@@ -155,8 +155,7 @@ def convert(
     require_writable(output)
     scene = load(scenes, reading=file_options.reading_options())
     with progress("writing the scene"):
-        block_files = FileOptions(allow=file_options.allow)
-        blocks = read_function_blocks(*scenes, reading=block_files.reading_options())
+        blocks = read_function_blocks(*scenes, reading=file_options.reading_options())
         files = convert_scene(scene, output, blocks=blocks)
     for file in files:
         say(f"Written to {file}")
@@ -186,8 +185,7 @@ def compile_code(
     require_writable(output)
     scene = load(scenes, reading=file_options.reading_options())
     with progress("writing the code"):
-        block_files = FileOptions(allow=file_options.allow)
-        blocks = read_function_blocks(*scenes, reading=block_files.reading_options())
+        blocks = read_function_blocks(*scenes, reading=file_options.reading_options())
         source = ", ".join(Path(file).name for file in scenes)
         files = compile_scene(scene, output, blocks=blocks, source=source, types=types)
     for file in files:

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 import tmkit.graph
-from tmkit._support.source_location import locate_errors
 from tmkit.formats.spec.model import FunctionBlockSpec, StructureSpec
-from tmkit.graph.patterns import Part, Structure
+from tmkit.formats.spec.structures import structure_from_spec
+from tmkit.graph.patterns import Part
 
 BLOCK_CLASSES = ("After", "Every", "FunctionBlock", "OnChange")
 """Classes of :mod:`tmkit.world` that function blocks use."""
@@ -83,51 +83,21 @@ def _class_name(name: str) -> str:
 
 
 def _structures(spec: StructureSpec | None) -> str:
-    """Return the expression of a block's structures by name.
-
-    A group is no frame, so its cardinality multiplies those of its children.
-    """
-    parts: list[str] = []
-    nodes: list[Part] = []
-    parents: dict[str, str] = {}
-    counts: dict[str, int | None] = {}
-    pending: list[tuple[StructureSpec, str | None, int | None]] = []
-    if spec is not None:
-        pending.append((spec, None, 1))
-    while pending:
-        node, parent, factor = pending.pop(0)
-        count = None if factor is None or node.cardinality is None else factor * node.cardinality
-        if node.kind == "Group":
-            pending += [(child, parent, count) for child in node.children]
-            continue
-        with locate_errors(node.place):
-            nodes.append(Part(node.name, shape=_shape(node), attributes=node.attributes))
-        parts.append(_part(node))
-        if parent is not None:
-            parents[node.name] = parent
-        if count != 1:
-            counts[node.name] = count
-        pending += [(child, node.name, 1) for child in node.children]
-    if spec is None or not nodes:
+    """Return the expression of a block's structures by name."""
+    structure = None if spec is None else structure_from_spec(spec)
+    if spec is None or structure is None:
         return "{}"
-    with locate_errors(spec.place):
-        Structure(nodes, parents=parents, counts=counts)
-    arguments = [f"[{', '.join(parts)}]"]
-    arguments += [f"parents={parents!r}"] if parents else []
-    arguments += [f"counts={counts!r}"] if counts else []
+    arguments = [f"[{', '.join(map(_part, structure.nodes))}]"]
+    arguments += [f"parents={dict(structure.parents)!r}"] if structure.parents else []
+    arguments += [f"counts={dict(structure.counts)!r}"] if structure.counts else []
     return f"{{{spec.name!r}: Structure({', '.join(arguments)})}}"
 
 
-def _shape(node: StructureSpec) -> str | None:
-    """Return the kind of shape of a node, or None if any."""
-    return None if node.content == "shape" else node.content
-
-
-def _part(node: StructureSpec) -> str:
+def _part(part: Part) -> str:
     """Return the expression of one part of a structure."""
-    arguments = [repr(node.name)]
-    if (shape := _shape(node)) is not None:
-        arguments.append(f"shape={shape!r}")
-    if node.attributes:
-        arguments.append(f"attributes={dict(sorted(node.attributes.items()))!r}")
+    arguments = [repr(part.name)]
+    if part.shape is not None:
+        arguments.append(f"shape={part.shape!r}")
+    if part.attributes:
+        arguments.append(f"attributes={dict(part.attributes)!r}")
     return f"Part({', '.join(arguments)})"

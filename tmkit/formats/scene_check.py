@@ -9,6 +9,7 @@ other findings are notes.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 
 from tmkit._core import CollisionWorld
 from tmkit._support.results import Report, problem_count
+from tmkit.formats.spec.model import FunctionBlockSpec
+from tmkit.formats.spec.structures import check_blocks
 from tmkit.graph import SceneGraph, joints_between
 
 _MOVABLE = frozenset({"movable", "moveable"})
@@ -53,12 +56,23 @@ class SceneReport(Report):
         )
 
 
-def check_scene(scene: SceneGraph) -> SceneReport:
-    """Check a scene for likely mistakes, and return problems and notes, each in frame order."""
+def check_scene(scene: SceneGraph, *, blocks: Sequence[FunctionBlockSpec] = ()) -> SceneReport:
+    """Check a scene for likely mistakes, and return problems and notes, each in frame order.
+
+    Args:
+        scene: the scene.
+        blocks: function blocks of the files of the scene; see :func:`read_function_blocks`. A note
+            is about each that runs after others, if they do not have its input.
+    """
     limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
     q = np.clip(np.zeros(len(limits)), limits[:, 0], limits[:, 1])
     problems, overlap_notes = _check_overlaps(scene, q)
-    notes = [*overlap_notes, *_check_joints(scene, q), *_check_frames(scene)]
+    notes = [
+        *overlap_notes,
+        *_check_joints(scene, q),
+        *_check_frames(scene),
+        *check_blocks(blocks, scene),
+    ]
     shapes = sum(len(scene.shapes(name)) for name in scene.frame_names)
     return SceneReport(tuple(problems), tuple(notes), len(scene), len(scene.joint_names), shapes)
 
