@@ -12,6 +12,7 @@ from support.unsure_blocks import ON_B, unsure_blocks
 
 import tmkit as tk
 from tmkit.errors import PlanFileError
+from tmkit.graph import AttachedShape, Box
 from tmkit.plans import Plan
 from tmkit.tamp import load_tmp_plan
 
@@ -54,6 +55,25 @@ def test_what_is_written_reads_back_and_holds(plan: Plan, tmp_path: Path) -> Non
         for line in (tmp_path / "again.tmp").read_text().splitlines()
         if not line.startswith("#")
     ] == lines
+
+
+def test_overlaps_at_the_start_are_those_of_planning(tmp_path: Path) -> None:
+    """A plan from a start with overlaps is valid when read: a door in its post, a sunken block."""
+    scene = blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"})
+    box = AttachedShape(Box([0.1, 0.1, 0.1]))
+    for name, x, joint in (("post", 2.0, tk.Fixed()), ("door", 2.05, tk.Revolute([0, 0, 1]))):
+        pose = tk.Pose([x, 0.0, 0.0])
+        scene = scene.add_frame(name, "table", pose=pose, joint=joint, shapes=[box])
+    pose = scene.local_pose("b")
+    scene = scene.set_pose("b", tk.Pose(pose.translation - [0.0, 0.0, 0.003], pose.quat_xyzw))
+    result = tk.plan(scene, goal=SUSSMAN, robot=GANTRY)
+    assert result.plan is not None, result.explanation
+    contacts = {str(contact) for contact in result.plan.steps[0].segments[0].allowed_contacts}
+    assert any(text.startswith("door and post") for text in contacts), contacts
+    assert any(text.startswith("b and table: up to 3.01 mm") for text in contacts), contacts
+    tk.save_plan(result.plan, tmp_path / "plan.tmp")
+    read = load_tmp_plan(tmp_path / "plan.tmp", scene, robot=GANTRY)
+    assert tk.validate_plan(read).problems == ()
 
 
 @pytest.mark.parametrize(

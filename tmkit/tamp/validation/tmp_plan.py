@@ -6,7 +6,8 @@ scene, a domain and an arm:
 - The kind of a motion follows from its position in the plan. Before a change of parent, the last
   motion is the approach or lowering if it is straight. After a change, the first motion is the lift
   or retreat if it is straight. All others are transits and transfers.
-- The allowed contacts follow from the rules of contact.
+- The allowed contacts follow from the rules of contact and from the overlaps at the start, as for
+  :func:`tmkit.plan`.
 - The effects of an action without motion (:class:`tmkit.manipulation.ApplyEffects`) follow from the
   semantics of the domain.
 
@@ -19,6 +20,7 @@ of inverse kinematics. Writing the plan to a file gives the same bytes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,7 +43,7 @@ from tmkit.formats.tmp_file import (
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, ApplyEffects
 from tmkit.manipulation.samplers import Samplers, SeededSamplers
-from tmkit.motion import CollisionRules
+from tmkit.motion import CollisionRules, StartTolerances
 from tmkit.motion.path_constraints import carrying_constraints
 from tmkit.pddl import GroundAction, parse_goal
 from tmkit.plans.class_changes import ClassEffect, FactEffect, apply_effects
@@ -61,6 +63,9 @@ from tmkit.tamp.validation.segment_rules import (
 
 _MOTION_TOLERANCE = 1e-9
 """Largest change of a joint at rest [rad or m]."""
+
+_ANY_OVERLAP = StartTolerances(penetration=math.inf, sinking=math.inf)
+"""Tolerances with which all overlaps at the start are read; validation has its own."""
 
 _KIND_BEFORE = {SegmentKind.GRASP: SegmentKind.APPROACH, SegmentKind.RELEASE: SegmentKind.LOWER}
 """Kind of a straight segment before a grasp or release."""
@@ -116,7 +121,9 @@ def load_tmp_plan(
         if goal is not None:
             parse_goal(goal, pddl_domain, objects=objects)
         entries = [entry for entry in all_entries if not isinstance(entry, TmpComment)]
-        reader = _PlanReader(scene, base, robots, planning_domain, names)
+        first, *other_arms = robots
+        rules = CollisionRules(first, other_arms=tuple(other_arms))
+        reader = _PlanReader(scene, base, rules, planning_domain, names)
         plan = reader.read(entries, goal=header.goal if goal is None else goal)
         if goal is None:
             # The goal in the header may have predicates of another domain.
@@ -196,16 +203,21 @@ class _PlanReader:
     Attributes:
         scene: scene version at the position.
         q: (n_joints,) configuration at the position.
-        robots: arms that act.
+        rules: contact rules while the first arm acts, from the start of the plan on.
         domain: domain of the actions.
         objects: names that arguments of actions may have.
     """
 
     scene: SceneGraph
     q: NDArray[np.float64]
-    robots: tuple[Manipulator, ...]
+    rules: CollisionRules
     domain: PlanningDomain
     objects: tuple[str, ...]
+
+    @property
+    def robots(self) -> tuple[Manipulator, ...]:
+        """Arms that act."""
+        return self.rules.arms
 
     def read(self, entries: Sequence[TmpEntry], *, goal: str) -> Plan:
         """Return the plan with the actions, motions and changes of parents of entries."""
@@ -231,6 +243,10 @@ class _PlanReader:
                     " one 'p'",
                 )
         first_scene, first_q = self.scene, read_only(self.q)
+        first, *other_arms = self.robots
+        self.rules = CollisionRules.from_start(
+            first, first_scene, q=first_q, other_arms=other_arms, tolerances=_ANY_OVERLAP
+        )
         return Plan(
             scene=first_scene,
             q=first_q,
@@ -271,7 +287,7 @@ class _PlanReader:
             segments += self.handling_segments(motions, motion_or_change, last_change)
             last_change, motions = segments[-1], []
         segments += self.motion_segments(motions, last_change, None)
-        segments = self.add_allowed_contacts(segments, start_scene)
+        segments = self.add_allowed_contacts(segments, start_scene, start_q)
         effects = self.effects(action, start_scene, start_q, has_motion=bool(entries))
         self.scene = apply_effects(self.scene, effects)
         return PlanStep(action, tuple(segments), self.scene, read_only(self.q), changes=effects)
@@ -451,20 +467,23 @@ class _PlanReader:
         self.scene, self.q = scene, np.array(q, dtype=float)
         return segment
 
-    def add_allowed_contacts(self, segments: Sequence[Segment], scene: SceneGraph) -> list[Segment]:
+    def add_allowed_contacts(
+        self, segments: Sequence[Segment], scene: SceneGraph, q: Configuration
+    ) -> list[Segment]:
         """Return segments with the allowed contacts and path constraints of their kinds.
 
         Args:
             segments: segments of one step.
             scene: scene before the step.
+            q: (n_joints,) configuration before the step.
         """
-        first, *other_arms = self.robots
-        rules = CollisionRules(first, other_arms=tuple(other_arms))
+        remaining = self.rules.remaining_contacts(scene, q)
         supports = handling_supports(segments, scene, [arm.tip for arm in self.robots])
         complete_segments: list[Segment] = []
         for segment, support in zip(segments, supports, strict=True):
-            arm_rules = rules.for_arm(segment.arm)
+            arm_rules = self.rules.for_arm(segment.arm)
             contacts = segment_allowed_contacts(segment, scene, rules=arm_rules, support=support)
+            contacts = tuple(sorted({*contacts, *remaining}))
             constraints = carrying_constraints(scene, arm_rules.held_object(scene))
             complete_segments.append(
                 replace(segment, allowed_contacts=contacts, constraints=constraints)
