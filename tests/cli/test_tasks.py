@@ -152,7 +152,5 @@ def test_a_goal_scene_and_a_goal_are_joined(run: Run) -> None:
     )
     assert code == 1
     assert "(on a b)" in output
-    with pytest.raises(
-        TaskError, match=r"the problem file 'p\.pddl' contains the whole goal; give it alone"
-    ):
-        tk.plan(scene, goal=[shown, "p.pddl"])
+    with pytest.raises(TaskError, match=r"one problem file at most, .*'p\.pddl' and 'q\.pddl'"):
+        tk.plan(scene, goal=[shown, "p.pddl", "q.pddl"])

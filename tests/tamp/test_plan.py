@@ -355,9 +355,9 @@ def test_an_arm_of_another_scene_is_rejected() -> None:
             "give a goal: PDDL, a pose or region, a scene, or the path of a PDDL problem file",
         ),
         (
-            {"goal": ["(on a b)", "x.pddl"]},
+            {"goal": ["x.pddl", "y.pddl"]},
             TaskError,
-            "the problem file 'x.pddl' contains the whole goal; give it alone",
+            "one problem file at most, received 'x.pddl' and 'y.pddl'",
         ),
         ({"seed": -1}, ConfigurationError, "seed must be at least 0, not -1"),
         ({"time_limit": 0.0}, ConfigurationError, "time_limit must be positive seconds, not 0.0"),

@@ -57,18 +57,17 @@ def test_arguments_of_other_types_are_rejected(arguments: dict[str, Any], words:
 
 
 def test_goals_and_problem_files() -> None:
-    """A goal is required, and a problem file must be the only goal."""
+    """A goal is required, with one problem file at most."""
     empty: list[Any] = [None, (), []]
     for goal in empty:
         with pytest.raises(TaskError, match="give a goal"):
             PlanningProblem(SCENE, goal=goal)
     for file in (" p.pddl\n", Path("p.pddl")):
         assert problem_file_of(file) == Path("p.pddl")
-        with pytest.raises(
-            TaskError,
-            match=r"the problem file '.*p.pddl\s*' contains the whole goal; give it alone",
-        ):
-            PlanningProblem(SCENE, goal=["(on a b)", file])
+        with pytest.raises(TaskError, match=r"one problem file at most, .*p.pddl\s*' and 'q.pddl'"):
+            PlanningProblem(SCENE, goal=["(on a b)", file, "q.pddl"])
         assert PlanningProblem(SCENE, goal=file).goals == (file,)
+        assert PlanningProblem(SCENE, goal=["(on a b)", file]).problem_file == Path("p.pddl")
     assert problem_file_of(Path("other")) == Path("other")
+    assert PlanningProblem(SCENE, goal="(on a b)").problem_file is None
     assert problem_file_of("(on a b)") is problem_file_of(SCENE) is None

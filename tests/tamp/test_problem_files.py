@@ -170,7 +170,7 @@ REFUSED = [
         "{joints = {panda_joint1 = 99.0}}",
         r":4: goal: joint 'panda_joint1' is to be at 99, outside",
     ),
-    ('"(on a b)"', '["(on a b)", "p.pddl"]', r":4: goal: .*contains the whole goal; give it alone"),
+    ('"(on a b)"', '["q.pddl", "p.pddl"]', r":4: goal: .*one problem file at most"),
     ("[options]", "[option]", r":10: option: unknown key; did you mean 'options'\?"),
     ("[options]", "[options", r"problem\.toml:10:9: is not TOML"),
     (

@@ -58,8 +58,8 @@ class PlanningProblem(ContentEquality):
             * a :class:`tmkit.plans.ObjectAt`, :class:`~tmkit.plans.ObjectIn` or
               :class:`~tmkit.plans.ArmAt`;
             * a scene that shows the goal (:func:`tmkit.tamp.domains.problems.goal_of_scene`);
-            * the path of a PDDL problem file (``Path``, or text that ends in ``.pddl``), as the
-              only goal. Its objects and initial facts, if any, must be those of the scene.
+            * the path of a PDDL problem file (``Path``, or text that ends in ``.pddl``); at most
+              one. Its objects and initial facts, if any, must be those of the scene.
         robots: built-in name, TOML file, SRDF group or description of an arm, or a sequence of
             them, for a domain with several arms.
         semantics: domain semantics that are not beside the PDDL file: a built-in domain, a folder
@@ -70,7 +70,7 @@ class PlanningProblem(ContentEquality):
 
     Raises:
         ArgumentError: if an argument has another type.
-        TaskError: if there is no goal, or a problem file among other goals.
+        TaskError: if there is no goal, or there are two problem files.
     """
 
     scene: SceneGraph
@@ -103,6 +103,11 @@ class PlanningProblem(ContentEquality):
         assert isinstance(self.goal, tuple), "set at construction"
         return self.goal
 
+    @property
+    def problem_file(self) -> Path | None:
+        """Path of the PDDL problem file among the goals, or None."""
+        return next(filter(None, map(problem_file_of, self.goals)), None)
+
     def __repr__(self) -> str:
         domain = self.domain if isinstance(self.domain, str | Path) else self.domain.domain.name
         goals = ", ".join(map(str, self.goals))
@@ -116,7 +121,7 @@ def _goal_tuple(goal: object) -> tuple[Goal, ...]:
 
     Raises:
         ArgumentError: if a goal has another type.
-        TaskError: if there is no goal, or a problem file among other goals.
+        TaskError: if there is no goal, or there are two problem files.
     """
     goals: tuple[Any, ...] = () if goal is None else (goal,)
     if isinstance(goal, Iterable) and not isinstance(goal, _GOAL_TYPES):
@@ -130,9 +135,9 @@ def _goal_tuple(goal: object) -> tuple[Goal, ...]:
         expected = "PDDL text, a formula, ObjectAt, ObjectIn, ArmAt, a scene or a path"
         check_argument(entry, _GOAL_TYPES, "goal", function="plan", words=expected)
     files = [entry for entry in goals if problem_file_of(entry) is not None]
-    if files and len(goals) > 1:
-        reason = f"the problem file '{files[0]}' contains the whole goal; give it alone"
-        raise TaskError.at("goal", reason)
+    if len(files) > 1:
+        names = " and ".join(f"'{file}'" for file in files)
+        raise TaskError.at("goal", f"one problem file at most, received {names}")
     return goals
 
 

@@ -136,14 +136,17 @@ def _make_context(
             else str(goal)
         )
         for goal in problem.goals
-        if not isinstance(goal, get_args(ContinuousGoal))
+        if not isinstance(goal, get_args(ContinuousGoal)) and problem_file_of(goal) is None
     ]
     domain = extend_domain(domain, goals, problem.scene, q=start, robots=robots)
     scene = problem.scene
-    if (file := problem_file_of(problem.goals[0])) is not None:
+    if (file := problem.problem_file) is not None:
         scene = store_initial_facts(scene, domain, file)
         task = load_problem_of_scene(file, scene, domain, q=start)
         goal_text = str(task.goal)
+        if len(problem.goals) > 1:
+            formula, goal_text = extend_goal([goal_text, *texts], domain, scene)
+            task = replace(task, goal=formula)
     else:
         formula, goal_text = extend_goal(texts, domain, problem.scene)
         task = domain.problem(problem.scene, start, formula)

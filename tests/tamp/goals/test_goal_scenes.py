@@ -10,7 +10,7 @@ from support.blocks import blocks_scene
 from support.gantry import GANTRY
 
 import tmkit as tk
-from tmkit.errors import CollisionError, FileFormatError, SceneError, TaskError, TmkitError
+from tmkit.errors import CollisionError, FileFormatError, SceneError, TmkitError
 from tmkit.formats import ReadingOptions, load_goal_scene
 from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.tamp import load_planning_domain
@@ -152,12 +152,14 @@ def test_goals_without_a_meaning(
         goal_of_scene(load_goal_scene(start(), path), start(), domain=domain)
 
 
-def test_a_problem_stands_alone() -> None:
-    """A goal scene beside a problem file is one too many."""
-    with pytest.raises(
-        TaskError, match=r"the problem file 'p\.pddl' contains the whole goal; give it alone"
-    ):
-        tk.plan(start(), goal=["p.pddl", start()], robot=GANTRY)
+def test_a_goal_scene_beside_a_problem_file(tmp_path: Path) -> None:
+    """Both goals must hold, and the values of the problem file count."""
+    (tmp_path / "p.pddl").write_text("(define (problem p) (:domain blocks) (:goal (holding b)))")
+    goal = load_goal_scene(start(), write(tmp_path / "goal.robray", frame("a", "table")))
+    result = tk.plan(start(), goal=[tmp_path / "p.pddl", goal], robot=GANTRY)
+    assert result.plan is not None, result.explanation
+    assert result.plan.goal == "(and (holding b) (and (ontable a table__0__0)))"
+    assert tk.validate_plan(result.plan).is_valid
 
 
 def test_two_tables_of_one_height_are_one_place_to_put_things(domain: PlanningDomain) -> None:
