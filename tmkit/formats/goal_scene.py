@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tmkit._support.source_location import ImportNote, did_you_mean, locate_errors
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.reading import read_specifications
 from tmkit.formats.reading_options import ReadingOptions
-from tmkit.formats.spec.build import add_allowed, add_specified_frame, frames_by_name
+from tmkit.formats.spec.build import add_allowed, add_specified_frame, find_frame, frames_by_name
 from tmkit.formats.spec.model import FrameSpec
 from tmkit.formats.spec.values import zero_pose_of
 from tmkit.graph import SceneEdit, SceneGraph
@@ -70,6 +70,7 @@ def load_goal_scene(
     goal_frames = tuple(
         name for name, frame in goal.items() if name in start and _is_movable(name, start, frame)
     )
+    goal = {name: _with_own_parent(frame, start, goal) for name, frame in goal.items()}
     for name, frame in goal.items():
         if name in start and name not in goal_frames:
             _require_unmoved(frame, start)
@@ -90,6 +91,21 @@ def _is_movable(name: str, start: SceneGraph, frame: FrameSpec) -> bool:
     return (
         bool(_MOVABLE & {*start.classes(name), *frame.classes}) and start.parent(name) is not None
     )
+
+
+def _with_own_parent(frame: FrameSpec, start: SceneGraph, goal: dict[str, FrameSpec]) -> FrameSpec:
+    """Return a frame whose parent has the name of the start scene.
+
+    The parent may be named by a joint. The start scene does not store the names of fixed joints, so
+    a frame that stays has its parent there.
+    """
+    parent = frame.parent
+    if parent is None or parent in goal or parent in start:
+        return frame
+    own_parent = find_frame(start, parent)
+    if own_parent is None and frame.name in start and not _is_movable(frame.name, start, frame):
+        own_parent = start.parent(frame.name)
+    return frame if own_parent is None else replace(frame, parent=own_parent)
 
 
 def _require_unmoved(frame: FrameSpec, start: SceneGraph) -> None:

@@ -542,6 +542,18 @@ def _add_groups(edit: SceneEdit, specs: Iterable[SceneSpecification]) -> None:
             edit.set_group(group.name, **members, attributes=group.attributes)
 
 
+def find_frame(scene: SceneGraph, name: str) -> str | None:
+    """Return the frame of a name in files of the original TMKit, or None.
+
+    Args:
+        scene: the scene.
+        name: a frame, a joint that moves, or a part of a link such as ``wrist-collision``.
+    """
+    if name in scene.joint_names and name not in scene:
+        return scene.joint_frame(name)
+    return next((frame for frame in (name, link_of_part(name)) if frame in scene), None)
+
+
 def link_of_part(name: str) -> str:
     """Return the link of a part of a link in the original TMKit, or the name of another frame."""
     suffix = next((suffix for suffix in _PART_SUFFIXES if name.endswith(suffix)), "")
