@@ -23,6 +23,7 @@ from tmkit.plans import Plan
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 from tmkit.tamp import PlanningProblem, PlanResult
+from tmkit.tamp.domains.loading import load_planning_domain
 from tmkit.visualization.page import page_html, plan_timeline
 from tmkit.visualization.scene_model import RIGHT_DIRECTION, Color, bounds, scene_model
 from tmkit.visualization.search_panels import search_panel, show_failure
@@ -227,7 +228,12 @@ class Viewer(Stage, Closing):
             plan.scene, plan.q, domain=plan.domain, goal=plan.goal, robots=plan.robots
         )
         self.problem = problem or (plan_problem if is_trusted else None)
-        timeline = plan_timeline(plan, domain=None if problem is None else problem.domain)
+        domain = None
+        if problem is not None:
+            domain = load_planning_domain(
+                problem.domain, robot=plan.robots, semantics=problem.semantics
+            )
+        timeline = plan_timeline(plan, domain=domain)
         panels = [*self._standard_panels(), *more]
         self.draw(plan.scene, plan.q, timeline=timeline, panels=panels)
 
