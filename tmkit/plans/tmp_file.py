@@ -1,7 +1,7 @@
 """Plans in the format of the original TMKit: actions, motions and changes of parent.
 
-Comments contain the domain, the goal, the arms and the seed. :mod:`tmkit.tamp.validation.tmp_plan`
-reads ``.tmp`` files.
+Comments contain the domain, the goal, the arms, the seed and the stored facts.
+:mod:`tmkit.tamp.validation.tmp_plan` reads ``.tmp`` files.
 """
 
 from __future__ import annotations
@@ -19,12 +19,16 @@ from tmkit.formats.tmp_file import (
     Waypoint,
     write_tmp,
 )
-from tmkit.graph import SceneGraph
+from tmkit.graph import SceneGraph, task_facts
+from tmkit.pddl import Fact
 from tmkit.plans.values import Configuration, Plan, PlanStep, Segment
 from tmkit.robots import Manipulator
 
 TMP_HEADER = "Written by tmkit, to its last line: End, N actions"
 """First comment of a file. A file with this comment but without the last one is truncated."""
+
+FACT_LABEL = "Fact"
+"""Label of the comments with the facts that the first scene stores."""
 
 
 def tmp_footer(actions: int) -> str:
@@ -77,6 +81,8 @@ def _entries(plan: Plan) -> Iterator[TmpEntry]:
     ):
         if value:
             yield TmpComment(f"{name}: {value}")
+    for fact in sorted(task_facts(plan.scene)):
+        yield TmpComment(f"{FACT_LABEL}: {Fact(*fact)}")
     yield TmpMotion(plan.scene.joint_names, (Waypoint(tuple(plan.q.tolist())),))
     scene, q = plan.scene, plan.q
     for step in plan.steps:

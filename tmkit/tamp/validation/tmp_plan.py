@@ -30,7 +30,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.data import is_built_in
 from tmkit._support.source_location import SourceLocation, did_you_mean
-from tmkit.errors import FileFormatError, PlanFileError, RobotError, TaskError, TmkitError
+from tmkit.errors import (
+    FileFormatError,
+    PlanFileError,
+    RobotError,
+    SceneError,
+    TaskError,
+    TmkitError,
+)
 from tmkit.formats.tmp_file import (
     TmpAction,
     TmpComment,
@@ -40,14 +47,14 @@ from tmkit.formats.tmp_file import (
     Waypoint,
     read_tmp,
 )
-from tmkit.graph import SceneGraph
+from tmkit.graph import SceneGraph, change_task_facts
 from tmkit.manipulation.actions.candidates import ActionContext, ApplyEffects
 from tmkit.manipulation.samplers import Samplers, SeededSamplers
 from tmkit.motion import CollisionRules, StartTolerances
 from tmkit.motion.path_constraints import carrying_constraints
 from tmkit.pddl import GroundAction, parse_goal
 from tmkit.plans.class_changes import ClassEffect, FactEffect, apply_effects
-from tmkit.plans.tmp_file import TMP_HEADER, tmp_footer
+from tmkit.plans.tmp_file import FACT_LABEL, TMP_HEADER, tmp_footer
 from tmkit.plans.values import Attachment, Configuration, Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import held_object
@@ -109,6 +116,10 @@ def load_tmp_plan(
     try:
         all_entries = read_tmp(path).entries
         header = _header(all_entries, path)
+        try:
+            scene = change_task_facts(scene, header.facts)
+        except SceneError as error:
+            raise PlanFileError.at(path, f"a fact in its header is invalid: {error}") from error
         robots = find_manipulators(header.robots if robot is None else robot, scene)
         planning_domain = load_planning_domain(
             domain or header.domain, robot=robots, semantics=semantics
@@ -148,11 +159,13 @@ class TmpHeader:
         domain: name of the domain.
         robots: names of the arms.
         goal: goal in PDDL.
+        facts: facts in PDDL that the first scene stores.
     """
 
     domain: str = "blocks"
     robots: tuple[str, ...] = ("panda",)
     goal: str = "(and)"
+    facts: tuple[str, ...] = ()
 
 
 def read_tmp_header(path: str | Path) -> TmpHeader:
@@ -193,6 +206,7 @@ def _header(entries: Sequence[TmpEntry], path: str | Path) -> TmpHeader:
         domain if is_built_in(domain, "domains") else TmpHeader.domain,
         robots if are_built_in else TmpHeader.robots,
         values.get("Goal", TmpHeader.goal),
+        tuple(text.partition(": ")[2] for text in comments if text.startswith(f"{FACT_LABEL}: ")),
     )
 
 
