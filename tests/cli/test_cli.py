@@ -262,10 +262,7 @@ def test_an_invalid_plan_is_exit_code_1(run: Run, plan_file: Path, tmp_path: Pat
         (("check",), ["Missing argument", "PLAN.json"]),
         ((*PLAN, "--gaol", "x"), ["No such option", "--gaol"]),
         ((*PLAN,), ["--goal", "--problem", "give a goal, in one or several ways"]),
-        (
-            (*PLAN, *GOAL, "--problem", "x"),
-            ["--goal", "--problem", "give a goal, in one or several ways"],
-        ),
+        ((*PLAN, "x.pddl", "--problem", "y.pddl"), ["x.pddl"]),
         ((*PLAN, *GOAL, "--seed", "-1"), ["--seed", "0"]),
         ((*PLAN, *GOAL, "--seed", "one"), ["--seed", "int"]),
         (

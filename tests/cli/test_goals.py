@@ -6,13 +6,14 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import tmkit as tk
 from tmkit import cli
-from tmkit.cli.inputs import GoalOptions, read_goals
+from tmkit.cli.inputs import GoalOptions, name_goal_frames, read_goals
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError
 from tmkit.plans import ArmAt, ObjectAt, ObjectIn
 from tmkit.plans.continuous_goals import ContinuousGoal
@@ -157,16 +158,25 @@ def test_the_command_plans_for_goals(run: Run) -> None:
     assert "the plan is valid" in output
 
 
+def test_goals_name_links_by_joints_and_parts() -> None:
+    """Names of joints that move and of parts of links are those of links; others are kept."""
+    scene = tk.load_scene("panda_table", "blocks1")
+    near = ObjectAt("a", tk.Pose([0.1, 0.0, 0.0]), relative_to="panda_joint7")
+    assert name_goal_frames(near, scene) == replace(near, relative_to="panda_link7")
+    inside = ObjectIn("a", "table-visual")
+    assert name_goal_frames(inside, scene) == ObjectIn("a", "table")
+    unknown = ObjectIn("a", "tabel-visual")
+    assert name_goal_frames(unknown, scene) == unknown
+    assert name_goal_frames("(holding a)", scene) == "(holding a)"
+
+
 def test_unknown_names_are_rejected(run: Run) -> None:
     """The message about an object, frame or joint suggests the nearest name."""
     for options, words in (
         (("--goal-at", "a@tabel=0,0,0.05"), "table"),
         (("--goal-arm", "panda_joint11=0"), "panda_joint1"),
         (("--goal-at", "a@table=0,0"), "OBJECT@FRAME"),
-        (
-            ("--goal-at", "a@table=0,0,0.05", "--problem", "x.pddl"),
-            "give a goal, in one or several ways, or a problem",
-        ),
+        (("--goal-at", "a@table=0,0,0.05", "--problem", "x.pddl"), "no file 'x.pddl'"),
     ):
         code, output, err = run(*PLAN, *options)
         assert (code, output) == (cli.ExitCode.BAD_INPUT, ""), err

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tmkit.motion import StartTolerances
     from tmkit.plans import Plan
     from tmkit.plans.continuous_goals import ContinuousGoal
+    from tmkit.robots import Manipulator
 
 _T = TypeVar("_T")
 
@@ -102,6 +103,7 @@ def load_plan_file(
     """
     from tmkit.plans import load_plan
     from tmkit.tamp.domains.loading import check_plan_domain
+    from tmkit.tamp.domains.tmsmt_scripts.start import read_script
     from tmkit.tamp.validation.tmp_plan import load_tmp_plan, read_tmp_header
 
     if path.suffix != ".tmp":
@@ -116,11 +118,15 @@ def load_plan_file(
             param_hint="--scene",
         )
     scene = load(options.scenes, reading=files.reading_options())
-    arms = options.robot or list(read_tmp_header(path).robots)
+    default = read_tmp_header(path).robots
+    start = options.start
+    if start is None and read_script(options.semantics) is not None:
+        start = str(path)  # bodies that collide there may do so
+    scene, arms, q = find_arms(scene, options.semantics, options.robot, start, default=default)
     return load_tmp_plan(
         path,
         scene,
-        q=start_configuration(scene, arms, options.start),
+        q=q,
         domain=options.domain,
         semantics=options.semantics,
         robot=arms,
@@ -176,7 +182,7 @@ def start_configuration(
 ) -> NDArray[np.float64] | None:
     """Return the configuration (n_joints,) of ``--start``, or None if it is omitted.
 
-    Joints without a value are in the ready configurations of the arms.
+    Joints without a value are in the ready configurations of the arms, or at zero.
 
     Raises:
         UnknownNameError: if the scene has no joint of a name.
@@ -195,8 +201,48 @@ def start_configuration(
         if joint not in scene.joint_names:
             where = "--start" if "=" in start else f"--start {start}"
             raise UnknownNameError.of("joint", joint, scene.joint_names, where=where)
-    home = home_configuration(find_manipulators(robots, scene), scene)
+    home = home_configuration(find_manipulators(robots, scene), scene) if robots else None
     return scene.configuration(values, base=home)
+
+
+def find_arms(
+    scene: SceneGraph,
+    semantics: str | None,
+    names: Sequence[str] | None,
+    start: str | None,
+    *,
+    default: Sequence[str] = ("panda",),
+) -> tuple[SceneGraph, Sequence[str | Manipulator], NDArray[np.float64] | None]:
+    """Return the scene, the arms and the start configuration (n_joints,) of a plan, or None.
+
+    A script of the original TMKit names its arms. With it as semantics, pairs that collide at the
+    start may collide in the returned scene.
+
+    Args:
+        scene: scene at the start.
+        semantics: domain semantics, if not those of the domain.
+        names: arms of ``--robot``.
+        start: value of ``--start``.
+        default: arms without ``--robot``.
+    """
+    from tmkit.tamp.domains.tmsmt_scripts.start import (
+        allow_start_collisions,
+        read_script,
+        script_arms,
+    )
+
+    source = read_script(semantics)
+    if source is None:
+        robots = names or default
+        return scene, robots, start_configuration(scene, robots, start)
+    from tmkit.robots.robot_files import find_manipulators, home_configuration
+
+    q = start_configuration(scene, names or (), start)
+    path = Path(str(semantics))
+    arms = find_manipulators(names, scene) if names else script_arms(path, source, scene, q=q)
+    if q is None:
+        q = home_configuration(arms, scene)
+    return allow_start_collisions(scene, arms, q), arms, q
 
 
 def _read_tmp_start(path: str, scene: SceneGraph) -> dict[str, float]:
@@ -260,7 +306,7 @@ def _read_start_file(path: Path) -> dict[str, float]:
 def load_grasp_files(
     texts: Sequence[str] | None,
     scene: SceneGraph,
-    robots: Sequence[str],
+    robots: Sequence[str | Manipulator],
     q: NDArray[np.float64] | None,
 ) -> list[GraspFile]:
     """Return the grasp files of ``--grasps``.
@@ -268,7 +314,7 @@ def load_grasp_files(
     Args:
         texts: values of ``--grasps``.
         scene: scene with the objects.
-        robots: names of the arms, whose ready configurations are the start by default.
+        robots: arms, whose ready configurations are the start by default.
         q: (n_joints,) configuration at the start.
     """
     if not texts:
@@ -325,7 +371,10 @@ class GoalOptions:
     goal_scene: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="A scene that shows the goal; give it again for another file."
+            "-g",
+            "--goal-scene",
+            metavar="FILE",
+            help="A scene that shows the goal; give it again for another file.",
         ),
     ] = None
     goal_at: Annotated[
@@ -396,6 +445,20 @@ def check_goal_file(path: Path | None, scene: SceneGraph) -> None:
         if isinstance(goal, ContinuousGoal):
             with errors_about(f"{path}: [{index}]"):
                 goal.check(scene)
+
+
+def name_goal_frames(goal: str | ContinuousGoal, scene: SceneGraph) -> str | ContinuousGoal:
+    """Return a goal with the frames of the scene for names of joints and of parts of links."""
+    from tmkit.formats.spec.build import find_frame
+    from tmkit.plans import ObjectAt, ObjectIn
+
+    if isinstance(goal, ObjectAt):
+        frame = find_frame(scene, goal.relative_to)
+        return goal if frame is None else replace(goal, relative_to=frame)
+    if isinstance(goal, ObjectIn):
+        frame = find_frame(scene, goal.region)
+        return goal if frame is None else replace(goal, region=frame)
+    return goal
 
 
 @contextmanager

@@ -36,15 +36,17 @@ from tmkit.cli.inputs import (
     TmpPlanOptions,
     check_goal_file,
     errors_about_goals,
+    find_arms,
     load_grasp_files,
     load_plan_file,
+    name_goal_frames,
     read_goals,
     reject_repeated_options,
-    start_configuration,
 )
 from tmkit.cli.reporting import fail, print_json, progress, say, say_wrapped
 from tmkit.cli.signals import ExitCode
-from tmkit.cli.viewing import wait_for_browser
+from tmkit.cli.tmsmt_inputs import PlanInputs, TmsmtOptions, plan_task, sort_inputs
+from tmkit.cli.viewing import open_viewer, show_tmp_plan, wait_for_browser
 from tmkit.errors import MissingExtraError
 from tmkit.simulation.engines.pybullet.registration import PYBULLET
 from tmkit.simulation.engines.registry import ENGINES
@@ -160,8 +162,8 @@ def _collect_missing_extras(reasons: list[str]) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class PlanDomainOptions:
-    """Domain of a planning problem, blocks by default, and its semantics."""
+class ProblemOptions:
+    """Domain, arms and start of a planning problem."""
 
     domain: Annotated[
         str | None,
@@ -173,16 +175,12 @@ class PlanDomainOptions:
         ),
     ] = None
     semantics: SemanticsOption = None
-
-
-@dataclass(frozen=True)
-class StartOptions:
-    """Arms of a planning problem, their joint values at the start, and their grasps."""
-
     robot: RobotOption = None
     start: Annotated[
         str | None,
         typer.Option(
+            "-q",
+            "--start",
             metavar="FILE|k=v,...",
             help="Joint values at the start: a JSON or .tmp file, or given here.",
         ),
@@ -228,7 +226,9 @@ class PlanOutputs:
     view: Annotated[
         bool,
         typer.Option(
-            "--view", help="Show the plan in the browser, or why there is none; Ctrl-C ends it."
+            "--view",
+            "--gui",
+            help="Show the plan in the browser, or why there is none; Ctrl-C ends it.",
         ),
     ] = False
     as_json: AsJson = False
@@ -259,13 +259,16 @@ def plan(
         typer.Argument(
             metavar="SCENE|PROBLEM.toml",
             autocompletion=complete_scenes,
-            help="Scene files or built-in names, merged in order; or a problem file.",
+            help=(
+                "Scene files or built-in names, merged in order, with a PDDL domain, PDDL problem"
+                " and semantics by suffix (.pddl, .py); or a problem file."
+            ),
         ),
     ],
-    domain: PlanDomainOptions,
+    setup: ProblemOptions,
     goals: GoalOptions,
-    start: StartOptions,
     outputs: PlanOutputs,
+    original: TmsmtOptions,
     files: SceneFileOptions,
     flags: PlanningFlags,
 ) -> None:
@@ -275,18 +278,25 @@ def plan(
 
     # Check all options before any work is done.
     stated_goals = read_goals(goals)
+    inputs = sort_inputs(
+        scenes, PlanInputs([], setup.domain, setup.semantics, goals.problem, original.load_plan)
+    )
+    scenes = inputs.scenes
+    if inputs.plan is not None:
+        show_tmp_plan(scenes, inputs.plan, setup.start, files)
+        return
     file = Path(scenes[0]) if len(scenes) == 1 and scenes[0].endswith(".toml") else None
     if file is not None:
         values = {
-            "--problem": goals.problem,
+            "--problem": inputs.problem,
             "--goal": stated_goals,
             "--goal-scene": goals.goal_scene,
-            "--robot": start.robot,
-            "--start": start.start,
-            "--grasps": start.grasps,
+            "--robot": setup.robot,
+            "--start": setup.start,
+            "--grasps": setup.grasps,
         }
         reject_repeated_options(file, values)
-    elif (goals.problem is None) is (stated_goals is None and goals.goal_scene is None):
+    elif inputs.problem is None and stated_goals is None and goals.goal_scene is None:
         hint = "--goal, --goal-at ..., --goal-scene / --problem"
         raise typer.BadParameter(
             "give a goal, in one or several ways, or a problem: '(on a b)'", param_hint=hint
@@ -295,6 +305,9 @@ def plan(
     for path in (outputs.output, outputs.picture, outputs.tree):
         if path is not None:
             require_writable(path)
+    if inputs.is_task:
+        plan_task(inputs, output=outputs.output, as_json=outputs.as_json)
+        return
     start_server()
     if outputs.tree is not None and outputs.tree.suffix != ".json":
         from tmkit.visualization.drawing import require_plots
@@ -306,31 +319,33 @@ def plan(
         with progress("reading the problem"):
             problem, file_options = tk.load_planning_problem(
                 file,
-                domain=domain.domain,
-                semantics=domain.semantics,
+                domain=inputs.domain,
+                semantics=inputs.semantics,
                 reading=files.reading_options(),
             )
         options = flags.apply(file_options)
     else:
         scene = load(scenes, reading=files.reading_options())
-        robots = start.robot or ["panda"]
-        q = start_configuration(scene, robots, start.start)
+        scene, robots, q = find_arms(scene, inputs.semantics, setup.robot, setup.start)
         check_goal_file(goals.goal_file, scene)
         all_goals: list[Goal] = []
         if goals.goal_scene:
             all_goals.append(load_goal(scene, goals.goal_scene, reading=files.reading_options()))
-        if goals.problem is not None:
-            all_goals.append(goals.problem)
-        all_goals += [stated_goals] if isinstance(stated_goals, str) else stated_goals or ()
+        if inputs.problem is not None:
+            all_goals.append(inputs.problem)
+        if isinstance(stated_goals, str):
+            stated_goals = [stated_goals]
+        all_goals += [name_goal_frames(goal, scene) for goal in stated_goals or ()]
         samplers = tk.Samplers()
-        for grasps in load_grasp_files(start.grasps, scene, robots, q):
+        for grasps in load_grasp_files(setup.grasps, scene, robots, q):
             (_discard if outputs.as_json else say)(grasps.summary)
             samplers = samplers.with_grasps(grasps, of_frame=grasps.object)
-        if start.grasps:
+        if setup.grasps:
             options = replace(options, samplers=samplers)
         problem = tk.PlanningProblem(
-            scene, q, domain.domain or "blocks", all_goals, robots, domain.semantics
+            scene, q, inputs.domain or "blocks", all_goals, robots, inputs.semantics
         )
+    original.write_derived_facts(problem, options)
     if outputs.view or outputs.tree is not None:
         options = replace(options, record_tree=True)
     best_plans: dict[int, Plan] = {}
@@ -342,6 +357,7 @@ def plan(
             # The plan of the first seed is also the result without an interrupt.
             _print_best_plan(best_plans[min(best_plans)], outputs.output, as_json=outputs.as_json)
         raise
+    original.append_times(_single_result(result))
     _write_plan(result, problem, outputs)
     if not result.is_solved:
         raise typer.Exit(ExitCode.NO)
@@ -367,9 +383,7 @@ def _write_plan(
     if outputs.picture is not None and not result.is_solved:
         _draw_failure(result, outputs.picture, print_line=_discard if outputs.as_json else say)
     if outputs.view:
-        from tmkit.visualization import Viewer
-
-        with Viewer(_single_result(result), problem=problem) as viewer:
+        with open_viewer(_single_result(result), problem=problem) as viewer:
             wait_for_browser(viewer, opens=True)
 
 
@@ -386,6 +400,8 @@ def check(
     A JSON plan is complete; --scene and --robot compare it with your own scene and arm. A .tmp
     plan, in the format of the original TMKit, needs --scene.
     """
+    from tmkit.tamp.domains.tmsmt_scripts.start import allow_start_collisions, read_script
+
     scenes, is_tmp = plan_options.scenes, path.suffix == ".tmp"
     # The report on a JSON plan compares its domain with that of the options, as it does the scene.
     load_options = plan_options if is_tmp else replace(plan_options, domain=None, semantics=None)
@@ -395,6 +411,8 @@ def check(
         scene = plan.scene  # read for the scene and the arms of the options
     elif scenes:
         scene = load(scenes, reading=files.reading_options())
+        if read_script(plan_options.semantics) is not None:
+            scene = allow_start_collisions(scene, plan.robots, plan.q)
     with errors_about(path):
         report = _check(
             plan,

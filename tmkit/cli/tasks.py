@@ -66,9 +66,7 @@ def task(
         result = find_task_planner(planner).solve(pddl_problem, time_limit=time_limit)
     text = _format_valid_plan(pddl_problem, result) if result.is_solved else ""
     if output is not None and result.is_solved:
-        from tmkit._support.output import write_text
-
-        write_text(output, text)
+        _write_plan(output, text)
     if as_json:
         print_json(_result_document(result))
     elif result.is_solved:
@@ -87,6 +85,19 @@ def task(
             say(f"{_MESSAGES[result.status.value]}{reason}")
     if not result.is_solved:
         raise typer.Exit(ExitCode.NO)
+
+
+def _write_plan(path: Path, text: str) -> None:
+    """Write a plan in the format of the competitions, or in that of the original TMKit."""
+    if path.suffix != ".tmp":
+        from tmkit._support.output import write_text
+
+        write_text(path, text)
+        return
+    from tmkit.formats.tmp_file import TmpAction, write_tmp
+
+    lines = [line.partition(";")[0].strip(" ()") for line in text.splitlines()]
+    write_tmp((TmpAction(tuple(line.split())) for line in lines if line), path)
 
 
 def _format_valid_plan(problem: Problem, result: TaskPlanResult) -> str:

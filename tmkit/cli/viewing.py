@@ -16,7 +16,7 @@ from tmkit.cli.reporting import progress, say
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
     from tmkit.plans import Plan
-    from tmkit.tamp import PlanningProblem
+    from tmkit.tamp import PlanningProblem, PlanResult
     from tmkit.visualization import Viewer
 
 _PLAN_SUFFIX = ".json"
@@ -184,6 +184,48 @@ def _read_content(
             check_plan_domain(plan, path, domain, None)
             return plan
     return load(names, reading=files.reading_options())
+
+
+def show_tmp_plan(
+    scenes: list[str], path: Path, start: str | None, files: SceneFileOptions
+) -> None:
+    """Show a ``.tmp`` plan in the browser, without its domain and robot.
+
+    Args:
+        scenes: files of the scene at the start.
+        path: plan file.
+        start: value of ``--start``, for joints without a value in the file.
+        files: folders, packages and meshes of the scene.
+
+    Raises:
+        typer.BadParameter: if there is no scene.
+    """
+    from tmkit.tamp.validation.recorded_plan import load_recorded_plan
+
+    if not scenes:
+        raise typer.BadParameter(
+            f"'{path}' has no scene in it; name the scene it starts in", param_hint="SCENE"
+        )
+    scene = load(scenes, reading=files.reading_options())
+    plan = load_recorded_plan(path, scene, q=start_configuration(scene, (), start))
+    with open_viewer(plan) as viewer:
+        wait_for_browser(viewer, opens=True)
+
+
+def open_viewer(content: Plan | PlanResult, *, problem: PlanningProblem | None = None) -> Viewer:
+    """Return a viewer at the usual port, or at any free one if that is in use.
+
+    Args:
+        content: plan or planning result to show.
+        problem: problem of a planning result.
+    """
+    from tmkit.errors import OutputError
+    from tmkit.visualization import Viewer
+
+    try:
+        return Viewer(content, problem=problem)
+    except OutputError:
+        return Viewer(content, problem=problem, port=0)
 
 
 def wait_for_browser(viewer: Viewer, *, opens: bool) -> None:

@@ -43,6 +43,7 @@ from tmkit.robots import Manipulator
 from tmkit.robots.robot_files import Robots, resolve_robots
 from tmkit.tamp.domains.planning_domain import PlanningDomain, functions_of, innermost_location
 from tmkit.tamp.domains.semantics import DomainSemantics
+from tmkit.tamp.domains.tmsmt_scripts import is_script
 
 _PDDL_FILE = "domain.pddl"
 """Name of the PDDL file in the folder of a domain."""
@@ -150,7 +151,13 @@ def load_planning_domain(
         pddl_text, text_origin = pddl, str(domain)
     parsed = _parse(pddl_text, text_origin)
     source = read_bytes(semantics_path, limit=ReadingLimits().text_bytes)
-    semantics_class = getattr(_run_module(semantics_path, source), "Semantics", None)
+    semantics_class: type | None
+    if is_script(source):
+        from tmkit.tamp.domains.tmsmt_scripts.semantics import script_semantics
+
+        semantics_class = script_semantics(semantics_path, source, parsed)
+    else:
+        semantics_class = getattr(_run_module(semantics_path, source), "Semantics", None)
     if not isinstance(semantics_class, type):
         raise FileFormatError.at(semantics_path, f"defines no class 'Semantics'; {_CLASS_HINT}")
     instance = _construct_semantics(semantics_path, semantics_class, arms)
