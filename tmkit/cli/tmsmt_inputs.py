@@ -161,6 +161,11 @@ def _pddl_kind(path: Path) -> str:
 def plan_task(inputs: PlanInputs, *, output: Path | None, as_json: bool) -> None:
     """Plan without a scene, as ``tmkit task``.
 
+    Args:
+        inputs: inputs without scenes.
+        output: file of the plan, or None.
+        as_json: whether to print the result as JSON.
+
     Raises:
         typer.BadParameter: if the domain or the problem is missing.
     """
