@@ -2361,9 +2361,9 @@ class SceneGraph:
             pose: parent_from_frame, at joint value 0. The error of a ``GaussianPose``, [rho, theta] in the
                 frame's own axes and behind the joint, has a new source; see ``set_covariance``.
             joint: joint between the frame and its parent; fixed if omitted.
-            body: the body of the frame, which exists already, by ``add_body`` or another frame; with a
-                parent, by default a new body with the frame's name. A frame on its parent's body is joined
-                to it by a fixed edge.
+            body: the body of the frame, which exists already, by ``add_body`` or another frame. A frame on
+                its parent's body is joined to it by a fixed edge. A frame with a parent and without
+                ``body`` is a rigid body of its own, with the frame's name.
             classes: classes of the frame, e.g. ``movable`` or ``surface``; none if omitted.
             shapes: shapes of the frame; a ``Shape`` alone is placed at its origin. None if omitted.
 
@@ -2974,9 +2974,9 @@ class SceneEdit:
             pose: parent_from_frame, at joint value 0. The error of a ``GaussianPose``, [rho, theta] in the
                 frame's own axes and behind the joint, has a new source; see ``set_covariance``.
             joint: joint between the frame and its parent; fixed if omitted.
-            body: the body of the frame, which exists already, by ``add_body`` or another frame; with a
-                parent, by default a new body with the frame's name. A frame on its parent's body is joined
-                to it by a fixed edge.
+            body: the body of the frame, which exists already, by ``add_body`` or another frame. A frame on
+                its parent's body is joined to it by a fixed edge. A frame with a parent and without
+                ``body`` is a rigid body of its own, with the frame's name.
             classes: classes of the frame, e.g. ``movable`` or ``surface``; none if omitted.
             shapes: shapes of the frame; a ``Shape`` alone is placed at its origin. None if omitted.
 
@@ -3718,9 +3718,9 @@ class SceneArrays:
             pose: parent_from_frame, at joint value 0. The error of a ``GaussianPose``, [rho, theta] in the
                 frame's own axes and behind the joint, has a new source; see ``set_covariance``.
             joint: joint between the frame and its parent; fixed if omitted.
-            body: the body of the frame, which exists already, by ``add_body`` or another frame; with a
-                parent, by default a new body with the frame's name. A frame on its parent's body is joined
-                to it by a fixed edge.
+            body: the body of the frame, which exists already, by ``add_body`` or another frame. A frame on
+                its parent's body is joined to it by a fixed edge. A frame with a parent and without
+                ``body`` is a rigid body of its own, with the frame's name.
             classes: classes of the frame, e.g. ``movable`` or ``surface``; none if omitted.
             shapes: shapes of the frame; a ``Shape`` alone is placed at its origin. None if omitted.
 

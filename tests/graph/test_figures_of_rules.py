@@ -7,6 +7,7 @@ scene as it was.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from tmkit.errors import SceneError, TmkitError, UnknownNameError
-from tmkit.graph import SceneGraph, add_edge, add_pose, add_twist, relate, update_pose
+from tmkit.graph import SceneGraph, add_edge, add_fact, add_pose, add_twist, relate, update_pose
 from tmkit.graph.semantic_edges.edges import Node
 from tmkit.relations import PoseCoord, SemanticError, SemanticPose, SemanticTwist, TwistCoord
 from tmkit.spatial import Pose
@@ -280,6 +281,27 @@ def test_the_rejected_pose_of_figure_4_may_be_inverted() -> None:
     turned = add_pose(scene, given, on_conflict="invert")
     assert turned.parent("f") == "c2"
     np.testing.assert_allclose(relate(turned, given.coord).numbers[0], [0.3, 0.2, 0.1], atol=1e-12)
+    with pytest.raises(
+        SceneError, match=r"its inverse PoseCoord.* fits: pass on_conflict"
+    ) as caught:
+        add_pose(scene, given)
+    error: Any = pickle.loads(pickle.dumps(caught.value))
+    assert repr(error.inverse.coord) == "PoseCoord('{f}|F', '{c2}|C', '[c2]')"
+    assert error.rule == "PE3"
+    assert add_pose(scene, error.inverse) == turned
+    # facts are accepted in both directions
+    for fact in (given, error.inverse):
+        assert add_fact(scene, fact) == turned
+
+
+def test_only_the_pose_of_figure_4_has_an_inverse_that_fits() -> None:
+    """The errors of all other crossed edges offer none."""
+    offers = []
+    for name, make, edit, *_ in REFUSED:
+        with pytest.raises(TmkitError) as caught:
+            edit(make())
+        offers += [name] * ("inverse" in caught.value.data)
+    assert offers == ["4.2a"]
 
 
 def test_a_constant_pose_cannot_be_set() -> None:

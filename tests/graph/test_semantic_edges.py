@@ -411,9 +411,12 @@ def test_a_rejected_twist_is_inverted() -> None:
     scene = scene.set_twist("cup", np.zeros(6), relative_to_body="Base")
     six = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     twist = SemanticTwist(TwistCoord("cup|Cup", "Link", "[cup]"), six)
-    with pytest.raises(SceneError, match="has a twist relative to body 'Base' already"):
+    with pytest.raises(SceneError, match="has a twist relative to body 'Base' already") as caught:
         add_twist(scene, twist)
     turned = add_twist(scene, twist, on_conflict="invert")
+    error: Any = caught.value
+    assert repr(error.inverse.coord) == "TwistCoord('link|Link', 'Cup', '[link]')"
+    assert add_twist(scene, error.inverse) == turned
     assert turned.twist_edge("link")[0] == "Cup"  # type: ignore[index]
     np.testing.assert_allclose(relate(turned, twist.coord).representation.vector, six, atol=1e-12)
 

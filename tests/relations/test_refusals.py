@@ -272,7 +272,9 @@ def test_quantities_with_units_are_converted() -> None:
     )
     angles = EulerAngles([90, 0, 0] * unit.degree)
     assert angles.angles[0] == pytest.approx(np.pi / 2)
-    with pytest.raises(SemanticError, match="it is given in m, or what converts to it"):
+    with pytest.raises(
+        SemanticError, match=r"position vector: it is a length in m .a quantity in s"
+    ):
         SemanticPosition(coord, [1, 2, 3] * unit.second)
 
 

@@ -12,6 +12,7 @@ from tmkit import errors
 from tmkit._support.argument_errors import argument_error
 from tmkit._support.other_distribution import explain_other_distribution
 from tmkit._support.results import Result
+from tmkit._support.units import si_numbers
 
 _ROOT = Path(__file__).resolve().parents[2]
 """Folder of the package."""
@@ -28,6 +29,7 @@ def start() -> None:
     core._register(
         errors=vars(errors),
         argument_error=argument_error,
+        si_numbers=si_numbers,
         result=Result,
         tree_html=_LazyFunction(core, "tmkit.graph.display.html", "tree_html"),
         attribute_map=_LazyFunction(core, "tmkit.graph.attributes", "attribute_map"),

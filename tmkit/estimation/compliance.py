@@ -150,12 +150,12 @@ class LinearCompliance:
         fraction: float = 0.0,
         floor: ArrayLike | Mapping[str, ArrayLike] | None = None,
     ) -> None:
-        self.fraction = plain_number(fraction, "fraction")
+        self.fraction = plain_number(fraction, "fraction", "1")
         if not (np.isfinite(self.fraction) and self.fraction >= 0.0):
             raise SceneError(
                 f"fraction must be a finite number and not negative, not {self.fraction}"
             )
-        self.gravity = np.array(plain_numbers(gravity, "gravity"))
+        self.gravity = np.array(plain_numbers(gravity, "gravity", "m/s^2"))
         if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
             raise SceneError(
                 "gravity must be three finite numbers, not"

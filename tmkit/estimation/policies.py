@@ -122,7 +122,7 @@ class MinCovariance:
     lever: float = field(default=0.1)
 
     def __post_init__(self) -> None:
-        convert_fields(self)
+        convert_fields(self, {"lever": "m"})
 
     def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
         """Return the estimate with the smallest covariance."""

@@ -350,8 +350,8 @@ def moved_frames(
             "the scenes have joints, so moved_frames() needs a configuration q"
         )
     values = b.configuration({}, base=q)  # raises for a wrong length
-    max_distance = plain_number(translation_tolerance, "translation_tolerance")
-    max_angle = plain_number(rotation_tolerance, "rotation_tolerance")
+    max_distance = plain_number(translation_tolerance, "translation_tolerance", "m")
+    max_angle = plain_number(rotation_tolerance, "rotation_tolerance", "rad")
 
     # Collect the frames below changed edges, with their ids.
     candidates: dict[str, int] = {}

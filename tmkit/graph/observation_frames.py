@@ -145,7 +145,7 @@ def add_observation(
     if kind not in _KINDS:
         raise UnknownNameError.of("kind of observation", kind, _KINDS)
     evidence = Evidence() if evidence is None else evidence
-    stamp = None if evidence.stamp is None else plain_number(evidence.stamp, "stamp")
+    stamp = None if evidence.stamp is None else plain_number(evidence.stamp, "stamp", "s")
     if stamp is not None and not math.isfinite(stamp):
         raise SceneError(
             f"the stamp of an observation must be a finite number or None, not {stamp}"

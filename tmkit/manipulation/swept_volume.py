@@ -98,7 +98,7 @@ class SweptVolume(Displayed):
         Raises:
             ConfigurationError: if points have another shape.
         """
-        array = plain_numbers(points, "points")
+        array = plain_numbers(points, "points", "m")
         if array.shape[-1:] != (3,):
             raise ConfigurationError(
                 f"expected points of three numbers, received an array of shape {array.shape}"

@@ -89,8 +89,9 @@ class PathConstraint:
         check_argument(self.frame, str, "frame", function="PathConstraint")
         if self.kind not in _KEYS:
             raise UnknownNameError.of("kind of path constraint", self.kind, _KEYS)
-        initialize(self, tolerance=plain_number(self.tolerance, "tolerance"))
         is_angle = self.kind == "orientation"
+        unit = "rad" if is_angle else "m"
+        initialize(self, tolerance=plain_number(self.tolerance, "tolerance", unit))
         largest = math.pi if is_angle else math.inf
         if not (_MIN_TOLERANCE <= self.tolerance <= largest and math.isfinite(self.tolerance)):
             expected = "at least 1e-4 m, and finite"
@@ -99,9 +100,9 @@ class PathConstraint:
             hint = degrees_hint(self.tolerance) if is_angle else ""
             raise ConfigurationError(f"tolerance must be {expected}, not {self.tolerance:g}{hint}")
         for name in ("axis", "offset", "direction", "point"):
-            vector = plain_numbers(getattr(self, name), name)
-            length = float(norms(vector)) if vector.shape == (3,) else math.nan
             is_direction = name in ("axis", "direction")
+            vector = plain_numbers(getattr(self, name), name, "1" if is_direction else "m")
+            length = float(norms(vector)) if vector.shape == (3,) else math.nan
             if not math.isfinite(length) or (is_direction and length < _MIN_DIRECTION_LENGTH):
                 expected = "three finite numbers" + (", not all 0" if is_direction else "")
                 raise ConfigurationError(f"{name} must be {expected}, not {getattr(self, name)}")

@@ -73,7 +73,7 @@ class ReachableRegion(Displayed):
         """
         from scipy.spatial import cKDTree
 
-        targets = plain_numbers(points, "points")
+        targets = plain_numbers(points, "points", "m")
         if targets.shape[-1:] != (3,):
             raise ConfigurationError(
                 f"expected points of three numbers, received an array of shape {targets.shape}"

@@ -18,13 +18,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.initialization import initialize
-from tmkit.relations.violations import SemanticError, Violation, rule_error
+from tmkit._support.units import UnitError, si_numbers
+from tmkit.relations.violations import Violation, rule_error
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -78,22 +79,22 @@ def array_of(
     """Return a read-only copy of an array of finite numbers in SI units.
 
     Args:
-        values: numbers, or a quantity of :mod:`pint`.
+        values: numbers in SI units, or quantities of :mod:`pint`.
         shape: expected shape.
         what: name of the numbers in messages.
-        unit: unit to which a quantity is converted; dimensionless by default.
+        unit: SI unit of all numbers, or of each along the last axis; without a unit by default.
         is_batch: True to accept an additional first dimension.
 
     Raises:
         SemanticError: if the values are not finite numbers of this shape or unit.
     """
     try:
-        values = _convert_units(values, unit, what)
+        values = si_numbers(values, unit, what)
         if isinstance(values, str) or np.asarray(values).dtype.kind in "US":
             raise ValueError("text")
         array = np.array(values, dtype=float)
-    except SemanticError:
-        raise
+    except UnitError as error:
+        raise rule_error(error.argument, f"it is {error.expected}", error.received) from error
     except (TypeError, ValueError):
         raise rule_error(what, f"it has numbers of shape {shape}", repr(values)[:80]) from None
     if array.shape != shape and not (
@@ -119,19 +120,6 @@ def nonzero_seconds(dt: float) -> float:
     if duration == 0.0:
         raise rule_error("differentiate", "the time between the two is not zero", "0 s")
     return duration
-
-
-def _convert_units(quantity: Any, unit: str, what: str) -> Any:
-    """Return values with the numbers of quantities in a unit, also within lists."""
-    if isinstance(quantity, (list, tuple)):
-        return [_convert_units(value, unit, what) for value in quantity]
-    if not (hasattr(quantity, "magnitude") and hasattr(quantity, "to")):
-        return quantity
-    try:
-        return quantity.to(unit or "dimensionless").magnitude
-    except Exception as error:  # the library of units determines the class
-        rule = f"it is given in {unit or 'plain numbers'}, or what converts to it"
-        raise rule_error(what, rule, f"{type(error).__name__}: {error}") from error
 
 
 def rotation_class() -> type[Rotation]:

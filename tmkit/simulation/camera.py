@@ -22,7 +22,7 @@ from tmkit.errors import SimulationError
 from tmkit.graph import SceneGraph
 from tmkit.simulation.pieces import Pieces, partition
 from tmkit.spatial import Pose
-from tmkit.spatial.plain import plain_numbers
+from tmkit.spatial.plain import convert_fields, plain_numbers
 
 _LIGHT_DIRECTION = (-0.6, 0.95, 1.8)
 """(3,) direction to the light: right, backwards and up. The light is above the left shoulder."""
@@ -94,6 +94,8 @@ class Camera:
     height: int = 960
 
     def __post_init__(self) -> None:
+        units = {"position": "m", "target": "m", "up": "1", "field_of_view": "rad"}
+        convert_fields(self, units)
         eye, target, up = (
             plain_numbers(v, "vectors of a camera") for v in (self.position, self.target, self.up)
         )
@@ -208,7 +210,7 @@ def fit_camera(
         height: height of the picture [pixels].
     """
     pieces = partition(world.scene)
-    extra_points = np.reshape(plain_numbers(include, "include"), (-1, 3))
+    extra_points = np.reshape(plain_numbers(include, "include", "m"), (-1, 3))
     points = np.concatenate([_interesting_points(world, pieces), extra_points])
     front = _direction_of_work(world, pieces)
     cameras = [
@@ -237,7 +239,7 @@ def _direction_of_work(world: Posed, pieces: Pieces) -> float:
 
 def _frame_points(points: ArrayLike, azimuth: float, width: int, height: int) -> Camera:
     """Return the nearest camera in a direction with all points in view and centred."""
-    cloud = plain_numbers(points, "points")
+    cloud = plain_numbers(points, "points", "m")
     target = (cloud.min(axis=0) + cloud.max(axis=0)) / 2.0
     direction = np.array(
         [

@@ -58,9 +58,9 @@ class MeasurementModel(Protocol):
         ...
 
 
-def _check_vector(values: ArrayLike, what: str) -> Array:
-    """Return three finite numbers as a read-only array."""
-    vector = np.array(plain_numbers(values, "values"))
+def _check_vector(values: ArrayLike, what: str, unit: str = "m") -> Array:
+    """Return three finite numbers in a unit as a read-only array."""
+    vector = np.array(plain_numbers(values, what, unit))
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise SceneError(
             f"{what} must be three finite numbers, not"
@@ -164,7 +164,7 @@ class BearingMeasurement:
     def __init__(
         self, direction: ArrayLike, covariance: ArrayLike, *, point: ArrayLike = (0.0, 0.0, 0.0)
     ) -> None:
-        vector = _check_vector(direction, "direction")
+        vector = _check_vector(direction, "direction", "1")
         length = float(np.linalg.norm(vector))
         if length < 1e-9:
             raise SceneError("the direction must not be zero")
@@ -247,8 +247,8 @@ class RangeMeasurement:
     def __init__(
         self, distance: float, variance: float, *, point: ArrayLike = (0.0, 0.0, 0.0)
     ) -> None:
-        for name, argument in (("distance", distance), ("variance", variance)):
-            value = plain_number(argument, name)
+        for name, argument, unit in (("distance", distance, "m"), ("variance", variance, "m^2")):
+            value = plain_number(argument, name, unit)
             if not (np.isfinite(value) and value >= 0.0):
                 raise SceneError(
                     f"{name} must be a finite number that is not negative, not {value}"

@@ -178,7 +178,7 @@ class ConfidenceEllipsoid:
 
     def contains(self, point: ArrayLike) -> bool:
         """Return whether a point (3,) is inside, within 1e-12 in flat directions."""
-        components = self.axes.T @ (plain_numbers(point, "point") - self.center)
+        components = self.axes.T @ (plain_numbers(point, "point", "m") - self.center)
         is_flat = self.radii <= 0.0
         is_in_plane = not (np.abs(components[is_flat]) > 1e-12).any()
         size = np.sum((components[~is_flat] / self.radii[~is_flat]) ** 2)
@@ -208,7 +208,7 @@ def position_covariance(pose: GaussianPose, *, point: ArrayLike = (0.0, 0.0, 0.0
         point: (3,) position in the child [m]; its origin by default. The effect of the orientation
             error grows with the distance from the origin.
     """
-    x, y, z = plain_numbers(point, "point")
+    x, y, z = plain_numbers(point, "point", "m")
     cross = [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]
     jacobian = pose.mean.rotation @ np.hstack([np.eye(3), cross])
     covariance: Array = jacobian @ pose.covariance @ jacobian.T
@@ -230,7 +230,7 @@ def position_ellipsoid(
     Raises:
         SceneError: if the probability is not in (0, 1).
     """
-    position = plain_numbers(point, "point")
+    position = plain_numbers(point, "point", "m")
     covariance = position_covariance(pose, point=position)
     return _make_ellipsoid(pose.mean.apply(position), covariance, probability)
 

@@ -246,7 +246,7 @@ def nearest_rotation(matrix: ArrayLike, *, tolerance: float = 0.1) -> NearestRot
         SceneError: if the shape differs, a number is not finite, or the distance is above the
             tolerance.
     """
-    values = plain_numbers(matrix, "a rotation matrix")
+    values = plain_numbers(matrix, "a rotation matrix", "1")
     if values.shape != (3, 3) or not np.isfinite(values).all():
         raise SceneError(
             f"a rotation matrix has shape (3, 3) and finite numbers, not shape {values.shape}:"

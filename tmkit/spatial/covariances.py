@@ -192,7 +192,7 @@ class GaussianTwist:
     covariance: Array
 
     def __init__(self, mean: ArrayLike, covariance: ArrayLike | None = None) -> None:
-        vector = np.array(plain_numbers(mean, "mean"))
+        vector = np.array(plain_numbers(mean, "mean", "m/s m/s m/s rad/s rad/s rad/s"))
         if vector.shape != (6,) or not np.isfinite(vector).all():
             raise SceneError(
                 "a twist is six finite numbers [v, omega], not"
@@ -245,7 +245,7 @@ class GaussianTwist:
 
     def shift(self, offset: ArrayLike) -> GaussianTwist:
         """Return the twist at a point of the body with an offset (3,), in the twist's axes [m]."""
-        x, y, z = plain_numbers(offset, "offset")
+        x, y, z = plain_numbers(offset, "offset", "m")
         maps = np.eye(6)
         maps[:3, 3:] = [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]  # omega x p
         return self._map(maps)
@@ -271,7 +271,7 @@ class GaussianTwist:
             SceneError: if the duration is not finite, or negative with white noise, or the noise
                 is unknown.
         """
-        duration = plain_number(duration, "duration")
+        duration = plain_number(duration, "duration", "s")
         if (
             not np.isfinite(duration)
             or noise not in ("bias", "white")

@@ -269,7 +269,7 @@ def fit_gaussian(
         SceneError: if there are no samples, a number is not finite, or the samples are too
             scattered for a mean.
     """
-    poses = plain_numbers(samples, "samples")
+    poses = plain_numbers(samples, "samples", "m m m 1 1 1 1")
     if poses.ndim != 2 or poses.shape[1] != 7 or not len(poses):
         raise SceneError(f"samples must have shape (n, 7) with n of at least 1, not {poses.shape}")
     is_mean_given = mean is not None

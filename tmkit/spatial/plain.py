@@ -1,40 +1,42 @@
 """Conversion of input to arrays of plain numbers in SI units.
 
-numpy drops the unit of a quantity silently. Quantities with a dimension are therefore rejected.
+Quantities with a unit, as of pint, are converted by :mod:`tmkit._support.units`.
 """
 
 from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.initialization import initialize
+from tmkit._support.units import UnitError, si_numbers
 from tmkit.errors import SceneError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
-def plain_numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
-    """Return numbers as an array of floats.
-
-    Dimensionless quantities of pint are converted.
+def plain_numbers(values: ArrayLike, what: str, unit: str = "") -> NDArray[np.float64]:
+    """Return numbers as an array of floats in SI units.
 
     Args:
-        values: numbers in SI units, of any shape.
+        values: numbers or quantities, of any shape.
         what: name of the values in error messages.
+        unit: SI unit of all numbers, as ``m``, or of each along the last axis, as ``m m rad``; see
+            :func:`~tmkit._support.units.si_numbers`.
 
     Raises:
-        SceneError: if a value is not a number, or is a quantity with a dimension.
+        SceneError: if a value is not a number, or is a quantity of another dimension.
     """
     try:
-        return np.asarray(_strip_units(values, what), dtype=float)
-    except SceneError:
-        raise
+        return np.asarray(si_numbers(values, unit, what), dtype=float)
+    except UnitError as error:
+        raise SceneError(str(error)) from None
     except (TypeError, ValueError):
         hint = "; scene.configuration(values) returns one" if isinstance(values, Mapping) else ""
         raise SceneError(
@@ -42,34 +44,44 @@ def plain_numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
         ) from None
 
 
-def plain_number(value: float, what: str) -> float:
-    """Return one number in SI units.
+def plain_number(value: float, what: str, unit: str = "") -> float:
+    """Return one number in its SI unit.
 
     Args:
-        value: number or dimensionless quantity of pint.
+        value: number or quantity.
         what: name of the value in error messages.
+        unit: SI unit, as ``m``.
 
     Raises:
-        SceneError: if the value is not a single number, or is a quantity with a dimension.
+        SceneError: if the value is not a single number, or is a quantity of another dimension.
     """
-    number = plain_numbers(value, what)
+    number = plain_numbers(value, what, unit)
     if number.ndim:
         raise SceneError(f"{what} must be one number, not an array of shape {number.shape}")
     return float(number)
 
 
-def convert_fields(owner: DataclassInstance) -> None:
-    """Convert the quantities in the fields of a dataclass to plain numbers, in place.
+def convert_fields(
+    owner: DataclassInstance, units: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Convert the quantities in the fields of a dataclass to numbers in SI units, in place.
+
+    Args:
+        owner: instance, in its ``__post_init__``.
+        units: SI units of the fields that have one, by name.
 
     Raises:
-        SceneError: if a field has a quantity with a dimension.
+        SceneError: if a quantity has another dimension than its field.
     """
     for name in owner.__dataclass_fields__:
         value = getattr(owner, name)
         if hasattr(value, "magnitude") or (
-            isinstance(value, tuple) and any(hasattr(v, "magnitude") for v in value)
+            isinstance(value, (list, tuple)) and any(hasattr(v, "magnitude") for v in value)
         ):
-            number = _strip_units(value, name)
+            try:
+                number = si_numbers(value, units.get(name, ""), name)
+            except UnitError as error:
+                raise SceneError(str(error)) from None
             initialize(owner, **{name: tuple(number) if isinstance(value, tuple) else number})
 
 
@@ -77,19 +89,3 @@ def read_only(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Make an array read-only and return it."""
     values.flags.writeable = False
     return values
-
-
-def _strip_units(values: Any, what: str) -> Any:
-    """Return values, nested as given, with the numbers of dimensionless quantities."""
-    if isinstance(values, (float, int, np.ndarray)):
-        return values
-    if isinstance(values, (list, tuple)):
-        return [_strip_units(value, what) for value in values]
-    if not hasattr(values, "magnitude") or not hasattr(values, "dimensionless"):
-        return values
-    if values.dimensionless:
-        return values.to("dimensionless").magnitude
-    raise SceneError(
-        f"{what} must be plain numbers in SI units, not a quantity in {values.units}; convert it"
-        " first, as in quantity.m_as('m')"
-    )

@@ -73,7 +73,7 @@ class StoreLimits:
     patience: float = 60.0
 
     def __post_init__(self) -> None:
-        convert_fields(self)
+        convert_fields(self, {"patience": "s"})
 
 
 class _Header(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):

@@ -124,7 +124,7 @@ class Every:
     period: float
 
     def __post_init__(self) -> None:
-        convert_fields(self)
+        convert_fields(self, {"period": "s"})
 
 
 class BlockRunner:

@@ -67,37 +67,40 @@ nb::object as_float64(const nb::object& argument, const char* what, ErrorKind ki
     return result;
 }
 
-// Return plain numbers. Values with a unit (quantities of pint) lose it when numpy converts them,
-// and are rejected. Dimensionless quantities, such as angles in degrees, are converted to SI units.
-nb::object plain(nb::handle values, const char* what, ErrorKind kind, int depth = 0) {
+// Return the numbers of values with quantities in SI units, as the registered function.
+nb::object si_numbers(nb::handle values, const char* what, ErrorKind kind,
+                      const std::string& units) {
+    try {
+        return registered_function(Registered::si_numbers)(values, units, what);
+    } catch (nb::python_error& error) {
+        if (!error.matches(PyExc_ValueError)) throw;
+        throw Error(kind, "{}", nb::cast<std::string>(nb::str(error.value())));
+    }
+}
+
+// Return plain numbers. Values with a unit (quantities of pint) are converted, since they lose it
+// when numpy converts them.
+nb::object plain(nb::handle argument, const char* what, ErrorKind kind, const Units& units) {
     constexpr int most_dimensions = 64;  // of arrays of numpy, which rejects more
     const auto is_plain = [](nb::handle value) {
         return PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr()) ||
                PyObject_CheckBuffer(value.ptr());
     };
-    if (is_plain(values) || depth > most_dimensions) return nb::borrow(values);
-    if (PyList_Check(values.ptr()) || PyTuple_Check(values.ptr())) {
-        bool same = true;
-        nb::list numbers;
+    // Checks all values; whether one of them is a quantity.
+    const auto has_quantity = [&](const auto& self, nb::handle values, int depth) -> bool {
+        if (is_plain(values) || depth > most_dimensions) return false;
+        if (!PyList_Check(values.ptr()) && !PyTuple_Check(values.ptr()))
+            return nb::hasattr(values, "magnitude") && nb::hasattr(values, "to");
+        bool has = false;
         for (nb::handle value : values) {
-            const nb::object number =
-                is_plain(value) ? nb::borrow(value) : plain(value, what, kind, depth + 1);
+            has |= self(self, value, depth + 1);
             if (PyLong_CheckExact(value.ptr())) require_exact(value, what, kind);
             else if (PyObject_CheckBuffer(value.ptr())) reject_masked(value, what, kind);
-            same &= number.is(value);
-            numbers.append(number);
         }
-        return same ? nb::borrow(values) : nb::object(std::move(numbers));
-    }
-    if (!nb::hasattr(values, "magnitude") || !nb::hasattr(values, "dimensionless"))
-        return nb::borrow(values);
-    if (nb::cast<bool>(values.attr("dimensionless")))
-        return values.attr("to")("dimensionless").attr("magnitude");
-    const nb::object units = values.attr("units");
-    throw Error(kind,
-                "{} must be plain numbers in SI units, not a quantity in {}; convert it first, as "
-                "in quantity.m_as('m')",
-                what, nb::str(units).c_str());
+        return has;
+    };
+    return has_quantity(has_quantity, argument, 0) ? si_numbers(argument, what, kind, units.text())
+                                                   : nb::borrow(argument);
 }
 
 // Hint on creating a configuration, for messages.
@@ -110,9 +113,9 @@ std::string configuration_hint(ErrorKind kind) {
 
 // Fast path for float64 arrays; numpy converts all other real numbers (no text, no complex
 // numbers).
-Array as_array(nb::handle argument, const char* what, ErrorKind kind) {
+Array as_array(nb::handle argument, const char* what, ErrorKind kind, const Units& units = {}) {
     Array array;
-    const nb::object values = plain(argument, what, kind);
+    const nb::object values = plain(argument, what, kind, units);
     reject_masked(values, what, kind);
     if (nb::try_cast<Array>(values, array, false)) return array;
     const std::string expected = std::string(what) + " must be an array of real numbers";
@@ -208,11 +211,12 @@ bool HeldVector::read_sequence(nb::handle values, std::size_t expected) {
     return read_.size() == expected;
 }
 
-HeldVector::HeldVector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind) {
+HeldVector::HeldVector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind,
+                       const Units& units) {
     buffer_.obj = nullptr;
     if (PyObject_CheckBuffer(values.ptr())) reject_masked(values, what, kind);
     if (!hold_buffer(values, expected) && !read_sequence(values, expected)) {
-        const Array& array = array_.emplace(as_array(values, what, kind));
+        const Array& array = array_.emplace(as_array(values, what, kind, units));
         if (array.ndim() != 1 || array.size() != expected)
             throw Error(kind, "{} must hold {} numbers, but has shape {}{}", what, expected,
                         shape_text(array), configuration_hint(kind))
@@ -223,15 +227,16 @@ HeldVector::HeldVector(nb::handle values, const char* what, std::size_t expected
 }
 
 std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns,
-                                ErrorKind kind) {
-    const Array array = as_array(values, what, kind);
+                                ErrorKind kind, const Units& units) {
+    const Array array = as_array(values, what, kind, units);
     require_columns(array, what, columns, kind);
     return finite(array, what, kind);
 }
 
 std::vector<double> read_shaped(nb::handle values, const char* what, std::size_t rows,
-                                std::size_t columns, ErrorKind kind) {
-    const Array array = as_array(values, what, kind);
+                                std::size_t columns, const Units& units) {
+    constexpr ErrorKind kind = ErrorKind::scene;
+    const Array array = as_array(values, what, kind, units);
     if (array.ndim() != 2 || array.shape(0) != rows || array.shape(1) != columns)
         throw Error(kind, "{} must have shape ({}, {}), not {}", what, rows, columns,
                     shape_text(array));
@@ -239,8 +244,8 @@ std::vector<double> read_shaped(nb::handle values, const char* what, std::size_t
 }
 
 std::vector<double> read_grid(nb::handle values, const char* what, std::size_t& columns,
-                              ErrorKind kind) {
-    const Array array = as_array(values, what, kind);
+                              ErrorKind kind, const Units& units) {
+    const Array array = as_array(values, what, kind, units);
     if (array.ndim() != 2)
         throw Error(kind, "{} must have shape (rows, columns), not {}", what, shape_text(array));
     columns = array.shape(1);
@@ -260,6 +265,30 @@ std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std:
         indices.push_back(static_cast<std::int32_t>(index));
     }
     return indices;
+}
+
+double read_number(const NumberArgument& argument, const char* what, const char* unit,
+                   ErrorKind kind) {
+    if (!argument.quantity.is_valid()) return argument.number;
+    const nb::object converted = si_numbers(argument.quantity, what, kind, unit);
+    double number = 0.0;
+    if (!nb::try_cast(converted, number))
+        throw Error(kind, "{} must be one number, not {}", what,
+                    nb::cast<std::string>(nb::repr(argument.quantity)));
+    return number;
+}
+
+std::string joint_units(const SceneGraph& scene, bool velocity) {
+    std::string units;
+    for (const FrameId id : scene.joint_frames()) {
+        units += scene.record(id).joint->type == JointType::prismatic ? "m" : "rad";
+        units += velocity ? "/s " : " ";
+    }
+    return units;
+}
+
+std::string joint_units(const SceneArrays& scene, bool velocity) {
+    return joint_units(scene.freeze(), velocity);
 }
 
 std::string pose_text(const Pose& pose) {

@@ -49,8 +49,17 @@ using namespace nb::literals;  // "name"_a: an argument of that name
 // Python objects that are registered with the core at import, since the core imports no module of
 // the package. They are the exception classes by name; the function (function, positional,
 // keywords) -> error of a call that fits no signature; the class whose functions are the methods of
-// all results; JSON text -> immutable map, and JSON value -> text.
-enum class Registered { errors, argument_error, result, tree_html, attribute_map, attribute_text };
+// all results; the function (values, units, name) -> numbers of quantities; JSON text -> immutable
+// map, and JSON value -> text.
+enum class Registered {
+    errors,
+    argument_error,
+    result,
+    si_numbers,
+    tree_html,
+    attribute_map,
+    attribute_text
+};
 
 // Return a registered object, owned, since a call of it may register another. Invalid if it is not
 // registered, before the module is initialised and after it is cleared at exit;
@@ -62,6 +71,11 @@ nb::object registered_function(Registered function);
 struct ArrayArgument {
     nb::object value;
     operator nb::handle() const { return value; }
+};
+// An argument that is a number, or a quantity with a unit, which `read_number` converts.
+struct NumberArgument {
+    double number = 0.0;
+    nb::object quantity;
 };
 // Arguments that may be None.
 using OptionalStamp = std::optional<double>;  // [s]
@@ -127,18 +141,57 @@ template <class Number> OwnedArray<Number> make_owned(std::vector<Number> values
 // mask.
 void reject_masked(nb::handle values, const char* what, ErrorKind kind);
 
+// SI unit of the numbers of an argument ("m"), or of each along its last axis ("m m rad"); empty
+// for numbers without a unit. The text is only made if an argument has quantities.
+class Units {
+public:
+    Units(const char* text = "") : text_(text) {}
+    // Those of the entries of a configuration of a scene; `velocity` for those of their rates.
+    template <class Scene> static Units of_joints(const Scene& scene, bool velocity = false);
+    std::string text() const { return of_joints_ ? of_joints_(scene_, velocity_) : text_; }
+
+private:
+    const char* text_ = "";
+    const void* scene_ = nullptr;
+    bool velocity_ = false;
+    std::string (*of_joints_)(const void*, bool) = nullptr;
+};
+std::string joint_units(const SceneGraph& scene, bool velocity);
+std::string joint_units(const SceneArrays& scene, bool velocity);
+template <class Scene> Units Units::of_joints(const Scene& scene, bool velocity) {
+    Units units;
+    units.scene_ = &scene;
+    units.velocity_ = velocity;
+    units.of_joints_ = [](const void* of, bool rates) {
+        return joint_units(*static_cast<const Scene*>(of), rates);
+    };
+    return units;
+}
+
+// Of [rho, theta], of a twist with its linear part first, and of a position with a quaternion.
+inline constexpr const char *xi_units = "m m m rad rad rad",
+                            *twist_units = "m/s m/s m/s rad/s rad/s rad/s",
+                            *pose_units = "m m m 1 1 1 1";
+
+// A number in its unit; throws Error naming `what` for a quantity of another dimension.
+double read_number(const NumberArgument& argument, const char* what, const char* unit,
+                   ErrorKind kind = ErrorKind::scene);
+inline double read_stamp(const NumberArgument& stamp, const char* what = "stamp") {
+    return read_number(stamp, what, "s", ErrorKind::stamp);
+}
+
 // Any sequence or array of `expected` finite numbers; throws Error(configuration or scene) naming
 // `what`. A float64 array is held, without a copy, while its numbers are read, by Python's buffer
 // protocol, at half the cost of DLPack.
 class HeldVector {
 public:
     HeldVector(nb::handle values, const char* what, std::size_t expected,
-               ErrorKind kind = ErrorKind::configuration);
+               ErrorKind kind = ErrorKind::configuration, const Units& units = {});
     // For an expected number that the conversion may change, since it may run user code: it is
     // evaluated again afterwards.
     template <std::invocable Expected>
-    HeldVector(nb::handle values, const char* what, Expected&& expected)
-        : HeldVector(values, what, expected()) {
+    HeldVector(nb::handle values, const char* what, Expected&& expected, const Units& units)
+        : HeldVector(values, what, expected(), ErrorKind::configuration, units) {
         if (numbers_.size() != expected())
             throw Error(ErrorKind::configuration, "{} was read while the number of joints changed",
                         what);
@@ -161,28 +214,30 @@ private:
     std::span<const double> numbers_;
 };
 inline std::vector<double> read_vector(nb::handle values, const char* what, std::size_t expected,
-                                       ErrorKind kind = ErrorKind::configuration) {
-    return HeldVector(values, what, expected, kind).copy();
+                                       ErrorKind kind = ErrorKind::configuration,
+                                       const Units& units = {}) {
+    return HeldVector(values, what, expected, kind, units).copy();
 }
 // Read N finite numbers; throws Error(scene).
-template <std::size_t N> std::array<double, N> read_array(nb::handle values, const char* what) {
-    const HeldVector held(values, what, N, ErrorKind::scene);
+template <std::size_t N>
+std::array<double, N> read_array(nb::handle values, const char* what, const Units& units = {}) {
+    const HeldVector held(values, what, N, ErrorKind::scene, units);
     std::array<double, N> numbers;
     std::copy(held.numbers().begin(), held.numbers().end(), numbers.begin());
     return numbers;
 }
-inline Vector3 read_vector3(nb::handle values, const char* what) {
-    return read_array<3>(values, what);
+inline Vector3 read_vector3(nb::handle values, const char* what, const Units& units = {}) {
+    return read_array<3>(values, what, units);
 }
 // Read any (m, columns) array of finite numbers, or nested sequences; row by row.
 std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns,
-                                ErrorKind kind = ErrorKind::configuration);
+                                ErrorKind kind = ErrorKind::configuration, const Units& units = {});
 // Read any (rows, columns) array of finite numbers; row by row.
 std::vector<double> read_shaped(nb::handle values, const char* what, std::size_t rows,
-                                std::size_t columns, ErrorKind kind = ErrorKind::scene);
+                                std::size_t columns, const Units& units = {});
 // Read an array of any number of columns, which is returned, too.
 std::vector<double> read_grid(nb::handle values, const char* what, std::size_t& columns,
-                              ErrorKind kind);
+                              ErrorKind kind, const Units& units = {});
 // Read any (m, columns) array of integers of 32 bits.
 std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std::size_t columns,
                                        ErrorKind kind);
@@ -221,8 +276,10 @@ ReadOnlyArray make_square(const std::array<double, N>& matrix, std::size_t n) {
 }
 // Return the results of `make` for each row of an (m, columns) argument, as rows.
 template <class Make>
-ReadOnlyArray make_each(nb::handle argument, const char* what, std::size_t columns, Make&& make) {
-    const std::vector<double> matrix_rows = read_matrix(argument, what, columns, ErrorKind::scene);
+ReadOnlyArray make_each(nb::handle argument, const char* what, std::size_t columns, Make&& make,
+                        const Units& units = {}) {
+    const std::vector<double> matrix_rows =
+        read_matrix(argument, what, columns, ErrorKind::scene, units);
     using Row = decltype(make(matrix_rows.data()));
     std::vector<double> made;
     made.reserve(matrix_rows.size() / columns * std::tuple_size_v<Row>);
@@ -246,8 +303,10 @@ inline void write_pose(double* row, const Pose& pose) { std::ranges::copy(number
 // A configuration argument, checked against the number of joints. None is nullptr for scenes, and
 // the present configuration for arrays.
 template <class Scene> struct Given {
-    Given(const OptionalArray& q, const Scene& scene, const char* what = "q") {
-        if (q) held.emplace(*q, what, [&] { return scene.joint_count(); });
+    Given(const OptionalArray& q, const Scene& scene) : Given(q, scene, "q", false) {}
+    // Of the velocities of the joints.
+    static Given rates(const OptionalArray& qd, const Scene& scene) {
+        return Given(qd, scene, "qd", true);
     }
     auto get() const {
         if constexpr (std::is_same_v<Scene, SceneGraph>)
@@ -255,6 +314,13 @@ template <class Scene> struct Given {
         else return held ? SceneArrays::Configuration(held->numbers()) : std::nullopt;
     }
     std::optional<HeldVector> held;
+
+private:
+    Given(const OptionalArray& values, const Scene& scene, const char* what, bool velocity) {
+        if (values)
+            held.emplace(*values, what, [&] { return scene.joint_count(); },
+                         Units::of_joints(scene, velocity));
+    }
 };
 using ConfigurationArgument = Given<SceneGraph>;
 
@@ -409,6 +475,25 @@ template <> struct type_caster<tmkit::bindings::ArrayArgument> {
     static handle from_cpp(const tmkit::bindings::ArrayArgument& source, rv_policy,
                            cleanup_list*) noexcept {
         return source.value.inc_ref();
+    }
+};
+
+template <> struct type_caster<tmkit::bindings::NumberArgument> {
+    NB_TYPE_CASTER(tmkit::bindings::NumberArgument, const_name("float"))
+    bool from_python(handle source, std::uint8_t flags, cleanup_list* cleanup) noexcept {
+        make_caster<double> number;
+        const bool is_number = PyFloat_Check(source.ptr()) || PyLong_Check(source.ptr());
+        if (!is_number && hasattr(source, "magnitude") && hasattr(source, "to")) {
+            value.quantity = borrow(source);
+            return true;
+        }
+        if (!number.from_python(source, flags, cleanup)) return false;
+        value.number = number.value;
+        return true;
+    }
+    static handle from_cpp(const tmkit::bindings::NumberArgument& source, rv_policy,
+                           cleanup_list*) noexcept {
+        return PyFloat_FromDouble(source.number);
     }
 };
 

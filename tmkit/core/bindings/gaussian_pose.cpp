@@ -117,7 +117,7 @@ nb::typed<nb::tuple, ReadOnlyArray, ReadOnlyArray> residual_of(const Retraction&
 }
 
 Pose pose_at(const Retraction& retraction, const ArrayArgument& xi) {
-    const Pose moved = retraction.pose(read_array<6>(xi, "xi"));
+    const Pose moved = retraction.pose(read_array<6>(xi, "xi", xi_units));
     require_in_range(moved, "the moved pose");
     return moved;
 }
@@ -150,7 +150,7 @@ Raises:
     SceneError: if the argument is not six finite numbers.)")
         .def("jacobian",
              [](const Retraction& r, const ArrayArgument& xi) {
-        return make_square(r.jacobian(read_array<6>(xi, "xi")), 6);
+        return make_square(r.jacobian(read_array<6>(xi, "xi", xi_units)), 6);
     }, "xi"_a,
              R"(Return the right Jacobian (6, 6) at xi = [rho, theta], read-only.
 

@@ -91,15 +91,34 @@ Raises:
            (limited ? "lower is above upper, " : "") + "a limit is negative.";
 }
 
+// A limit of a joint in its unit, or in that of its velocity or effort.
+double read_limit(const NumberArgument& limit, const char* what, JointType type) {
+    const bool turns = type != JointType::prismatic;
+    const std::string_view name(what);
+    if (name == "velocity") return read_number(limit, what, turns ? "rad/s" : "m/s");
+    if (name == "effort") return read_number(limit, what, turns ? "N*m" : "N");
+    return read_number(limit, what, turns ? "rad" : "m");
+}
+
+template <auto member> void set_limit(Joint& joint, const char* what, nb::handle value) {
+    joint.*member = read_limit(nb::cast<NumberArgument>(value), what, joint.type);
+}
+
 void bind_limited(nb::module_& m, const char* name, JointType type, const std::string& summary) {
-    m.def(name,
-          [type](const ArrayArgument& axis, double lower, double upper, double velocity,
-                 double effort, const std::string& joint_name, const std::optional<Mimic>& mimic) {
-        return make_joint(type, axis, {lower, upper, velocity, effort}, joint_name, mimic);
+    m.def(
+        name,
+        [type](const ArrayArgument& axis, const NumberArgument& lower, const NumberArgument& upper,
+               const NumberArgument& velocity, const NumberArgument& effort,
+               const std::string& joint_name, const std::optional<Mimic>& mimic) {
+        return make_joint(
+            type, axis,
+            {read_limit(lower, "lower", type), read_limit(upper, "upper", type),
+             read_limit(velocity, "velocity", type), read_limit(effort, "effort", type)},
+            joint_name, mimic);
     },
-          "axis"_a, nb::kw_only(), "lower"_a = -Joint::unlimited, "upper"_a = Joint::unlimited,
-          "velocity"_a = Joint::unlimited, "effort"_a = Joint::unlimited, "name"_a = "",
-          "mimic"_a = nb::none(), moving_text(summary, true).c_str());
+        "axis"_a, nb::kw_only(), "lower"_a = -Joint::unlimited, "upper"_a = Joint::unlimited,
+        "velocity"_a = Joint::unlimited, "effort"_a = Joint::unlimited, "name"_a = "",
+        "mimic"_a = nb::none(), moving_text(summary, true).c_str());
 }
 
 constexpr Field<Joint> joint_fields[] = {
@@ -107,10 +126,11 @@ constexpr Field<Joint> joint_fields[] = {
      [](Joint& joint, nb::handle value) {
     joint.axis = read_vector3(nb::cast<ArrayArgument>(value), "axis");
 }},
-    {"lower", &set_member<&Joint::lower>},
-    {"upper", &set_member<&Joint::upper>},
-    {"velocity", &set_member<&Joint::velocity>},
-    {"effort", &set_member<&Joint::effort>},
+    {"lower", [](Joint& joint, nb::handle v) { set_limit<&Joint::lower>(joint, "lower", v); }},
+    {"upper", [](Joint& joint, nb::handle v) { set_limit<&Joint::upper>(joint, "upper", v); }},
+    {"velocity",
+     [](Joint& joint, nb::handle v) { set_limit<&Joint::velocity>(joint, "velocity", v); }},
+    {"effort", [](Joint& joint, nb::handle v) { set_limit<&Joint::effort>(joint, "effort", v); }},
     {"damping", &set_member<&Joint::damping>},
     {"friction", &set_member<&Joint::friction>},
     {"name", &set_member<&Joint::name>},

@@ -85,7 +85,8 @@ std::vector<double> read_covariance_of(const ArrayArgument& matrix, std::size_t 
     return v;
 }
 
-double read_deviation(double deviation, const char* what) {
+double read_deviation(const NumberArgument& argument, const char* unit, const char* what) {
+    const double deviation = read_number(argument, "deviation", unit);
     if (!std::isfinite(deviation) || deviation < 0.0)
         throw Error(
             ErrorKind::scene,
@@ -95,7 +96,7 @@ double read_deviation(double deviation, const char* what) {
 }
 
 Vector3 point_or_origin(const OptionalArray& point) {
-    return point ? read_vector3(*point, "point") : Vector3{};
+    return point ? read_vector3(*point, "point", "m") : Vector3{};
 }
 
 const char* name_of(Measurement::Kind kind) {
@@ -103,11 +104,11 @@ const char* name_of(Measurement::Kind kind) {
 }
 
 Measurement of_bearing(const std::string& frame, const ArrayArgument& direction,
-                       const std::optional<std::string>& relative_to, double deviation,
-                       const OptionalArray& point) {
+                       const std::optional<std::string>& relative_to,
+                       const NumberArgument& deviation, const OptionalArray& point) {
     const Vector3 v = read_vector3(direction, "direction");
     if (!(norm(v) > 0.0)) throw Error(ErrorKind::scene, "direction must not be zero");
-    const double variance = read_deviation(deviation, "bearing") * deviation;
+    const double sigma = read_deviation(deviation, "rad", "bearing"), variance = sigma * sigma;
     return {Measurement::Kind::bearing,
             frame,
             relative_to,
@@ -118,16 +119,18 @@ Measurement of_bearing(const std::string& frame, const ArrayArgument& direction,
             {variance, 0.0, 0.0, variance}};
 }
 
-Measurement of_range(const std::string& frame, double distance,
-                     const std::optional<std::string>& relative_to, double deviation,
+Measurement of_range(const std::string& frame, const NumberArgument& measured,
+                     const std::optional<std::string>& relative_to, const NumberArgument& deviation,
                      const OptionalArray& point) {
+    const double distance = read_number(measured, "distance", "m");
     if (!std::isfinite(distance) || distance < 0.0)
         throw Error(ErrorKind::scene, "distance must be a finite number and not negative, not {}",
                     distance);
     Measurement new_measurement{Measurement::Kind::range, frame, relative_to};
     new_measurement.distance = distance;
     new_measurement.point = point_or_origin(point);
-    new_measurement.covariance = {read_deviation(deviation, "range") * deviation};
+    const double sigma = read_deviation(deviation, "m", "range");
+    new_measurement.covariance = {sigma * sigma};
     return new_measurement;
 }
 
@@ -183,7 +186,7 @@ void bind_measurement_makers(nb::class_<Measurement>& cls) {
                        const ArrayArgument& covariance,
                        const std::optional<std::string>& relative_to, const OptionalArray& point) {
         Measurement new_measurement{Measurement::Kind::position, frame, relative_to};
-        new_measurement.vector = read_vector3(position, "position");
+        new_measurement.vector = read_vector3(position, "position", "m");
         new_measurement.point = point_or_origin(point);
         new_measurement.covariance = read_covariance_of(covariance, 3);
         return new_measurement;

@@ -22,10 +22,12 @@ Pose make_pose(const ArrayArgument& translation, const ArrayArgument& quat_xyzw)
                     "translation must hold 3 numbers, but is a (4, 4) matrix; write "
                     "Pose.from_matrix(matrix)");
     const Vector4 q = read_array<4>(quat_xyzw, "quat_xyzw");
-    return Pose::checked(read_vector3(translation, "translation"), q);
+    return Pose::checked(read_vector3(translation, "translation", "m"), q);
 }
 
-Pose from_array(const ArrayArgument& seven) { return pose_of(read_array<7>(seven, "pose").data()); }
+Pose from_array(const ArrayArgument& seven) {
+    return pose_of(read_array<7>(seven, "pose", pose_units).data());
+}
 
 Matrix3 matrix3(const std::vector<double>& v, std::size_t stride) {
     Matrix3 m;
@@ -35,7 +37,7 @@ Matrix3 matrix3(const std::vector<double>& v, std::size_t stride) {
 }
 
 Pose from_matrix(const ArrayArgument& matrix) {
-    const std::vector<double> v = read_shaped(matrix, "matrix", 4, 4);
+    const std::vector<double> v = read_shaped(matrix, "matrix", 4, 4, "1 1 1 m");
     // Accept rounding errors of zeros by exponentials and inverses of matrices, as in the rotation.
     const auto differs = [&v](std::size_t i, double exact) {
         return !(std::abs(v[i] - exact) <= 1e-9);
@@ -47,23 +49,27 @@ Pose from_matrix(const ArrayArgument& matrix) {
 
 Pose from_rotation_matrix(const ArrayArgument& translation, const ArrayArgument& rotation) {
     const std::vector<double> v = read_shaped(rotation, "rotation", 3, 3);
-    return Pose::from_rotation_matrix(read_vector3(translation, "translation"), matrix3(v, 3));
+    return Pose::from_rotation_matrix(read_vector3(translation, "translation", "m"), matrix3(v, 3));
 }
 
 ReadOnlyArray transform_points(const Pose& pose, const ArrayArgument& argument, bool translate) {
     const nb::object& points = argument.value;
+    const char* unit = translate ? "m" : "";
     const auto map_point = [&](const Vector3& p) {
         return translate ? pose.apply(p) : pose.rotate(p);
     };
     const auto is_matrix = [&points] {
         if (nb::hasattr(points, "ndim")) return nb::cast<int>(points.attr("ndim")) == 2;
-        return nb::isinstance<nb::sequence>(points) && nb::len(points) > 0 &&
-               nb::hasattr(points[0], "__len__");
+        if (!nb::isinstance<nb::sequence>(points) || nb::len(points) == 0) return false;
+        const nb::object first = points[0];  // of a quantity, which has a length without entries
+        if (nb::hasattr(first, "ndim")) return nb::cast<int>(first.attr("ndim")) > 0;
+        return nb::hasattr(first, "__len__");
     };
     if (is_matrix())
-        return make_each(points, "points", 3,
-                         [&](const double* row) { return map_point({row[0], row[1], row[2]}); });
-    return make_array(map_point(read_vector3(points, "point")));
+        return make_each(points, "points", 3, [&](const double* row) {
+            return map_point({row[0], row[1], row[2]});
+        }, unit);
+    return make_array(map_point(read_vector3(points, "point", unit)));
 }
 
 void bind_pose_construction(nb::class_<Pose>& cls) {
@@ -87,7 +93,8 @@ Raises:
     SceneError: if the matrix is not orthonormal within 1e-6 or is left-handed.)")
         .def_static("from_rpy",
                     [](const ArrayArgument& translation, const ArrayArgument& rpy) {
-        return Pose::from_rpy(read_vector3(translation, "translation"), read_vector3(rpy, "rpy"));
+        return Pose::from_rpy(read_vector3(translation, "translation", "m"),
+                              read_vector3(rpy, "rpy", "rad"));
     }, "translation"_a, "rpy"_a,
                     R"(Create a pose from a translation and roll, pitch and yaw about fixed axes.
 
@@ -105,7 +112,7 @@ Raises:
     SceneError: if the argument is not seven finite numbers, or the quaternion is zero.)")
         .def_static("exp",
                     [](const ArrayArgument& xi) {
-        return in_range(Pose::exp(read_array<6>(xi, "xi")));
+        return in_range(Pose::exp(read_array<6>(xi, "xi", xi_units)));
     }, "xi"_a,
                     R"(Return the exponential of xi = [rho, theta], (6,) [m, rad].
 
@@ -170,7 +177,7 @@ public:
         reject_masked(source, what, ErrorKind::scene);
         if (nb::try_cast(nb::handle(source), array_, false))
             numbers_ = {array_.data(), array_.size()};
-        else numbers_ = copied_ = read_matrix(source, what, 7, ErrorKind::scene);
+        else numbers_ = copied_ = read_matrix(source, what, 7, ErrorKind::scene, pose_units);
     }
     std::size_t size() const { return numbers_.size(); }
     const double* operator[](std::size_t row) const {
@@ -232,7 +239,7 @@ the child's tangent space to the parent's.)");
     }, "six"_a, "turn"_a, "Two vectors, both rotated.");
     const auto jacobian = [&m](const char* name, auto of, const char* text) {
         m.def(name, [of](const ArrayArgument& xi) {
-            return make_square(of(read_array<6>(xi, "xi")), 6);
+            return make_square(of(read_array<6>(xi, "xi", xi_units)), 6);
         }, "xi"_a, text);
     };
     jacobian("left_jacobian", &left_jacobian,
@@ -258,14 +265,14 @@ pi.)" NO_SIX);
           [](const ArrayArgument& argument) {
         return make_each(argument, "xi", 6, [](const double* xi) {
             return numbers_of(Pose::exp({xi[0], xi[1], xi[2], xi[3], xi[4], xi[5]}));
-        });
+        }, xi_units);
     }, "xi"_a,
           "Return the exponentials of many xi, (n, 6), as poses (n, 7): x, y, z and quaternion x, "
           "y, z, w." NO_ROWS);
     m.def("log_each",
           [](const ArrayArgument& argument) {
-        return make_each(argument, "poses", 7,
-                         [](const double* row) { return pose_of(row).log(); });
+        return make_each(argument, "poses", 7, [](const double* row) { return pose_of(row).log(); },
+                         pose_units);
     }, "poses"_a,
           "Return the logarithms (n, 6) of many poses (n, 7): x, y, z and quaternion x, y, z, "
           "w." NO_POSE_ROWS);
@@ -311,10 +318,11 @@ Raises:
 Raises:
     NumberOverflowError: if the distance overflows.)")
         .def("is_close",
-             [](const Pose& a, const Pose& b, double translation_tolerance,
-                double rotation_tolerance) {
+             [](const Pose& a, const Pose& b, const NumberArgument& translation_tolerance,
+                const NumberArgument& rotation_tolerance) {
         const auto d = a.distance(b);
-        return d[0] <= translation_tolerance && d[1] <= rotation_tolerance;
+        return d[0] <= read_number(translation_tolerance, "translation_tolerance", "m") &&
+               d[1] <= read_number(rotation_tolerance, "rotation_tolerance", "rad");
     },
              "other"_a, nb::kw_only(), "translation_tolerance"_a = 1e-9,
              "rotation_tolerance"_a = 1e-9,

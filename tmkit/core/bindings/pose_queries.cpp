@@ -46,9 +46,9 @@ configuration.}
 Args:)" POSE_FRAMES Q_OR_PRESENT NO_PATH BAD_Q));
     cls.def("pose",
             [](const Scene& s, std::string_view frame, const OptionalName& relative_to,
-               double stamp, const OptionalArray& q, std::string_view policy) {
+               const NumberArgument& stamp, const OptionalArray& q, std::string_view policy) {
         return in_range(s.pose(frame, reference_of(s, frame, relative_to), At<Scene>(q, s).get(),
-                               {stamp, stamp_policy(policy)}));
+                               {read_stamp(stamp), stamp_policy(policy)}));
     },
             "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "stamp"_a, "q"_a = nb::none(),
             "policy"_a = "interpolated",
@@ -139,9 +139,11 @@ Returns:
                             "{|\n    ConcurrentWriteError: if another thread is writing.}"));
     cls.def("twist_from_stamps",
             [](const Scene& s, std::string_view frame, const OptionalName& relative_to,
-               double first, double second, const OptionalArray& q, std::string_view policy) {
-        return make_array(s.twist_from_stamps(frame, reference_of(s, frame, relative_to), first,
-                                              second, At<Scene>(q, s).get(), stamp_policy(policy)));
+               const NumberArgument& first, const NumberArgument& second, const OptionalArray& q,
+               std::string_view policy) {
+        return make_array(s.twist_from_stamps(
+            frame, reference_of(s, frame, relative_to), read_stamp(first, "first"),
+            read_stamp(second, "second"), At<Scene>(q, s).get(), stamp_policy(policy)));
     },
             "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "first"_a, "second"_a,
             "q"_a = nb::none(), "policy"_a = "interpolated",
@@ -210,7 +212,7 @@ Args:)" POSE_ARGS NO_PATH)
              [](const Kinematics& k, std::string_view frame, const OptionalArray& point,
                 const OptionalName& axes) {
         return make_array(
-            k.jacobian(frame, point ? read_vector3(*point, "point") : Vector3{}, axes),
+            k.jacobian(frame, point ? read_vector3(*point, "point", "m") : Vector3{}, axes),
             {6, k.q().size()});
     },
              "frame"_a, nb::kw_only(), "point"_a = nb::none(), "axes"_a = nb::none(),

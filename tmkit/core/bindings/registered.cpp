@@ -12,7 +12,7 @@
 namespace tmkit::bindings {
 namespace {
 
-constexpr std::array names{"errors",    "argument_error", "result",
+constexpr std::array names{"errors",    "argument_error", "result",        "si_numbers",
                            "tree_html", "attribute_map",  "attribute_text"};
 static_assert(names.size() == static_cast<std::size_t>(Registered::attribute_text) + 1);
 

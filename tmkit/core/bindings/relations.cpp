@@ -22,7 +22,7 @@ std::optional<Vector6> twist_numbers(const SceneGraph& s, std::optional<Name> po
         return std::nullopt;
     return related_twist(s, point_frame, *moves, *reference, *axes_frame,
                          ConfigurationArgument(q, s).get(),
-                         ConfigurationArgument(qd, s, "qd").get(), error);
+                         ConfigurationArgument::rates(qd, s).get(), error);
 }
 
 using OptionalText = std::optional<std::string>;
@@ -38,7 +38,8 @@ TwistOfFrames twist_of_frames(const SceneGraph& s, Name frame, const OptionalNam
     std::optional<Vector6> twist;
     if (axes_frame) {
         const FrameRecord& point = point_frame ? s.record(*point_frame) : moving;
-        const ConfigurationArgument q_argument(q, s), velocities(qd, s, "qd");
+        const ConfigurationArgument q_argument(q, s),
+            velocities = ConfigurationArgument::rates(qd, s);
         const std::vector<double> zeros(qd && !q ? s.joint_count() : 0);
         twist = related_twist(s, &point, moving.body, still.body, *axes_frame,
                               q_argument.held ? q_argument.get() : zeros.data(), velocities.get());

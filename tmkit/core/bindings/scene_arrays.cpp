@@ -41,7 +41,7 @@ constexpr std::size_t frames_worth_forwarding_released = 512;
 using WritableRows = nb::ndarray<double, nb::shape<-1, 7>, nb::c_contig, nb::device::cpu>;
 
 void forward(SceneArrays& arrays, const ArrayArgument& q) {
-    const HeldVector held(q, "q", [&] { return arrays.joint_count(); });
+    const HeldVector held(q, "q", [&] { return arrays.joint_count(); }, Units::of_joints(arrays));
     if (arrays.size() < frames_worth_forwarding_released) return arrays.forward(held.numbers());
     const std::vector<double> own = held.copy();  // other threads may write to the array now
     const nb::gil_scoped_release release;
@@ -122,7 +122,7 @@ void bind_arrays_motion(nb::class_<SceneArrays>& cls) {
                const OptionalName& at, const OptionalName& axes, const OptionalArray& q,
                const OptionalArray& qd) {
         return make_array(self.related_twist(frame, relative_to, at, axes, Given(q, self).get(),
-                                             Given(qd, self, "qd").get()));
+                                             Given<SceneArrays>::rates(qd, self).get()));
     },
             "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "at"_a = nb::none(),
             "axes"_a = nb::none(), "q"_a = nb::none(), "qd"_a = nb::none(),

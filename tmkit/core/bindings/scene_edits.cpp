@@ -102,15 +102,17 @@ Raises:
 
 template <class Self> void bind_stamped_pose_edits(auto& cls) {
     cls.def("add_stamped_pose",
-            [](Self self, std::string_view frame, const Pose& pose, double stamp,
+            [](Self self, std::string_view frame, const Pose& pose, const NumberArgument& stamp,
                const OptionalArray& covariance, std::optional<std::size_t> capacity,
-               std::optional<double> window) {
+               const std::optional<NumberArgument>& window) {
+        const double time = read_stamp(stamp);
         const StampedPose entry{
-            stamp, pose,
+            time, pose,
             stamp_covariance(covariance,
-                             format_text("the covariance of '{}' at {} s", frame, stamp))};
-        return apply_edit(self,
-                          [&](auto& s) { s.add_stamped_pose(frame, entry, capacity, window); });
+                             format_text("the covariance of '{}' at {} s", frame, time))};
+        const std::optional<double> span =
+            window ? std::optional(read_stamp(*window, "window")) : std::nullopt;
+        return apply_edit(self, [&](auto& s) { s.add_stamped_pose(frame, entry, capacity, span); });
     },
             "frame"_a, "pose"_a, nb::kw_only(), "stamp"_a, "covariance"_a = nb::none(),
             "capacity"_a = nb::none(), "window"_a = nb::none(),
@@ -187,9 +189,9 @@ Args:
     pose: parent_from_frame, at joint value 0. The error of a ``GaussianPose``, [rho, theta] in the
         frame's own axes and behind the joint, has a new source; see ``set_covariance``.
     joint: joint between the frame and its parent; fixed if omitted.
-    body: the body of the frame, which exists already, by ``add_body`` or another frame; with a
-        parent, by default a new body with the frame's name. A frame on its parent's body is joined
-        to it by a fixed edge.
+    body: the body of the frame, which exists already, by ``add_body`` or another frame. A frame on
+        its parent's body is joined to it by a fixed edge. A frame with a parent and without
+        ``body`` is a rigid body of its own, with the frame's name.
     classes: classes of the frame, e.g. ``movable`` or ``surface``; none if omitted.
     shapes: shapes of the frame; a ``Shape`` alone is placed at its origin. None if omitted.
 

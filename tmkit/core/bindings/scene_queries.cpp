@@ -19,7 +19,9 @@ Kinematics kinematics_at(const SceneGraph& scene, const OptionalArray& q, const 
     std::vector<double> own =
         configuration.held ? configuration.held->copy() : std::vector<double>();
     std::vector<double> velocities =
-        qd ? read_vector(*qd, "qd", scene.joint_count()) : std::vector<double>();
+        qd ? read_vector(*qd, "qd", scene.joint_count(), ErrorKind::configuration,
+                         Units::of_joints(scene, true))
+           : std::vector<double>();
     if (scene.size() < frames_worth_a_release)
         return Kinematics(scene, std::move(own), std::move(velocities));
     nb::gil_scoped_release release;
@@ -44,7 +46,8 @@ ReadOnlyArray joint_limits(const SceneGraph& scene) {
 ReadOnlyArray configuration(const SceneGraph& scene,
                             const nb::typed<Mapping, nb::str, double>& values,
                             const OptionalArray& base) {
-    std::vector<double> q = base ? read_vector(*base, "base", scene.joint_count())
+    std::vector<double> q = base ? read_vector(*base, "base", scene.joint_count(),
+                                               ErrorKind::configuration, Units::of_joints(scene))
                                  : std::vector<double>(scene.joint_count(), 0.0);
     const std::vector<std::string> names = scene.joint_names();
     for (nb::handle item : values.items()) {
@@ -63,8 +66,16 @@ ReadOnlyArray configuration(const SceneGraph& scene,
                         record.joint->mimic, record.joint->mimic)
                 .with({{"joint", name}});
         }
+        NumberArgument given;
         double number = 0.0;
-        if (!nb::try_cast(value, number) || !std::isfinite(number))
+        const bool is_number = nb::try_cast(value, given);
+        if (is_number) {
+            const FrameRecord& record = scene.record(scene.joint_frame(name));
+            const char* unit = record.joint->type == JointType::prismatic ? "m" : "rad";
+            number = read_number(given, ("joint '" + name + "'").c_str(), unit,
+                                 ErrorKind::configuration);
+        }
+        if (!is_number || !std::isfinite(number))
             throw Error(ErrorKind::configuration, "joint '{}' needs a finite number, not {}", name,
                         nb::cast<std::string>(nb::repr(value)))
                 .with({{"joint", name}});
@@ -76,7 +87,8 @@ ReadOnlyArray configuration(const SceneGraph& scene,
 // The rows of an (m, n_joints) argument, the number of values and the number of rows.
 std::tuple<std::vector<double>, std::size_t, std::size_t> configurations(const SceneGraph& scene,
                                                                          const ArrayArgument& q) {
-    std::vector<double> rows = read_matrix(q, "q", scene.joint_count());
+    std::vector<double> rows =
+        read_matrix(q, "q", scene.joint_count(), ErrorKind::configuration, Units::of_joints(scene));
     const std::size_t columns = scene.joint_count(),
                       count = columns ? rows.size() / columns : nb::len(q.value);
     return {std::move(rows), columns, count};
@@ -143,7 +155,7 @@ Returns:
             return make_each(row_argument, rows, 3, [&](const double* row) {
                 const Vector3 vector{row[0], row[1], row[2]};
                 return points ? pose.apply(vector) : pose.rotate(vector);
-            });
+            }, points ? "m" : "");
         },
                 nb::arg(rows), nb::kw_only(), "source"_a, "target"_a, "q"_a = nb::none(),
                 format_text(text, unit, unit).c_str());

@@ -74,7 +74,7 @@ nb::object attribute_map(const Attributes& attributes) {
 }
 
 TwistEdge read_twist_edge(const std::string& reference, nb::handle vector) {
-    return {reference, read_array<6>(vector, "vector"), nullptr};
+    return {reference, read_array<6>(vector, "vector", twist_units), nullptr};
 }
 
 std::optional<TwistEdge> read_twist(const std::optional<TwistArgument>& twist) {
@@ -90,23 +90,25 @@ std::optional<std::tuple<std::string, ReadOnlyArray>> twist_tuple(
 
 namespace {
 
-Inertia unchecked_inertia(double mass, const ArrayArgument& center, const OptionalArray& matrix) {
-    Inertia inertia{mass, read_vector3(center, "center"), {}};
+Inertia unchecked_inertia(const NumberArgument& mass, const ArrayArgument& center,
+                          const OptionalArray& matrix) {
+    Inertia inertia{read_number(mass, "mass", "kg"), read_vector3(center, "center", "m"), {}};
     if (matrix) {
-        const std::vector<double> v = read_shaped(*matrix, "matrix", 3, 3);
+        const std::vector<double> v = read_shaped(*matrix, "matrix", 3, 3, "kg*m^2");
         std::copy(v.begin(), v.end(), inertia.matrix.begin());
     }
     return inertia;
 }
 
-Inertia make_inertia(double mass, const ArrayArgument& center, const OptionalArray& matrix) {
+Inertia make_inertia(const NumberArgument& mass, const ArrayArgument& center,
+                     const OptionalArray& matrix) {
     const Inertia inertia = unchecked_inertia(mass, center, matrix);
     inertia.check();
     return inertia;
 }
 
 Inertia read_inertia(double mass, const ArrayArgument& center, const OptionalArray& matrix) {
-    const Inertia inertia = unchecked_inertia(mass, center, matrix);
+    const Inertia inertia = unchecked_inertia({mass, {}}, center, matrix);
     inertia.check_stored();
     return inertia;
 }

@@ -42,21 +42,29 @@ std::string shape_text(const Shape& shape) {
 
 ShapeHandle make_mesh(const ArrayArgument& vertices, const ArrayArgument& faces,
                       const std::string& source, const std::string& checksums) {
-    std::vector<double> v = read_matrix(vertices, "vertices", 3, ErrorKind::shape);
+    std::vector<double> v = read_matrix(vertices, "vertices", 3, ErrorKind::shape, "m");
     return {Shape::mesh(std::move(v), read_indices(faces, "faces", 3, ErrorKind::shape), source,
                         checksums)};
 }
 
-ShapeHandle make_cloud(const ArrayArgument& points, double radius, const std::string& source) {
-    return {Shape::point_cloud(read_matrix(points, "points", 3, ErrorKind::shape), radius, source)};
+double read_length(const NumberArgument& length, const char* what) {
+    return read_number(length, what, "m", ErrorKind::shape);
+}
+
+ShapeHandle make_cloud(const ArrayArgument& points, const NumberArgument& radius,
+                       const std::string& source) {
+    return {Shape::point_cloud(read_matrix(points, "points", 3, ErrorKind::shape, "m"),
+                               read_length(radius, "radius"), source)};
 }
 
 ShapeHandle make_field(const ArrayArgument& heights, const ArrayArgument& size,
-                       const std::optional<double>& floor, const std::string& source) {
+                       const std::optional<NumberArgument>& floor, const std::string& source) {
     std::size_t columns = 0;
-    std::vector<double> h = read_grid(heights, "heights", columns, ErrorKind::shape);
-    const std::vector<double> s = read_vector(size, "size", 2, ErrorKind::shape);
-    return {Shape::height_field(std::move(h), columns, {s[0], s[1]}, floor, source)};
+    std::vector<double> h = read_grid(heights, "heights", columns, ErrorKind::shape, "m");
+    const std::vector<double> s = read_vector(size, "size", 2, ErrorKind::shape, "m");
+    const std::optional<double> height =
+        floor ? std::optional(read_length(*floor, "floor")) : std::nullopt;
+    return {Shape::height_field(std::move(h), columns, {s[0], s[1]}, height, source)};
 }
 
 // State for pickle: (kind, dimensions, arrays, source, checksums). Version 0.1 has no checksums.
@@ -75,11 +83,12 @@ ShapeHandle shape_from_state(nb::handle state) {
     if (kind == "mesh")
         return require(0, 2), make_mesh({arrays[0]}, {arrays[1]}, source, checksums);
     if (kind == "plane") return {Shape::plane()};
-    if (kind == "point_cloud") return require(1, 1), make_cloud({arrays[0]}, dimensions[0], source);
+    if (kind == "point_cloud")
+        return require(1, 1), make_cloud({arrays[0]}, {dimensions[0], {}}, source);
     if (kind == "height_field")
         return require(3, 1),
                make_field({arrays[0]}, {nb::make_tuple(dimensions[0], dimensions[1])},
-                          dimensions[2], source);
+                          NumberArgument{dimensions[2], {}}, source);
     for (const ShapeKind candidate : {ShapeKind::box, ShapeKind::sphere, ShapeKind::cylinder,
                                       ShapeKind::cone, ShapeKind::capsule})
         if (kind == name_of(candidate)) return {Shape::primitive(candidate, std::move(dimensions))};
@@ -291,19 +300,20 @@ part. O(m log m) on first use.)")
 
 void bind_primitives(nb::module_& m) {
     const auto radius_and_length = [&m](const char* name, ShapeKind kind, const char* text) {
-        m.def(name, [kind](double radius, double length) {
-            return ShapeHandle{Shape::primitive(kind, {radius, length})};
+        m.def(name, [kind](const NumberArgument& radius, const NumberArgument& length) {
+            const double r = read_length(radius, "radius"), l = read_length(length, "length");
+            return ShapeHandle{Shape::primitive(kind, {r, l})};
         }, "radius"_a, "length"_a, text);
     };
     m.def("Box", [](const ArrayArgument& size) {
         return ShapeHandle{
-            Shape::primitive(ShapeKind::box, read_vector(size, "size", 3, ErrorKind::shape))};
+            Shape::primitive(ShapeKind::box, read_vector(size, "size", 3, ErrorKind::shape, "m"))};
     }, "size"_a, R"(Create a box of full side lengths (3,) [m], centred at its origin.
 
 Raises:
     ShapeError: if a length is not positive.)");
-    m.def("Sphere", [](double radius) {
-        return ShapeHandle{Shape::primitive(ShapeKind::sphere, {radius})};
+    m.def("Sphere", [](const NumberArgument& radius) {
+        return ShapeHandle{Shape::primitive(ShapeKind::sphere, {read_length(radius, "radius")})};
     }, "radius"_a, R"(Create a sphere of a radius [m].
 
 Raises:

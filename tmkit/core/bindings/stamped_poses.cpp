@@ -136,8 +136,8 @@ Raises:
         .def_ro("window", &StampedPoses::window,
                 "Largest time between the oldest and the newest [s]; inf if unlimited.")
         .def("at",
-             [](const StampedPoses& s, double stamp, std::string_view policy) {
-        return in_range(s.at({stamp, stamp_policy(policy)}, ""));
+             [](const StampedPoses& s, const NumberArgument& stamp, std::string_view policy) {
+        return in_range(s.at({read_stamp(stamp), stamp_policy(policy)}, ""));
     }, "stamp"_a, nb::kw_only(), "policy"_a = "interpolated",
              R"(Return parent_from_frame at a time. O(log k) for k poses.
 
@@ -150,8 +150,8 @@ Raises:
     StampError: if the stamp is outside the history.
     UnknownNameError: if the policy is unknown.)")
         .def("gaussian_at",
-             [](const StampedPoses& s, double stamp, std::string_view policy) {
-        const Moment moment{stamp, stamp_policy(policy)};
+             [](const StampedPoses& s, const NumberArgument& stamp, std::string_view policy) {
+        const Moment moment{read_stamp(stamp), stamp_policy(policy)};
         const Ref<const EdgeNoise> noise = s.noise_at(moment, "", "", nullptr);
         return in_range(GaussianPose{s.at(moment, ""), noise ? noise->covariance : Covariance{}});
     }, "stamp"_a, nb::kw_only(), "policy"_a = "interpolated",
@@ -172,10 +172,14 @@ Raises:
 
 Source: Sola, Deray and Atchuthan, "A micro Lie theory for state estimation in robotics".)")
         .def("with_covariance",
-             [](const StampedPoses& s, double stamp, const ArrayArgument& covariance) {
-        const std::string what = format_text("the covariance at {} s", stamp);
-        return s.with_covariance(stamp, read_covariance(covariance, what));
-    }, "stamp"_a, "covariance"_a, R"(Return the history with another covariance of one pose. O(k).
+             [](const StampedPoses& s, const NumberArgument& stamp,
+                const ArrayArgument& covariance) {
+        const double time = read_stamp(stamp);
+        const std::string what = format_text("the covariance at {} s", time);
+        return s.with_covariance(time, read_covariance(covariance, what));
+    },
+             "stamp"_a, "covariance"_a,
+             R"(Return the history with another covariance of one pose. O(k).
 
 Args:
     stamp: stamp of the pose [s].

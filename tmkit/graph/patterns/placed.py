@@ -86,7 +86,7 @@ class PlacedScene:
     def __init__(
         self, scene: SceneGraph, *, q: ArrayLike | None = None, up: ArrayLike = (0.0, 0.0, 1.0)
     ) -> None:
-        direction = np.array(plain_numbers(up, "up"))
+        direction = np.array(plain_numbers(up, "up", "1"))
         if direction.shape != (3,) or not 1e-9 < float(np.linalg.norm(direction)) < np.inf:
             raise SceneError(f"up must be a direction of three numbers, not {up!r}")
         self._scene, self._q = scene, q

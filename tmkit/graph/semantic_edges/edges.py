@@ -8,15 +8,16 @@ two nodes, as from a file or another program, and rejects edges between nodes of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tmkit import relations as rel
 from tmkit._core import Joint, SceneGraph, Unstated
-from tmkit.errors import CycleError, SceneError, UnknownNameError
+from tmkit.errors import CycleError, SceneError, TmkitError, UnknownNameError
 from tmkit.graph.semantic_edges.queries import (
     OnConflict,
     check_names,
@@ -61,7 +62,8 @@ def add_pose(
         UnknownNameError: if a frame or body is unknown.
         SemanticError: if a frame is not on the body of the pose, or the conversion is impossible.
         SceneError: if the frame has another parent, a body would have two paths, or the pose would
-            move inside a body. The attribute ``rule`` has the name of the rule, such as ``PE3``.
+            move inside a body. The attribute ``rule`` has the name of the rule, such as ``PE3``. If
+            the inverse of the pose fits, the message states it, and ``inverse`` is the inverse.
         CycleError: if the reference frame is a child of the frame.
     """
     require_conflict_option(on_conflict)
@@ -69,14 +71,42 @@ def add_pose(
     frame_pose = pose_between_frames(scene, pose, q)
     try:
         return _set_relation(scene, frame_pose, joint)
-    except SceneError:
+    except SceneError as error:
         if on_conflict != "invert":
-            raise
+            raise _with_inverse(error, lambda: _inverse_pose(scene, frame_pose, joint)) from None
+    return _inverse_pose(scene, frame_pose, joint)[1]
+
+
+_Relation = TypeVar("_Relation", bound=rel.SemanticPose | rel.SemanticTwist)
+
+
+def _with_inverse(
+    error: SceneError, add_inverse: Callable[[], tuple[_Relation, SceneGraph]]
+) -> SceneError:
+    """Return the error of a rejected edge, with its inverse if that is accepted.
+
+    Args:
+        error: error of the edge.
+        add_inverse: function that returns the inverse and the scene with it, or raises SceneError.
+    """
+    try:
+        inverse, _ = add_inverse()
+    except TmkitError:
+        return error
+    hint = f"its inverse {inverse.coord!r} fits: pass on_conflict='invert', or add error.inverse"
+    return type(error)(f"{error}; {hint}", **{**error.data, "inverse": inverse})
+
+
+def _inverse_pose(
+    scene: SceneGraph, frame_pose: rel.SemanticPose, joint: Joint | None
+) -> tuple[rel.SemanticPose, SceneGraph]:
+    """Return the inverse of a pose between frames, and the scene with its edge."""
     frame = frame_pose.coord.ori
     if joint is not None and joint.type != "fixed":
         message = f"a pose with a joint cannot be inverted: frame '{frame}' has a parent already"
         raise SceneError(message, frame=frame)
-    return _set_relation(scene, frame_pose.inverse2(), joint)
+    inverse = frame_pose.inverse2()
+    return inverse, _set_relation(scene, inverse, joint)
 
 
 def update_pose(
@@ -284,8 +314,9 @@ def add_twist(
         SemanticError: if the frame is not on the body, or no path of poses leads to the point or
             axes of the twist.
         SceneError: if the rules of twist edges forbid it; see :meth:`SceneGraph.set_twist`. The
-            attribute ``rule`` has the name of the rule, such as ``TE3``. Also if the covariance is
-            invalid; then ``eigenvalues`` has its eigenvalues.
+            attribute ``rule`` has the name of the rule, such as ``TE3``. If the inverse of the
+            twist fits, the message states it, and ``inverse`` is the inverse. Also if the
+            covariance is invalid; then ``eigenvalues`` has its eigenvalues.
     """
     require_conflict_option(on_conflict)
     c = coord_of(twist, rel.SemanticTwist, "add_twist")
@@ -304,21 +335,29 @@ def add_twist(
         return scene.set_twist(
             head, head_twist._value, relative_to_body=c.ref_body, covariance=head_twist.covariance
         )
-    except SceneError:
+    except SceneError as error:
         if on_conflict != "invert":
-            raise
-        reference = frame_on(scene, c.ref_body, head)
-        if reference is None:
-            message = (
-                f"the twist of '{head}' relative to body '{c.ref_body}' is rejected, and cannot be"
-                f" inverted: no frame of that body is joined to '{head}' by poses"
-            )
-            raise SceneError(message) from None
-    head_twist = convert_frame(scene, head_twist, point=reference, axes=reference, q=q)
-    # The inverse has the same covariance.
-    return scene.set_twist(
-        reference, -head_twist._value, relative_to_body=c.body, covariance=head_twist.covariance
+            raise _with_inverse(error, lambda: _inverse_twist(scene, head_twist, q)) from None
+    return _inverse_twist(scene, head_twist, q)[1]
+
+
+def _inverse_twist(
+    scene: SceneGraph, twist: rel.SemanticTwist, q: ArrayLike | None
+) -> tuple[rel.SemanticTwist, SceneGraph]:
+    """Return the inverse of a twist at a frame of its reference body, and the scene with it."""
+    c = twist.coord
+    reference = frame_on(scene, c.ref_body, c.point)
+    if reference is None:
+        message = (
+            f"the twist of '{c.point}' relative to body '{c.ref_body}' is rejected, and cannot be"
+            f" inverted: no frame of that body is joined to '{c.point}' by poses"
+        )
+        raise SceneError(message)
+    inverse = convert_frame(scene, twist, point=reference, axes=reference, q=q).inverse()
+    version = scene.set_twist(
+        reference, inverse._value, relative_to_body=c.body, covariance=inverse.covariance
     )
+    return inverse, version
 
 
 def update_twist(

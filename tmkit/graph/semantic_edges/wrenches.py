@@ -98,7 +98,7 @@ def payload_wrench(
         ConfigurationError: if q is missing or has the wrong length.
     """
     kinematics = scene if isinstance(scene, Kinematics) else scene.at(q)
-    vector = plain_numbers(gravity, "gravity")
+    vector = plain_numbers(gravity, "gravity", "m/s^2")
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise SceneError(
             f"gravity must be three finite numbers, not {np.array2string(vector, threshold=8)}"

@@ -314,7 +314,7 @@ class BasicMotions:
         if isinstance(by, Pose):
             target = start @ by
         elif by is not None:
-            target = Pose(start.translation + plain_numbers(by, "by"), start.quat_xyzw)
+            target = Pose(start.translation + plain_numbers(by, "by", "m"), start.quat_xyzw)
         try:
             phase = self._line_phase(scene, q, touching, constraints)
             yield self._line(phase, q, target, tuple(touching), "straight line")
@@ -362,7 +362,7 @@ class BasicMotions:
             )
         start = self._tool_pose(scene, q)
         translation = (
-            start.rotate(by.translation) if isinstance(by, Pose) else plain_numbers(by, "by")
+            start.rotate(by.translation) if isinstance(by, Pose) else plain_numbers(by, "by", "m")
         )
         length = norm(translation)
         if not length > 0.0:

@@ -348,7 +348,7 @@ class MoveStraight(BuiltInCandidate):
     def __post_init__(self) -> None:
         check_argument(self.touching, tuple, "touching", function="MoveStraight")
         if self.by is not None and not isinstance(self.by, Pose):
-            initialize(self, by=tuple(plain_numbers(self.by, "by").tolist()))
+            initialize(self, by=tuple(plain_numbers(self.by, "by", "m").tolist()))
 
     def _motions(
         self, arm: ArmMotionPlanner, context: ActionContext, seed: int
@@ -387,7 +387,7 @@ class Touch(BuiltInCandidate):
     def __post_init__(self) -> None:
         check_argument(self.frame, str, "frame", function="Touch")
         if not isinstance(self.by, Pose):
-            initialize(self, by=tuple(plain_numbers(self.by, "by").tolist()))
+            initialize(self, by=tuple(plain_numbers(self.by, "by", "m").tolist()))
 
     def _motions(
         self, arm: ArmMotionPlanner, context: ActionContext, seed: int

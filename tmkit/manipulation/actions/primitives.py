@@ -438,7 +438,7 @@ class MotionPrimitives:
         """
         root_from_tool = self._tool_pose(phase, start)
         target = Pose(
-            root_from_tool.translation + plain_numbers(by, "by"), root_from_tool.quat_xyzw
+            root_from_tool.translation + plain_numbers(by, "by", "m"), root_from_tool.quat_xyzw
         )
         return self.line_to(
             phase, start, target, label=label, min_fraction=min_fraction, fine_check=fine_check

@@ -159,7 +159,7 @@ def resting_height(
     Raises:
         SceneError: if the object has no collision shape, or a plane.
     """
-    direction = plain_numbers(down, "down")
+    direction = plain_numbers(down, "down", "1")
     for face in stable_faces(scene, object):
         height = face.height
         if face.is_rolling:

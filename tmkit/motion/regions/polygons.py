@@ -63,7 +63,7 @@ class ConvexPolygon:
         Raises:
             ShapeError: if there are no points, or coordinates that are not finite.
         """
-        corners = plain_numbers(points, "points").reshape(-1, 2)
+        corners = plain_numbers(points, "points", "m").reshape(-1, 2)
         if not len(corners) or not np.all(np.abs(corners) < _MAX_COORDINATE):
             raise ShapeError(
                 f"a polygon needs points of finite numbers, not {np.asarray(points)!r}"
@@ -73,7 +73,7 @@ class ConvexPolygon:
     @classmethod
     def rectangle(cls, lower: ArrayLike, upper: ArrayLike) -> ConvexPolygon:
         """Return the rectangle between two opposite corners (2,) [m]."""
-        (x0, y0), (x1, y1) = plain_numbers(lower, "lower"), plain_numbers(upper, "upper")
+        (x0, y0), (x1, y1) = plain_numbers(lower, "lower", "m"), plain_numbers(upper, "upper", "m")
         return cls.around([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
 
     @cached_property
@@ -112,7 +112,7 @@ class ConvexPolygon:
         magnitude is at most the distance to the polygon.
         """
         normals, offsets = self.edges
-        positions = plain_numbers(points, "points").reshape(-1, 2)
+        positions = plain_numbers(points, "points", "m").reshape(-1, 2)
         return np.asarray(np.min(offsets[:, None] - product(normals, positions.T), axis=0))
 
     def contains(self, other: ConvexPolygon, *, tolerance: float = 1e-9) -> bool:
@@ -126,7 +126,7 @@ class ConvexPolygon:
 
     def translate(self, offset: ArrayLike) -> ConvexPolygon:
         """Return the polygon translated by ``offset`` (2,) [m]."""
-        return ConvexPolygon(read_only(self.vertices + plain_numbers(offset, "offset")))
+        return ConvexPolygon(read_only(self.vertices + plain_numbers(offset, "offset", "m")))
 
     def minkowski_sum(self, other: ConvexPolygon) -> ConvexPolygon:
         """Return the Minkowski sum: all sums of one point of each polygon."""

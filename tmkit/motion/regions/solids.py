@@ -79,7 +79,7 @@ def collision_solids(scene: SceneGraph, object: str, q: ArrayLike | None) -> Sol
 
 def reach(solids: Solids, direction: ArrayLike) -> float:
     """Return the largest coordinate of solids along a unit direction (3,) [m]."""
-    return _reach_of(tuple(solids), tuple(plain_numbers(direction, "direction").tolist()))
+    return _reach_of(tuple(solids), tuple(plain_numbers(direction, "direction", "1").tolist()))
 
 
 @lru_cache(maxsize=CACHE_SIZE)

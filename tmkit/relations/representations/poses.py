@@ -224,7 +224,7 @@ class HomogeneousMatrix(FrameToFrame):
     what = "a homogeneous matrix"
 
     def __init__(self, matrix: ArrayLike) -> None:
-        values = array_of(matrix, (4, 4), "homogeneous matrix", is_batch=True)
+        values = array_of(matrix, (4, 4), "homogeneous matrix", unit="1 1 1 m", is_batch=True)
         rotation_of(values[..., :3, :3], "homogeneous matrix")
         if np.abs(values[..., 3, :] - _LAST_ROW).max(initial=0.0) > _LAST_ROW_ROUNDING:
             row = np.array2string(values[..., 3, :])
@@ -302,7 +302,7 @@ class VectorAndQuaternion(Multiplied):
     @classmethod
     def of_rows(cls, values: ArrayLike) -> Self:
         """Create a batch from rows (N, 7): x, y, z [m] and a unit quaternion x, y, z, w."""
-        rows = array_of(values, (7,), "pose", is_batch=True)
+        rows = array_of(values, (7,), "pose", unit="m m m 1 1 1 1", is_batch=True)
         return cls(rows[..., :3], rows[..., 3:])
 
     @property
@@ -365,7 +365,7 @@ class DualQuaternion(FrameToFrame):
 
     def __init__(self, real: ArrayLike, dual: ArrayLike) -> None:
         initialize(self, real=unit_vector(real, 4, "real part of a dual quaternion"))
-        initialize(self, dual=array_of(dual, (4,), "dual part of a dual quaternion"))
+        initialize(self, dual=array_of(dual, (4,), "dual part of a dual quaternion", unit="m"))
         pair = "real and dual part of a unit dual quaternion"
         require_orthogonal(self.real, self.dual, pair=pair, what="dual quaternion")
 

@@ -59,7 +59,9 @@ class Vector6(Plain):
     halves: ClassVar[tuple[slice, slice]] = (slice(3), slice(3, 6))
 
     def __init__(self, vector: ArrayLike) -> None:
-        initialize(self, vector=array_of(vector, (6,), self.relation, is_batch=True))
+        units = self.units if self.halves[0] == slice(3) else self.units[::-1]
+        unit = " ".join(unit for unit in units for _ in range(3))
+        initialize(self, vector=array_of(vector, (6,), self.relation, unit=unit, is_batch=True))
 
     @classmethod
     def of_parts(cls, first: ArrayLike, second: ArrayLike) -> Self:
@@ -318,7 +320,12 @@ class RotationMatrixRate(_Rate):
         self, matrix: ArrayLike, rate: ArrayLike, *, coord_of: OrientationCoord | None = None
     ) -> None:
         rotation = rotation_of(matrix, "rotation matrix")
-        initialize(self, matrix=rotation, rate=array_of(rate, (3, 3), self.what), coord_of=coord_of)
+        initialize(
+            self,
+            matrix=rotation,
+            rate=array_of(rate, (3, 3), self.what, unit="1/s"),
+            coord_of=coord_of,
+        )
         _require_skew(self.rate @ self.matrix.T, self.what)
 
     def _numbers(self) -> Numbers:
@@ -358,7 +365,10 @@ class QuaternionRate(_Rate):
     ) -> None:
         quat = unit_vector(quat_xyzw, 4, "unit quaternion")
         initialize(
-            self, quat_xyzw=quat, rate_xyzw=array_of(rate_xyzw, (4,), self.what), coord_of=coord_of
+            self,
+            quat_xyzw=quat,
+            rate_xyzw=array_of(rate_xyzw, (4,), self.what, unit="1/s"),
+            coord_of=coord_of,
         )
         pair = "a unit quaternion and its derivative"
         require_orthogonal(self.quat_xyzw, self.rate_xyzw, pair=pair, what=self.what)
@@ -441,7 +451,10 @@ class PoseMatrixRate(_Rate):
     ) -> None:
         pose = HomogeneousMatrix(matrix)
         initialize(
-            self, matrix=pose.matrix, rate=array_of(rate, (4, 4), self.what), coord_of=coord_of
+            self,
+            matrix=pose.matrix,
+            rate=array_of(rate, (4, 4), self.what, unit="1/s 1/s 1/s m/s"),
+            coord_of=coord_of,
         )
         if self.rate[3].any():
             raise rule_error(self.what, "its last row is zero", np.array2string(self.rate[3]))

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NoReturn, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tmkit._support.units import magnitudes
 from tmkit.errors import SceneError
 from tmkit.relations.representation import Numbers, Representation, Vector
 from tmkit.relations.semantic.operations import (
@@ -232,7 +233,7 @@ class SemanticRelation:
             )
         if isinstance(values, Pose) and () in self.by_shape:
             return self.by_shape[()](values)
-        shape = np.shape(getattr(values, "magnitude", values))
+        shape = np.shape(magnitudes(values))
         # The keys are the shapes of one relation, of a batch, and of representations of batches
         # only.
         keys = shape, shape[1:], ("N", *shape[1:])

@@ -64,7 +64,7 @@ def point_distribution(
         point: (3,) point, in the frame [m].
     """
     pose = scene.gaussian_pose(frame, relative_to=relative_to, q=q)
-    coordinates = plain_numbers(point, "point")
+    coordinates = plain_numbers(point, "point", "m")
     rotation = pose.mean.rotation
     x, y, z = coordinates
     skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -151,7 +151,7 @@ def footprint_inside(
     corners = np.array(
         [[x, y, z] for x in bounds[:, 0] for y in bounds[:, 1] for z in bounds[:, 2]]
     )
-    low, high = plain_numbers(lower, "lower"), plain_numbers(upper, "upper")
+    low, high = plain_numbers(lower, "lower", "m"), plain_numbers(upper, "upper", "m")
     pose = scene.gaussian_pose(object, relative_to=relative_to, q=q)
     if float(np.max(np.diag(pose.covariance)[3:])) <= _MAX_EXACT_VARIANCE:
         offsets = product(corners, pose.mean.rotation.T)
@@ -230,7 +230,7 @@ def rotation_within(
     turn = scene.gaussian_pose(frame, relative_to=relative_to, q=q).covariance[3:, 3:]
     if axis is None:
         return inside_ellipsoid(np.zeros(3), turn, centre=np.zeros(3), axes=limit * np.eye(3))
-    along = plain_numbers(axis, "axis")
+    along = plain_numbers(axis, "axis", "1")
     along = along / norm(along)
     return angle_within(float(product(along, turn, along)), limit)
 

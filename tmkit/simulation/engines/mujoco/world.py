@@ -241,7 +241,7 @@ class MujocoSimulation(Simulation):
         self._refresh()
         body, model, data = self._body(name), self._model, self._data
         probe = model.geom("probe").id
-        data.geom_xpos[probe] = plain_numbers(point, "point")
+        data.geom_xpos[probe] = plain_numbers(point, "point", "m")
         links = sorted(set(body.links.values()) if body.kind == "object" else {body.links[name]})
         geoms = np.flatnonzero(np.isin(model.geom_bodyid, self._ids[links])).tolist()
         distances = [

@@ -217,7 +217,7 @@ class BodyWorld:
             linkIndexB=_EVERY_LINK if body.kind == "object" else body.links[name],
             distance=reach,
             collisionShapeA=self._probe,
-            collisionShapePositionA=[float(value) for value in plain_numbers(point, "point")],
+            collisionShapePositionA=[float(value) for value in plain_numbers(point, "point", "m")],
             collisionShapeOrientationA=[0.0, 0.0, 0.0, 1.0],
         )
         return min((float(contact[8]) + PROBE_RADIUS for contact in contacts), default=math.inf)
