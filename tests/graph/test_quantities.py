@@ -25,6 +25,7 @@ from tmkit.estimation import LinearCompliance, MinCovariance
 from tmkit.graph import (
     Evidence,
     Inertia,
+    StampedPoses,
     add_observation,
     integrate,
     moved_frames,
@@ -313,6 +314,12 @@ ENTRIES: dict[str, Entry] = {
     "stamp": Entry(
         lambda x: SCENE.add_stamped_pose("cup", tk.Pose(), stamp=x).stamped_poses("cup").stamps,  # type: ignore[union-attr]
         3.0,
+        "s",
+        "stamp",
+    ),
+    "stamp of a history": Entry(
+        lambda x: StampedPoses([0.0, 60.0], [tk.Pose(), tk.Pose([1, 0, 0])]).gaussian_at(x).mean,
+        12.0,
         "s",
         "stamp",
     ),
