@@ -164,7 +164,7 @@ Returns:
              text_for<Scene>("Return the specification of a group.{| For the writer.}" NO_GROUP));
 }
 
-void bind_frame_queries(nb::class_<SceneGraph>& cls) {
+void bind_stamped_noise(nb::class_<SceneGraph>& cls) {
     cls.def("_stamped_noise",
             [](const SceneGraph& s, std::string_view frame, double stamp, std::string_view policy) {
         const FrameRecord& on = s.record(frame);
@@ -178,6 +178,10 @@ void bind_frame_queries(nb::class_<SceneGraph>& cls) {
             "Return the error of a stamped edge at a time by source, or None if exact. O(log "
             "n)." NO_FRAME R"(
     StampError: if the stamp is outside the history.)");
+}
+
+void bind_frame_queries(nb::class_<SceneGraph>& cls) {
+    bind_stamped_noise(cls);
     cls.def_prop_ro("joint_frames",
                     [](const SceneGraph& s) { return names_of(s, s.joint_frames()); },
                     "The frame that each entry of the configuration moves. O(joints log n).")

@@ -93,53 +93,12 @@ StampedPoses read_state(nb::handle state) {
     return result;
 }
 
-}  // namespace
-
-nb::object stamps_state(const Ref<const StampedPoses>& stamps) {
-    return stamps ? nb::object(state_of(*stamps)) : nb::none();
-}
-
-Ref<const StampedPoses> stamps_from_state(nb::handle state) {
-    return state.is_none() ? nullptr : stamps_ref(read_state(state));
-}
-
-void bind_stamped_poses(nb::module_& m) {
-    nb::class_<StampedPoses> cls(m, "StampedPoses", nb::is_weak_referenceable(),
-                                 R"(Stamped poses of an edge: a short history. Immutable.
-
-Args:
-    stamps: ascending stamps [s].
-    poses: parent_from_frame at joint value 0, one for each stamp.
-    covariances: (6, 6) covariance of each pose, ordered [rho, theta] [m, rad], in the frame's own
-        axes, or None for the error of the edge; by default None for all.
-    capacity: largest number of poses.
-    window: largest time between the oldest and the newest [s]; unlimited if omitted.
-
-Raises:
-    StampError: if the stamps do not ascend, are not finite, exceed the capacity or the window, or
-        differ in number from the poses or covariances.
-    SceneError: if a covariance is not symmetric positive semi-definite.)");
-    cls.def("__init__", made_by(&make_history), "stamps"_a = nb::tuple(), "poses"_a = nb::tuple(),
-            nb::kw_only(), "covariances"_a = nb::none(),
-            "capacity"_a = StampedPoses::usual_capacity, "window"_a = StampedPoses::without_end)
-        .def_prop_ro("stamps", [](const StampedPoses& s) { return make_array(stamps_of(s)); },
-                     "(k,) ascending stamps [s]; read-only.")
-        .def_prop_ro("poses",
-                     [](const StampedPoses& s) {
-        return PoseTuple(nb::tuple(nb::cast(poses_of(s))));
-    }, "parent_from_frame at joint value 0, one for each stamp.")
-        .def_prop_ro(
-            "covariances", [](const StampedPoses& s) { return CovarianceTuple(covariances_of(s)); },
-            "(6, 6) covariance of each pose in the frame's own axes, read-only; None: the error is "
-            "that of the edge.")
-        .def_ro("capacity", &StampedPoses::capacity, "Largest number of poses.")
-        .def_ro("window", &StampedPoses::window,
-                "Largest time between the oldest and the newest [s]; inf if unlimited.")
-        .def("at",
-             [](const StampedPoses& s, const NumberArgument& stamp, std::string_view policy) {
+void bind_history_queries(nb::class_<StampedPoses>& cls) {
+    cls.def("at",
+            [](const StampedPoses& s, const NumberArgument& stamp, std::string_view policy) {
         return in_range(s.at({read_stamp(stamp), stamp_policy(policy)}, ""));
     }, "stamp"_a, nb::kw_only(), "policy"_a = "interpolated",
-             R"(Return parent_from_frame at a time. O(log k) for k poses.
+            R"(Return parent_from_frame at a time. O(log k) for k poses.
 
 Args:
     stamp: time on the clock of the stamps [s].
@@ -196,6 +155,51 @@ Raises:
 Args:
     parent_from_old_parent: pose of the old parent in the new one.)")
         .def("__len__", [](const StampedPoses& s) { return s.entries.size(); });
+}
+
+}  // namespace
+
+nb::object stamps_state(const Ref<const StampedPoses>& stamps) {
+    return stamps ? nb::object(state_of(*stamps)) : nb::none();
+}
+
+Ref<const StampedPoses> stamps_from_state(nb::handle state) {
+    return state.is_none() ? nullptr : stamps_ref(read_state(state));
+}
+
+void bind_stamped_poses(nb::module_& m) {
+    nb::class_<StampedPoses> cls(m, "StampedPoses", nb::is_weak_referenceable(),
+                                 R"(Stamped poses of an edge: a short history. Immutable.
+
+Args:
+    stamps: ascending stamps [s].
+    poses: parent_from_frame at joint value 0, one for each stamp.
+    covariances: (6, 6) covariance of each pose, ordered [rho, theta] [m, rad], in the frame's own
+        axes, or None for the error of the edge; by default None for all.
+    capacity: largest number of poses.
+    window: largest time between the oldest and the newest [s]; unlimited if omitted.
+
+Raises:
+    StampError: if the stamps do not ascend, are not finite, exceed the capacity or the window, or
+        differ in number from the poses or covariances.
+    SceneError: if a covariance is not symmetric positive semi-definite.)");
+    cls.def("__init__", made_by(&make_history), "stamps"_a = nb::tuple(), "poses"_a = nb::tuple(),
+            nb::kw_only(), "covariances"_a = nb::none(),
+            "capacity"_a = StampedPoses::usual_capacity, "window"_a = StampedPoses::without_end)
+        .def_prop_ro("stamps", [](const StampedPoses& s) { return make_array(stamps_of(s)); },
+                     "(k,) ascending stamps [s]; read-only.")
+        .def_prop_ro("poses",
+                     [](const StampedPoses& s) {
+        return PoseTuple(nb::tuple(nb::cast(poses_of(s))));
+    }, "parent_from_frame at joint value 0, one for each stamp.")
+        .def_prop_ro(
+            "covariances", [](const StampedPoses& s) { return CovarianceTuple(covariances_of(s)); },
+            "(6, 6) covariance of each pose in the frame's own axes, read-only; None: the error is "
+            "that of the edge.")
+        .def_ro("capacity", &StampedPoses::capacity, "Largest number of poses.")
+        .def_ro("window", &StampedPoses::window,
+                "Largest time between the oldest and the newest [s]; inf if unlimited.");
+    bind_history_queries(cls);
     const auto key = [](const StampedPoses& s) {
         return nb::make_tuple(nb::tuple(nb::cast(stamps_of(s))), nb::tuple(nb::cast(poses_of(s))),
                               s.capacity, s.window, s.has_covariances());
