@@ -35,7 +35,7 @@ from tmkit.graph import (
     twist,
     wrench,
 )
-from tmkit.motion import PathConstraint
+from tmkit.motion import PathConstraint, clamp_to_limits
 from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.timing import time_path
 from tmkit.motion.velocity_ik import TwistJacobian
@@ -286,6 +286,13 @@ ENTRIES: dict[str, Entry] = {
         lambda x: BODIES.configuration({"arm": x[0], "slide": x[1]}), [0.1, 0.2], "rad m", "joint"
     ),
     "q": Entry(lambda x: BODIES.pose("slide", relative_to="world", q=x), [0.1, 0.2], "rad m", "q"),
+    "q of a problem": Entry(
+        lambda x: tk.PlanningProblem(BODIES, x, domain="blocks", goal="(handempty)").q,
+        [0.1, 0.2],
+        "rad m",
+        "q",
+    ),
+    "q of clamp_to_limits": Entry(lambda x: clamp_to_limits(BODIES, x), [0.1, 0.2], "rad m", "q"),
     "rows of q": Entry(
         lambda x: BODIES.pose_batch("slide", q=x), [[0.1, 0.2], [0.3, 0.4]], "rad m", "q"
     ),

@@ -23,7 +23,7 @@ from tmkit._support.start_tolerances import (
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import LIMIT_TOLERANCE
-from tmkit.spatial.plain import plain_numbers
+from tmkit.spatial.plain import configuration_numbers
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ def clamp_to_limits(
     for joint in joints or ():
         if joint not in names:
             raise UnknownNameError.of("joint", joint, names)
-    clamped = np.array(plain_numbers(q, "q"))
+    clamped = np.array(configuration_numbers(scene, q))
     scene.at(clamped)  # raises for a wrong length and for numbers that are not finite
     for index, (joint, (lower, upper)) in enumerate(zip(names, scene.joint_limits, strict=True)):
         value = float(clamped[index])

@@ -20,6 +20,8 @@ from tmkit.errors import SceneError
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+    from tmkit._core import SceneGraph
+
 
 def plain_numbers(values: ArrayLike, what: str, unit: str = "") -> NDArray[np.float64]:
     """Return numbers as an array of floats in SI units.
@@ -59,6 +61,22 @@ def plain_number(value: float, what: str, unit: str = "") -> float:
     if number.ndim:
         raise SceneError(f"{what} must be one number, not an array of shape {number.shape}")
     return float(number)
+
+
+def configuration_numbers(scene: SceneGraph, q: ArrayLike, what: str = "q") -> NDArray[np.float64]:
+    """Return joint values as an array of floats [rad or m]. O(joints).
+
+    Args:
+        scene: scene with the joints.
+        q: (n_joints,) numbers or quantities, or (m, n_joints).
+        what: name of the values in error messages.
+
+    Raises:
+        SceneError: if a value is not a number, or is a quantity of another dimension than its
+            joint.
+    """
+    is_prismatic = [scene.joint(frame).type == "prismatic" for frame in scene.joint_frames]
+    return plain_numbers(q, what, " ".join("m" if slides else "rad" for slides in is_prismatic))
 
 
 def convert_fields(

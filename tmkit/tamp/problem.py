@@ -24,7 +24,7 @@ from tmkit.pddl.formulas import Formula
 from tmkit.plans.continuous_goals import ArmAt, ObjectAt, ObjectIn
 from tmkit.robots import Manipulator
 from tmkit.robots.robot_files import Robots
-from tmkit.spatial.plain import plain_numbers, read_only
+from tmkit.spatial.plain import configuration_numbers, read_only
 from tmkit.tamp.domains.loading import DomainSource
 
 Goal: TypeAlias = str | Formula | ObjectAt | ObjectIn | ArmAt | SceneGraph | GoalScene | Path
@@ -94,7 +94,7 @@ class PlanningProblem(ContentEquality):
         for robot in robots:
             check_argument(robot, (str, Path, Manipulator), "robots", function="plan")
         if self.q is not None:
-            initialize(self, q=read_only(np.array(plain_numbers(self.q, "q"))))
+            initialize(self, q=read_only(np.array(configuration_numbers(self.scene, self.q))))
         initialize(self, goal=_goal_tuple(self.goal))
 
     @property

@@ -21,7 +21,7 @@ from tmkit.errors import ArgumentError, ConfigurationError
 from tmkit.graph import SceneGraph
 from tmkit.plans import Plan
 from tmkit.spatial import Pose
-from tmkit.spatial.plain import plain_numbers
+from tmkit.spatial.plain import configuration_numbers
 from tmkit.tamp import PlanningProblem, PlanResult
 from tmkit.tamp.domains.loading import load_planning_domain
 from tmkit.visualization.page import page_html, plan_timeline
@@ -259,7 +259,7 @@ class Viewer(Stage, Closing):
             q: (n_joints,) configuration of both. Defaults to zeros.
         """
         self._end_versions()
-        q_before = before.zero_configuration() if q is None else plain_numbers(q, "q")
+        q_before = before.zero_configuration() if q is None else configuration_numbers(before, q)
         values = dict(zip(before.joint_names, q_before.tolist(), strict=True))
         low, high = bounds(scene_model(before), before.at(q_before).poses)
         width = float((high - low) @ np.abs(RIGHT_DIRECTION))

@@ -59,7 +59,7 @@ from tmkit.plans.values import Attachment, Configuration, Plan, PlanStep, Segmen
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import held_object
 from tmkit.robots.robot_files import Robots, find_manipulators, home_configuration
-from tmkit.spatial.plain import plain_numbers, read_only
+from tmkit.spatial.plain import configuration_numbers, read_only
 from tmkit.tamp.domains.loading import DomainSource, load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.validation.segment_rules import (
@@ -127,7 +127,9 @@ def load_tmp_plan(
         pddl_domain = planning_domain.domain
         objects = planning_domain.semantics.objects(scene)
         names = (*objects, *(constant.name for constant in pddl_domain.constants))
-        base = np.array(home_configuration(robots, scene) if q is None else plain_numbers(q, "q"))
+        base = np.array(
+            home_configuration(robots, scene) if q is None else configuration_numbers(scene, q)
+        )
         scene.at(base)
         if goal is not None:
             parse_goal(goal, pddl_domain, objects=objects)
