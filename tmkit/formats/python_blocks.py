@@ -23,7 +23,7 @@ _TRIGGERS = {"onChange": "OnChange", "after": "After", "every": "Every"}
 """Classes of triggers by their keyword in RSG-DSL."""
 
 _IMPORTED_NAMES = frozenset(
-    {*BLOCK_CLASSES, *dir(tmkit.graph), "Mapping", "Part", "Path", "Pose", "Structure"}
+    {*BLOCK_CLASSES, *dir(tmkit.graph), "ClassVar", "Mapping", "Part", "Path", "Pose", "Structure"}
 )
 """Names that a module may import, which no class of a block has."""
 
@@ -60,12 +60,10 @@ def block_classes(blocks: Iterable[FunctionBlockSpec]) -> Iterator[str]:
             ("inputs", block.input_structure),
             ("outputs", block.output_structure),
         ):
-            yield from ("", "    @property", f"    def {key}(self) -> Mapping[str, Structure]:")
-            yield f'        """Structure of the {key}, by name."""'
-            yield f"        return {_structures(structure)}"
+            yield f"    {key}: ClassVar[Mapping[str, Structure]] = {_structures(structure)}"
         if block.triggers:
             triggers = ", ".join(f"{_TRIGGERS[kind]}({value!r})" for kind, value in block.triggers)
-            yield from ("", f"    TRIGGERS = ({triggers},)  # for a BlockRunner")
+            yield f"    TRIGGERS = ({triggers},)  # for a BlockRunner"
 
 
 def docstring_text(text: str) -> str:

@@ -139,6 +139,8 @@ def _imports(module: _Module, classes: str) -> Iterator[str]:
         ]
     if module.arrays:
         standard_imports.append("from pathlib import Path")
+    if classes:
+        standard_imports.append("from typing import ClassVar")
     if standard_imports:
         yield from (*standard_imports, "")
     if module.arrays:
