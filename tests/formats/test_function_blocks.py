@@ -272,6 +272,7 @@ Mesh skin
 PointCloud dust
 GeometricNode boxes { cardinality 2 geometry box }
 GeometricNode balls { cardinality * geometry ball }
+Node "zero \\u0000" { cardinality 2 }
 GeometricNode tin_of { geometry tin }
 GeometricNode hat_of { geometry hat }
 GeometricNode pill_of { geometry pill }
@@ -286,6 +287,7 @@ FunctionBlock second { inputStructure all outputStructure outer trigger after fi
 FunctionBlock source { outputStructure balls }
 FunctionBlock sink { inputStructure balls inputHook "a \\"hook\\" \\u0000" }
 FunctionBlock nothing { }
+FunctionBlock zero { inputStructure "zero \\u0000" }
 """
 
 
@@ -346,6 +348,10 @@ def test_every_kind_of_node_in_cpp(tmp_path: Path) -> None:
         Sink sink;
         sink.run(Source().run());
         Nothing().run();
+        struct Zero : made::Zero {
+            void execute(const std::vector<made::structures::Zero>&) override {}
+        };
+        attempt([] { Zero().run({}); });
         std::cout << sink.count << " " << Sink::input_hook.size() << " "
                   << Sink::output_hook.size() << " " << DustOf::attributes[0].second
                   << DustOf::attributes[1].second << " "
@@ -357,6 +363,7 @@ def test_every_kind_of_node_in_cpp(tmp_path: Path) -> None:
         "function block 'first': expected 2 of 'inner', got 0",
         "function block 'second': expected 3 of 'outer', got 0",
         "function block 'second': expected 3 of 'outer', got 4",
+        "function block 'zero': expected 2 of 'zero ",  # what() ends at the zero
         '4 10 0 3["a"] ' + '"quoted"' + json.dumps("??/ \n \0 é"),
     ]
 
@@ -670,6 +677,34 @@ def test_names_of_headers(tmp_path: Path, name: str, message: str) -> None:
     assert compile_scene(SceneGraph(), tmp_path / f"{name}.py")
 
 
+def test_files_share_nodes_and_types_that_are_equal(tmp_path: Path) -> None:
+    """A block of one file takes what that of another makes; other nodes of the name collide."""
+    types = 'PointCloudType t { type "std::vector<float>" }\nPointCloud p type t\n'
+    node = 'GeometricNode cloud { geometry p Attribute ("k", "v") }\n'
+    (tmp_path / "a.rsg").write_text(f"{types}{node}FunctionBlock a {{ outputStructure cloud }}")
+    (tmp_path / "b.rsg").write_text(f"\n{types}{node}FunctionBlock b {{ inputStructure cloud }}")
+
+    def compile_both() -> str:
+        blocks = read_function_blocks(tmp_path / "a.rsg", tmp_path / "b.rsg")
+        (path,) = compile_scene(SceneGraph(), tmp_path / "made.hpp", blocks=blocks)
+        return path.read_text()
+
+    header = compile_both()
+    assert header.count("struct Cloud {") == header.count("using T = std::vector<float>;") == 1
+    assert "Include the header" not in header
+    assert "structures::Cloud run()" in header
+    assert "void run(const structures::Cloud& input)" in header
+    text = (tmp_path / "b.rsg").read_text()
+    (tmp_path / "b.rsg").write_text(text.replace("float", "double"))
+    with pytest.raises(
+        FileFormatError, match=r"b.rsg:4:15: the nodes 'cloud' and 'cloud' at .*a.r"
+    ):
+        compile_both()
+    (tmp_path / "b.rsg").write_text(text.replace("float", "double").replace("cloud", "other"))
+    with pytest.raises(FileFormatError, match=r"b.rsg:2:16: 't' is another type than at .*a.rsg:1"):
+        compile_both()
+
+
 def test_types_of_python_have_no_effect_in_cpp(tmp_path: Path) -> None:
     """The points are those of a vector."""
     header = compile_text(tmp_path, TABLE.read_text(encoding="utf-8"))
@@ -751,7 +786,8 @@ def test_large_structures_are_rejected_in_python(tmp_path: Path) -> None:
     text = "Node a { cardinality 101 }\nFunctionBlock f { inputStructure a }"
     with pytest.raises(FileFormatError, match="1:6: a structure has at most 100 frames"):
         compile_text(tmp_path, text, "made.py")
-    assert 'detail::check_count(name, "a", 101, input.size());' in compile_text(tmp_path, text)
+    header = compile_text(tmp_path, text)
+    assert 'detail::check_count(name, std::string_view{"a"}, 101, input.size());' in header
 
 
 def plain(value: object) -> object:

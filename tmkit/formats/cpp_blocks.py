@@ -69,6 +69,7 @@ _RESERVED = (
 _INCLUDES = {
     "array": "std::array",
     "cstddef": "std::size_t",
+    "memory": "std::shared_ptr",
     "stdexcept": "std::length_error",
     "string": "std::string(",
     "string_view": "std::string_view",
@@ -349,14 +350,16 @@ class _Generator:
         if spec.name not in self._content_types:
             self._content_types[spec.name] = spec
             self._define_aliases(spec, expressions)
-            self.includes |= dict.fromkeys(
-                f"#include {header}" for header in (entry.includes if entry is not None else ())
-            )
-            if expressions and (entry is None or not entry.includes):
+            includes = entry.includes if entry is not None else ()
+            self.includes |= dict.fromkeys(f"#include {header}" for header in includes)
+            foreign = [a for a, text in expressions.items() if not text.startswith("std::")]
+            if foreign and not includes:
                 library = f" of library {cpp_literal(spec.library)}" if spec.library else ""
-                self.comments[
-                    f"// Include the header{library} for {' and '.join(expressions)} first."
-                ] = None
+                comment = f"// Include the header{library} for {' and '.join(foreign)} first."
+                self.comments[comment] = None
+        elif self._content_types[spec.name] != spec:
+            other = self._content_types[spec.name]
+            raise spec.place.error(f"'{spec.name}' is another type than at {other.place}")
         return [*expressions][-1] if expressions else None
 
     def _define_aliases(self, spec: ContentTypeSpec, expressions: Mapping[str, str]) -> None:
@@ -405,7 +408,8 @@ def _checks(node: StructureSpec, variable: str, block: str) -> Iterator[str]:
         block: variable with the name of the block.
     """
     if node.cardinality not in (None, 1):
-        arguments = f"{block}, {_view(node.name)}, {node.cardinality}, {variable}.size()"
+        name = f"std::string_view{{{_view(node.name)}}}"
+        arguments = f"{block}, {name}, {node.cardinality}, {variable}.size()"
         yield f"detail::check_count({arguments});"
     if _has_counts(node):
         loop = "" if node.cardinality == 1 else f"for (const auto& each : {variable}) "

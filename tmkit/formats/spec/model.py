@@ -139,7 +139,7 @@ class ContentTypeSpec:
     """
 
     name: str
-    place: SourceLocation
+    place: SourceLocation = field(compare=False)
     type: str | None = None
     shared_ptr: str | None = None
     library: str | None = None
@@ -164,7 +164,7 @@ class StructureSpec:
 
     name: str
     kind: str
-    place: SourceLocation
+    place: SourceLocation = field(compare=False)
     content: str | None = None
     content_type: ContentTypeSpec | None = None
     cardinality: int | None = 1
