@@ -88,7 +88,10 @@ def values() -> dict[str, Any]:
     attached = AttachedShape(
         Mesh(corners, faces), Pose([1, 2, 3]), color=[1, 0, 0, 1], friction=0.5, level="hull"
     )
-    stamps = StampedPoses([0.0, 1.0], [Pose(), Pose([0.1, 0, 0])], window=5.0)
+    covariances = [None, 1e-4 * np.eye(6)]
+    stamps = StampedPoses(
+        [0.0, 1.0], [Pose(), Pose([0.1, 0, 0])], covariances=covariances, window=5.0
+    )
     scene = SceneGraph().add_frame(
         "b",
         "world",

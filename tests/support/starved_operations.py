@@ -70,7 +70,11 @@ MAPS = {SOURCE: 0.01 * np.ones((6, 2))}
 MEASURED = core.Measurement.of_pose(
     CUP, Pose([0.1, 0.0, -0.2]), relative_to=HAND, covariance=COVARIANCE
 )
-STAMPS = core.StampedPoses([0.0, 1.0, 2.0], [Pose(), Pose([0.1, 0, 0]), Pose([0.2, 0, 0])])
+STAMPS = core.StampedPoses(
+    [0.0, 1.0, 2.0],
+    [Pose(), Pose([0.1, 0, 0]), Pose([0.2, 0, 0])],
+    covariances=[np.eye(6), None, 2.0 * np.eye(6)],
+)
 Q = [0.1, 0.2]
 
 
@@ -131,6 +135,9 @@ def _edits(of_arrays: bool) -> dict[str, Callable[[Any], object]]:
         ),
         "remove_twist": lambda s: s.remove_twist(LOOSE),
         "add_stamped_pose": lambda s: s.add_stamped_pose(CUP, Pose([0.3, 0, 0]), stamp=3.0),
+        "add_uncertain_pose": lambda s: s.add_stamped_pose(
+            CUP, Pose([0.3, 0, 0]), stamp=4.0, covariance=np.eye(6)
+        ),
         "set_stamped_poses": lambda s: s.set_stamped_poses(TABLE, STAMPS),
         "add_frame": lambda s: s.add_frame(
             NEW,
@@ -488,6 +495,9 @@ _VALUES: dict[str, Callable[[Any], object]] = {
         STAMPS.stamps,
         STAMPS.poses,
         STAMPS.at(0.5),
+        STAMPS.covariances,
+        STAMPS.gaussian_at(1.5),
+        STAMPS.with_covariance(1.0, np.eye(6)),
         STAMPS.moved(Pose()),
         repr(STAMPS),
         hash(STAMPS),

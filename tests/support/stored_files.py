@@ -38,7 +38,7 @@ from tmkit.batch import (
 )
 from tmkit.formats import load_scene, scene_from_dict, write_json_scene
 from tmkit.formats.conversion import convert_scene
-from tmkit.formats.json.frames import attributes_to_dict
+from tmkit.formats.json.frames import attributes_to_dict, stamps_to_dict
 from tmkit.formats.json.scene import scene_dump
 from tmkit.formats.srdf.files import read_srdf
 from tmkit.formats.tmp_file import read_tmp
@@ -153,7 +153,9 @@ def _rich(folder: Path) -> SceneGraph:
     scene = scene.add_frame("cup", "box", joint=Free()).set_inertia(
         "cup", Inertia(0.2, [0, 0, 0.1], matrix=np.eye(3))
     )
-    scene = scene.set_covariance("cup", 1e-4 * np.eye(6)).allow_collision("box", "cone")
+    for stamp, own in ((1.0, None), (2.0, 4e-4 * np.eye(6)), (3.0, 1e-4 * np.eye(6))):
+        scene = scene.add_stamped_pose("cup", Pose([0, 0, stamp]), stamp=stamp, covariance=own)
+    scene = scene.set_pose("cup", Pose()).allow_collision("box", "cone")
     scene = scene.set_attributes("cup", {"colour": "white", "sizes": [1, 2.5, None]})
     edit = scene.edit()
     edit.set_group("dishes", frames=["cup"], attributes={"clean": True})
@@ -168,8 +170,15 @@ def scene_values(scene: SceneGraph) -> dict[str, Any]:
         for name in scene.frame_names
         for part in scene.shapes(name)
     ]
+    histories = {
+        name: stamps_to_dict(history)
+        for name in scene.frame_names
+        if (history := scene.stamped_poses(name)) is not None
+        and any(covariance is not None for covariance in history.covariances)
+    }
     return {
         **scene_dump(scene),
+        **({"histories": histories} if histories else {}),  # earlier files have none
         "shapes": drawn,
         "groups": {
             name: [*scene.group(name).frames, *scene.group(name).groups]

@@ -12,7 +12,7 @@ from support.effort import scaled_examples
 
 import tmkit as tk
 from tmkit.errors import BlockError, SceneError
-from tmkit.graph import Evidence, SceneGraph, Sphere, Stamped, add_observation, observations
+from tmkit.graph import Evidence, Free, SceneGraph, Sphere, Stamped, add_observation, observations
 from tmkit.spatial import GaussianPose, Pose, fuse
 from tmkit.tamp import load_planning_domain
 from tmkit.world import (
@@ -66,6 +66,18 @@ def test_the_covariance_of_a_prediction_is_the_known_one() -> None:
     twist = 2.0 * 4e-4 / 2.0**2  # of the difference of two poses, 2 s apart
     assert covariance[0, 0] == pytest.approx(4e-4 + twist * 9.0 + 0.03 * 27.0 / 3.0)
     assert covariance[5, 5] == pytest.approx(4e-4 + twist * 9.0 + 0.06 * 27.0 / 3.0)
+
+
+def test_a_prediction_uses_the_covariances_of_the_last_two_poses() -> None:
+    """The newest is that of the pose; the velocity has the sum of both."""
+    scene = SceneGraph().add_frame("cup", "world", classes=["movable"], joint=Free())
+    for stamp, variance in ((0.0, 9e-4), (1.0, 4e-4), (3.0, 1e-4)):
+        pose, own = Pose([0.5 * stamp, 0.0, 0.0]), variance * np.eye(6)
+        scene = scene.add_stamped_pose("cup", pose, stamp=stamp, covariance=own)
+    block = Predictor("next", "world", horizon=2.0, acceleration_noise=(0.0, 0.0))
+    made = run_block(LiveScene(scene), block)
+    expected = 1e-4 + (4e-4 + 1e-4) / 2.0**2 * 2.0**2
+    assert made.edge_covariance("next cup")[0, 0] == pytest.approx(expected)
 
 
 @settings(max_examples=scaled_examples(0.2), deadline=None)

@@ -16,14 +16,17 @@
 #include "tmkit/scene_arrays.hpp"
 #include "tmkit/scene_edit.hpp"
 
+using tmkit::Covariance;
 using tmkit::Error;
 using tmkit::ErrorKind;
 using tmkit::Joint;
 using tmkit::Moment;
 using tmkit::Pose;
+using tmkit::Ref;
 using tmkit::SceneArrays;
 using tmkit::SceneEdit;
 using SceneGraph = tmkit::test::EditableScene;
+using tmkit::StampCovariance;
 using tmkit::StampedPoses;
 using tmkit::StampPolicy;
 using tmkit::TwistEdge;
@@ -59,6 +62,14 @@ SceneGraph two_cups() {
     edit.add_root("handle", cup);
     edit.add_body("bare");
     return std::move(edit).take();
+}
+
+// A covariance with one variance in all directions; null for 0.
+Ref<const StampCovariance> of_variance(double variance) {
+    if (variance == 0.0) return nullptr;
+    Covariance covariance;
+    for (const std::size_t i : {0, 4, 8}) covariance.linear[i] = covariance.angular[i] = variance;
+    return Ref<const StampCovariance>(new StampCovariance(covariance));
 }
 
 std::string refusal(auto&& call) {
@@ -136,7 +147,8 @@ TEST_CASE("a round trip with twists, stamps, bare bodies and nested groups") {
     edit.set_twist(cup, {table, {1, 0, 0, 0, 0, 0}});
     edit.set_twist("handle", {"bare", {0, 1, 0, 0, 0, 0}});
     for (int i = 0; i < 5; ++i)
-        edit.add_stamped_pose(cup, {1.0 * ((3 * i) % 5), at(i, 0, 0)}, 4, 100.0);
+        edit.add_stamped_pose(cup, {1.0 * ((3 * i) % 5), at(i, 0, 0), of_variance(i % 2)}, 4,
+                              100.0);
     edit.set_group({"inner", {cup, other_cup}, {}});
     edit.set_group({"a first one", {}, {"inner"}});
     const SceneGraph scene = edit.scene();
@@ -147,6 +159,26 @@ TEST_CASE("a round trip with twists, stamps, bare bodies and nested groups") {
     CHECK(arrays.bodies_without_frames() == scene.bodies_without_frames());
     CHECK(arrays.body_names() == scene.body_names());
     CHECK(arrays.group("a first one").groups == std::vector<std::string>{"inner"});
+}
+
+TEST_CASE("a covariance of a stamped pose older than the newest allocates nothing") {
+    SceneArrays arrays(two_cups(), {.name_bytes = 80, .noise = 6});
+    arrays.add_stamped_pose(cup, {100.0, {}}, 8, std::nullopt);
+    const Ref<const StampCovariance> covariance = of_variance(2.0);
+    const long made = count_allocations([&] {
+        for (int step = 0; step < 40; ++step)
+            arrays.add_stamped_pose(cup, {50.0 + step, {}, covariance}, 8, std::nullopt);
+    });
+    CHECK(made == 0);
+    CHECK(arrays.noise(cup) == nullptr);
+    const std::optional<StampedPoses> history = arrays.stamped_poses(cup);
+    REQUIRE(history.has_value());
+    CHECK(history->entries.size() == 8);
+    CHECK(history->entries.front().covariance->value == covariance->value);
+    CHECK(!history->entries.back().covariance);
+    arrays.add_stamped_pose(cup, {101.0, {}, covariance}, std::nullopt, std::nullopt);
+    CHECK(arrays.noise(cup)->covariance == covariance->value);
+    CHECK(arrays.defects().empty());
 }
 
 TEST_CASE("twist rules are checked at once") {
