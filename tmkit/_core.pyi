@@ -3494,7 +3494,7 @@ class SceneArrays:
             and one for each frame), ``stamps`` (stamped poses of all edges; twice those of the scene,
             at least 256), ``groups`` (those of the scene and 16), ``group_members`` (those of the scene
             and two for each frame) and ``noise`` (dimensions of noise sources on each edge; all those
-            of the scene).
+            of the scene). Covariances of stamped poses need a ``noise`` of 6 at least.
 
     Raises:
         UnknownNameError: if an array is unknown.

@@ -157,6 +157,8 @@ def test_the_newest_error_keeps_its_correlations() -> None:
 def test_a_reversed_edge_has_the_inverse_poses(history: StampedPoses, data: st.DataObject) -> None:
     """Making the cup the root of its tree inverts each stamped pose and its covariance."""
     turned = tracked(history).make_root("cup")
+    newest = at_stamp(turned, history.stamps[-1])
+    assert newest.noise("table") == turned.noise("table")  # the edge still shares its error
     stamp = data.draw(st.sampled_from(history.stamps.tolist()))
     expected = history.gaussian_at(stamp).inverse()
     found = gaussian_pose(turned, "table", relative_to="cup", stamp=stamp)

@@ -125,9 +125,14 @@ TurnedEdge reverse_edge(const FrameRecord& edge) {
     if (edge.details && edge.details->stamps) {
         const Ref<StampedPoses> stamps(new StampedPoses(*edge.details->stamps));
         for (StampedPose& entry : stamps->entries) {
-            if (entry.covariance)
+            if (entry.covariance) {
+                // The error that the edge shares keeps the same bits as that of the edge.
+                const bool is_of_edge = result.noise && entry.pose == edge.pose &&
+                                        entry.covariance->value == edge.noise->covariance;
                 entry.covariance = Ref<const StampCovariance>(
-                    new StampCovariance(entry.covariance->value.carry_up(entry.pose)));
+                    new StampCovariance(is_of_edge ? result.noise->covariance
+                                                   : entry.covariance->value.carry_up(entry.pose)));
+            }
             entry.pose = entry.pose.inverse();
         }
         result.stamps = stamps;
