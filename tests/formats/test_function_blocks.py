@@ -526,6 +526,39 @@ def test_no_text_leaves_its_literal(
     assert python_skeleton(module) == python_skeleton(expected)
 
 
+_DAMAGE = (
+    *("", "{", "}", '"', "cardinality 2 ", "cardinality * ", "child plane ", "é", "\\u0000"),
+    *("Group g { child cloud }", "Transform", "cloud", "type", "inputStructure planes "),
+    "trigger every 0 s ",
+)
+"""Texts that replace parts of a file."""
+
+
+@given(st.data())
+@settings(max_examples=scaled_examples(0.5), deadline=None)
+def test_damaged_files_are_rejected_or_compiled(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """An error of the format, or code of both languages and a file with the same blocks."""
+    folder = tmp_path_factory.mktemp("damaged")
+    text = data.draw(st.sampled_from([LISTING, EVERYTHING, SHARED]))
+    for _ in range(data.draw(st.integers(1, 3))):
+        begin = data.draw(st.integers(0, len(text)))
+        end = min(len(text), begin + data.draw(st.integers(0, 12)))
+        text = text[:begin] + data.draw(st.sampled_from(_DAMAGE)) + text[end:]
+    try:
+        header = compile_text(folder, text)
+        module = compile_text(folder, text, "made.py")
+    except FileFormatError as error:
+        assert "scene.rsg:" in str(error)  # noqa: PT017
+        return
+    assert cpp_skeleton(header).count("{") == cpp_skeleton(header).count("}")
+    compile(module, "made.py", "exec")
+    blocks = read_function_blocks(folder / "scene.rsg")
+    (copy,) = convert_scene(SceneGraph(), folder / "copy.rsg", blocks=blocks)
+    assert plain(read_function_blocks(copy)) == plain(blocks)
+
+
 def cpp_skeleton(header: str) -> list[str]:
     """Return the tokens of C++ code, with one word for names and literals."""
     assert all(line.isascii() and line.isprintable() for line in header.split("\n"))
