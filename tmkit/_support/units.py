@@ -59,15 +59,25 @@ def si_numbers(values: Any, units: str, what: str) -> Any:
     Raises:
         UnitError: if a quantity has another dimension.
     """
+    if not _has_quantities(values):
+        return values
     each = units.split() or [""]
     return _convert(values, each if len({*each}) > 1 else each[:1], what)
 
 
 def magnitudes(values: Any) -> Any:
     """Return values, nested as given, with the magnitudes of quantities in their own units."""
+    if not _has_quantities(values):
+        return values
     if isinstance(values, (list, tuple)):
         return [magnitudes(value) for value in values]
-    return values.magnitude if _is_quantity(values) else values
+    return values.magnitude
+
+
+def _has_quantities(values: Any) -> bool:
+    if not isinstance(values, (list, tuple)):
+        return _is_quantity(values)
+    return any(not isinstance(value, (float, int)) and _has_quantities(value) for value in values)
 
 
 def _is_quantity(value: Any) -> bool:

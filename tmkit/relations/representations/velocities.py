@@ -57,11 +57,15 @@ class Vector6(Plain):
     dimensions = 1
     units: ClassVar[tuple[str, str]]
     halves: ClassVar[tuple[slice, slice]] = (slice(3), slice(3, 6))
+    _units: ClassVar[str]  # of each of the six numbers
+
+    def __init_subclass__(cls) -> None:
+        units = cls.units if cls.halves[0] == slice(3) else cls.units[::-1]
+        cls._units = " ".join(unit for unit in units for _ in range(3))
 
     def __init__(self, vector: ArrayLike) -> None:
-        units = self.units if self.halves[0] == slice(3) else self.units[::-1]
-        unit = " ".join(unit for unit in units for _ in range(3))
-        initialize(self, vector=array_of(vector, (6,), self.relation, unit=unit, is_batch=True))
+        numbers = array_of(vector, (6,), self.relation, unit=self._units, is_batch=True)
+        initialize(self, vector=numbers)
 
     @classmethod
     def of_parts(cls, first: ArrayLike, second: ArrayLike) -> Self:
