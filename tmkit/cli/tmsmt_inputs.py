@@ -122,6 +122,8 @@ def sort_inputs(names: Sequence[str], options: PlanInputs) -> PlanInputs:
         suffix = Path(name).suffix
         if suffix == ".pddl":
             role = _pddl_kind(Path(name))
+        elif suffix == ".lisp":
+            raise typer.BadParameter(f"'{name}' is a Lisp script; scripts are in Python")
         elif suffix in (".py", ".tmp"):
             role = "semantics" if suffix == ".py" else "plan"
         else:

@@ -348,6 +348,7 @@ def test_errors_of_scripts_are_named(folder: Path, old: str, new: str, message: 
         (("plan", "q0.tmp"), "'q0.tmp' has no scene in it"),
         (("plan", "hand.robray", "bad.pddl"), "bad.pddl: expected '(define (domain ...'"),
         (("plan", "none.pddl"), "none.pddl"),
+        ((*PLAN[:-3], "crates.lisp"), "'crates.lisp' is a Lisp script; scripts are in Python"),
         (("plan", "crates.pddl", "--goal", "(lit)"), "or a PDDL domain and a PDDL problem"),
     ],
 )

@@ -146,6 +146,7 @@ class MotionSettings:
             same goal finds one.
         corridors: paths (k, n) of the arm's joints out of narrow places, from inside to outside.
             They are tried where no path is found.
+        margin: smallest distance of pairs that are not exempt [m]; negative for an overlap.
     """
 
     inverse_kinematics_solutions: int = 4
@@ -154,6 +155,7 @@ class MotionSettings:
     lift_distance: float = 0.06
     is_multi_goal: bool = False
     corridors: Sequence[Configuration] = ()
+    margin: float = PLANNING_MARGIN
 
 
 class MotionPrimitives:
@@ -205,7 +207,7 @@ class MotionPrimitives:
             scene: scene before the action.
             q: (n_joints,) configuration before the action.
         """
-        return self.rules.near_pairs(scene, q, margin=PLANNING_MARGIN, source=self._world)
+        return self.rules.near_pairs(scene, q, margin=self.budget.margin, source=self._world)
 
     @StageTimer(PlanningStage.COLLISION)
     def reduced_margin_pairs_at_rest(
@@ -223,7 +225,7 @@ class MotionPrimitives:
         scene_at_rest = scene.reparent(change.frame, change.parent, pose=change.pose)
         dynamic_frames = {*moved_frames(scene, *self.rules.arms), *movable_frames(scene)}
         near_pairs = self.rules.near_pairs(
-            scene_at_rest, q, margin=PLANNING_MARGIN, source=self._world
+            scene_at_rest, q, margin=self.budget.margin, source=self._world
         )
         return tuple(
             pair
@@ -289,7 +291,7 @@ class MotionPrimitives:
         world = self.rules.world(
             scene,
             allowed_contacts,
-            margin=PLANNING_MARGIN,
+            margin=self.budget.margin,
             near_pairs=other_pairs,
             source=self._world,
         )
@@ -705,7 +707,7 @@ class MotionPrimitives:
         pair_margins: dict[tuple[str, str], float] = {}
         for contact in (contact for q in (start, *goals) for contact in wide_world.contacts(q)):
             pair = contact.frame_a, contact.frame_b
-            margin = max(PLANNING_MARGIN, _KEPT_DISTANCE_FRACTION * contact.distance)
+            margin = max(self.budget.margin, _KEPT_DISTANCE_FRACTION * contact.distance)
             pair_margins[pair] = min(margin, pair_margins.get(pair, margin))
         if not pair_margins:
             return wide_world

@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tmkit.errors import SceneError
+from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.basic_motions import ActionMotion
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
-from tmkit.manipulation.actions.primitives import CollisionContext
-from tmkit.plans.failures import MotionFailure, PrimitiveFailedError
-from tmkit.plans.values import Configuration, Segment, SegmentKind
-from tmkit.spatial import Pose
+from tmkit.motion.collision_rules import TOUCH_TOLERANCE
+from tmkit.plans.failures import MotionFailure
+from tmkit.plans.values import Segment
 from tmkit.tamp.domains.tmsmt_scripts.aminopy import (
     Chain,
     FrameView,
@@ -84,9 +84,9 @@ class Operator:
 
 @dataclass(frozen=True)
 class _Refinement:
-    """Arms that operators move, and the seed of their searches."""
+    """Arms that operators move, by the frame of the hand, and the seed of their searches."""
 
-    arms: Mapping[str, ArmMotionPlanner]
+    arms_by_hand: Mapping[str, ArmMotionPlanner]
     seed: int
 
 
@@ -101,11 +101,24 @@ def refinement(arms: Mapping[str, ArmMotionPlanner], seed: int) -> Iterator[None
         arms: motion planners by name of the arm.
         seed: seed of all searches.
     """
-    token = _refinement.set(_Refinement(arms, seed))
+    arms_by_hand = {arm.robot.tip: _without_margin(arm) for arm in arms.values()}
+    token = _refinement.set(_Refinement(arms_by_hand, seed))
     try:
         yield
     finally:
         _refinement.reset(token)
+
+
+def _without_margin(arm: ArmMotionPlanner) -> ArmMotionPlanner:
+    """Return a planner of an arm whose motions may touch all bodies."""
+    primitives = arm.primitives
+    return ArmMotionPlanner(
+        arm.robot,
+        budget=replace(primitives.budget, margin=-TOUCH_TOLERANCE),
+        rules=primitives.rules,
+        clock=primitives.clock,
+        motion_planner=primitives.motion_planner,
+    )
 
 
 def _current_refinement() -> _Refinement:
@@ -115,70 +128,18 @@ def _current_refinement() -> _Refinement:
     return current
 
 
-@dataclass(frozen=True)
-class _Reach:
-    """Motion of an arm to a pose of its tool.
-
-    Attributes:
-        arm: motion planner of the arm.
-        phase: scene and collision rules, without margin.
-        q: (n_joints,) configuration at the start.
-        root_from_tool: pose of the tool at the end.
-        seed: seed of all searches.
-        label: name of the motion in failures.
-    """
-
-    arm: ArmMotionPlanner
-    phase: CollisionContext
-    q: Configuration
-    root_from_tool: Pose
-    seed: int
-    label: str
-
-    def motion(self, path: Configuration, *, is_line: bool) -> ActionMotion:
-        """Return the motion along a path (k, n_joints).
-
-        Raises:
-            PrimitiveFailedError: if a joint or the hand is too weak.
-        """
-        arm, phase = self.arm, self.phase
-        held = arm.primitives.rules.held_object(phase.scene)
-        arm.primitives.require_torque_limits(phase, path, label=self.label)
-        kind = SegmentKind.TRANSIT
-        if held is not None:
-            arm.require_payload(phase, path, object=held, label=self.label)
-            kind = SegmentKind.TRANSFER
-        kind = SegmentKind.LINE if is_line else kind
-        segment = arm.segment(kind, path, q=self.q, held=held, phase=phase)
-        return ActionMotion((segment,), phase.scene, path[-1], "")
-
-
-def _reach(previous: Operator, chain: Chain, goal: Transform) -> _Reach:
-    """Return the motion that moves the tip of a chain to a pose after an operator.
+def _arm_of(chain: Chain, scene: SceneGraph) -> ArmMotionPlanner:
+    """Return the arm whose hand carries the tip of a chain.
 
     Raises:
-        SceneError: if no arm moves the tip.
+        SceneError: if there is none.
     """
-    current, start = _current_refinement(), previous.end
-    scene, tip = start.scene, chain.tip
-    arms = {arm.robot.tip: arm for arm in current.arms.values()}
-    hand = next((frame for frame in (tip, *scene.ancestors(tip)) if frame in arms), None)
+    arms = _current_refinement().arms_by_hand
+    hand = next((name for name in (chain.tip, *scene.ancestors(chain.tip)) if name in arms), None)
     if hand is None:
         hands = ", ".join(map(repr, arms))
-        raise SceneError(f"no hand moves the frame '{tip}'; the hands are {hands}", frame=tip)
-    arm = arms[hand]
-    near_pairs = arm.primitives.near_pairs(scene, start.q)
-    held = arm.primitives.rules.held_object(scene)
-    phase = arm.primitives.phase(scene, near_pairs, contact_object=held)
-    tip_from_tool = scene.pose(arm.robot.tool, relative_to=tip, q=start.q)
-    return _Reach(
-        arm,
-        replace(phase, world=phase.check_world),
-        start.q,
-        goal.pose @ tip_from_tool,
-        current.seed,
-        f"moving {tip}",
-    )
+        raise SceneError(f"no hand moves the frame '{chain.tip}'; the hands are {hands}")
+    return arms[hand]
 
 
 def op_motion(previous: Operator, chain: Chain, goal: Transform) -> Operator:
@@ -187,20 +148,13 @@ def op_motion(previous: Operator, chain: Chain, goal: Transform) -> Operator:
     Raises:
         PlanningFailureError: if no motion is found.
     """
-    reach = _reach(previous, chain, goal)
-    primitives, phase, q = reach.arm.primitives, reach.phase, reach.q
-    seed, label = reach.seed, reach.label
-    failures: list[MotionFailure] = []
-    contacts = primitives.contacts(phase, reach.root_from_tool, q=q, seed=seed, label=label)
-    for contact in contacts:
-        if isinstance(contact, MotionFailure):
-            failures.append(contact)
-            continue
-        try:
-            path = primitives.plan_path(phase, q, contact[None], seed=seed, label=label)
-            return previous.append(reach.motion(path, is_line=False))
-        except PrimitiveFailedError as error:
-            failures.append(error.failure)
+    seed, start = _current_refinement().seed, previous.end
+    scene, tip = start.scene, chain.tip
+    arm, failures = _arm_of(chain, scene), []
+    for attempt in arm.move(scene, start.q, to=goal.pose, frame=tip, seed=seed, name=tip):
+        if isinstance(attempt, ActionMotion):
+            return previous.append(attempt)
+        failures.append(attempt)
     raise PlanningFailureError(failures=failures)
 
 
@@ -210,14 +164,11 @@ def op_cartesian(previous: Operator, chain: Chain, goal: Transform) -> Operator:
     Raises:
         PlanningFailureError: if the arm cannot follow the line.
     """
-    reach = _reach(previous, chain, goal)
-    try:
-        path = reach.arm.primitives.line_to(
-            reach.phase, reach.q, reach.root_from_tool, label=reach.label
-        )
-        return previous.append(reach.motion(path, is_line=True))
-    except PrimitiveFailedError as error:
-        raise PlanningFailureError(failures=[error.failure]) from None
+    start = previous.end
+    arm = _arm_of(chain, start.scene)
+    tip_from_tool = start.scene.pose(arm.robot.tool, relative_to=chain.tip, q=start.q)
+    target = goal.pose @ tip_from_tool
+    return previous.append(next(arm.move_straight(start.scene, start.q, to=target)))
 
 
 def op_reparent(previous: Operator, parent: str, frame: str) -> Operator:
@@ -228,7 +179,7 @@ def op_reparent(previous: Operator, parent: str, frame: str) -> Operator:
         SceneError: if neither the new nor the old parent is a hand.
     """
     view, start = previous.final_scene, previous.end
-    hands = {arm.robot.tip: arm for arm in _current_refinement().arms.values()}
+    hands = _current_refinement().arms_by_hand
     object, old_parent, new_parent = view[frame].name, view[frame].parent, view[parent].name
     if new_parent in hands:
         attempts = hands[new_parent].close(start.scene, start.q, object=object)
