@@ -306,6 +306,15 @@ def plan(
         if path is not None:
             require_writable(path)
     if inputs.is_task:
+        for option, value in {
+            "--goal": stated_goals,
+            "--goal-scene": goals.goal_scene,
+            "--robot": setup.robot,
+            "--start": setup.start,
+            "--write-facts": original.write_facts,
+        }.items():
+            if value:
+                raise typer.BadParameter("it needs the files of a scene", param_hint=option)
         plan_task(inputs, output=outputs.output, as_json=outputs.as_json)
         return
     start_server()

@@ -349,7 +349,12 @@ def test_errors_of_scripts_are_named(folder: Path, old: str, new: str, message: 
         (("plan", "hand.robray", "bad.pddl"), "bad.pddl: expected '(define (domain ...'"),
         (("plan", "none.pddl"), "none.pddl"),
         ((*PLAN[:-3], "crates.lisp"), "'crates.lisp' is a Lisp script; scripts are in Python"),
-        (("plan", "crates.pddl", "--goal", "(lit)"), "or a PDDL domain and a PDDL problem"),
+        (("plan", "crates.pddl", "--goal", "(lit)"), "it needs the files of a scene"),
+        (
+            ("plan", "crates.pddl", "--problem", "q.pddl", "--robot", "panda"),
+            "Invalid value for --robot: it needs the files of a scene",
+        ),
+        (("plan", "crates.py", "--problem", "q.pddl"), "or a PDDL domain and a PDDL problem"),
     ],
 )
 def test_inputs_by_suffix(folder: Path, arguments: tuple[str, ...], message: str) -> None:
