@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
+from support.gaussian_poses import gaussian_poses
+from support.stamped_model import jacobians as numeric_jacobians
 
 import tmkit as tk
 from tmkit.errors import BlockError, SceneError
@@ -68,16 +70,24 @@ def test_the_covariance_of_a_prediction_is_the_known_one() -> None:
     assert covariance[5, 5] == pytest.approx(4e-4 + twist * 9.0 + 0.06 * 27.0 / 3.0)
 
 
-def test_a_prediction_uses_the_covariances_of_the_last_two_poses() -> None:
-    """The newest is that of the pose; the velocity has the sum of both."""
+@given(gaussian_poses, gaussian_poses, st.floats(0.1, 2.0), st.booleans())
+def test_a_prediction_has_the_errors_of_the_last_two_poses(
+    first: GaussianPose, second: GaussianPose, horizon: float, has_older: bool
+) -> None:
+    """It is ``T1 exp(h log(T0^-1 T1))``, with the numeric derivatives by both errors."""
     scene = SceneGraph().add_frame("cup", "world", classes=["movable"], joint=Free())
-    for stamp, variance in ((0.0, 9e-4), (1.0, 4e-4), (3.0, 1e-4)):
-        pose, own = Pose([0.5 * stamp, 0.0, 0.0]), variance * np.eye(6)
-        scene = scene.add_stamped_pose("cup", pose, stamp=stamp, covariance=own)
-    block = Predictor("next", "world", horizon=2.0, acceleration_noise=(0.0, 0.0))
+    if has_older:
+        scene = scene.add_stamped_pose("cup", Pose(), stamp=0.0, covariance=np.eye(6))
+    for stamp, pose in ((1.0, first), (2.0, second)):
+        scene = scene.add_stamped_pose("cup", pose.mean, stamp=stamp, covariance=pose.covariance)
+    block = Predictor("next", "world", horizon=horizon, acceleration_noise=(0.0, 0.0))
     made = run_block(LiveScene(scene), block)
-    expected = 1e-4 + (4e-4 + 1e-4) / 2.0**2 * 2.0**2
-    assert made.edge_covariance("next cup")[0, 0] == pytest.approx(expected)
+    ends = first.mean.as_matrix(), second.mean.as_matrix()
+    jacobians = numeric_jacobians(*ends, 1.0 + horizon, "screw")
+    parts = [m @ pose.covariance @ m.T for m, pose in zip(jacobians, (first, second), strict=True)]
+    expected = parts[0] + parts[1]
+    size = max(np.abs(expected).max(), 1e-12)
+    np.testing.assert_allclose(made.edge_covariance("next cup"), expected, atol=1e-5 * size)
 
 
 @settings(max_examples=scaled_examples(0.2), deadline=None)

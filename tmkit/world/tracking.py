@@ -5,15 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._core import AttachedShape, Free, SceneGraph, StampedPoses
+from tmkit._core import (
+    AttachedShape,
+    Free,
+    SceneGraph,
+    StampedPoses,
+    inverse_left_jacobian,
+    inverse_right_jacobian,
+)
 from tmkit.errors import SceneError
 from tmkit.estimation.policies import associate
 from tmkit.graph import Stamped, When, at_stamp, observations
+from tmkit.graph.moments import sum_errors
 from tmkit.graph.observation_frames import remove_observations
 from tmkit.graph.patterns import Part, Pattern
 from tmkit.graph.traversal import stamped_attributes
@@ -54,8 +62,9 @@ class Predictor(FunctionBlock):
     """Prediction of the poses of moving frames, with covariance, a time after their newest poses.
 
     A frame moves by its twist edge, or else at the velocity between its last two stamped poses,
-    whose error is that of the two poses. The covariance grows by white noise of the acceleration,
-    as in :func:`tmkit.graph.at_stamp`. Each prediction has the attribute ``of`` with its frame.
+    with the errors of both. If neither has a covariance, these are independent, with the covariance
+    of the edge. The covariance grows by white noise of the acceleration, as in
+    :func:`tmkit.graph.at_stamp`. Each prediction has the attribute ``of`` with its frame.
 
     Args:
         name: as for :class:`~tmkit.world.FunctionBlock`.
@@ -94,19 +103,10 @@ class Predictor(FunctionBlock):
             parent, history = scene.parent(frame), scene.stamped_poses(frame)
             assert parent is not None, "it has an edge"
             assert history is not None, "it has stamped poses"
-            first, newest = history.stamps[-2:].tolist()
             moving = scene
             if scene.twist_edge(frame) is None:
-                twist = scene.twist_from_stamps(
-                    frame, relative_to=parent, first=first, second=newest
-                )
-                default = scene.edge_covariance(frame)
-                errors = [default if s is None else s for s in history.covariances[-2:]]
-                error = (errors[0] + errors[1]) / (newest - first) ** 2
-                moving = scene.set_twist(
-                    frame, twist, relative_to_body=scene.body(parent), covariance=error
-                )
-            stamp = newest + self.horizon
+                moving = _add_twist(scene, frame, parent, history)
+            stamp = float(history.stamps[-1]) + self.horizon
             time = When(
                 stamp, extrapolate=2.0 * self.horizon, acceleration_noise=self.acceleration_noise
             )
@@ -129,6 +129,28 @@ class Predictor(FunctionBlock):
                 )
             )
         return self.output(predictions)
+
+
+def _add_twist(scene: Any, frame: str, parent: str, history: StampedPoses) -> SceneGraph:
+    """Return the scene with the constant twist between the last two poses of an edge.
+
+    To first order, the twist ``x / dt`` with ``x = log(T0^-1 T1)`` has the error
+    ``(Jr^-1(x) xi1 - Jl^-1(x) xi0) / dt``.
+    """
+    start, end = history.stamps[-2:].tolist()
+    twist = scene.twist_from_stamps(frame, relative_to=parent, first=start, second=end)
+    body, dt = scene.body(parent), end - start
+    if all(covariance is None for covariance in history.covariances[-2:]):
+        covariance = 2.0 * scene.edge_covariance(frame) / dt**2
+        moving = scene.set_twist(frame, twist, relative_to_body=body, covariance=covariance)
+        return cast("SceneGraph", moving)
+    first, second = (scene._stamped_noise(frame, stamp, "preceding") for stamp in (start, end))
+    x = twist * dt
+    error = sum_errors(
+        (inverse_right_jacobian(x) / dt, second), (-inverse_left_jacobian(x) / dt, first)
+    )
+    moving = scene.set_twist(frame, twist, relative_to_body=body)
+    return cast("SceneGraph", moving.set_twist_noise(frame, error))
 
 
 @dataclass(frozen=True, eq=False)
