@@ -88,7 +88,10 @@ EXAMPLES = {
     "scene dump": ["tmkit scene dump panda_table blocks3"],
     "scene check": ["tmkit scene check my_cell.robray --watch"],
     "scene cache": ["tmkit scene cache --clear"],
-    "scene compile": ["tmkit scene compile my_scene.rsg -o my_scene.py"],
+    "scene compile": [
+        "tmkit scene compile my_scene.rsg -o my_scene.py",
+        "tmkit scene compile my_blocks.rsg -o my_blocks.hpp --types my_types.toml",
+    ],
     "scene convert": ["tmkit scene convert my_robot.urdf -o my_robot.json"],
     "store ls": ["tmkit store ls worlds"],
     "store log": ["tmkit store log worlds main"],
