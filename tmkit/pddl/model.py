@@ -81,6 +81,8 @@ class Domain:
         functions: numeric functions.
         actions: action schemas, with unique names.
         axioms: rules for derived predicates.
+        uncontrollable_actions: action schemas of the world. They may happen in any state in which
+            their preconditions hold; a plan never contains them.
         source: name of the PDDL text, for messages.
 
     Raises:
@@ -96,6 +98,7 @@ class Domain:
     functions: tuple[Function, ...] = ()
     actions: tuple[Action, ...] = ()
     axioms: tuple[Axiom, ...] = ()
+    uncontrollable_actions: tuple[Action, ...] = ()
     source: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -103,7 +106,7 @@ class Domain:
             raise TaskError.at(self.source or f"domain '{self.name}'", fault)
 
     def action(self, name: str) -> Action:
-        """Return the action schema of a name.
+        """Return the action schema of a name, which may be uncontrollable.
 
         Raises:
             UnknownNameError: if the domain has no such action.
@@ -187,7 +190,11 @@ class Domain:
 
     @cached_property
     def _actions(self) -> dict[str, Action]:
-        return {action.name: action for action in self.actions}
+        return {action.name: action for action in (*self.actions, *self.uncontrollable_actions)}
+
+    def is_uncontrollable(self, name: str) -> bool:
+        """Return whether only the world performs an action."""
+        return any(action.name == name for action in self.uncontrollable_actions)
 
     def _faults(self) -> Iterator[str]:
         """Yield the messages of all faults of the domain."""
@@ -197,7 +204,7 @@ class Domain:
             ("constant", self.constants),
             ("predicate", self.predicates),
             ("function", self.functions),
-            ("action", self.actions),
+            ("action", (*self.actions, *self.uncontrollable_actions)),
         ):
             for name in _duplicates(item.name for item in items):
                 yield f"{kind} '{name}' is declared twice"
@@ -212,7 +219,7 @@ class Domain:
         for signature in signatures:
             fault = vocabulary.parameters_fault(signature.parameters, distinct=False)
             yield from _reasons("parameters of", [(signature.name, fault)])
-        for action in self.actions:
+        for action in (*self.actions, *self.uncontrollable_actions):
             yield from _reasons("action", [(action.name, self.action_fault(action))])
         for axiom in self.axioms:
             yield from _reasons("axiom for", [(axiom.predicate, self.axiom_fault(axiom))])
@@ -394,7 +401,9 @@ class Problem:
         schema, binding = self.binding_of(action)
         return Interpretation(self, state).failures(schema.precondition, binding)
 
-    def applicable_actions(self, state: State) -> Iterator[GroundAction]:
+    def applicable_actions(
+        self, state: State, *, schemas: Iterable[Action] | None = None
+    ) -> Iterator[GroundAction]:
         """Yield the ground actions whose preconditions hold in a state.
 
         Each precondition is solved as a query over the facts, which yields the bindings directly
@@ -402,12 +411,14 @@ class Problem:
 
         Args:
             state: state of this problem.
+            schemas: action schemas of the domain, such as its ``uncontrollable_actions``. Defaults
+                to its ``actions``.
 
         Yields:
             The actions by schema, in the order of the domain, and sorted by their arguments.
         """
         interpretation = Interpretation(self, state)
-        for schema in self.domain.actions:
+        for schema in self.domain.actions if schemas is None else schemas:
             names = [parameter.name for parameter in schema.parameters]
             solutions = interpretation.solutions(schema.precondition, schema.parameters)
             for arguments in sorted(

@@ -517,6 +517,8 @@ def validate_task_plan(problem: Problem, steps: Iterable[GroundAction]) -> TaskP
             schema, binding = problem.binding_of(step)
         except TaskError as error:
             return make_result(f"{place}: {error.data['reason']}", (), index)
+        if problem.domain.is_uncontrollable(schema.name):
+            return make_result(f"{place}: only the world performs this action", (), index)
         interpretation = Interpretation(problem, states[-1])
         if failures := interpretation.failures(schema.precondition, binding):
             return make_result(f"{place}: {_describe(failures)}", failures, index)

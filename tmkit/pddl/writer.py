@@ -37,7 +37,7 @@ def domain_to_pddl(domain: Domain) -> str:
     names += [constant.name for constant in domain.constants]
     names += [predicate.name for predicate in domain.predicates]
     names += [function.name for function in domain.functions]
-    names += [action.name for action in domain.actions]
+    names += [action.name for action in (*domain.actions, *domain.uncontrollable_actions)]
     _check_names(names, f"domain '{domain.name}'")
     types = tuple(Parameter(kind.name, kind.parents) for kind in domain.types)
     sections = [
@@ -53,6 +53,7 @@ def domain_to_pddl(domain: Domain) -> str:
         ),
         *map(_axiom, domain.axioms),
         *map(_action, domain.actions),
+        *(_action(action, " :uncontrollable t") for action in domain.uncontrollable_actions),
     ]
     return _define(f"(domain {domain.name})", sections)
 
@@ -93,9 +94,10 @@ def _axiom(axiom: Axiom) -> str:
     return f"(:derived {_signature(axiom.predicate, axiom.parameters)}\n    {axiom.condition})"
 
 
-def _action(action: Action) -> str:
+def _action(action: Action, keywords: str = "") -> str:
     return (
-        f"(:action {action.name}\n    :parameters ({format_typed_list(action.parameters)})"
+        f"(:action {action.name}{keywords}"
+        f"\n    :parameters ({format_typed_list(action.parameters)})"
         f"\n    :precondition {action.precondition}\n    :effect {action.effect})"
     )
 

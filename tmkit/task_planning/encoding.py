@@ -91,6 +91,15 @@ def encode(problem: Problem) -> Encoding:
     return Encoding(domain_to_pddl(domain), problem_to_pddl(written), back)
 
 
+def with_uncontrollable_actions(problem: Problem) -> Problem:
+    """Return a problem whose plans may also contain the uncontrollable actions."""
+    domain = problem.domain
+    if not domain.uncontrollable_actions:
+        return problem
+    actions = (*domain.actions, *domain.uncontrollable_actions)
+    return copy_of(problem, domain=replace(domain, actions=actions, uncontrollable_actions=()))
+
+
 def _is_plain(name: str) -> bool:
     return (
         is_writable(name) and name.isascii() and name == name.lower() and not name.startswith("o--")

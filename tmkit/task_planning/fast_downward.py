@@ -41,13 +41,14 @@ from tmkit.pddl.formulas import GroundAction
 from tmkit.pddl.model import Problem
 from tmkit.pddl.state import State
 from tmkit.task_planning.core_search import search_in_core
-from tmkit.task_planning.encoding import copy_of, encode
+from tmkit.task_planning.encoding import copy_of, encode, with_uncontrollable_actions
 from tmkit.task_planning.fast_downward_process import (
     Outcome,
     RunningSearch,
     Searches,
     translate_text,
 )
+from tmkit.task_planning.policy import Policy, search_policy
 from tmkit.task_planning.protocol import (
     RerootableTask,
     TaskPlanner,
@@ -197,7 +198,9 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         """
         try:
             with time_limits.time_limit(time_limit):
-                encoding = encode(with_spare_objects(problem, spare) if spare else problem)
+                # The facts that the world may change are not constant.
+                whole = with_uncontrollable_actions(problem)
+                encoding = encode(with_spare_objects(whole, spare) if spare else whole)
                 key = (encoding.domain_text, encoding.problem_text)
                 text = _translation_cache.get(key) or translate_text(encoding, time_limit)
                 if text is None:
@@ -232,6 +235,8 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             TaskPlannerError: if the search cannot be run or fails, or its plan does not reach the
                 goal.
         """
+        if task.uncontrollable and task.is_complete:
+            return self._search_policy(task, time_limit).result
         if not task.is_complete:
             return TaskPlanResult(
                 TaskPlanStatus.LIMIT, message="the translation ran out of time or memory"
@@ -251,6 +256,31 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             return TaskPlanResult(
                 TaskPlanStatus.LIMIT, message="no plan was found within the time given"
             )
+
+    def policy(self, problem: Problem, *, time_limit: float = 60.0) -> Policy:
+        """Return a policy that reaches the goal whatever the uncontrollable actions do.
+
+        ::
+
+            policy = FastDownward().policy(problem)
+            while not problem.holds(state, problem.goal):
+                state = execute(policy.action(state))
+
+        Args:
+            problem: the task; see :attr:`~tmkit.pddl.Domain.uncontrollable_actions`.
+            time_limit: time limit of translation and search together [s].
+
+        Raises:
+            TaskPlannerError: if the planner cannot be run or fails.
+        """
+        start = time.monotonic()
+        task = self.translate(problem, time_limit=time_limit)
+        return self._search_policy(task, time_limit - (time.monotonic() - start))
+
+    def _search_policy(self, task: TranslatedTask, time_limit: float) -> Policy:
+        return search_policy(
+            task, work=self.core_work, fallback=replace(self, core_work=0.0), time_limit=time_limit
+        )
 
     def plans(self, problem: Problem, *, time_limit: float = 60.0) -> TaskPlans:
         """Return an iterator over different plans of a problem, from which actions are excluded.

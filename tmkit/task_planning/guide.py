@@ -13,6 +13,9 @@ A constraint (:class:`OperatorConstraint`) limits the number of facts from a set
 operators. The capacity of a region, a set of blocking objects and an impossible action have this
 form.
 
+If the task has uncontrollable actions, each plan survives them
+(:mod:`tmkit.task_planning.uncontrollable`).
+
 Guarantees: each plan is valid from its values under all constraints. Plans depend on the task, the
 constraints and the previous calls. They do not depend on a clock, except for the fallback.
 """
@@ -21,21 +24,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from tmkit._core import TaskSearch
+from tmkit._support.time_limits import check_time
 from tmkit.errors import ConfigurationError, TaskPlannerError
 from tmkit.pddl.formulas import GroundAction
 from tmkit.pddl.state import State
-from tmkit.task_planning.fast_downward import FastDownward
-from tmkit.task_planning.protocol import TaskPlanStatus
+from tmkit.task_planning.protocol import TaskPlanner, TaskPlanStatus
 from tmkit.task_planning.sas import Pair, SasTask
 from tmkit.task_planning.spare_objects import ABSENT
 from tmkit.task_planning.translated_task import TranslatedTask
-
-Values = tuple[int, ...]
-"""Value of each variable; -1 if a state has none."""
+from tmkit.task_planning.uncontrollable import Defeat, UncontrollableActions, Values
 
 _SEARCH_WORK = 150_000
 """Number of rule evaluations of the core's A* search; about 1.5 ms."""
@@ -45,9 +46,6 @@ _IMPROVEMENT_WORK = 200_000
 
 AGENDA_WORK = 5_000_000
 """Number of rule evaluations for each goal of the agenda."""
-
-_FALLBACK = FastDownward(core_work=0.0)
-"""Planner of tasks for which the core finds no plan."""
 
 _TRIVIAL = "Atom dummy("
 """Prefix of the values of the variable in a task whose goal always or never holds."""
@@ -111,7 +109,8 @@ class TaskPlanSource:
         work: largest number of rule evaluations of the core's A* search; for large tasks, a goal
             agenda follows.
         agenda_work: the same for each goal of the agenda.
-        fallback: planner for tasks without a plan of the core; disabled if None.
+        fallback: planner for tasks without a plan of the core, such as
+            ``FastDownward(core_work=0.0)``; disabled if None.
 
     Raises:
         ConfigurationError: if the task is not complete.
@@ -123,7 +122,7 @@ class TaskPlanSource:
         *,
         work: float = _SEARCH_WORK,
         agenda_work: float = AGENDA_WORK,
-        fallback: FastDownward | None = _FALLBACK,
+        fallback: TaskPlanner[TranslatedTask] | None = None,
     ) -> None:
         if not task.is_complete:
             raise ConfigurationError(
@@ -137,6 +136,10 @@ class TaskPlanSource:
         self._constraints: list[OperatorConstraint] = []
         self._plans: dict[Values, tuple[int, ...] | None] = {}
         self._unsolvable: dict[Values, bool] = {}
+        self._world = UncontrollableActions(task) if task.uncontrollable else None
+        self._policy: dict[Values, int] = {}
+        self.defeats: list[Defeat] = []
+        """Uncontrollable actions without a plan after them, in the order of their discovery."""
         self.version = 0
         """The number of changes of the constraints; plans of another version may violate one."""
         self.counts: dict[str, int] = defaultdict(int)
@@ -217,6 +220,7 @@ class TaskPlanSource:
         ]
         self._constraints = constraints
         self._plans.clear()
+        self._policy.clear()
         if not has_same_proofs:
             self._unsolvable.clear()
         self.version += 1
@@ -229,6 +233,8 @@ class TaskPlanSource:
     def plan(self, values: Values, *, hint: Sequence[int] = ()) -> tuple[int, ...] | None:
         """Return the operators of a plan under all constraints.
 
+        The plan survives the uncontrollable actions of the task.
+
         Args:
             values: the state to begin in.
             hint: operators of a plan of a state nearby, which is adapted if that suffices.
@@ -240,6 +246,13 @@ class TaskPlanSource:
             ConfigurationError: if a variable has no such value, or there is no operator of the
                 hint.
         """
+        plan = self._find_plan(values, hint)
+        while plan is not None and not self.survives(values, plan):
+            plan = self._find_plan(values)
+        return plan
+
+    def _find_plan(self, values: Values, hint: Sequence[int] = ()) -> tuple[int, ...] | None:
+        """Return a plan that may not survive the uncontrollable actions."""
         if values in self._plans:
             self.counts["cached"] += 1
             return self._plans[values]
@@ -252,11 +265,57 @@ class TaskPlanSource:
             return self._cache_plan("searched", values, operators)
         if not is_unsolvable and (operators := self._fallback_plan(values)) is not None:
             return self._cache_plan("fallback", values, operators)
-        if is_unsolvable and all(constraint.is_proved for constraint in self._constraints):
+        if is_unsolvable and self._has_only_proofs():
             self._unsolvable[values] = True
         self.counts["none"] += 1
         self._plans[values] = None
         return None
+
+    def survives(self, values: Values, plan: Sequence[int]) -> bool:
+        """Return whether there is a plan again after whatever the world does during a plan.
+
+        If not, no later plan passes through the state in which the world defeats this one.
+
+        Args:
+            values: the state to begin in.
+            plan: operators of a plan from it.
+        """
+        if self._world is None:
+            return True
+        policy: dict[Values, int] = {}
+        pending: list[tuple[Values, Sequence[int]]] = [(values, plan)]
+        while pending:
+            state, operators = pending.pop()
+            for operator in operators:
+                if state in self._policy or state in policy:
+                    break
+                check_time()
+                policy[state] = operator
+                for number, after in self._world.successors(state):
+                    recovery = self._find_plan(after)
+                    if recovery is None:
+                        self._learn_defeat(self._world, number, state, after)
+                        return False
+                    pending.append((after, recovery))
+                state = self.apply(operator, state)
+        self._policy |= policy
+        return True
+
+    def _learn_defeat(
+        self, world: UncontrollableActions, number: int, before: Values, after: Values
+    ) -> None:
+        """Forbid all operators where an uncontrollable action defeats every plan."""
+        is_proved = self.is_unsolvable(after)
+        defeat = world.defeat(number, before, after)
+        self.defeats.append(defeat)
+        self.forbid(
+            OperatorConstraint.context(
+                defeat.context,
+                range(len(self.task.operators)),
+                is_proved=is_proved,
+                reason=f"{defeat.action} leads to a state without a plan",
+            )
+        )
 
     def is_unsolvable(self, values: Values) -> bool:
         """Return whether no plan from the values provably satisfies the proved constraints.
@@ -267,6 +326,9 @@ class TaskPlanSource:
             search = self._make_search(c for c in self._constraints if c.is_proved)
             self._unsolvable[values] = search.plan(values, self.task.goal, self._work, 0)[1]
         return self._unsolvable[values]
+
+    def _has_only_proofs(self) -> bool:
+        return all(constraint.is_proved for constraint in self._constraints)
 
     def _cache_plan(self, origin: str, values: Values, plan: Sequence[int]) -> tuple[int, ...]:
         """Cache a plan and those of its suffixes that are shorter than the cached plans."""
@@ -338,9 +400,10 @@ class TaskPlanSource:
         rerooted = task.at_state(self._state(values))
         if rerooted is None:
             return None
-        result = self._fallback.search(
-            self._forbid_contexts(rerooted), time_limit=_FALLBACK_SECONDS
-        )
+        constrained = self._forbid_contexts(replace(rerooted, uncontrollable=()))
+        result = self._fallback.search(constrained, time_limit=_FALLBACK_SECONDS)
+        if result.status is TaskPlanStatus.UNSOLVABLE and self._has_only_proofs():
+            self._unsolvable[values] = True
         if result.status is not TaskPlanStatus.SOLVED:
             return None
         operators: list[int] = []
@@ -362,6 +425,19 @@ class TaskPlanSource:
         for number, action in enumerate(self.actions):
             numbers[action].append(number)
         return numbers
+
+    def policy(self, values: Values, plan: Sequence[int]) -> dict[State, GroundAction]:
+        """Return the action of each state that a plan and uncontrollable actions lead to.
+
+        Args:
+            values: the state to begin in.
+            plan: the latest plan from it.
+        """
+        policy = dict(self._policy)
+        for operator in plan:
+            policy.setdefault(values, operator)
+            values = self.apply(operator, values)
+        return {self._state(state): self.actions[operator] for state, operator in policy.items()}
 
     def _state(self, values: Values) -> State:
         """Return the facts that hold."""

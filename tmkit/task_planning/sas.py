@@ -96,6 +96,7 @@ class SasTask:
         operators: the ground actions.
         axioms: the rules for derived variables.
         names: original name of each renamed object.
+        uncontrollable: the ground actions of the world, which no plan contains.
         is_complete: whether the translator finished. An incomplete task is empty, and its search
             ends at once with the status ``LIMIT``.
     """
@@ -109,6 +110,7 @@ class SasTask:
     operators: tuple[SasOperator, ...] = field(repr=False)
     axioms: tuple[SasAxiom, ...] = field(repr=False)
     names: FrozenMapping[str, str] = field(default_factory=FrozenMapping, repr=False)
+    uncontrollable: tuple[SasOperator, ...] = field(default=(), repr=False)
     is_complete: bool = True
 
     @cached_property
@@ -249,19 +251,39 @@ class SasTask:
 
         Args:
             text: the output file.
-            problem: the problem that was translated.
+            problem: the problem that was translated, with the uncontrollable actions among the
+                others.
             names: original name of each renamed object.
 
         Raises:
             TaskPlannerError: if the text has another format.
         """
         try:
-            return cls(problem, names=FrozenMapping(names or {}), **_Reader(text).sections())
+            sections = _Reader(text).sections()
+            controllable, uncontrollable = split_by_control(problem, sections.pop("operators"))
+            return cls(
+                problem,
+                names=FrozenMapping(names or {}),
+                operators=controllable,
+                uncontrollable=uncontrollable,
+                **sections,
+            )
         except (ValueError, StopIteration) as error:
             reason = str(error) or "it ends too early"
             raise TaskPlannerError(
                 f"the translator's output cannot be read: {reason}", command=(), output=""
             ) from None
+
+
+def split_by_control(
+    problem: Problem, operators: Iterable[SasOperator]
+) -> tuple[tuple[SasOperator, ...], tuple[SasOperator, ...]]:
+    """Return the operators that a plan may contain, and those of the world."""
+    groups: dict[bool, list[SasOperator]] = {False: [], True: []}
+    names = {action.name for action in problem.domain.uncontrollable_actions}
+    for operator in operators:
+        groups[operator.name.split()[0] in names].append(operator)
+    return tuple(groups[False]), tuple(groups[True])
 
 
 def _pair_lines(pairs: Iterable[Pair]) -> Iterator[str]:

@@ -42,7 +42,14 @@ from tmkit.pddl.model import FrozenMapping
 from tmkit.pddl.state import State
 from tmkit.pddl.vocabulary import derived_predicate_fault
 from tmkit.task_planning.encoding import copy_of
-from tmkit.task_planning.sas import Pair, SasAxiom, SasOperator, SasTask, SasVariable
+from tmkit.task_planning.sas import (
+    Pair,
+    SasAxiom,
+    SasOperator,
+    SasTask,
+    SasVariable,
+    split_by_control,
+)
 from tmkit.task_planning.spare_objects import ABSENT, ARRIVE, spare_names
 
 Literal = tuple[Fact, bool]
@@ -320,9 +327,10 @@ class TranslatedTask(SasTask):
             spare: number of spare objects of each type.
         """
         spares = spare_names(spare)
-        real = [operator for operator in self.operators if not operator.name.startswith(ARRIVE)]
+        operators = (*self.operators, *self.uncontrollable)
+        real = [operator for operator in operators if not operator.name.startswith(ARRIVE)]
         return replace(
-            self, operators=(), waiting=tuple(real), spares=FrozenMapping(spares)
+            self, operators=(), uncontrollable=(), waiting=tuple(real), spares=FrozenMapping(spares)
         )._activate_operators()
 
     def with_object(self, name: str, kind: str, state: State) -> TranslatedTask | None:
@@ -365,8 +373,13 @@ class TranslatedTask(SasTask):
             for operator in self.waiting
         ]
         ready = (operator for operator, wait in zip(self.waiting, waits, strict=True) if not wait)
-        waiting = tuple(itertools.compress(self.waiting, waits))
-        return replace(self, operators=(*self.operators, *ready), waiting=waiting)
+        controllable, uncontrollable = split_by_control(self.problem, ready)
+        return replace(
+            self,
+            operators=(*self.operators, *controllable),
+            uncontrollable=(*self.uncontrollable, *uncontrollable),
+            waiting=tuple(itertools.compress(self.waiting, waits)),
+        )
 
     def forbid(self, action: GroundAction, context: Iterable[Fact]) -> TranslatedTask:
         """Return the task without ``action`` in states in which all facts of ``context`` hold.

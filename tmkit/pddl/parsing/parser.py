@@ -18,6 +18,7 @@ because the rule of pddlpy's grammar for them is too narrow.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -247,13 +248,31 @@ def _missing_file_error(path: Path) -> MissingFileError:
     return MissingFileError(f"no file '{path}'{hint}", path=str(path), nearest=nearest)
 
 
-def _is_controllable(group: Group) -> bool:
-    """Return whether a planner may choose an action, which is not ``:uncontrollable t``."""
+_UNCONTROLLABLE = ":uncontrollable"
+"""Keyword of an action that the world performs, with the value ``t`` or ``nil``."""
+
+
+def _is_uncontrollable(source: Source, group: Group) -> bool:
+    """Return whether an action has the keyword with the value ``t``."""
     words = [part.text if isinstance(part, Token) else "" for part in group.parts]
-    if ":uncontrollable" not in words:
-        return True
-    position = words.index(":uncontrollable")
-    return words[position + 1 : position + 2] == ["nil"]
+    if _UNCONTROLLABLE not in words:
+        return False
+    position = words.index(_UNCONTROLLABLE)
+    if words[position + 1 : position + 2] not in (["t"], ["nil"]):
+        raise source.error(
+            group.parts[position].first, f"expected t or nil after '{_UNCONTROLLABLE}'"
+        )
+    return words[position + 1] == "t"
+
+
+def _without_keyword(group: Group) -> Group:
+    """Return an action without the keyword of uncontrollable actions and its value."""
+    parts = list(group.parts)
+    for index, part in enumerate(parts):
+        if isinstance(part, Token) and part.text == _UNCONTROLLABLE:
+            del parts[index : index + 2]
+            break
+    return group._replace(parts=tuple(parts))
 
 
 class _Frame:
@@ -352,15 +371,20 @@ class _Frame:
                 reader.declarations[kind] = mark_functions(reader.declarations[kind], functions)
         axioms = tuple(reader.axiom(group) for group in self.sections[":derived"])
         reader.check_axioms(axioms, self.sections[":derived"])
-        groups = [*filter(_is_controllable, self.sections[":action"])]
-        groups += self.sections[":durative-action"]
-        actions = reader.actions(sorted(groups, key=lambda group: group.opening.offset))
+        groups = [*self.sections[":action"], *self.sections[":durative-action"]]
+        groups.sort(key=lambda group: group.opening.offset)
+        plain = [_without_keyword(group) for group in groups]
+        worlds = [_is_uncontrollable(self.source, group) for group in groups]
+        actions = reader.actions(plain)
+        names = {group.parts[1].first.text for group in itertools.compress(plain, worlds)}
+        by_world = [action for action in actions if (action.outcome_of or action.name) in names]
         return Domain(
             name,
             requirements=requirements,
             **reader.declarations,
-            actions=actions,
+            actions=tuple(action for action in actions if action not in by_world),
             axioms=axioms,
+            uncontrollable_actions=tuple(by_world),
             source=self.source.name,
         )
 

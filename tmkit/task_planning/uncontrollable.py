@@ -1,0 +1,126 @@
+"""Plans that survive the uncontrollable actions of the world.
+
+An uncontrollable action may happen in each state in which its preconditions hold, before the next
+action of a plan. A plan survives if from each state that follows there is again a plan to the goal,
+which survives too. Such plans form a strong cyclic policy: it reaches the goal if the world does
+not repeat the same action forever. The search finds it by classical planning (NDP: Kuter, Nau,
+Reisner and Goldman, ICAPS 2008): plan, examine each state of the plan, plan again from each state
+to which the world may lead, and forbid the states from which there is no plan. An execution ends
+when the goal holds, so what may happen there does not count.
+
+What is learned holds for more states than the one in which it was found: literals that the proof
+does not need are removed, as by delete relaxation in PRP (Muise, McIlraith and Beck, ICAPS 2012).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tmkit._support.time_limits import check_time
+from tmkit.pddl.formulas import GroundAction
+from tmkit.task_planning.sas import Pair, SasOperator, SasTask
+
+Values = tuple[int, ...]
+"""Value of each variable; -1 if a state has none."""
+
+
+@dataclass(frozen=True)
+class Defeat:
+    """An uncontrollable action after which there is no plan.
+
+    Attributes:
+        action: the ground action.
+        context: the values at which it can happen and leads to a state without a plan.
+    """
+
+    action: GroundAction
+    context: tuple[Pair, ...]
+
+
+class UncontrollableActions:
+    """The uncontrollable actions of one task.
+
+    Args:
+        task: the task, complete.
+    """
+
+    def __init__(self, task: SasTask) -> None:
+        self._task = task
+        self._operators = task.uncontrollable
+        self._search = replace(task, operators=self._operators).search
+        self._basic = [number for number, var in enumerate(task.variables) if var.layer < 0]
+        self.actions = tuple(task.action_of(operator.name) for operator in self._operators)
+        """Ground action of each operator."""
+
+    def successors(self, values: Values) -> list[tuple[int, Values]]:
+        """Return the operators that can happen in a state, with the values after them."""
+        return [
+            (number, self._search.apply(number, values))
+            for number in self._search.applicable(values)
+        ]
+
+    def defeat(self, number: int, before: Values, after: Values) -> Defeat:
+        """Return the most general context that is known in which an operator defeats every plan.
+
+        The time is linear in the variables times the operators of the task.
+
+        Args:
+            number: the operator.
+            before: the values at which it happens.
+            after: the values after it, from which there is no plan.
+        """
+        lost = {(variable, after[variable]) for variable in self._basic if after[variable] >= 0}
+        lost = self._generalize(lost)
+        return Defeat(self.actions[number], self._regress(self._operators[number], lost, before))
+
+    def _generalize(self, lost: set[Pair]) -> set[Pair]:
+        """Remove values as long as delete relaxation proves that the goal is unreachable."""
+        if self._is_relaxed_reachable(lost):
+            return lost
+        for pair in sorted(lost):
+            if not self._is_relaxed_reachable(lost - {pair}):
+                lost = lost - {pair}
+        return lost
+
+    def _is_relaxed_reachable(self, known: Iterable[Pair]) -> bool:
+        """Return whether the goal is reachable if facts are never deleted.
+
+        Variables without a known value have all values. Conditions on derived variables hold.
+        """
+        task = self._task
+        fixed = dict(known)
+        reached = {
+            (variable, value)
+            for variable, description in enumerate(task.variables)
+            for value in range(len(description.values))
+            if fixed.get(variable, value) == value or description.layer >= 0
+        }
+        remaining = list(task.operators)
+        while not reached.issuperset(task.goal):
+            check_time()
+            size, waiting = len(reached), []
+            for operator in remaining:
+                if not reached.issuperset(operator.preconditions):
+                    waiting.append(operator)
+                    continue
+                for effect in operator.effects:
+                    if reached.issuperset(effect.conditions):
+                        reached.add((effect.variable, effect.after))
+                if any(effect.conditions for effect in operator.effects):
+                    waiting.append(operator)
+            if len(reached) == size:
+                return False
+            remaining = waiting
+        return True
+
+    def _regress(self, operator: SasOperator, lost: set[Pair], before: Values) -> tuple[Pair, ...]:
+        """Return the values before an operator that imply the lost ones after it."""
+        is_plain = not any(effect.conditions for effect in operator.effects) and all(
+            self._task.variables[variable].layer < 0 for variable, _ in operator.preconditions
+        )
+        if not is_plain:
+            return tuple((v, before[v]) for v in self._basic if before[v] >= 0)
+        changed = {effect.variable for effect in operator.effects}
+        kept = {pair for pair in lost if pair[0] not in changed}
+        return tuple(sorted({*operator.preconditions, *kept}))
