@@ -83,6 +83,39 @@ def test_unsolvable_and_unsolved_differ(run: Run, tmp_path: Path) -> None:
     assert (code, json.loads(output)["status"]) == (1, "unsolvable")
 
 
+WORLD = """(define (domain cups) (:predicates (here ?c) (there ?c) (held ?c) (free) (glass ?c))
+  (:action take :parameters (?c) :precondition (and (here ?c) (free))
+    :effect (and (held ?c) (not (here ?c)) (not (free))))
+  (:action put :parameters (?c) :precondition (held ?c)
+    :effect (and (there ?c) (free) (not (held ?c))))
+  (:action break :uncontrollable t :parameters (?c) :precondition (and (held ?c) (glass ?c))
+    :effect (and (free) (not (held ?c)))))"""
+
+
+def test_uncontrollable_actions_are_planned_against(run: Run) -> None:
+    """A plan avoids them, or their names are the answer; Z3 refuses the domain."""
+    Path("world.pddl").write_text(WORLD)
+    header = "(define (problem p) (:domain cups) (:objects a b) (:init (here a) (here b) (glass b)"
+    Path("any.pddl").write_text(f"{header} (free)) (:goal (or (there a) (there b))))")
+    Path("glass.pddl").write_text(f"{header} (free)) (:goal (there b)))")
+    code, output, _ = run("task", "world.pddl", "any.pddl")
+    assert (code, output) == (0, "(take a)\n(put a)\n; cost = 2 (unit cost)\n")
+    _, output, _ = run("task", "world.pddl", "any.pddl", "--json")
+    first = {"state": ["(free)", "(glass b)", "(here a)", "(here b)"], "action": "(take a)"}
+    assert first in json.loads(output)["actions"]
+    code, output, _ = run("task", "world.pddl", "glass.pddl")
+    assert code == 1
+    assert output == (
+        "There is no plan: that is proved.\nThe uncontrollable action 'break' defeats every plan;"
+        " (break b) can happen after (take b), and there is no plan after it.\n"
+    )
+    _, output, _ = run("task", "world.pddl", "glass.pddl", "--json")
+    assert json.loads(output)["defeating"] == ["break"]
+    code, _, error = run("task", "world.pddl", "any.pddl", "--planner", "smt")
+    assert code == 2
+    assert "Z3 does not plan against uncontrollable actions, such as 'break'" in error
+
+
 def test_invalid_input_is_rejected(run: Run, tmp_path: Path) -> None:
     """A missing file, another domain's problem, an unknown planner, a missing initial state."""
     (tmp_path / "broken.pddl").write_text("(define (problem p) (:domain places) (:goal (and)))")

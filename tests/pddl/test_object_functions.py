@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tmkit.errors import TaskError
@@ -9,6 +11,7 @@ from tmkit.pddl import (
     Domain,
     Fact,
     GroundAction,
+    Problem,
     domain_to_pddl,
     parse_domain,
     parse_problem,
@@ -185,7 +188,7 @@ ORIGINAL = """(define (domain linear) (:types place - object block - object) (:p
 
 
 def test_the_dialect_of_the_original_tmkit_is_read() -> None:
-    """Derived predicates need no declaration, values may come first, events are not chosen."""
+    """Derived predicates need no declaration, values may come first, the world may act."""
     task = parse_problem(
         """(define (problem swap) (:domain linear) (:objects a b - block p q r - place)
         (:init (= p (position a)) (= (position b) q))
@@ -193,8 +196,13 @@ def test_the_dialect_of_the_original_tmkit_is_read() -> None:
         parse_domain(ORIGINAL),
     )
     assert [action.name for action in task.domain.actions] == ["transfer"]
+    assert [action.name for action in task.domain.uncontrollable_actions] == ["slide"]
     assert {str(fact) for fact in task.init} == {"(position a p)", "(position b q)"}
     planner = FastDownward()
+    result = planner.solve(task)
+    assert "'slide' defeats every plan; (slide nothing r) can happen at the start" in result.message
+    domain = replace(task.domain, uncontrollable_actions=())
+    task = Problem(task.name, domain, objects=task.objects, init=task.init, goal=task.goal)
     steps = planner.search(planner.prepare(task)).steps
     assert len(steps) == 3
     assert validate_task_plan(task, steps).is_valid

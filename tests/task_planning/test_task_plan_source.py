@@ -317,7 +317,7 @@ def on_stove(task: SasTask) -> tuple[tuple[Pair, ...], tuple[int, ...]]:
 def test_large_tasks_are_solved_with_few_steps(capacity: int | None, steps: int) -> None:
     """Each object costs six actions, the arm's return one, each removal from the stove two."""
     task = kitchen_task(20)
-    source = TaskPlanSource(task, fallback=None)
+    source = TaskPlanSource(task)
     facts, operators = on_stove(task)
     if capacity is not None:
         source.forbid(OperatorConstraint.capacity(facts, capacity, operators))
@@ -340,7 +340,7 @@ def test_large_tasks_are_solved_with_few_steps(capacity: int | None, steps: int)
 def test_a_goal_beyond_a_capacity_is_proved_unsolvable() -> None:
     """A proof holds until the constraint is lifted, and only if the constraint itself is proved."""
     task = kitchen_task(3)
-    source = TaskPlanSource(task, fallback=None)
+    source = TaskPlanSource(task)
     facts, operators = on_stove(task)
     none_on_stove = OperatorConstraint.capacity(facts, 0, operators)
     source.forbid(none_on_stove)
@@ -362,7 +362,7 @@ def test_fast_downward_plans_where_the_core_gives_up() -> None:
     first = free.plan(task.init)
     assert first is not None
     start = free.apply(first[0], task.init)
-    source = TaskPlanSource(task, work=0, agenda_work=0)
+    source = TaskPlanSource(task, work=0, agenda_work=0, fallback=FastDownward(core_work=0.0))
     assert source.plan(start) is not None
     assert source.counts["fallback"] == 1
     step = first[1]

@@ -15,7 +15,7 @@ from tmkit.task_planning.registry import FAST_DOWNWARD, TASK_PLANNERS, find_task
 
 if TYPE_CHECKING:
     from tmkit.pddl import Problem
-    from tmkit.task_planning import TaskPlanResult
+    from tmkit.task_planning import Policy, TaskPlanner, TaskPlanResult
 
 _MESSAGES = {
     "unsolvable": "There is no plan: that is proved.",
@@ -63,12 +63,12 @@ def task(
         require_writable(output)
     pddl_problem = load_problem(problem, load_domain(domain))
     with progress("planning"):
-        result = find_task_planner(planner).solve(pddl_problem, time_limit=time_limit)
+        result, policy = _solve(pddl_problem, find_task_planner(planner), time_limit)
     text = _format_valid_plan(pddl_problem, result) if result.is_solved else ""
     if output is not None and result.is_solved:
         _write_plan(output, text)
     if as_json:
-        print_json(_result_document(result))
+        print_json(_result_document(result, policy))
     elif result.is_solved:
         typer.echo(
             printable(text) if output is None else f"Written to {output}", nl=output is not None
@@ -83,6 +83,8 @@ def task(
             say(_SEQUENTIAL_MESSAGE)
         else:
             say(f"{_MESSAGES[result.status.value]}{reason}")
+        if policy is not None and policy.defeating:
+            say(f"{result.message[0].upper()}{result.message[1:]}.")
     if not result.is_solved:
         raise typer.Exit(ExitCode.NO)
 
@@ -98,6 +100,18 @@ def _write_plan(path: Path, text: str) -> None:
 
     lines = [line.partition(";")[0].strip(" ()") for line in text.splitlines()]
     write_tmp((TmpAction(tuple(line.split())) for line in lines if line), path)
+
+
+def _solve(
+    problem: Problem, planner: TaskPlanner[Any], time_limit: float
+) -> tuple[TaskPlanResult, Policy | None]:
+    """Return the result of a planner, and its policy if the domain has uncontrollable actions."""
+    from tmkit.task_planning import FastDownward
+
+    if problem.domain.uncontrollable_actions and isinstance(planner, FastDownward):
+        policy = planner.policy(problem, time_limit=time_limit)
+        return policy.result, policy
+    return planner.solve(problem, time_limit=time_limit), None
 
 
 def _format_valid_plan(problem: Problem, result: TaskPlanResult) -> str:
@@ -129,9 +143,10 @@ def _format_valid_plan(problem: Problem, result: TaskPlanResult) -> str:
     return f"{lines}; cost = {validation.cost:g} ({kind})\n"
 
 
-def _result_document(result: TaskPlanResult) -> dict[str, Any]:
+def _result_document(result: TaskPlanResult, policy: Policy | None) -> dict[str, Any]:
     """Return the JSON values of a result."""
     numbers = result.statistics
+    details = {} if policy is None else policy.to_dict()
     return {
         "status": result.status.value,
         "steps": [str(step) for step in result.steps],
@@ -142,4 +157,5 @@ def _result_document(result: TaskPlanResult) -> dict[str, Any]:
         "translation_seconds": numbers.translation_seconds,
         "search_seconds": numbers.search_seconds,
         "search": numbers.search,
+        **{name: details[name] for name in ("defeating", "actions") if name in details},
     }

@@ -40,6 +40,7 @@ from tmkit.tamp.streams.records import sum_uses
 from tmkit.tamp.streams.samples import SampleTable
 from tmkit.tamp.suggestions import find_suggestions
 from tmkit.tamp.validation.prune_observations import prune_observations
+from tmkit.task_planning import FastDownward
 
 
 def run_search(context: PlanningContext) -> PlanResult:
@@ -206,8 +207,10 @@ def _explanation(
 def _diagnose(context: PlanningContext, log: SearchLog, status: PlanStatus) -> Diagnosis:
     """Return the failures of a run, and their causes if there is no plan."""
     conflict = None
+    proofs = tuple(proof.cause for proof in log.infeasibilities)
     search_end, limit = _search_end(context, log, status)
-    if status is PlanStatus.PROVED_UNSOLVABLE and not log.infeasibilities:
+    if status is PlanStatus.PROVED_UNSOLVABLE and not proofs:
+        proofs = _find_defeating_actions(context.problem, log.seconds_left())
         with suppress(TimeLimitError), time_limit(log.seconds_left()):
             conflict = find_goal_conflict(context.problem, time_limit=log.seconds_left())
     causes: tuple[str, ...] = ()
@@ -236,7 +239,7 @@ def _diagnose(context: PlanningContext, log: SearchLog, status: PlanStatus) -> D
         actions=diagnose_actions(log.failures, context.robots),
         constraints=merge_constraints(log.constraints),
         conflict=conflict,
-        proofs=tuple(proof.cause for proof in log.infeasibilities),
+        proofs=proofs,
         iterations=log.iterations,
         skeletons=log.skeletons,
         attempts=log.failures.attempts,
@@ -245,6 +248,14 @@ def _diagnose(context: PlanningContext, log: SearchLog, status: PlanStatus) -> D
         limit=limit,
         streams=sum_uses(use for table in _sample_tables(context) for use in table.uses()),
     )
+
+
+def _find_defeating_actions(problem: Problem, time_limit: float) -> tuple[str, ...]:
+    """Return the proof that uncontrollable actions defeat every plan, if it is found."""
+    if not problem.domain.uncontrollable_actions:
+        return ()
+    policy = FastDownward().policy(problem, time_limit=time_limit)
+    return (policy.result.message,) if policy.defeating else ()
 
 
 def _search_end(

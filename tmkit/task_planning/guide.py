@@ -33,10 +33,10 @@ from tmkit.errors import ConfigurationError, TaskPlannerError
 from tmkit.pddl.formulas import GroundAction
 from tmkit.pddl.state import State
 from tmkit.task_planning.protocol import TaskPlanner, TaskPlanStatus
-from tmkit.task_planning.sas import Pair, SasTask
+from tmkit.task_planning.sas import Pair, SasTask, Values
 from tmkit.task_planning.spare_objects import ABSENT
 from tmkit.task_planning.translated_task import TranslatedTask
-from tmkit.task_planning.uncontrollable import Defeat, UncontrollableActions, Values
+from tmkit.task_planning.uncontrollable import Defeat, UncontrollableActions
 
 _SEARCH_WORK = 150_000
 """Number of rule evaluations of the core's A* search; about 1.5 ms."""
@@ -305,17 +305,21 @@ class TaskPlanSource:
         self, world: UncontrollableActions, number: int, before: Values, after: Values
     ) -> None:
         """Forbid all operators where an uncontrollable action defeats every plan."""
-        is_proved = self.is_unsolvable(after)
         defeat = world.defeat(number, before, after)
+        is_proved = defeat.is_proved or self.is_unsolvable(after)
         self.defeats.append(defeat)
-        self.forbid(
-            OperatorConstraint.context(
-                defeat.context,
-                range(len(self.task.operators)),
-                is_proved=is_proved,
-                reason=f"{defeat.action} leads to a state without a plan",
-            )
+        reason = f"{defeat.action} leads to a state without a plan"
+        context = set(defeat.context)
+        impossible, others = [], []
+        for operator, description in enumerate(self.task.operators):
+            is_impossible = context.issubset(description.preconditions)
+            (impossible if is_impossible else others).append(operator)
+        constraint = OperatorConstraint.context(
+            defeat.context, others, is_proved=is_proved, reason=reason
         )
+        # Heuristics ignore contexts, but not operators that never apply.
+        never = OperatorConstraint((), -1, tuple(impossible), is_proved=is_proved, reason=reason)
+        self._constrain([*self._constraints, constraint, never])
 
     def is_unsolvable(self, values: Values) -> bool:
         """Return whether no plan from the values provably satisfies the proved constraints.

@@ -28,6 +28,9 @@ from tmkit.pddl.model import FrozenMapping, Problem
 Pair = tuple[int, int]
 """A variable and one of its values."""
 
+Values = tuple[int, ...]
+"""Value of each variable; -1 if a state has none."""
+
 _VERSION = "3"
 """Version of the file format."""
 

@@ -16,13 +16,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tmkit._support.time_limits import check_time
+from tmkit.errors import TaskPlannerError
 from tmkit.pddl.formulas import GroundAction
-from tmkit.task_planning.sas import Pair, SasOperator, SasTask
+from tmkit.pddl.model import Problem
+from tmkit.task_planning.sas import Pair, SasOperator, SasTask, Values
 
-Values = tuple[int, ...]
-"""Value of each variable; -1 if a state has none."""
+
+def require_controllable(problem: Problem, planner: str) -> None:
+    """Raise an error if a task has uncontrollable actions.
+
+    Args:
+        problem: the task.
+        planner: name of a planner that does not plan against them.
+
+    Raises:
+        TaskPlannerError: if the domain has such actions.
+    """
+    names = [action.name for action in problem.domain.uncontrollable_actions]
+    if names:
+        message = (
+            f"{planner} does not plan against uncontrollable actions, such as '{names[0]}';"
+            " tmkit.task_planning.FastDownward does"
+        )
+        raise TaskPlannerError(message, command=(), output="")
 
 
 @dataclass(frozen=True)
@@ -32,10 +51,12 @@ class Defeat:
     Attributes:
         action: the ground action.
         context: the values at which it can happen and leads to a state without a plan.
+        is_proved: whether delete relaxation proves that there is no plan after it.
     """
 
     action: GroundAction
     context: tuple[Pair, ...]
+    is_proved: bool
 
 
 class UncontrollableActions:
@@ -71,13 +92,14 @@ class UncontrollableActions:
             after: the values after it, from which there is no plan.
         """
         lost = {(variable, after[variable]) for variable in self._basic if after[variable] >= 0}
-        lost = self._generalize(lost)
-        return Defeat(self.actions[number], self._regress(self._operators[number], lost, before))
+        is_proved = not self._is_relaxed_reachable(lost)
+        if is_proved:
+            lost = self._generalize(lost)
+        context = self._regress(self._operators[number], lost, before)
+        return Defeat(self.actions[number], context, is_proved)
 
     def _generalize(self, lost: set[Pair]) -> set[Pair]:
         """Remove values as long as delete relaxation proves that the goal is unreachable."""
-        if self._is_relaxed_reachable(lost):
-            return lost
         for pair in sorted(lost):
             if not self._is_relaxed_reachable(lost - {pair}):
                 lost = lost - {pair}
@@ -86,33 +108,49 @@ class UncontrollableActions:
     def _is_relaxed_reachable(self, known: Iterable[Pair]) -> bool:
         """Return whether the goal is reachable if facts are never deleted.
 
-        Variables without a known value have all values. Conditions on derived variables hold.
+        Variables without a known value have all values, and derived variables their default.
         """
         task = self._task
-        fixed = dict(known)
+        fixed = {
+            **dict(known),
+            **{v: task.init[v] for v, var in enumerate(task.variables) if var.layer >= 0},
+        }
         reached = {
             (variable, value)
             for variable, description in enumerate(task.variables)
             for value in range(len(description.values))
-            if fixed.get(variable, value) == value or description.layer >= 0
+            if fixed.get(variable, value) == value
         }
-        remaining = list(task.operators)
+        remaining = self._rules
         while not reached.issuperset(task.goal):
             check_time()
-            size, waiting = len(reached), []
-            for operator in remaining:
-                if not reached.issuperset(operator.preconditions):
-                    waiting.append(operator)
-                    continue
-                for effect in operator.effects:
-                    if reached.issuperset(effect.conditions):
-                        reached.add((effect.variable, effect.after))
-                if any(effect.conditions for effect in operator.effects):
-                    waiting.append(operator)
-            if len(reached) == size:
+            waiting = []
+            for conditions, added in remaining:
+                if reached.issuperset(conditions):
+                    reached.add(added)
+                else:
+                    waiting.append((conditions, added))
+            if len(waiting) == len(remaining):
                 return False
             remaining = waiting
         return True
+
+    @cached_property
+    def _rules(self) -> list[tuple[frozenset[Pair], Pair]]:
+        """Conditions and effect of each rule of the relaxation, from operators and axioms."""
+        rules = [
+            (
+                frozenset({*operator.preconditions, *effect.conditions}),
+                (effect.variable, effect.after),
+            )
+            for operator in self._task.operators
+            for effect in operator.effects
+        ]
+        rules += [
+            (frozenset(axiom.conditions), (axiom.variable, axiom.after))
+            for axiom in self._task.axioms
+        ]
+        return rules
 
     def _regress(self, operator: SasOperator, lost: set[Pair], before: Values) -> tuple[Pair, ...]:
         """Return the values before an operator that imply the lost ones after it."""

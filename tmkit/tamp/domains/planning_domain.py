@@ -293,7 +293,8 @@ class PlanningDomain:
         if not self.stored_predicates:
             return
         for name in sorted(self.stored_predicates - {name for name, _ in task_facts(scene)}):
-            effects = (str(action.effect).replace(")", " ") for action in self.domain.actions)
+            actions = (*self.domain.actions, *self.domain.uncontrollable_actions)
+            effects = (str(action.effect).replace(")", " ") for action in actions)
             if any(f"({name} " in effect for effect in effects):
                 continue
             rows = enumerate(self.pddl.lower().splitlines(), start=1)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,6 +37,7 @@ from tmkit.manipulation.placements.sampling import placements_at_centre, placeme
 from tmkit.motion.regions.surfaces import SupportSurface, lies_in_region, region_surface
 from tmkit.pddl import And, Domain, Fact, GroundAction, Predicate, State, Type
 from tmkit.pddl.formulas import (
+    Action,
     Add,
     Atom,
     Delete,
@@ -392,6 +393,12 @@ def _extend_pddl(domain: Domain, goals: Sequence[ObjectGoal]) -> Domain:
         Predicate(any_achievement_predicate(name), declared[name].parameters)
         for name in sorted(names)
     ]
+
+    def extended(actions: Iterable[Action]) -> tuple[Action, ...]:
+        return tuple(
+            replace(action, effect=_extend_effect(action.effect, names)) for action in actions
+        )
+
     return replace(
         domain,
         requirements=tuple(
@@ -400,10 +407,8 @@ def _extend_pddl(domain: Domain, goals: Sequence[ObjectGoal]) -> Domain:
         types=(*domain.types, Type(_GOAL_TYPE)),
         constants=(*domain.constants, *(Parameter(goal.name, (_GOAL_TYPE,)) for goal in goals)),
         predicates=(*domain.predicates, Predicate(GOAL_MET, (_ANY_GOAL,)), *added),
-        actions=tuple(
-            replace(action, effect=_extend_effect(action.effect, names))
-            for action in domain.actions
-        ),
+        actions=extended(domain.actions),
+        uncontrollable_actions=extended(domain.uncontrollable_actions),
     )
 
 

@@ -36,8 +36,7 @@ from tmkit.tamp.search.search_node import Transfer
 from tmkit.tamp.search.task_guide import TaskGuide
 from tmkit.tamp.search.transfer_comparison import TransferComparison, seed_of
 from tmkit.tamp.version_tree import VersionTree
-from tmkit.task_planning.guide import Values
-from tmkit.task_planning.sas import Pair
+from tmkit.task_planning.sas import Pair, Values
 
 _MIN_OBJECTS = 3
 """Number of objects from which a region is packed. Fewer objects are placed one by one."""

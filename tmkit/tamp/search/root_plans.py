@@ -21,8 +21,8 @@ from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.search.arrangements import Arrangements
 from tmkit.tamp.search.task_guide import TaskGuide
 from tmkit.task_planning import FastDownward, TaskPlanResult, TaskPlanStatus
-from tmkit.task_planning.guide import Values
 from tmkit.task_planning.protocol import PreparedTask
+from tmkit.task_planning.sas import Values
 from tmkit.task_planning.schedule import without_redundant_steps
 
 _DISTRIBUTION_ITERATIONS = 2

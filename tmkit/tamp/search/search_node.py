@@ -18,7 +18,7 @@ from tmkit.manipulation.grasps.values import Grasp
 from tmkit.motion import CollisionWorld
 from tmkit.plans.failures import MotionFailure
 from tmkit.tamp.version_tree import SceneVersion
-from tmkit.task_planning.guide import Values
+from tmkit.task_planning.sas import Values
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class _Stage:
                 self._task = context.task_planner.prepare(
                     self.problem, time_limit=log.seconds_left()
                 )
-            if isinstance(self._task, UnsolvabilityTask) and self._task.is_goal_impossible():
+            if self._is_proved(self._task):
                 self.status = SearchStatus.PROVED
                 return None
         if self._search is None:
@@ -62,6 +62,15 @@ class _Stage:
         steps = self._search.advance()
         self.status = self._search.status
         return None if steps is None else FoundPlan(steps, self.problem, self._task)
+
+    def _is_proved(self, task: PreparedTask) -> bool:
+        """Return whether the task planner proves that there is no plan before the search."""
+        if isinstance(task, UnsolvabilityTask) and task.is_goal_impossible():
+            return True
+        if not self.problem.domain.uncontrollable_actions:
+            return False
+        result = self.context.task_planner.search(task, time_limit=self.log.seconds_left())
+        return result.status is TaskPlanStatus.UNSOLVABLE
 
 
 def find_plan(

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from tmkit.pddl import GroundAction
-from tmkit.task_planning.guide import AGENDA_WORK, OperatorConstraint, TaskPlanSource, Values
-from tmkit.task_planning.sas import Pair, SasTask
+from tmkit.task_planning.guide import AGENDA_WORK, OperatorConstraint, TaskPlanSource
+from tmkit.task_planning.sas import Pair, SasTask, Values
 
 _CONSTRAINED_AGENDA_WORK = 1_000_000
 """Rule lookups for each goal of the agenda under removable constraints; about 10 ms."""
@@ -31,8 +31,8 @@ class TaskGuide(TaskPlanSource):
     """
 
     def __init__(self, task: SasTask) -> None:
-        super().__init__(task, fallback=None)
-        self._under_proofs = TaskPlanSource(task, fallback=None)
+        super().__init__(task)
+        self._under_proofs = TaskPlanSource(task)
 
     @cached_property
     def operators_by_name(self) -> dict[str, list[int]]:
@@ -103,7 +103,11 @@ class TaskGuide(TaskPlanSource):
         plan, *_ = self._search.plan(
             values, goal, _FIRST_WORK, _FIRST_IMPROVEMENT_WORK, self._agenda_work
         )
-        return None if plan is None else self._cache_plan("searched", values, plan)
+        if plan is None:
+            return None
+        if not self.survives(values, plan):
+            return self.plan(values)
+        return self._cache_plan("searched", values, plan)
 
     def plan_or_relax(self, values: Values, *, hint: Sequence[int] = ()) -> tuple[int, ...] | None:
         """Return a plan under all constraints, otherwise under the proved ones, otherwise None."""

@@ -52,6 +52,7 @@ from tmkit.pddl.parsing.actions import compress_timing, use_durations_as_costs
 from tmkit.pddl.state import State
 from tmkit.pddl.vocabulary import TOTAL_COST, Function, Predicate, Type
 from tmkit.pddl.writer import is_writable
+from tmkit.task_planning.uncontrollable import require_controllable
 
 _FEATURES = frozenset(
     {
@@ -355,8 +356,10 @@ def problem_to_unified(problem: Problem, environment: object = None) -> Any:
     Raises:
         TaskError: if unified-planning does not support the task: derived predicates, objects of
             several types, conditional costs, or the same name for an action and a predicate.
+        TaskPlannerError: if the domain has uncontrollable actions.
         MissingExtraError: if unified-planning is not installed.
     """
+    require_controllable(problem, "unified-planning")
     library = _load_library()
     try:
         result = _Export(library, problem, environment or library.get_environment()).build()

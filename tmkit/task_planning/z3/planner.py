@@ -45,6 +45,7 @@ from tmkit.task_planning.protocol import (
     TaskPlanStatus,
 )
 from tmkit.task_planning.translated_task import TranslatedTask
+from tmkit.task_planning.uncontrollable import require_controllable
 from tmkit.task_planning.z3.clauses import StepClauses
 from tmkit.task_planning.z3.step_bounds import Exploration, least_steps
 
@@ -202,6 +203,7 @@ class Z3Planner(TaskPlanner[SmtTask]):
                 problem.
         """
         _z3()
+        require_controllable(problem, "Z3")
         return SmtTask(FastDownward().translate(problem, time_limit=time_limit))
 
     def search(self, task: SmtTask, *, time_limit: float = 60.0) -> TaskPlanResult:
