@@ -93,22 +93,29 @@ class UncontrollableActions:
         """
         lost = {(variable, after[variable]) for variable in self._basic if after[variable] >= 0}
         is_proved = not self._is_relaxed_reachable(lost)
+        operator = self._operators[number]
         if is_proved:
-            lost = self._generalize(lost)
-        context = self._regress(self._operators[number], lost, before)
-        return Defeat(self.actions[number], context, is_proved)
+            lost = self._generalize(lost, {effect.variable for effect in operator.effects})
+        return Defeat(self.actions[number], self._regress(operator, lost, before), is_proved)
 
-    def _generalize(self, lost: set[Pair]) -> set[Pair]:
-        """Remove values as long as delete relaxation proves that the goal is unreachable."""
+    def _generalize(self, lost: set[Pair], changed: set[int]) -> set[Pair]:
+        """Remove values as long as delete relaxation proves that the goal is unreachable.
+
+        Args:
+            lost: the values of a state without a plan.
+            changed: variables whose values are not removed, because the operator sets them.
+        """
         for pair in sorted(lost):
-            if not self._is_relaxed_reachable(lost - {pair}):
+            if pair[0] not in changed and not self._is_relaxed_reachable(lost - {pair}):
                 lost = lost - {pair}
         return lost
 
     def _is_relaxed_reachable(self, known: Iterable[Pair]) -> bool:
         """Return whether the goal is reachable if facts are never deleted.
 
-        Variables without a known value have all values, and derived variables their default.
+        Variables without a known value have all values, except for those that imply the goal: the
+        state before is none of the goal, and the operator does not change these variables.
+        Derived variables have their default.
         """
         task = self._task
         fixed = {
@@ -120,6 +127,7 @@ class UncontrollableActions:
             for variable, description in enumerate(task.variables)
             for value in range(len(description.values))
             if fixed.get(variable, value) == value
+            and (variable in fixed or (variable, value) not in self._goal_values)
         }
         remaining = self._rules
         while not reached.issuperset(task.goal):
@@ -151,6 +159,27 @@ class UncontrollableActions:
             for axiom in self._task.axioms
         ]
         return rules
+
+    @cached_property
+    def _goal_values(self) -> frozenset[Pair]:
+        """Values of basic variables that imply the goal by axioms without negation."""
+        axioms = [
+            (frozenset(rule.conditions), (rule.variable, rule.after)) for rule in self._task.axioms
+        ]
+
+        def implies_goal(pair: Pair) -> bool:
+            implied, size = {pair}, 0
+            while len(implied) > size:
+                size = len(implied)
+                implied.update(fact for conditions, fact in axioms if conditions <= implied)
+            return implied.issuperset(self._task.goal)
+
+        return frozenset(
+            (variable, value)
+            for variable in self._basic
+            for value in range(len(self._task.variables[variable].values))
+            if implies_goal((variable, value))
+        )
 
     def _regress(self, operator: SasOperator, lost: set[Pair], before: Values) -> tuple[Pair, ...]:
         """Return the values before an operator that imply the lost ones after it."""
