@@ -20,7 +20,8 @@ from tmkit.pddl import (
     validate_task_plan,
 )
 from tmkit.pddl.writer import domain_to_pddl
-from tmkit.task_planning import FastDownward, Policy, TaskPlanStatus
+from tmkit.task_planning import FastDownward, TaskPlanStatus
+from tmkit.task_planning.policy import Policy
 
 BLOCKS = """(define (domain blocks)
   (:predicates (on ?x ?y) (ontable ?x) (clear ?x) (handempty) (holding ?x) (broken ?x) (glass ?x))

@@ -15,7 +15,8 @@ from tmkit.task_planning.registry import FAST_DOWNWARD, TASK_PLANNERS, find_task
 
 if TYPE_CHECKING:
     from tmkit.pddl import Problem
-    from tmkit.task_planning import Policy, TaskPlanner, TaskPlanResult
+    from tmkit.task_planning import TaskPlanner, TaskPlanResult
+    from tmkit.task_planning.policy import Policy
 
 _MESSAGES = {
     "unsolvable": "There is no plan: that is proved.",

@@ -5,7 +5,6 @@ from tmkit.task_planning.fast_downward import (
     execute_with_replanning as execute_with_replanning,
     possible_states as possible_states,
 )
-from tmkit.task_planning.policy import Policy as Policy
 from tmkit.task_planning.protocol import (
     ExtensibleTask as ExtensibleTask,
     RerootableTask as RerootableTask,

@@ -258,7 +258,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             )
 
     def policy(self, problem: Problem, *, time_limit: float = 60.0) -> Policy:
-        """Return a policy that reaches the goal whatever the uncontrollable actions do.
+        """Return a policy that reaches the goal despite the uncontrollable actions.
 
         ::
 

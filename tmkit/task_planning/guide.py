@@ -272,7 +272,7 @@ class TaskPlanSource:
         return None
 
     def survives(self, values: Values, plan: Sequence[int]) -> bool:
-        """Return whether there is a plan again after whatever the world does during a plan.
+        """Return whether a plan survives the uncontrollable actions.
 
         If not, no later plan passes through the state in which the world defeats this one.
 
@@ -310,12 +310,13 @@ class TaskPlanSource:
         self.defeats.append(defeat)
         reason = f"{defeat.action} leads to a state without a plan"
         context = set(defeat.context)
-        impossible, others = [], []
+        impossible: list[int] = []
+        possible: list[int] = []
         for operator, description in enumerate(self.task.operators):
             is_impossible = context.issubset(description.preconditions)
-            (impossible if is_impossible else others).append(operator)
+            (impossible if is_impossible else possible).append(operator)
         constraint = OperatorConstraint.context(
-            defeat.context, others, is_proved=is_proved, reason=reason
+            defeat.context, possible, is_proved=is_proved, reason=reason
         )
         # Heuristics ignore contexts, but not operators that never apply.
         never = OperatorConstraint((), -1, tuple(impossible), is_proved=is_proved, reason=reason)

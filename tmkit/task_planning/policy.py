@@ -1,4 +1,4 @@
-"""Policies that reach the goal whatever the uncontrollable actions of the world do."""
+"""Policies that reach the goal despite uncontrollable actions of the world."""
 
 from __future__ import annotations
 
@@ -131,9 +131,9 @@ def _explain(
     start = source.values(task.problem.init)
 
     def find_plan(names: Sequence[str]) -> tuple[TaskPlanSource, tuple[int, ...] | None]:
-        kept = [op for op in task.uncontrollable if op.name.split()[0] in names]
+        operators = [op for op in task.uncontrollable if op.name.split()[0] in names]
         other = TaskPlanSource(
-            replace(task, uncontrollable=tuple(kept)), work=work, fallback=fallback
+            replace(task, uncontrollable=tuple(operators)), work=work, fallback=fallback
         )
         return other, other.plan(start)
 

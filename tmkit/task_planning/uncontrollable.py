@@ -1,15 +1,17 @@
 """Plans that survive the uncontrollable actions of the world.
 
 An uncontrollable action may happen in each state in which its preconditions hold, before the next
-action of a plan. A plan survives if from each state that follows there is again a plan to the goal,
+action of a plan. A plan survives it if there is again a plan to the goal from the state after it,
 which survives too. Such plans form a strong cyclic policy: it reaches the goal if the world does
-not repeat the same action forever. The search finds it by classical planning (NDP: Kuter, Nau,
-Reisner and Goldman, ICAPS 2008): plan, examine each state of the plan, plan again from each state
-to which the world may lead, and forbid the states from which there is no plan. An execution ends
-when the goal holds, so what may happen there does not count.
+not repeat the same action forever. An execution ends at the goal, so actions of the world in goal
+states are ignored.
 
-What is learned holds for more states than the one in which it was found: literals that the proof
-does not need are removed, as by delete relaxation in PRP (Muise, McIlraith and Beck, ICAPS 2012).
+The search repeats classical planning (NDP: Kuter, Nau, Reisner and Goldman, ICAPS 2008). It plans
+again from each state to which the world may lead from a state of the plan. States without such a
+plan are forbidden.
+
+One proof forbids many states. Literals are removed from the forbidden state if delete relaxation
+proves the same without them, as in PRP (Muise, McIlraith and Beck, ICAPS 2012).
 """
 
 from __future__ import annotations
@@ -110,16 +112,16 @@ class UncontrollableActions:
                 lost = lost - {pair}
         return lost
 
-    def _is_relaxed_reachable(self, known: Iterable[Pair]) -> bool:
+    def _is_relaxed_reachable(self, values: Iterable[Pair]) -> bool:
         """Return whether the goal is reachable if facts are never deleted.
 
-        Variables without a known value have all values, except for those that imply the goal: the
-        state before is none of the goal, and the operator does not change these variables.
-        Derived variables have their default.
+        Variables without a given value have all values that do not imply the goal. The goal does
+        not hold in the state before the operator, which does not change these variables. Derived
+        variables have their default.
         """
         task = self._task
         fixed = {
-            **dict(known),
+            **dict(values),
             **{v: task.init[v] for v, var in enumerate(task.variables) if var.layer >= 0},
         }
         reached = {
@@ -189,5 +191,5 @@ class UncontrollableActions:
         if not is_plain:
             return tuple((v, before[v]) for v in self._basic if before[v] >= 0)
         changed = {effect.variable for effect in operator.effects}
-        kept = {pair for pair in lost if pair[0] not in changed}
-        return tuple(sorted({*operator.preconditions, *kept}))
+        unchanged = {pair for pair in lost if pair[0] not in changed}
+        return tuple(sorted({*operator.preconditions, *unchanged}))

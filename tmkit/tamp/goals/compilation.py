@@ -394,7 +394,7 @@ def _extend_pddl(domain: Domain, goals: Sequence[ObjectGoal]) -> Domain:
         for name in sorted(names)
     ]
 
-    def extended(actions: Iterable[Action]) -> tuple[Action, ...]:
+    def extend_actions(actions: Iterable[Action]) -> tuple[Action, ...]:
         return tuple(
             replace(action, effect=_extend_effect(action.effect, names)) for action in actions
         )
@@ -407,8 +407,8 @@ def _extend_pddl(domain: Domain, goals: Sequence[ObjectGoal]) -> Domain:
         types=(*domain.types, Type(_GOAL_TYPE)),
         constants=(*domain.constants, *(Parameter(goal.name, (_GOAL_TYPE,)) for goal in goals)),
         predicates=(*domain.predicates, Predicate(GOAL_MET, (_ANY_GOAL,)), *added),
-        actions=extended(domain.actions),
-        uncontrollable_actions=extended(domain.uncontrollable_actions),
+        actions=extend_actions(domain.actions),
+        uncontrollable_actions=extend_actions(domain.uncontrollable_actions),
     )
 
 
