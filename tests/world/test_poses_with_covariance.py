@@ -10,10 +10,12 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from support.commands import tmkit
 from support.effort import scaled_examples
 from support.stamped_model import Array, histories, model_of, times_in
 
 from tmkit.errors import ServiceError, TmkitError
+from tmkit.formats import load_scene
 from tmkit.graph import Free, NoiseSource, Revolute, SceneGraph, StampedPoses, diff, gaussian_pose
 from tmkit.spatial import GaussianPose, Pose, to_ros_pose
 from tmkit.store import Store
@@ -328,6 +330,26 @@ def test_odometry_of_a_bag_is_replayed_by_request(tmp_path: Path) -> None:
         found = buffer.lookup_gaussian_pose("odom", frame, 2)
         assert found.mean.is_close(Pose([2, 0, 0]))
         np.testing.assert_allclose(found.covariance, SPREAD / 2, rtol=1e-9)
+
+
+def test_a_bag_of_odometry_alone_becomes_a_scene_file(tmp_path: Path) -> None:
+    """The command names the topic to give; with it, the file has the covariances."""
+    kind = "nav_msgs/msg/Odometry"
+    plugin = rosbag2.StoragePlugin.SQLITE3
+    with rosbag2.Writer(tmp_path / "run", version=9, storage_plugin=plugin) as writer:
+        connection = writer.add_connection("/odom", kind, typestore=_STORE)
+        for sec in (1, 2):
+            raw = _STORE.serialize_cdr(_odometry(_STORE.types, sec, sec * SPREAD), kind)
+            writer.write(connection, sec * 10**9, raw)
+    outcome = tmkit(tmp_path, "bag", "replay", "run", "-o", "scene.json")
+    assert (outcome.code, "Traceback" in outcome.err) == (2, False)
+    message = " ".join(outcome.err.split())
+    assert "odometry is replayed if it is named, as topics=['/odom']" in message
+    outcome = tmkit(tmp_path, "bag", "replay", "run", "--topic", "/odom", "-o", "scene.json")
+    assert outcome.code == 0
+    history = load_scene(tmp_path / "scene.json").stamped_poses("base_link")
+    assert history is not None
+    np.testing.assert_allclose(np.array(history.covariances), [SPREAD, 2 * SPREAD], rtol=1e-12)
 
 
 def _odometry(kinds: Any, sec: int, covariance: Array) -> Any:

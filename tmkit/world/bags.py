@@ -204,10 +204,12 @@ def play_bag(
             if topic not in names:
                 raise UnknownNameError.of("topic", topic, names, where=str(path))
         if not selection:
+            odometry = [c.topic for c in reader.connections if c.msgtype == _ODOMETRY_TYPE]
+            hint = f"; odometry is replayed if it is named, as topics={odometry}"
             raise FileFormatError.at(
                 path,
                 f"has no topic of {_TF_TYPE}, {_JOINT_STATE_TYPE} or of poses of a known frame, but"
-                f" {', '.join(sorted(set(names))) or 'none at all'}",
+                f" {', '.join(sorted(set(names))) or 'none at all'}{hint if odometry else ''}",
             )
         counts = Counter({connection.topic: 0 for connection in selection})
         rejected = Counter[str]()
