@@ -66,7 +66,7 @@ std::vector<Pose> poses_of(const StampedPoses& s) { return each(s, &StampedPose:
 
 // Covariances are a fifth entry, if there are any.
 nb::tuple state_of(const StampedPoses& s) {
-    const nb::tuple state = nb::make_tuple(stamps_of(s), poses_of(s), s.capacity, s.window);
+    nb::tuple state = nb::make_tuple(stamps_of(s), poses_of(s), s.capacity, s.window);
     if (!s.has_covariances()) return state;
     nb::list covariances;
     for (const StampedPose& entry : s.entries)
