@@ -267,10 +267,15 @@ def test_plans_are_shown(folder: Path) -> None:
     scenes = ["panda_table", "blocks2", "hand.robray"]
     plan_and_show(folder, [*scenes, "plan.tmp", "--gui"])
     plan_and_show(folder, [*scenes, "--load-plan=plan.tmp", "--gui"])
-    rewrite(folder / "plan.tmp", "r a magnet", "r a magnte")
-    ended = tmkit(folder, "plan", *scenes, "plan.tmp", "--gui")
-    assert ended.code == ExitCode.BAD_INPUT
-    assert "'magnte' is no frame of the scene; did you mean 'magnet'?" in ended.err
+    for old, new, message in (
+        ("r a magnet", "r a magnte", "'magnte' is no frame of the scene; did you mean 'magnet'?"),
+        ("a fetch", "a fetch(", "plan.tmp:10:1: 'fetch(' is not the name of an action"),
+        ("panda_joint1 ", "panda_join1 ", "the scene has no joint 'panda_join1'; did you mean"),
+    ):
+        rewrite(folder / "plan.tmp", old, new)
+        ended = tmkit(folder, "plan", *scenes, "plan.tmp", "--gui")
+        assert (ended.code, message in ended.err) == (ExitCode.BAD_INPUT, True), ended
+        rewrite(folder / "plan.tmp", new, old)
 
 
 # --- errors

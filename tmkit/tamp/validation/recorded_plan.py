@@ -5,6 +5,7 @@ The actions of such a plan have no preconditions, and its hands are the new pare
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -23,6 +24,9 @@ from tmkit.tamp.domains.loading import PythonDomain
 from tmkit.tamp.domains.semantics import DomainSemantics
 from tmkit.tamp.validation.tmp_plan import load_tmp_plan, read_tmp_header
 
+_ACTION_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+"""Names of actions in PDDL."""
+
 
 def load_recorded_plan(path: str | Path, scene: SceneGraph, *, q: ArrayLike | None = None) -> Plan:
     """Return the plan of a ``.tmp`` file, whose actions and arms follow from its lines.
@@ -40,21 +44,18 @@ def load_recorded_plan(path: str | Path, scene: SceneGraph, *, q: ArrayLike | No
     """
     names = read_tmp_header(path).robots
     entries = read_tmp(path).entries
-    actions = {
-        entry.words[0].lower(): entry.words[1:] for entry in entries if isinstance(entry, TmpAction)
-    }
+    lines = [entry for entry in entries if isinstance(entry, TmpAction)]
+    for line in lines:
+        if _ACTION_NAME.fullmatch(line.words[0]) is None and line.place is not None:
+            raise line.place.error(f"'{line.words[0]}' is not the name of an action")
+    actions = {line.words[0].lower(): line.words[1:] for line in lines}
     schemas = [
         f"(:action {name} :parameters ({' '.join(f'?x{i}' for i in range(len(words)))})"
         " :effect (done))"
         for name, words in actions.items()
     ]
     text = f"(define (domain recorded) (:predicates (done)) {' '.join(schemas)})"
-    objects = {
-        word: "object"
-        for entry in entries
-        if isinstance(entry, TmpAction)
-        for word in entry.words[1:]
-    }
+    objects = {word: "object" for line in lines for word in line.words[1:]}
 
     class RecordedSemantics(DomainSemantics):
         """Objects of the file, without a state."""
