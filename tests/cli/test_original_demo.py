@@ -23,24 +23,22 @@ BAXTER = "package://baxter_description/urdf/baxter.urdf"
 
 LIGHT = "(safety-light)"
 BUTTON = """
-def button_height .05;
 frame button_base {
-    parent front_table;
-    translation [-.3, -.3, button_height/2];
-    geometry { shape box; dimension [.1, .1, button_height]; }
-}
-frame button {
-    parent button_base;
-    translation [0, 0, button_height/2];
-    geometry { shape cylinder; radius .025; height .03; }
+    parent front_table; translation [-0.3, -0.3, 0.025];
+    geometry { shape box; dimension [0.1, 0.1, 0.05]; }
+    frame button {
+        translation [0, 0, 0.025];
+        geometry { shape cylinder; radius 0.025; height 0.03; }
+    }
 }
 """
 PUSH = """
-def op_push_button(scene, config, op):
-    nop = tm.op_nop(scene, config)
-    return motion_plan(nop, FRAME, tm.op_tf_abs(nop, "button"))
+def press(scene, config, op):
+    begin = tm.op_nop(scene, config)
+    hand = aa.scene_chain(scene, "", FRAME)
+    return tm.op_motion(begin, hand, tm.op_tf_abs(begin, "button"))
 
-tm.bind_refine_operator(op_push_button, "PUSH-BUTTON")
+tm.bind_refine_operator(press, "PUSH-BUTTON")
 """
 
 
