@@ -339,9 +339,9 @@ def _single_effects(
             yield from _single_effects(
                 inner, names, parameters, (*conditions, substitute(condition, names))
             )
-        case ForEach(more, inner):
-            new = {item.name: _find_unused_name(item.name, names) for item in more}
-            fresh = tuple(Parameter(new[item.name], item.types) for item in more)
+        case ForEach(variables, inner):
+            new = {item.name: _find_unused_name(item.name, names) for item in variables}
+            fresh = tuple(Parameter(new[item.name], item.types) for item in variables)
             yield from _single_effects(inner, {**names, **new}, parameters + fresh, conditions)
         case Add(atom) | Delete(atom):
             single: Effect = type(effect)(
@@ -375,7 +375,9 @@ def _find_unsupported(problem: Problem) -> Iterator[tuple[str, str]]:
     domain, has_costs = problem.domain, problem.metric is Metric.TOTAL_COST
     file = domain.source or f"domain '{domain.name}'"
     for name in (
-        item.name for named in (domain.types, domain.predicates, domain.actions) for item in named
+        item.name
+        for declarations in (domain.types, domain.predicates, domain.actions)
+        for item in declarations
     ):
         if not name.isascii():
             yield file, f"the name '{name}', which has letters beyond ASCII"

@@ -168,14 +168,14 @@ class SectionReader:
         )
 
     def _signatures(
-        self, group: Group, *, whole: Rule, each: Rule
+        self, group: Group, *, section_rule: Rule, item_rule: Rule
     ) -> list[tuple[Token, tuple[Parameter, ...]]]:
         """Return the names and parameters of the lists of a section.
 
         Args:
             group: section of predicates or functions.
-            whole: grammar rule of the section.
-            each: grammar rule of a list in it.
+            section_rule: grammar rule of the section.
+            item_rule: grammar rule of a list in it.
         """
         spelling, builder = self._spelling(), self._builder()
         spelling.add_verbatim("(", group.opening)
@@ -188,20 +188,22 @@ class SectionReader:
                 spelling.add_outline_parts([part])
             previous = part
         spelling.add_verbatim(")", group.closing)
-        spelling.require(whole)
+        spelling.require(section_rule)
         signatures = []
         for part in group.parts[1:]:
             if isinstance(part, Group):
                 items = part.parts[1:]
-                self._read_typed_list(part, each)
+                self._read_typed_list(part, item_rule)
                 signatures.append((part.first, builder.parameters(items, distinct=False)))
         return signatures
 
     def predicates(self, group: Group) -> tuple[Predicate, ...]:
         """Return the predicates of ``(:predicates ...)``."""
         predicates: dict[str, tuple[Parameter, ...]] = {}
-        rules = {"whole": pddlParser.predicatesDef, "each": pddlParser.atomicFormulaSkeleton}
-        for token, parameters in self._signatures(group, **rules):
+        signatures = self._signatures(
+            group, section_rule=pddlParser.predicatesDef, item_rule=pddlParser.atomicFormulaSkeleton
+        )
+        for token, parameters in signatures:
             types = [parameter.types for parameter in predicates.setdefault(token.text, parameters)]
             # an equal declaration is allowed
             if types != [parameter.types for parameter in parameters]:
@@ -212,8 +214,9 @@ class SectionReader:
 
     def functions(self, group: Group) -> tuple[Function, ...]:
         """Return the functions of ``(:functions ...)``."""
-        rules = {"whole": pddlParser.functionsDef, "each": pddlParser.atomicFunctionSkeleton}
-        signatures = self._signatures(group, **rules)
+        signatures = self._signatures(
+            group, section_rule=pddlParser.functionsDef, item_rule=pddlParser.atomicFunctionSkeleton
+        )
         self._unique("function", (token for token, _ in signatures))
         return tuple(Function(token.text, parameters) for token, parameters in signatures)
 

@@ -361,7 +361,7 @@ class SemanticRelation:
         return hash((type(self), self.coord))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self.coord, self.representation, self.covariance)
+        return _make_relation, (type(self), self.coord, self.representation, self.covariance)
 
     def __repr__(self) -> str:
         notation = ", ".join(map(repr, self.coord.notation()))
@@ -541,9 +541,10 @@ def apply_binary(operation: str, first: _Relation, by: SemanticRelation) -> _Rel
     return first._with_value(form, work(value, by_value), covariance)
 
 
-def _restored(
+def _make_relation(
     cls: type[SemanticRelation], coord: Any, representation: Any, covariance: Any
 ) -> SemanticRelation:
+    """Return an unpickled relation."""
     return cls(coord, representation, covariance=covariance)
 
 

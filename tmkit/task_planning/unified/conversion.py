@@ -359,8 +359,8 @@ def problem_to_unified(problem: Problem, environment: object = None) -> Any:
         TaskPlannerError: if the domain has uncontrollable actions.
         MissingExtraError: if unified-planning is not installed.
     """
-    require_controllable(problem, "unified-planning")
     library = _load_library()
+    require_controllable(problem, "unified-planning")
     try:
         result = _Export(library, problem, environment or library.get_environment()).build()
         assert result.kind is not None, "divides numbers that do not change"

@@ -257,8 +257,8 @@ Ref<const EdgeNoise> StampedPoses::noise_at(const Moment& moment, std::string_vi
             (&entry == &*newest_with && of_edge && of_edge->covariance == entry.covariance->value);
         return is_of_edge ? of_edge : noise_of(entry, frame, parent);
     };
-    const Ref<const EdgeNoise> first = noise_of_entry(*before),
-                               second = before == after ? first : noise_of_entry(*after);
+    Ref<const EdgeNoise> first = noise_of_entry(*before),
+                         second = before == after ? first : noise_of_entry(*after);
     if (first == second) return first;  // of one pose, or of the edge at both
 
     const double s = (moment.stamp - before->stamp) / (after->stamp - before->stamp);

@@ -45,10 +45,10 @@ OPENED_PER_SECOND = 3.0
 """Rate of further connections of one address [1/s]."""
 
 WAITING_PER_ADDRESS = 64
-"""Number of waiting connections of one address. Another one replaces the oldest."""
+"""Number of waiting connections of one address. A further connection replaces the oldest."""
 
 WAITING = 512
-"""Number of waiting connections of all addresses. Another one replaces the oldest."""
+"""Number of waiting connections of all addresses. A further connection replaces the oldest."""
 
 OPEN_PER_ADDRESS = 256
 """Number of open connections of one address. Another one is closed."""
