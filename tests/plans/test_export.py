@@ -13,16 +13,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.command_bags import messages_of
 from support.gantry import GANTRY, stacking_plan
 
 from tmkit.cli import main
 from tmkit.errors import ConfigurationError, OutputError, UnknownNameError
 from tmkit.plans import Executor, RecordingExecutor, execute, export_plan, motion_table, save_plan
-from tmkit.plans.export import TimedCommand
+from tmkit.plans.timed_commands import TimedCommand
 
 pd = pytest.importorskip("pandas")
 pq = pytest.importorskip("pyarrow.parquet")
-rosbags = pytest.importorskip("rosbags.highlevel")
+pytest.importorskip("rosbags.highlevel")
 FINGER = GANTRY.gripper_joints[0]
 
 
@@ -87,20 +88,6 @@ def test_pandas_reads_the_table(tmp_path: Path) -> None:
     assert np.allclose(read["time"], table.times)
 
 
-def messages_of(bag: Path) -> list[tuple[str, int, Any]]:
-    """Return topic, time and message of a bag, with the definitions of ROS."""
-    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
-
-    store = get_typestore(Stores.ROS2_JAZZY)
-    kind = "control_msgs/msg/GripperCommand"
-    store.register(get_types_from_msg("float64 position\nfloat64 max_effort\n", kind))
-    with rosbags.AnyReader([bag], default_typestore=store) as reader:
-        return [
-            (c.topic, time, reader.deserialize(raw, c.msgtype))
-            for c, time, raw in reader.messages()
-        ]
-
-
 def runs_of(commands: list[TimedCommand]) -> list[list[TimedCommand]]:
     """Return groups of commands without a stop between them."""
     runs: list[list[TimedCommand]] = []
@@ -130,12 +117,12 @@ def test_the_bag_and_the_json_are_equal(tmp_path: Path) -> None:
         assert (stored["topic"], stored["time"]) == (topic, command.begin)
         assert time == pytest.approx(1e9 * command.begin, abs=1)
         if command.motion is None:
-            assert topic == "/gantry/gripper_command"
+            assert topic == "/hand_controller/gripper_cmd"
             wanted = GANTRY.gripper_closed[FINGER] if command.closes else command.fingers[FINGER]
             assert (message.position, message.max_effort) == (wanted, GANTRY.grip_force)
             assert stored["message"] == {"position": wanted, "max_effort": GANTRY.grip_force}
             continue
-        assert topic == "/gantry/joint_trajectory"
+        assert topic == "/gantry_controller/joint_trajectory"
         assert (
             tuple(message.joint_names) == tuple(stored["message"]["joint_names"]) == GANTRY.joints
         )

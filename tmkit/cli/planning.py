@@ -464,16 +464,44 @@ def export(
     ],
     *,
     rate: Annotated[float, typer.Option(metavar="HZ", help="Samples a second.")] = 50.0,
+    controller: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ARM=NAME",
+            help="For ros2: the controller of an arm, or HAND=NAME of the hand with that tip frame;"
+            " repeatable. By default ARM_controller.",
+        ),
+    ] = None,
     plan_options: TmpPlanOptions,
     files: SceneFileOptions,
 ) -> None:
     """Write a plan as motions in time, for other programs; 'tmkit check' validates it."""
     from tmkit.plans import export_plan
 
+    controllers = _parse_controllers(controller or [])
     plan = load_plan_file(path, plan_options, files)
     with progress("writing the motions"):
-        export_plan(plan, output, format=format, rate=rate)
+        export_plan(plan, output, format=format, rate=rate, controllers=controllers)
     say(f"Written to {output}")
+
+
+def _parse_controllers(texts: list[str]) -> dict[str, str]:
+    """Parse ``ARM=NAME`` texts to names of controllers by arm or hand.
+
+    Raises:
+        typer.BadParameter: if a text has another form or an arm or hand occurs twice.
+    """
+    controllers: dict[str, str] = {}
+    for text in texts:
+        name, _, controller = text.partition("=")
+        if not name or not controller:
+            raise typer.BadParameter(
+                f"'{text}' is not of the form ARM=NAME", param_hint="--controller"
+            )
+        if name in controllers:
+            raise typer.BadParameter(f"'{name}' is given twice", param_hint="--controller")
+        controllers[name] = controller
+    return controllers
 
 
 def simulate(

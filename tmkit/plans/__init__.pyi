@@ -3,11 +3,7 @@
 from tmkit.plans.class_changes import ClassEffect as ClassEffect
 from tmkit.plans.continuous_goals import ArmAt as ArmAt, ObjectAt as ObjectAt, ObjectIn as ObjectIn
 from tmkit.plans.execution import Executor as Executor, execute as execute
-from tmkit.plans.export import (
-    RecordingExecutor as RecordingExecutor,
-    export_plan as export_plan,
-    motion_table as motion_table,
-)
+from tmkit.plans.export import export_plan as export_plan, motion_table as motion_table
 from tmkit.plans.failures import FailureKind as FailureKind, MotionFailure as MotionFailure
 from tmkit.plans.motion_timing import plan_motions as plan_motions
 from tmkit.plans.observations import (
@@ -17,6 +13,7 @@ from tmkit.plans.observations import (
 )
 from tmkit.plans.plan_file import load_plan as load_plan, save_plan as save_plan
 from tmkit.plans.schedule import Schedule as Schedule
+from tmkit.plans.timed_commands import RecordingExecutor as RecordingExecutor
 from tmkit.plans.values import (
     Attachment as Attachment,
     Plan as Plan,
