@@ -29,6 +29,7 @@ __all__ = [
     "CycleError",
     "DisconnectedError",
     "DuplicateNameError",
+    "ExecutionError",
     "FileFormatError",
     "ListenerError",
     "LogDamageError",
@@ -401,6 +402,13 @@ class ListenerError(TmkitError, RuntimeError):
     """Exceptions of listeners of a live scene.
 
     The version was created, and all other listeners were called. Attribute: ``listeners``.
+    """
+
+
+class ExecutionError(TmkitError, RuntimeError):
+    """A failure of a robot during the execution of a plan, after which it was stopped.
+
+    Attribute: ``report``, of type :class:`tmkit.world.ExecutionReport`.
     """
 
 

@@ -35,6 +35,12 @@ from tmkit.world.perception import (
     PlaneSegmentation as PlaneSegmentation,
     TableRecognition as TableRecognition,
 )
+from tmkit.world.ros2.controllers import (
+    ControllerSettings as ControllerSettings,
+    load_controllers as load_controllers,
+)
+from tmkit.world.ros2.executor import Ros2Executor as Ros2Executor
+from tmkit.world.ros2.report import ExecutionReport as ExecutionReport
 from tmkit.world.service.access import ServiceLimits as ServiceLimits
 from tmkit.world.service.client import Client as Client, connect as connect
 from tmkit.world.service.server import WorldServer as WorldServer

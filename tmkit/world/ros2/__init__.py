@@ -1,0 +1,1 @@
+"""Execution of plans by ROS 2 controllers, with checks before and during each motion."""

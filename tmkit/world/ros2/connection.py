@@ -1,0 +1,265 @@
+"""Node that sends goals to controllers and receives joint states.
+
+The node has a separate context, executor and thread, since a program may use rclpy for other
+purposes. Signal handlers of rclpy are not installed: they end the node before a goal is
+cancelled. All clients are made before the thread starts, since their construction is not
+thread-safe.
+
+rclpy and control_msgs are those of the ROS 2 installation of the user, and are imported when a
+connection is made.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.errors import MissingExtraError
+from tmkit.world.ros2.controllers import Controller, ControllerSettings
+from tmkit.world.ros2.goals import GripperGoal, TrajectoryGoal
+
+_POLL_PERIOD = 0.005
+"""Time between two polls of a reply or of joint states [s]."""
+
+_REST_PERIOD = 0.1
+"""Time in which the joints of an arm at rest keep their values [s]."""
+
+_REST_DISTANCE = 1e-3
+"""Motion of a joint in this time that counts as rest [rad or m]."""
+
+_JOIN_SECONDS = 5.0
+"""Longest wait for the end of the thread [s]."""
+
+
+class RosConnection:
+    """Action clients of controllers and the latest joint states.
+
+    Args:
+        settings: controllers and topics.
+
+    Raises:
+        MissingExtraError: if rclpy or control_msgs cannot be imported.
+    """
+
+    def __init__(self, settings: ControllerSettings) -> None:
+        try:
+            import rclpy
+            from control_msgs import action
+            from rclpy.action import ActionClient
+            from rclpy.executors import SingleThreadedExecutor
+            from rclpy.qos import qos_profile_sensor_data
+            from rclpy.signals import SignalHandlerOptions
+            from sensor_msgs.msg import JointState
+        except ImportError as error:
+            raise MissingExtraError(
+                "execution on controllers needs rclpy and control_msgs of ROS 2, and"
+                f" {error.name or 'a library of them'} cannot be imported: source"
+                " /opt/ros/DISTRO/setup.bash, and install the package ros-DISTRO-control-msgs",
+                extra=None,
+                module=error.name,
+            ) from error
+        self._settings = settings
+        self._context = rclpy.Context()
+        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        self._node = rclpy.create_node("tmkit_execute", context=self._context)
+        self._clients = {
+            entry.name: ActionClient(self._node, getattr(action, entry.type), entry.action)
+            for entry in settings.controllers
+        }
+        self._states: dict[str, tuple[float, float]] = {}
+        self._node.create_subscription(
+            JointState, settings.joint_states, self._receive, qos_profile_sensor_data
+        )
+        self._spinner = SingleThreadedExecutor(context=self._context)
+        self._spinner.add_node(self._node)
+        self._thread = threading.Thread(target=self._spinner.spin, name="tmkit_execute")
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread and the node."""
+        self._spinner.shutdown(_JOIN_SECONDS)
+        self._thread.join(_JOIN_SECONDS)
+        for client in self._clients.values():
+            client.destroy()
+        self._node.destroy_node()
+        self._context.try_shutdown()
+
+    def send(
+        self,
+        controller: Controller,
+        goal: TrajectoryGoal | GripperGoal,
+        on_feedback: Callable[[Any], None],
+    ) -> Any:
+        """Send a goal, and return the future of its handle."""
+        message = (
+            _trajectory_message(goal, self._settings)
+            if isinstance(goal, TrajectoryGoal)
+            else _gripper_message(goal, self._settings)
+        )
+        client = self._clients[controller.name]
+        return client.send_goal_async(message, feedback_callback=on_feedback)
+
+    def server_fault(self, controller: Controller) -> str:
+        """Return why the action server of a controller cannot be used; empty if it can.
+
+        Waits for the server at most ``server_time``.
+        """
+        action = controller.action
+        if not self._clients[controller.name].wait_for_server(self._settings.server_time):
+            return f"no action server '{action}' within {self._settings.server_time:g} s"
+        # Each action server publishes the status of its goals.
+        count = len(self._node.get_publishers_info_by_topic(f"{action}/_action/status"))
+        return f"{count} action servers have the name '{action}'" if count > 1 else ""
+
+    def positions(self, joints: Iterable[str]) -> NDArray[np.float64]:
+        """Return the latest values of joints by their names in the scene, NaN if unknown."""
+        names = self._settings.ros_names(joints)
+        return np.array([self._states.get(name, (np.nan, 0.0))[0] for name in names])
+
+    def state_fault(self, joints: Iterable[str]) -> str:
+        """Return why the joint states of joints cannot be used; empty if they can."""
+        names = self._settings.ros_names(joints)
+        topic, now = self._settings.joint_states, time.monotonic()
+        missing = [f"'{name}'" for name in names if name not in self._states]
+        if missing:
+            return f"topic '{topic}' has no state of {', '.join(missing)}"
+        age = max(now - self._states[name][1] for name in names)
+        if age > self._settings.state_age:
+            limit = self._settings.state_age
+            return f"topic '{topic}' is {age:.2f} s old, more than {limit:g} s"
+        return ""
+
+    def await_states(self, joints: tuple[str, ...]) -> str:
+        """Wait for fresh states of joints; return the fault after ``server_time``, or empty."""
+        return _await_no_fault(lambda: self.state_fault(joints), self._settings.server_time)
+
+    def await_positions(
+        self,
+        joints: tuple[str, ...],
+        target: NDArray[np.float64],
+        tolerances: NDArray[np.float64],
+        *,
+        seconds: float,
+    ) -> str:
+        """Wait until joints are at a target; return the fault after a time, or empty.
+
+        Args:
+            joints: n joints, by their names in the scene.
+            target: (n,) values [rad or m].
+            tolerances: (n,) largest differences [rad or m].
+            seconds: longest wait [s].
+        """
+
+        def fault() -> str:
+            if reason := self.state_fault(joints):
+                return reason
+            excess = np.abs(self.positions(joints) - target)
+            worst = int(np.argmax(excess / tolerances))
+            if excess[worst] <= tolerances[worst]:
+                return ""
+            return (
+                f"joint '{joints[worst]}' is {excess[worst]:.4f} from {target[worst]:.4f}"
+                f" (tolerance {tolerances[worst]:g})"
+            )
+
+        return _await_no_fault(fault, seconds)
+
+    def await_rest(self, joints: tuple[str, ...]) -> bool:
+        """Return whether joints come to rest within ``server_time``, by fresh joint states."""
+        end = time.monotonic() + self._settings.server_time
+        while time.monotonic() < end:
+            before = self.positions(joints)
+            time.sleep(_REST_PERIOD)
+            if self.state_fault(joints):
+                continue
+            if np.max(np.abs(self.positions(joints) - before)) < _REST_DISTANCE:
+                return True
+        return False
+
+    def _receive(self, message: Any) -> None:
+        """Store the joint values of a message."""
+        now = time.monotonic()
+        for name, position in zip(message.name, message.position, strict=False):
+            self._states[name] = (position, now)
+
+
+class Reply(Protocol):
+    """Future of a reply."""
+
+    def done(self) -> bool:
+        """Return whether the reply has arrived."""
+        ...
+
+
+def await_reply(reply: Reply, seconds: float) -> bool:
+    """Return whether a reply arrives within a time [s]."""
+    return not _await_no_fault(lambda: "" if reply.done() else "pending", seconds)
+
+
+def _await_no_fault(fault: Callable[[], str], seconds: float) -> str:
+    """Wait until a fault is empty; return the fault after a time [s]."""
+    end = time.monotonic() + seconds
+    while reason := fault():
+        if time.monotonic() > end:
+            return reason
+        time.sleep(_POLL_PERIOD)
+    return ""
+
+
+def _trajectory_message(goal: TrajectoryGoal, settings: ControllerSettings) -> Any:
+    """Return the goal message of a trajectory, whose stamp of zero is a start at once."""
+    from control_msgs.action import FollowJointTrajectory
+    from control_msgs.msg import JointTolerance
+    from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+    names = goal.controller.joints
+    # Without its first row: a point at time 0 is a jump for controllers.
+    points = [
+        JointTrajectoryPoint(
+            positions=position.tolist(),
+            velocities=velocity.tolist(),
+            accelerations=acceleration.tolist(),
+            time_from_start=_duration(time_from_start),
+        )
+        for time_from_start, position, velocity, acceleration in zip(
+            goal.times[1:].tolist(),
+            goal.positions[1:],
+            goal.velocities[1:],
+            goal.accelerations[1:],
+            strict=True,
+        )
+    ]
+    path, end = settings.path_tolerance, settings.goal_tolerance
+    return FollowJointTrajectory.Goal(
+        trajectory=JointTrajectory(joint_names=list(names), points=points),
+        path_tolerance=[JointTolerance(name=name, position=path) for name in names],
+        goal_tolerance=[JointTolerance(name=name, position=end) for name in names],
+        goal_time_tolerance=_duration(settings.goal_margin),
+    )
+
+
+def _gripper_message(goal: GripperGoal, settings: ControllerSettings) -> Any:
+    """Return the goal message of a hand."""
+    from control_msgs import action, msg
+    from sensor_msgs.msg import JointState
+
+    commands = [goal.command(joint) for joint in goal.values]
+    if goal.controller.type == "GripperCommand":
+        command = msg.GripperCommand(position=commands[0], max_effort=goal.force)
+    else:
+        names = list(settings.ros_names(goal.values))
+        command = JointState(name=names, position=commands)
+    return getattr(action, goal.controller.type).Goal(command=command)
+
+
+def _duration(seconds: float) -> Any:
+    """Return a duration message."""
+    from builtin_interfaces.msg import Duration
+
+    nanoseconds = round(seconds * 1e9)
+    return Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)

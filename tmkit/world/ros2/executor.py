@@ -1,0 +1,470 @@
+"""Executor of plans on ROS 2 controllers, with checks before and during each motion.
+
+Each goal runs in a thread, from sending to its result. Signals interrupt the main thread only, so a
+goal is cancelled completely::
+
+    main thread          thread of a goal
+    send(goal)  -------> start check, send, accepted
+    wait                 every 5 ms: stop? stale? late? off the path? --> cancel, wait for the end
+    Ctrl-C: stop = true
+    result or error <--- result
+
+Before the first goal, :meth:`Ros2Executor.begin` checks servers, joint states and the start.
+Nothing is retried, and after a failure nothing more is sent.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from tmkit.errors import ExecutionError
+from tmkit.plans import Plan
+from tmkit.world.ros2.connection import RosConnection, await_reply
+from tmkit.world.ros2.controllers import ControllerSettings
+from tmkit.world.ros2.goals import GoalExecutor, GripperGoal, SegmentTime, TrajectoryGoal
+from tmkit.world.ros2.report import ExecutionReport, ExecutionStatus
+
+_SETTLE_SECONDS = 1.0
+"""Longest wait until an arm is at the start or end of a motion [s]."""
+
+_MONITOR_PERIOD = 0.005
+"""Time between two checks of a motion [s]."""
+
+_STATUS_SUCCEEDED = 4
+"""Status of a goal that succeeded, by action_msgs/GoalStatus."""
+
+_STATUS_ABORTED = 6
+"""Status of a goal that the server aborted, by action_msgs/GoalStatus."""
+
+_ERROR_NAMES = {
+    -1: "INVALID_GOAL",
+    -2: "INVALID_JOINTS",
+    -3: "OLD_HEADER_TIMESTAMP",
+    -4: "PATH_TOLERANCE_VIOLATED",
+    -5: "GOAL_TOLERANCE_VIOLATED",
+}
+"""Names of the error codes of FollowJointTrajectory."""
+
+
+class Ros2Executor(GoalExecutor):
+    """Executor of a plan on FollowJointTrajectory, GripperCommand and ParallelGripperCommand.
+
+    Use it as a context manager, or call :meth:`close`, and pass it to
+    :func:`tmkit.plans.execute`. A failed motion raises an :class:`~tmkit.errors.ExecutionError`
+    after the arm was stopped.
+
+    Args:
+        settings: controllers of the robot, from :func:`load_controllers`.
+        speed: speed relative to the plan, above 0 and at most 1.
+        first: number of the first step of the plan, if it is a part of a longer one.
+
+    Attributes:
+        failure: report of a failure or an interruption, or None.
+
+    Raises:
+        ConfigurationError: if the speed is outside of its range.
+        MissingExtraError: if rclpy or control_msgs of ROS 2 cannot be imported.
+    """
+
+    def __init__(self, settings: ControllerSettings, *, speed: float = 1.0, first: int = 1) -> None:
+        super().__init__(settings, speed=speed, first=first)
+        self.failure: ExecutionReport | None = None
+        self._stop = threading.Event()
+        self._connection = RosConnection(settings)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection. A motion is stopped first by :meth:`stop`."""
+        self._connection.close()
+
+    def stop(self) -> None:
+        """Cancel the present motion, whose method then raises; callable from any thread."""
+        self._stop.set()
+
+    def begin(self, plan: Plan) -> None:
+        """Check controllers, joint states and the start of a plan, before anything moves.
+
+        Args:
+            plan: plan to execute.
+
+        Raises:
+            ConfigurationError: if an arm or hand has no controller.
+            ExecutionError: if a server is missing or present twice, a joint state is missing or
+                old, or a joint is not at its start.
+        """
+        super().begin(plan)
+        moving = {*self._arms, *self._hands}
+        arms = [arm for arm in plan.robots if arm.name in moving]
+        self._arm_joints = tuple(joint for arm in arms for joint in arm.joints)
+        hands = tuple(joint for arm in arms for joint in self._hand_joints(arm.name))
+        joints = (*self._arm_joints, *hands)
+        controllers = [*self._arms.values(), *self._hands.values()]
+        problems = [
+            (ExecutionStatus.SERVER, reason)
+            for entry in controllers
+            if (reason := self._connection.server_fault(entry))
+        ]
+        if reason := self._connection.await_states(joints):
+            problems.append((ExecutionStatus.STATE, reason))
+        else:
+            names = plan.scene.joint_names
+            start = np.array([plan.q[names.index(joint)] for joint in joints])
+            tolerances = np.array(
+                [self.settings.start_tolerance] * len(self._arm_joints)
+                + [self.settings.grasp_tolerance] * len(hands)
+            )
+            if reason := self._connection.await_positions(
+                joints, start, tolerances, seconds=_SETTLE_SECONDS
+            ):
+                problems.append((ExecutionStatus.START, f"start of the plan: {reason}"))
+        if problems:
+            fault = problems[0][0]
+            raise self._error(fault, "; ".join(reason for _, reason in problems))
+
+    def send(self, goal: TrajectoryGoal | GripperGoal) -> None:
+        """Execute a goal to its end.
+
+        Args:
+            goal: next goal.
+
+        Raises:
+            ExecutionError: if it fails. The arm was stopped.
+        """
+        run = _GoalRun(goal, self._connection, self.settings, self._stop)
+        thread = threading.Thread(target=run.perform, name="tmkit_goal")
+        try:
+            thread.start()
+            run.ended.wait()
+        except BaseException:  # a signal, which must not leave the arm moving
+            self._stop.set()  # a goal that was not sent yet is not sent any more
+            if thread.is_alive():
+                run.ended.wait()
+                status = run.fault or ExecutionStatus.STOPPED
+                self.failure = self._report(status, run.reason or "stopped", *run.place())
+            raise
+        if run.error is not None:
+            raise run.error
+        if run.fault is not None:
+            raise self._error(run.fault, run.reason, *run.place())
+
+    def _hand_joints(self, arm: str) -> tuple[str, ...]:
+        """Return the joints of a hand that its controller has, by their names in the scene."""
+        if arm not in self._hands:
+            return ()
+        joints, names = self._plan.arm(arm).gripper_joints, self.settings.names
+        own = self._hands[arm].joints
+        return tuple(joint for joint in joints if names.get(joint, joint) in own)
+
+    def _report(
+        self,
+        status: ExecutionStatus,
+        message: str,
+        place: SegmentTime | None = None,
+        seconds: float = 0.0,
+    ) -> ExecutionReport:
+        """Return a report with the measured state of the arms."""
+        is_at_rest = self._connection.await_rest(self._arm_joints)
+        values = self._connection.positions(self._arm_joints).tolist()
+        positions = {
+            joint: value
+            for joint, value in zip(self._arm_joints, values, strict=True)
+            if not np.isnan(value)
+        }
+        last = self._first + len(self._plan.steps) - 1
+        if place is None:
+            place = SegmentTime(0, 0, "", 0.0)
+        return ExecutionReport(
+            max(place.step, self._first) - 1,
+            last,
+            status,
+            message,
+            place.step,
+            place.segment,
+            place.kind,
+            seconds * self.speed,
+            positions,
+            is_at_rest,
+        )
+
+    def _error(
+        self,
+        fault: ExecutionStatus,
+        message: str,
+        place: SegmentTime | None = None,
+        seconds: float = 0.0,
+    ) -> ExecutionError:
+        """Return the error of a failure, and store its report."""
+        report = self.failure = self._report(fault, message, place, seconds)
+        text = message
+        if place is not None:
+            action = self._plan.steps[place.step - self._first].action
+            rest = "is at rest" if report.is_at_rest else "may still move"
+            text = (
+                f"step {place.step} {action}, {place.kind} at {report.time:.2f} s: {message};"
+                f" the arm {rest}"
+            )
+        return ExecutionError(text, report=report)
+
+
+class _GoalRun:
+    """Execution of a goal, from its start check to its result.
+
+    Attributes:
+        fault: cause of a failure, or None.
+        reason: description of the failure.
+        error: error that is no failure of the robot, or None.
+        ended: event that is set at the end. An interrupted ``Thread.join`` counts the thread as
+            ended while it runs, so the main thread waits for this event.
+    """
+
+    def __init__(
+        self,
+        goal: TrajectoryGoal | GripperGoal,
+        connection: RosConnection,
+        settings: ControllerSettings,
+        stop: threading.Event,
+    ) -> None:
+        self.fault: ExecutionStatus | None = None
+        self.reason = ""
+        self.error: Exception | None = None
+        self.ended = threading.Event()
+        self._goal, self._connection, self._settings = goal, connection, settings
+        self._stop = stop
+        self._name = goal.controller.name
+        self._feedback: Any = None
+        self._begin: float | None = None
+        self._seconds = 0.0
+
+    def place(self) -> tuple[SegmentTime, float]:
+        """Return the segment at the end, and the time since its start [s]."""
+        if isinstance(self._goal, GripperGoal):
+            return self._goal.place, self._seconds
+        return self._goal.locate(self._seconds)
+
+    def perform(self) -> None:
+        """Execute the goal; for a thread, so errors become attributes."""
+        try:
+            if isinstance(self._goal, TrajectoryGoal):
+                self._follow(self._goal)
+            else:
+                self._move_hand(self._goal)
+        except _FailedGoalError as failure:
+            self.fault, self.reason = failure.fault, failure.reason
+        except Exception as error:
+            self.error = error
+        finally:
+            self.ended.set()
+
+    def _follow(self, goal: TrajectoryGoal) -> None:
+        """Execute a trajectory.
+
+        Raises:
+            _FailedGoalError: if it fails.
+        """
+        settings = self._settings
+        self._check_positions(goal, 0, settings.start_tolerance, ExecutionStatus.START)
+        limit = goal.duration * settings.duration_scaling + settings.goal_margin
+        status, result = self._call(limit)
+        if status != _STATUS_SUCCEEDED or result.error_code != 0:
+            code = _ERROR_NAMES.get(result.error_code, f"error code {result.error_code}")
+            detail = f": {result.error_string}" if result.error_string else ""
+            raise _FailedGoalError(
+                ExecutionStatus.ABORTED,
+                f"controller '{self._name}' ended with {_status_name(status)}, {code}{detail}",
+            )
+        self._seconds = goal.duration
+        self._check_positions(goal, -1, settings.goal_tolerance, ExecutionStatus.DEVIATION)
+
+    def _check_positions(
+        self, goal: TrajectoryGoal, row: int, tolerance: float, fault: ExecutionStatus
+    ) -> None:
+        """Check that an arm is at one end of its motion.
+
+        Raises:
+            _FailedGoalError: if it is not.
+        """
+        reason = self._connection.await_positions(
+            goal.joints,
+            goal.positions[row],
+            np.full(len(goal.joints), tolerance),
+            seconds=_SETTLE_SECONDS,
+        )
+        if reason:
+            place = "start" if row == 0 else "end"
+            raise _FailedGoalError(fault, f"{place} of the motion: {reason}")
+
+    def _move_hand(self, goal: GripperGoal) -> None:
+        """Execute the motion of a hand.
+
+        Controllers abort a goal whose fingers stall, which is the purpose of a grasp.
+
+        Raises:
+            _FailedGoalError: if it fails.
+        """
+        status, result = self._call(self._settings.gripper_time)
+        is_stalled = bool(result.stalled)
+        is_stalled_abort = status == _STATUS_ABORTED and is_stalled
+        if status != _STATUS_SUCCEEDED and not is_stalled_abort:
+            raise _FailedGoalError(
+                ExecutionStatus.ABORTED,
+                f"controller '{self._name}' ended with {_status_name(status)}",
+            )
+        positions = self._finger_values(goal, result)
+        for joint, value in positions.items():
+            planned, commanded = goal.planned[joint], goal.values[joint]
+            fingers = f"finger joint '{joint}' is at {value:.4f}, expected {planned:.4f}"
+            if goal.held is not None and abs(value - commanded) < abs(value - planned):
+                raise _FailedGoalError(
+                    ExecutionStatus.GRASP,
+                    f"the hand closed on nothing, not on '{goal.held}': {fingers}",
+                )
+            if abs(value - planned) > self._settings.grasp_tolerance:
+                purpose = f"the grasp of '{goal.held}'" if goal.held else "the motion of the hand"
+                stall = " and stalled" if is_stalled else ""
+                raise _FailedGoalError(
+                    ExecutionStatus.GRASP, f"{purpose} ended elsewhere{stall}: {fingers}"
+                )
+
+    def _finger_values(self, goal: GripperGoal, result: Any) -> Mapping[str, float]:
+        """Return the finger joint values of a result, by the names in the scene."""
+        scale, offset = goal.controller.scale, goal.controller.offset
+        if goal.controller.type == "GripperCommand":
+            commands = [result.position]
+        else:
+            by_name = dict(zip(result.state.name, result.state.position, strict=False))
+            names = self._settings.ros_names(goal.values)
+            commands = [by_name.get(name, np.nan) for name in names]
+            if any(np.isnan(commands)):  # some drivers return the position without a name
+                commands = list(result.state.position)
+        return {
+            joint: (command - offset) / scale
+            for joint, command in zip(goal.values, commands, strict=False)
+        }
+
+    def _call(self, limit: float) -> tuple[int, Any]:
+        """Send the goal and return its status and result; cancel it after a fault.
+
+        Args:
+            limit: time from its acceptance until it is cancelled [s].
+
+        Raises:
+            _FailedGoalError: if it has no result, or was cancelled.
+        """
+        if self._stop.is_set():
+            raise _FailedGoalError(ExecutionStatus.STOPPED, "stopped before the motion")
+        if reason := self._connection.server_fault(self._goal.controller):
+            raise _FailedGoalError(ExecutionStatus.SERVER, reason)
+        server_time = self._settings.server_time
+        sent = self._connection.send(self._goal.controller, self._goal, self._receive)
+        if not await_reply(sent, server_time):
+            sent.add_done_callback(_cancel_late)
+            raise _FailedGoalError(
+                ExecutionStatus.SERVER,
+                f"controller '{self._name}' did not accept or reject the goal in {server_time:g} s",
+            )
+        handle = sent.result()
+        if not handle.accepted:
+            raise _FailedGoalError(
+                ExecutionStatus.REJECTED,
+                f"controller '{self._name}' rejected the goal; its log has the reason",
+            )
+        self._begin = time.monotonic()
+        ended = handle.get_result_async()
+        while not ended.done():
+            time.sleep(_MONITOR_PERIOD)
+            self._seconds = self._trajectory_time()
+            failure = self._monitor(limit)
+            if failure is None:
+                continue
+            cancelled = handle.cancel_goal_async()
+            if await_reply(cancelled, server_time) and await_reply(ended, server_time):
+                raise failure
+            raise _FailedGoalError(
+                failure.fault,
+                f"{failure.reason}; controller '{self._name}' did not confirm the cancellation",
+            )
+        response = ended.result()
+        return response.status, response.result
+
+    def _monitor(self, limit: float) -> _FailedGoalError | None:
+        """Return the fault of the present state, or None."""
+        goal, settings = self._goal, self._settings
+        joints = tuple(goal.values) if isinstance(goal, GripperGoal) else goal.joints
+        if self._stop.is_set():
+            return _FailedGoalError(ExecutionStatus.STOPPED, "stopped")
+        if reason := self._connection.state_fault(joints):
+            return _FailedGoalError(ExecutionStatus.STATE, reason)
+        if self._begin is not None and time.monotonic() - self._begin > limit:
+            reason = f"controller '{self._name}' did not end within {limit:.2f} s"
+            return _FailedGoalError(ExecutionStatus.TIMEOUT, reason)
+        if isinstance(goal, GripperGoal):
+            return None
+        distances = goal.distance(self._connection.positions(joints))
+        feedback = self._feedback
+        if feedback is not None and len(feedback.actual.positions) == len(joints):
+            errors = np.abs(np.subtract(feedback.actual.positions, feedback.desired.positions))
+            names = list(feedback.joint_names)
+            order = [names.index(name) for name in goal.controller.joints if name in names]
+            if len(order) == len(joints):
+                distances = np.maximum(distances, errors[order])
+        worst = int(np.argmax(distances))
+        if distances[worst] <= settings.path_tolerance:
+            return None
+        return _FailedGoalError(
+            ExecutionStatus.DEVIATION,
+            f"joint '{joints[worst]}' is {distances[worst]:.4f} from its path (tolerance"
+            f" {settings.path_tolerance:g})",
+        )
+
+    def _trajectory_time(self) -> float:
+        """Return the time in the trajectory, by the feedback if it has one [s]."""
+        feedback = self._feedback
+        if feedback is not None:
+            stamp = feedback.desired.time_from_start
+            seconds = stamp.sec + stamp.nanosec * 1e-9
+            if seconds > 0.0:
+                return float(seconds)
+        return 0.0 if self._begin is None else time.monotonic() - self._begin
+
+    def _receive(self, message: Any) -> None:
+        """Store the feedback of a trajectory."""
+        if isinstance(self._goal, TrajectoryGoal):
+            self._feedback = message.feedback
+
+
+class _FailedGoalError(Exception):
+    """A goal that failed, with its cause."""
+
+    def __init__(self, fault: ExecutionStatus, reason: str) -> None:
+        super().__init__(reason)
+        self.fault = fault
+        self.reason = reason
+
+
+def _cancel_late(future: Any) -> None:
+    """Cancel a goal that was accepted after the wait for it had ended."""
+    handle = future.result()
+    if handle is not None and handle.accepted:
+        handle.cancel_goal_async()
+
+
+def _status_name(status: int) -> str:
+    """Return the name of a status of action_msgs/GoalStatus."""
+    names = {_STATUS_SUCCEEDED: "SUCCEEDED", 5: "CANCELED", _STATUS_ABORTED: "ABORTED"}
+    return names.get(status, f"status {status}")
