@@ -18,6 +18,7 @@ from tmkit.cli import (
     bags,
     batches,
     built_in,
+    executing,
     new,
     objects,
     planning,
@@ -52,6 +53,10 @@ EXAMPLES = {
     "simulate": [
         "tmkit simulate plan.json --view",
         "tmkit simulate plan.json --record film.mp4 --picture end.png",
+    ],
+    "execute": [
+        "tmkit execute plan.json --controllers moveit_controllers.yaml --dry-run",
+        "tmkit execute plan.json --controllers moveit_controllers.yaml --speed 0.2 --confirm",
     ],
     "export": [
         "tmkit export plan.json --format csv -o plan.csv",
@@ -162,6 +167,7 @@ add_command(app, planning.plan)
 add_command(app, tasks.task)
 add_command(app, planning.check)
 add_command(app, planning.simulate)
+add_command(app, executing.execute)
 add_command(app, planning.export)
 add_command(app, batches.batch)
 add_command(app, batches.dataset)
