@@ -1,0 +1,184 @@
+"""The environment of ROS 2, and plans and controllers for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import site
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+from support.processes import Process
+
+from tmkit.plans import Plan, SegmentKind
+
+HERE = Path(__file__).parent
+ENVIRONMENT = Path(os.environ.get("TMKIT_ROS2", HERE.parents[1] / "build" / "ros2"))
+DOMAINS = range(1, 102)
+"""Domain ids whose ports are below those that the system gives to programs."""
+
+BUSY = {"state_age": 20.0, "server_time": 60.0, "goal_margin": 5.0, "duration_scaling": 50.0}
+"""Settings for a machine on which programs may wait for seconds."""
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Result of ``tmkit execute``."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """Report of ``--json``."""
+        return dict(json.loads(self.out))
+
+
+class StandIn:
+    """Running controllers; ``events`` are the lines that were read so far."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.events: list[str] = []
+
+    def wait(self, event: str) -> None:
+        """Read events up to one that begins with a text."""
+        for line in self.process.stdout:
+            self.events.append(line.rstrip("\n"))
+            if self.events[-1].startswith(event):
+                return
+        pytest.fail(f"the controllers ended before the event {event!r}: {self.events}")
+
+    def end(self) -> None:
+        """End the controllers, and read their remaining events."""
+        self.process.send_signal(signal.SIGTERM)
+        self.events += self.process.stdout.read().splitlines()
+        assert self.process.wait() == 0, self.events
+
+
+@dataclass(frozen=True)
+class Ros:
+    """Programs in the environment of ROS 2, in a domain of this test process."""
+
+    folder: Path
+    variables: Mapping[str, str]
+
+    def start(self, *arguments: str | Path, stderr: IO[str] | int | None = None) -> Process:
+        """Start a program of Python."""
+        return Process(
+            [ENVIRONMENT / "bin" / "python", *arguments],
+            cwd=self.folder,
+            env=dict(self.variables),
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        )
+
+    @contextmanager
+    def controllers(self, settings: Mapping[str, Any]) -> Iterator[StandIn]:
+        """Run controllers until the end of the block."""
+        file = self.folder / "stand_in.json"
+        file.write_text(json.dumps(settings), encoding="utf-8")
+        with self.start(HERE / "controllers.py", file) as process:
+            stand_in = StandIn(process)
+            stand_in.wait("ready")
+            yield stand_in
+            stand_in.end()
+
+    def execute(
+        self,
+        plan: Path,
+        controllers: Path,
+        *options: str,
+        during: Callable[[Process], None] = lambda _: None,
+    ) -> Execution:
+        """Run ``tmkit execute --json``, and a function while it runs."""
+        folders = ":".join(site.getsitepackages())
+        command = ["tmkit", "execute", plan, "--controllers", controllers, "--json", *options]
+        arguments = [HERE / "in_environment.py", folders, *command]
+        with self.start(*arguments, stderr=subprocess.PIPE) as process:
+            during(process)
+            out, err = process.communicate()
+            assert "Traceback" not in err, err
+            return Execution(process.returncode, out, err)
+
+
+@pytest.fixture(scope="session")
+def _ros_variables() -> Iterator[Mapping[str, str]]:
+    """Variables of the environment, with a domain id that no other process uses."""
+    python = ENVIRONMENT / "bin" / "python"
+    if not python.exists():
+        pytest.skip(f"no ROS 2 in {ENVIRONMENT}: run tests/ros2/make_environment.sh")
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    if not (ENVIRONMENT / "lib" / version).exists():
+        pytest.skip(f"ROS 2 in {ENVIRONMENT} is not of {version}: make_environment.sh makes it")
+    for domain in DOMAINS:
+        with socket.socket(socket.AF_UNIX) as lock:  # the abstract name is free when it closes
+            try:
+                lock.bind(f"\0tmkit_ros2_domain_{domain}")
+            except OSError:
+                continue
+            names = ("PATH", "HOME", "LANG", "TMKIT_CACHE")
+            yield {
+                **{name: os.environ[name] for name in names if name in os.environ},
+                "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+                "ROS_DOMAIN_ID": str(domain),
+            }
+            return
+    pytest.fail("all domain ids are in use")
+
+
+@pytest.fixture
+def ros(_ros_variables: Mapping[str, str], tmp_path: Path) -> Ros:
+    """Programs of ROS 2, in the folder of the test."""
+    return Ros(tmp_path, {**_ros_variables, "ROS_HOME": str(tmp_path), "TMPDIR": str(tmp_path)})
+
+
+def stand_in_settings(plan: Plan, *faults: dict[str, Any], **settings: Any) -> dict[str, Any]:
+    """Return controllers of a plan's arms at its start, whose hands stall on its objects."""
+    start = dict(zip(plan.scene.joint_names, plan.q.tolist(), strict=True))
+    arms, hands = [], []
+    for arm in plan.robots:
+        joints = {joint: start[joint] for joint in arm.joints}
+        arms.append({"name": f"{arm.name}_controller", "joints": joints})
+        if not arm.gripper_joints:
+            continue
+        joint = arm.gripper_joints[0]
+        widths = [
+            segment.gripper[joint]
+            for step in plan.steps
+            for segment in step.segments
+            if segment.kind is SegmentKind.GRASP and segment.arm == arm.name
+        ]
+        hand = {"name": f"{arm.name}_hand", "type": "GripperCommand", "joint": joint}
+        values = {"position": start[joint], "closed": arm.gripper_closed[joint], "objects": widths}
+        hands.append({**hand, **values})
+    return {"factor": 4.0, "arms": arms, "hands": hands, "faults": faults, **settings}
+
+
+def write_controllers(
+    folder: Path, plan: Plan, *, gripper: str = "GripperCommand", **settings: object
+) -> Path:
+    """Write a TOML file of the controllers of a plan's arms."""
+    lines = [f"{key} = {json.dumps(value)}" for key, value in {**BUSY, **settings}.items()]
+    for arm in plan.robots:
+        entries: list[tuple[str, str, str, Sequence[str]]] = [
+            ("controller", "follow_joint_trajectory", "FollowJointTrajectory", arm.joints)
+        ]
+        if arm.gripper_joints:
+            entries.append(("hand", "gripper_cmd", gripper, arm.gripper_joints[:1]))
+        for suffix, action, kind, joints in entries:
+            lines += [f"[controllers.{arm.name}_{suffix}]", f'action_ns = "{action}"']
+            lines += [f'type = "{kind}"', f"joints = {json.dumps(list(joints))}"]
+    file = folder / "controllers.toml"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file

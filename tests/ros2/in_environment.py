@@ -1,0 +1,14 @@
+"""Runs a module of another environment in that of ROS 2: FOLDERS MODULE ARGUMENTS...
+
+The folders of packages, separated by colons, come after those of ROS 2.
+"""
+
+import runpy
+import site
+import sys
+
+if __name__ == "__main__":
+    folders, sys.argv[:] = sys.argv[1], sys.argv[2:]
+    for folder in folders.split(":"):
+        site.addsitedir(folder)
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
