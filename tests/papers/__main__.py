@@ -28,7 +28,17 @@ HEAD = (
 def main() -> int:
     """Print the table of each paper."""
     arguments = table_parser(__doc__).parse_args()
-    logging.getLogger("tmkit").setLevel(logging.ERROR)  # notes about the listings
+    logger = logging.getLogger("tmkit")
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # without notes about the listings
+    try:
+        return _print_tables(arguments.out)
+    finally:
+        logger.setLevel(level)
+
+
+def _print_tables(out: Path | None) -> int:
+    """Print the tables, and return 1 if a number disagrees, otherwise 0."""
     page = LiveTable(HEAD)
     has_difference = False
     for title, rows in TABLES.items():
@@ -37,7 +47,7 @@ def main() -> int:
         for row in rows():
             page.add(markdown_row(row.cells))
             has_difference |= row.is_equal is False
-    page.write(arguments.out)
+    page.write(out)
     return int(has_difference)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from functools import reduce
 import numpy as np
 from benchmarks.scene_costs import allocated_bytes
 from papers.rows import ROOT, Row, largest_difference
+from support.processes import run_process
 
 import tmkit as tk
 from tmkit.graph import SceneGraph
@@ -222,7 +222,7 @@ def bytes_of_versions() -> tuple[float, float]:
     """Return what :func:`measure_bytes` does in a process with the C allocator alone."""
     program = "from papers.task_motion_kit import measure_bytes; print(*measure_bytes())"
     path = os.pathsep.join(filter(None, [str(ROOT / "tests"), os.environ.get("PYTHONPATH")]))
-    run = subprocess.run(
+    run = run_process(
         [sys.executable, "-c", program],
         env={**os.environ, "PYTHONMALLOC": "malloc", "PYTHONPATH": path},
         cwd=ROOT / "tests",
