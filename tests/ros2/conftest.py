@@ -78,6 +78,7 @@ class Ros:
             [ENVIRONMENT / "bin" / "python", *arguments],
             cwd=self.folder,
             env=dict(self.variables),
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
@@ -100,14 +101,15 @@ class Ros:
         controllers: Path,
         *options: str,
         during: Callable[[Process], None] = lambda _: None,
+        answers: str = "",
     ) -> Execution:
-        """Run ``tmkit execute --json``, and a function while it runs."""
+        """Run ``tmkit execute --json`` with answers to its questions, and a function meanwhile."""
         folders = ":".join(site.getsitepackages())
         command = ["tmkit", "execute", plan, "--controllers", controllers, "--json", *options]
         arguments = [HERE / "in_environment.py", folders, *command]
         with self.start(*arguments, stderr=subprocess.PIPE) as process:
             during(process)
-            out, err = process.communicate()
+            out, err = process.communicate(answers)
             assert "Traceback" not in err, err
             return Execution(process.returncode, out, err)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.classic import problem_file
 
 import tmkit as tk
 from tmkit.plans import Plan
@@ -17,8 +18,16 @@ PROBLEMS = {
     "panda": (("panda_table", "blocks1"), "blocks", "(ontable a table__0__1)", "panda"),
     "panda_tower": (("panda_table", "blocks3"), "blocks", "(and (on a b) (on b c))", "panda"),
     "xarm": (("xarm_table", "blocks2"), "blocks", "(on a b)", "xarm"),
+    "so101": (("so101_table",), "blocks", "(on a b)", "so101"),
+    "drawer": (("panda_drawer",), "drawer", problem_file("drawer", "empty"), "panda"),
+    "mobile base": (
+        ("mobile_panda", "three_tables"),
+        "mobile_manipulation",
+        "(on b south)",
+        ("panda", "panda_base"),
+    ),
 }
-"""Scenes, domain, goal and robot of a plan."""
+"""Scenes, domain, goal and robots of a plan."""
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +91,21 @@ def test_a_part_of_a_plan_starts_and_ends_where_it_is_told(plans: Any, ros: Ros)
     assert rest.report["complete_steps"] == len(plan.steps)
     assert again.code == 2, again
     assert "start of the plan: joint" in again.err
+
+
+def test_a_step_that_is_not_confirmed_is_not_executed(plans: Any, ros: Ros) -> None:
+    """The arm rests before the question, and keeps what it holds."""
+    plan, file = plans("panda")
+    with ros.controllers(stand_in_settings(plan)) as robot:
+        controllers = write_controllers(ros.folder, plan)
+        done = ros.execute(file, controllers, "--confirm", answers="y\nn\n")
+    assert done.code == 1, done
+    assert "1. (pick-up a table__-1__0): execute?" in done.err
+    assert "2. (put-down a table__0__1): execute?" in done.err
+    assert done.report["complete_steps"] == 1
+    assert [event for event in robot.events if event.startswith("hand")] == [
+        "hand 1 panda_hand to 0.0000"
+    ]
 
 
 def test_a_stalled_arm_ends_the_execution(plans: Any, ros: Ros) -> None:
