@@ -572,6 +572,26 @@ def joint_velocities(
     return scene.configuration(velocities)
 
 
+def latest_values(scene: SceneGraph) -> tuple[Array, Array]:
+    """Return the newest value of each joint and its stamp, each (n_joints,).
+
+    A joint without a history has the value NaN and the stamp -inf. O(n_joints log capacity).
+
+    Args:
+        scene: the scene.
+    """
+    values = np.full(len(scene.joint_names), np.nan)
+    stamps = np.full(len(scene.joint_names), -np.inf)
+    columns = {name: index for index, name in enumerate(scene.joint_names)}
+    for holder, _, joint, is_continuous in _histories(scene):
+        history = scene.stamped_poses(holder)
+        if history is not None and len(history):
+            stamp = float(history.stamps[-1])
+            values[columns[joint]] = _value(history.at(stamp), is_continuous)
+            stamps[columns[joint]] = stamp
+    return values, stamps
+
+
 def driving_joints(scene: SceneGraph, a: str, b: str) -> set[str]:
     """Return the joints of the configuration that change the relative pose of two frames."""
     leaders = (leading_joint(scene, edge) for edge in edges_between(scene, a, b))

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import copy
 import logging
+import math
 import time as clock
 from collections import deque
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,7 @@ from tmkit.graph.moments import (
     driving_joints,
     gaussian_pose,
     joint_history,
+    latest_values,
 )
 from tmkit.spatial import GaussianPose, Pose
 from tmkit.spatial.converters import from_ros_pose
@@ -68,6 +70,39 @@ _MessageT = TypeVar("_MessageT")
 
 _FoundT = TypeVar("_FoundT")
 """Result of a lookup."""
+
+
+class LatestConfiguration(NamedTuple):
+    """Newest value of each joint.
+
+    Attributes:
+        joint_names: n joints of the scene.
+        q: (n_joints,) values; NaN for a joint without one [rad or m].
+        stamps: (n_joints,) times of the values; -inf for a joint without one [s].
+    """
+
+    joint_names: tuple[str, ...]
+    q: NDArray[np.float64]
+    stamps: NDArray[np.float64]
+
+    def age(self, now: object, joints: Collection[str] | None = None) -> float:
+        """Return the age of the oldest value [s], infinite if a joint has none.
+
+        It is negative if all stamps are in the future.
+
+        Args:
+            now: time on the clock of the stamps [s], or a time message.
+            joints: joints that count, such as those of an arm. Defaults to all.
+
+        Raises:
+            UnknownNameError: if a joint is unknown.
+        """
+        names = self.joint_names if joints is None else joints
+        for name in names:
+            if name not in self.joint_names:
+                raise UnknownNameError.of("joint", name, self.joint_names)
+        stamps = [self.stamps[self.joint_names.index(name)] for name in names]
+        return seconds_of(now) - float(min(stamps, default=np.inf))
 
 
 class Buffer(LiveScene):
@@ -141,15 +176,29 @@ class Buffer(LiveScene):
         return self._apply_insertion(authority, lambda: self._insert_pose(message, child_frame_id))
 
     def set_joint_states(self, message: object, authority: str = "default_authority") -> bool:
-        """Add the values of joints at a time, and return whether all were added.
+        """Add the values of the scene's joints at a time, and return whether they were added.
 
-        Joints that mimic others follow these.
+        Joints that are not in the scene, such as those of another robot, are skipped, as are values
+        that are NaN, the mark of joints without a measurement. Joints that mimic others follow
+        these. Messages may come in any order of their stamps.
+
+        A message is rejected as a whole, with its reason in :attr:`rejections`, if it has no value
+        of a joint of the scene, names a joint twice, has an infinite value, or a stamp that is too
+        old or already present.
 
         Args:
             message: a ``JointState``. Velocity and effort are not used.
             authority: name of the sender for messages.
         """
         return self._apply_insertion(authority, lambda: self._insert_joint_states(message))
+
+    def latest_configuration(self) -> LatestConfiguration:
+        """Return the newest value of each joint by :meth:`set_joint_states`, with its stamp.
+
+        O(n_joints log capacity).
+        """
+        scene = self._scene
+        return LatestConfiguration(scene.joint_names, *latest_values(scene))
 
     def clear(self) -> None:
         """Remove the stamped transforms. Frames and static transforms stay."""
@@ -230,12 +279,16 @@ class Buffer(LiveScene):
         if (repeated := first_repeated(message.name)) is not None:
             raise InvalidArgumentException(f"the joint '{repeated}' is named twice")
         scene = self._scene
-        values = dict(zip(message.name, map(float, message.position), strict=True))
         values = {
-            name: value
-            for name, value in values.items()
-            if scene.joint(scene.joint_frame(name)).mimic is None
+            name: float(value)
+            for name, value in zip(message.name, message.position, strict=True)
+            if name in scene.joint_names and not math.isnan(value)
         }
+        if not values:
+            for name in message.name:
+                scene.joint_frame(name)  # raises the error of an unknown joint
+            names = [*message.name[:6]]
+            raise InvalidArgumentException(f"no joint has a value of its own among {names}")
         stamp = self._stamp_of(message)
         return add_joint_values(
             scene, values, stamp=stamp, capacity=self._capacity, window=self._window
