@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.gantry import GANTRY, stacking_plan
 
-from tmkit.errors import ConfigurationError
+from tmkit.errors import ArgumentError, ConfigurationError
 from tmkit.graph import Prismatic, Revolute
 from tmkit.plans import Executor, Plan, PlanStep, Segment, SegmentKind, execute
 from tmkit.plans.execution import TimedMotion
@@ -156,3 +156,75 @@ def test_a_hand_that_moves_while_it_closes_is_followed_first() -> None:
     assert listener.calls[2:-2] == ["grasp", "gantry takes red", "gantry takes red"]
     assert listener.motions[0].timed.positions[-1, 0] == moving.path[-1, 0]
     assert listener.motions[0].timed.period == pytest.approx(0.01, rel=0.1)
+
+
+class Lagging(Listener):
+    """An executor that moves at the end of motions that blend, and stores its state at each end."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        self.names, self.q = plan.scene.joint_names, np.array(plan.q)
+        self.batch: list[TimedMotion] = []
+        self.ends: dict[int, tuple[bool, float]] = {}
+
+    def follow(self, motion: TimedMotion) -> None:
+        """Move when the arm stops."""
+        super().follow(motion)
+        previous = self.batch[-1] if self.batch else None
+        expected = previous.start + previous.timed.duration if previous else 0.0
+        assert motion.start == pytest.approx(expected)
+        self.batch.append(motion)
+        if motion.is_stopping:
+            columns = [self.names.index(name) for name in motion.joint_names]
+            self.q[columns] = motion.timed.positions[-1]
+            self.batch = []
+
+    def end_step(self, number: int, step: PlanStep) -> None:
+        """Store whether motions wait, and the distance of the arm from the end of the step."""
+        columns = [self.names.index(name) for name in GANTRY.joints]
+        distance = float(np.max(np.abs(self.q[columns] - step.q[columns])))
+        self.ends[number] = bool(self.batch), distance
+
+
+def two_steps() -> Plan:
+    """Return the plan for two blocks with the pick and the place as two steps."""
+    plan = stacking_plan()
+    (step,) = plan.steps
+    scene, q = plan.scene, np.array(plan.q)
+    kinds = [segment.kind for segment in step.segments]
+    cut = kinds.index(SegmentKind.LIFT) + 1
+    for segment in step.segments[:cut]:
+        scene, q = segment.end(scene, q)
+    pick = replace(step, segments=step.segments[:cut], scene=scene, q=q)
+    return replace(plan, steps=(pick, replace(step, segments=step.segments[cut:])))
+
+
+def test_a_step_ends_at_rest_where_it_is_required() -> None:
+    """An executor that sends blended motions together is at the end of each step with a stop."""
+    plan = two_steps()
+    blended = Lagging(plan)
+    execute(plan, blended)
+    is_waiting, distance = blended.ends[1]
+    assert is_waiting  # the lift blends with the transfer of the next step
+    assert distance > 0.01
+    assert blended.ends[2] == (False, pytest.approx(0.0, abs=1e-9))
+    stopped = Lagging(plan)
+    execute(plan, stopped, stops=[1])
+    for number in (1, 2):
+        assert stopped.ends[number] == (False, pytest.approx(0.0, abs=1e-9))
+    for executor in (blended, stopped):
+        for motion in executor.motions:
+            assert motion.segment is plan.steps[motion.step - 1].segments[motion.index - 1]
+        assert len(executor.motions) == 6
+    lift = next(m for m in stopped.motions if m.segment.kind is SegmentKind.LIFT)
+    assert lift.is_stopping
+    assert (lift.step, lift.index, lift.start) == (1, 4, 0.0)
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_stops_are_numbers_of_steps(number: int) -> None:
+    """Nothing is executed otherwise."""
+    listener = Listener()
+    with pytest.raises(ArgumentError, match=f"the plan has steps 1 to 2, not {number}"):
+        execute(two_steps(), listener, stops=[number])
+    assert listener.calls == []

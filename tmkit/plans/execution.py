@@ -5,8 +5,8 @@ arms (:mod:`tmkit.plans.motion_timing`), and calls the executor, which is indepe
 paths. An arm does not always stop between segments: a motion may start at the speed at which the
 previous one ends.
 
-Invariants: the calls depend only on the plan and the rate. ``begin`` comes first and ``finish``
-last, once each, unless the executor raises; its exceptions pass through.
+Invariants: the calls depend only on the plan, the rate and the stops. ``begin`` comes first and
+``finish`` last, once each, unless the executor raises; its exceptions pass through.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from tmkit.errors import ArgumentError
 from tmkit.graph import SceneGraph
 from tmkit.motion import TimedPath
-from tmkit.plans.motion_timing import blend_run, plan_runs, sample_run, step_runs
+from tmkit.plans.motion_timing import Piece, blend_run, plan_runs, sample_run, step_runs
 from tmkit.plans.schedule import Schedule
 from tmkit.plans.values import Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
@@ -35,12 +36,19 @@ class TimedMotion:
         joint_names: joints by column: those of the arm, then that of a drawer or door, if any.
         timed: samples at a constant period; a single one without motion. The last sample is the
             first of the next motion, which continues at the same speed.
+        step: number of the step, from 1.
+        index: index of the segment in the step, from 1.
+        start: time of the first sample since the arm was last at rest [s]. Motions that are sent to
+            a controller together have their times from there.
     """
 
     arm: Manipulator
     segment: Segment
     joint_names: tuple[str, ...]
     timed: TimedPath
+    step: int
+    index: int
+    start: float
 
     @property
     def is_stopping(self) -> bool:
@@ -88,7 +96,11 @@ class Executor(Protocol):
         ...
 
     def end_step(self, number: int, step: PlanStep) -> None:
-        """End an action, after which the planned state is ``step.scene`` at ``step.q``.
+        """End an action, whose commands are all given.
+
+        If its last motion :attr:`~TimedMotion.is_stopping`, the planned state is ``step.scene`` at
+        ``step.q``. Otherwise the arm moves on with the next step. An executor that sends such
+        motions together has not moved yet; ``stops`` of :func:`execute` ends steps at rest.
 
         Args:
             number: index of the step, from 1.
@@ -110,7 +122,9 @@ class ScheduleExecutor(Executor, Protocol):
         ...
 
 
-def execute(plan: Plan, executor: Executor, *, rate: float = 100.0) -> None:
+def execute(
+    plan: Plan, executor: Executor, *, rate: float = 100.0, stops: Collection[int] = ()
+) -> None:
     """Execute a plan on an executor.
 
     Args:
@@ -119,17 +133,23 @@ def execute(plan: Plan, executor: Executor, *, rate: float = 100.0) -> None:
             step after the other.
         executor: simulator, robot driver or another receiver of the commands.
         rate: samples of each motion per second [Hz].
+        stops: numbers of steps, from 1, at whose end the arm is at rest at ``step.q`` before
+            ``end_step`` is called. With stops, one step is executed after the other.
 
     Raises:
         ConfigurationError: if the rate is not positive and finite.
+        ArgumentError: if the plan has no step of a number.
     """
+    for number in stops:
+        if not 1 <= number <= len(plan.steps):
+            raise ArgumentError(f"stops: the plan has steps 1 to {len(plan.steps)}, not {number}")
     executor.begin(plan)
-    if plan.starts and isinstance(executor, ScheduleExecutor):
+    if plan.starts and not stops and isinstance(executor, ScheduleExecutor):
         executor.follow_schedule(Schedule.of(plan))
         executor.finish()
         return
     steps = range(1, len(plan.steps) + 1)
-    motions = _sample_motions(plan, steps, rate=rate)
+    motions = _sample_motions(plan, plan_runs(plan, steps, stops=stops), rate=rate)
     for number in steps:
         _execute_step(plan, number, executor, motions, lambda _: False)
     executor.finish()
@@ -161,7 +181,7 @@ def execute_step(
     Raises:
         ConfigurationError: if the rate is not positive and finite.
     """
-    motions = _sample_motions(plan, [number], rate=rate, rests=rests)
+    motions = _sample_motions(plan, plan_runs(plan, [number], rests=rests), rate=rate)
     return _execute_step(plan, number, executor, motions, on_segment)
 
 
@@ -191,12 +211,16 @@ def _execute_step(
 
 
 def _sample_motions(
-    plan: Plan, steps: Collection[int], *, rate: float, rests: Collection[SegmentKind] = ()
+    plan: Plan, runs: Iterable[list[Piece]], *, rate: float
 ) -> Iterator[TimedMotion]:
-    """Yield the motions of steps in order; timing is computed one run at a time."""
-    for run in plan_runs(plan, steps, rests=rests):
+    """Yield the motions of runs in order; timing is computed one run at a time."""
+    for run in runs:
+        start = 0.0
         for piece, timed in zip(run, sample_run(plan, run, rate=rate), strict=True):
-            yield TimedMotion(piece.arm, piece.segment, piece.joint_names, timed)
+            yield TimedMotion(
+                piece.arm, piece.segment, piece.joint_names, timed, piece.step, piece.index, start
+            )
+            start += timed.duration
 
 
 def step_duration(step: PlanStep, scene: SceneGraph, *, robots: Iterable[Manipulator]) -> float:

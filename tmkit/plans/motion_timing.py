@@ -171,7 +171,11 @@ class Piece:
 
 
 def plan_runs(
-    plan: Plan, steps: Iterable[int], *, rests: Collection[SegmentKind] = ()
+    plan: Plan,
+    steps: Iterable[int],
+    *,
+    rests: Collection[SegmentKind] = (),
+    stops: Collection[int] = (),
 ) -> Iterator[list[Piece]]:
     """Yield the pieces of each motion from rest to rest.
 
@@ -179,8 +183,9 @@ def plan_runs(
         plan: plan of the steps.
         steps: numbers of consecutive steps, from 1.
         rests: further kinds of segments after which the arm is at rest.
+        stops: numbers of further steps at whose end the arm is at rest.
     """
-    return _group_runs(_plan_pieces(plan, steps), rests)
+    return _group_runs(_plan_pieces(plan, steps, stops), rests)
 
 
 def step_runs(
@@ -203,7 +208,9 @@ def step_runs(
     return _group_runs(pieces, ())
 
 
-def _plan_pieces(plan: Plan, steps: Iterable[int]) -> Iterator[Piece | None]:
+def _plan_pieces(
+    plan: Plan, steps: Iterable[int], stops: Collection[int]
+) -> Iterator[Piece | None]:
     """Yield a piece for each segment, and None after a step at whose end the arm is at rest."""
     for number in steps:
         step, previous = plan.steps[number - 1], plan.steps[number - 2] if number > 1 else plan
@@ -211,7 +218,7 @@ def _plan_pieces(plan: Plan, steps: Iterable[int]) -> Iterator[Piece | None]:
         for index, segment in enumerate(step.segments, start=1):
             yield _make_piece(number, index, segment, plan.arm(segment.arm), scene, q)
             scene, q = segment.end(scene, q)
-        if step.observations or not step.segments:
+        if number in stops or step.observations or not step.segments:
             yield None
 
 

@@ -183,8 +183,8 @@ class Buffer(LiveScene):
         these. Messages may come in any order of their stamps.
 
         A message is rejected as a whole, with its reason in :attr:`rejections`, if it has no value
-        of a joint of the scene, names a joint twice, has an infinite value, or a stamp that is too
-        old or already present.
+        of a joint of the scene or an infinite one. So are messages that name a joint twice, and
+        those whose stamp is too old or already present.
 
         Args:
             message: a ``JointState``. Velocity and effort are not used.
