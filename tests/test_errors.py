@@ -84,6 +84,7 @@ def test_builtins_catch_them() -> None:
         (tmkit.errors.OutputError, OSError),
         (tmkit.errors.MissingExtraError, ImportError),
         (tmkit.errors.SimulationError, RuntimeError),
+        (tmkit.errors.ExecutionError, RuntimeError),
     ]:
         assert issubclass(error_class, builtin), error_class
 

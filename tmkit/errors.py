@@ -416,6 +416,14 @@ class SimulationError(TmkitError, RuntimeError):
     """A physics simulation that could not be built or run."""
 
 
+class ExecutionError(TmkitError, RuntimeError):
+    """A command that a robot did not complete, after which all arms are at rest.
+
+    Attributes where they apply: ``step`` and ``segment``, the numbers of the step and of its
+    segment that failed, from 1.
+    """
+
+
 class StoreError(TmkitError, ValueError):
     """A store of scene versions that rejects an operation, or cannot be opened."""
 

@@ -10,6 +10,9 @@ Invariants:
     - Objects outside of the view of all sensors are assumed to be as planned; without sensors, all
       objects are.
     - The same executor, sensors and seed give the same run.
+    - An ``ExecutionError`` of the executor is an event, after which the problem is planned again
+      from the measured configuration. Other exceptions pass through: they are bugs, or leave the
+      arms in an unknown state.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.results import Result
-from tmkit.errors import ArgumentError, CollisionError, SceneError, TaskError
+from tmkit.errors import ArgumentError, CollisionError, ExecutionError, SceneError, TaskError
 from tmkit.graph import Free, SceneGraph
 from tmkit.plans import Executor, Plan, PlanStep, SegmentKind
 from tmkit.plans.execution import execute_step
@@ -43,6 +46,13 @@ from tmkit.world.detections import (
     largest_agreement,
     rest_on_support,
 )
+
+_START_TOLERANCE = 0.01
+"""Difference between measured and planned joints that a new plan starts from [rad or m].
+
+It is the ``allowed_start_tolerance`` of MoveIt. Below it, the plan starts where the arm is
+commanded to be, which avoids a jump of the command.
+"""
 
 _FREE_SEGMENTS = (SegmentKind.TRANSIT, SegmentKind.LIFT, SegmentKind.TRANSFER)
 """Segments after which the arm may move in any direction."""
@@ -216,8 +226,8 @@ def execute_closed_loop(
 
     Args:
         problem: planning problem. Its scene is the estimate at the start.
-        executor: executor of the steps. If it has an attribute ``q`` (n_joints,), finger positions
-            are read there.
+        executor: executor of the steps. If it has an attribute ``q`` (n_joints,), the measured
+            joints are read there, NaN where one is not measured.
         sensors: sensors. Objects outside of the view of all of them are assumed to be as planned.
         plan: first plan. If omitted, it is computed.
         options: planning options.
@@ -319,31 +329,60 @@ class _Loop:
 
         The estimate is updated.
         """
-        executor = self._executor
-        executor.begin(plan)
         self._step_number, self._segment_number, self._is_effect_missing = 0, 0, False
         self._scene, self._q = plan.scene, plan.q
-        for number, step in enumerate(plan.steps, start=1):
-            if self._look(plan):
-                return plan.steps[number - 1 :]
-
-            def on_segment(count: int, step: PlanStep = step) -> bool:
-                assert self._q is not None
-                segment = step.segments[count - 1]
-                self._scene, self._q = segment.end(self._scene, self._q)
-                self._segment_number = count
-                is_free = count < len(step.segments) and segment.kind in _FREE_SEGMENTS
-                return is_free and self._look(plan)
-
-            if not execute_step(
-                plan, number, executor, rate=self._rate, on_segment=on_segment, rests=_FREE_SEGMENTS
-            ):
-                return plan.steps[number - 1 :]
-            self._step_number, self._segment_number = number, 0
-            self._scene, self._q = step.scene, step.q
-        executor.finish()
+        try:
+            self._executor.begin(plan)
+            for number in range(1, len(plan.steps) + 1):
+                if self._look(plan) or not self._execute_step(plan, number):
+                    return plan.steps[number - 1 :]
+            self._executor.finish()
+        except ExecutionError as error:
+            self._record_failure(plan, error)
+            return plan.steps[self._step_number :]
         self._look(plan)
         return ()
+
+    def _execute_step(self, plan: Plan, number: int) -> bool:
+        """Execute a step while the world is as expected; return whether it is complete."""
+        step = plan.steps[number - 1]
+
+        def on_segment(count: int) -> bool:
+            assert self._q is not None
+            segment = step.segments[count - 1]
+            self._scene, self._q = segment.end(self._scene, self._q)
+            self._segment_number = count
+            is_free = count < len(step.segments) and segment.kind in _FREE_SEGMENTS
+            return is_free and self._look(plan)
+
+        is_complete = execute_step(
+            plan,
+            number,
+            self._executor,
+            rate=self._rate,
+            on_segment=on_segment,
+            rests=_FREE_SEGMENTS,
+        )
+        if is_complete:
+            self._step_number, self._segment_number = number, 0
+            self._scene, self._q = step.scene, step.q
+        return is_complete
+
+    def _record_failure(self, plan: Plan, error: ExecutionError) -> None:
+        """Add the event of a failed command, and estimate the state in which the arm stopped.
+
+        The objects in the hands are those after the last complete segment. All segments that blend
+        with the failed one have the same objects.
+        """
+        self._is_effect_missing = True
+        if getattr(error, "step", None) == self._step_number + 1:
+            self._segment_number = max(0, getattr(error, "segment", 1) - 1)
+        self._expected = self._scene
+        joints = [name for arm in plan.robots for name in (*arm.joints, *arm.gripper_joints)]
+        self._q = self._read_joints(self._scene, joints, tolerance=_START_TOLERANCE)
+        self._last_objects = ()
+        self._add_event(f"the executor failed: {error}", ())
+        self._look(plan)
 
     def _look(self, plan: Plan) -> bool:
         """Look at the world and update the estimate; return whether it differs from the plan."""
@@ -413,7 +452,7 @@ class _Loop:
             if holder is not None:
                 texts[name] += f": the hand '{holder.tip}' does not hold it"
                 self._is_effect_missing = True
-                self._q = self._read_fingers(expected, holder.gripper_joints)
+                self._q = self._read_joints(expected, holder.gripper_joints)
             elif is_moved_in_step(plan, self._step_number, name):
                 self._is_effect_missing = True
         missing = sorted({*view} - {*detections})
@@ -436,17 +475,25 @@ class _Loop:
             self._add_event(text, (name,))
         return bool(texts)
 
-    def _read_fingers(self, scene: SceneGraph, joints: Sequence[str]) -> NDArray[np.float64]:
-        """Return the configuration with the finger positions of the executor, if it has them."""
+    def _read_joints(
+        self, scene: SceneGraph, joints: Collection[str], *, tolerance: float = 0.0
+    ) -> NDArray[np.float64]:
+        """Return the configuration with joints as the executor measures them, if it does.
+
+        Args:
+            scene: scene of the configuration.
+            joints: joints to read.
+            tolerance: difference up to which a joint keeps its planned value [rad or m].
+        """
         assert self._q is not None
-        actual = getattr(self._executor, "q", None)
-        if actual is None:
+        measured = getattr(self._executor, "q", None)
+        if measured is None:
             return self._q
         low, high = scene.joint_limits.T
         values = {
-            name: float(np.clip(actual[index], low[index], high[index]))
+            name: float(np.clip(measured[index], low[index], high[index]))
             for index, name in enumerate(scene.joint_names)
-            if name in joints
+            if name in joints and abs(measured[index] - self._q[index]) > tolerance
         }
         return np.array(scene.configuration(values, base=self._q))
 
