@@ -405,22 +405,15 @@ class ListenerError(TmkitError, RuntimeError):
     """
 
 
-class ExecutionError(TmkitError, RuntimeError):
-    """A failure of a robot during the execution of a plan, after which it was stopped.
-
-    Attribute: ``report``, of type :class:`tmkit.world.ExecutionReport`.
-    """
-
-
 class SimulationError(TmkitError, RuntimeError):
     """A physics simulation that could not be built or run."""
 
 
 class ExecutionError(TmkitError, RuntimeError):
-    """A command that a robot did not complete, after which all arms are at rest.
+    """A failure of a robot during the execution of a plan, after which it was stopped.
 
     Attributes where they apply: ``step`` and ``segment``, the numbers of the step and of its
-    segment that failed, from 1.
+    segment that failed, from 1; ``report``, of type :class:`tmkit.world.ExecutionReport`.
     """
 
 

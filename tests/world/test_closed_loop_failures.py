@@ -15,6 +15,7 @@ from tmkit.robots import Manipulator
 from tmkit.simulation import Detection
 from tmkit.world import ClosedLoopResult, execute_closed_loop
 from tmkit.world.closed_loop import ClosedLoopStatus, LoopOptions
+from tmkit.world.ros2.report import ExecutionReport, ExecutionStatus
 
 
 class Faulty:
@@ -34,16 +35,20 @@ class Faulty:
         failures: int = 1,
         error: type[Exception] = ExecutionError,
         slips: bool = False,
+        report: ExecutionReport | None = None,
     ) -> None:
+        self.report, self.is_moved = report, False
         self.slips, self.has_slipped = slips, False
         self.kind, self.failures, self.error = kind, failures, error
         self.q: Any = None
         self.starts: list[Any] = []
 
-    def _fail(self, kind: str, **data: int) -> None:
+    def _fail(self, kind: str, **data: Any) -> None:
         if kind == self.kind and self.failures > 0:
             self.failures -= 1
             self.slips = False
+            if self.report is not None:
+                data = {"report": self.report}
             if self.error is ExecutionError:
                 raise ExecutionError(f"the {kind} is blocked", **data)
             raise self.error(kind)
@@ -51,7 +56,7 @@ class Faulty:
     def begin(self, plan: Plan) -> None:
         """Start where the arm is."""
         self.names = plan.scene.joint_names
-        self.q = np.array(plan.q) if self.q is None else self.q
+        self.q = np.array(plan.q) if self.q is None or self.is_moved else self.q
         assert np.allclose(self.q, plan.q, atol=0.011)
         self.starts.append(self.q.copy())
         self._fail("begin")
@@ -222,3 +227,31 @@ def test_other_exceptions_pass_through() -> None:
     """They are bugs, or leave the arms in an unknown state."""
     with pytest.raises(ZeroDivisionError, match="transit"):
         run(Faulty("transit", error=ZeroDivisionError))
+
+
+@pytest.mark.parametrize(
+    ("status", "is_at_rest"), [(ExecutionStatus.STOPPED, True), (ExecutionStatus.ABORTED, False)]
+)
+def test_nothing_moves_after_a_stop_or_while_an_arm_moves(
+    status: ExecutionStatus, is_at_rest: bool
+) -> None:
+    """The error of a user's stop, or of an arm that is not at rest, passes through."""
+    executor = Faulty("transit", report=ExecutionReport(0, 2, status, is_at_rest=is_at_rest))
+    with pytest.raises(ExecutionError, match="the transit is blocked"):
+        run(executor)
+    assert len(executor.starts) == 1
+
+
+def test_a_report_has_the_measured_joints_and_the_segment() -> None:
+    """They precede those of the executor."""
+    positions = {"panda_joint1": 0.3}
+    report = ExecutionReport(0, 2, ExecutionStatus.ABORTED, step=1, segment=2, positions=positions)
+    executor = Faulty("begin", report=report)
+    executor.is_moved = True
+    result = run(executor)
+    assert result.status is ClosedLoopStatus.REACHED
+    (event,) = result.events
+    assert (event.step, event.segment) == (0, 1)
+    joint = event.scene.joint_names.index("panda_joint1")
+    assert event.q[joint] == 0.3
+    assert np.array_equal(result.plans[1].q, event.q)

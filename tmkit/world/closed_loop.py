@@ -11,14 +11,14 @@ Invariants:
       objects are.
     - The same executor, sensors and seed give the same run.
     - An ``ExecutionError`` of the executor is an event, after which the problem is planned again
-      from the measured configuration. Other exceptions pass through: they are bugs, or leave the
-      arms in an unknown state.
+      from the measured configuration. It passes through after a stop by the user, or while an arm
+      moves. So do other exceptions: they are bugs, or leave the arms in an unknown state.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
@@ -46,6 +46,7 @@ from tmkit.world.detections import (
     largest_agreement,
     rest_on_support,
 )
+from tmkit.world.ros2.report import ExecutionStatus
 
 _START_TOLERANCE = 0.01
 """Difference between measured and planned joints that a new plan starts from [rad or m].
@@ -338,6 +339,10 @@ class _Loop:
                     return plan.steps[number - 1 :]
             self._executor.finish()
         except ExecutionError as error:
+            report = getattr(error, "report", None)
+            is_stopped = getattr(report, "status", None) == ExecutionStatus.STOPPED
+            if is_stopped or not getattr(report, "is_at_rest", True):
+                raise  # no new motion after a stop by the user, or while an arm moves
             self._record_failure(plan, error)
             return plan.steps[self._step_number :]
         self._look(plan)
@@ -375,11 +380,17 @@ class _Loop:
         with the failed one have the same objects.
         """
         self._is_effect_missing = True
-        if getattr(error, "step", None) == self._step_number + 1:
-            self._segment_number = max(0, getattr(error, "segment", 1) - 1)
+        report = getattr(error, "report", error)
+        if getattr(report, "step", None) == self._step_number + 1:
+            self._segment_number = max(0, getattr(report, "segment", 1) - 1)
         self._expected = self._scene
         joints = [name for arm in plan.robots for name in (*arm.joints, *arm.gripper_joints)]
-        self._q = self._read_joints(self._scene, joints, tolerance=_START_TOLERANCE)
+        self._q = self._read_joints(
+            self._scene,
+            joints,
+            tolerance=_START_TOLERANCE,
+            positions=getattr(report, "positions", None),
+        )
         self._last_objects = ()
         self._add_event(f"the executor failed: {error}", ())
         self._look(plan)
@@ -476,17 +487,25 @@ class _Loop:
         return bool(texts)
 
     def _read_joints(
-        self, scene: SceneGraph, joints: Collection[str], *, tolerance: float = 0.0
+        self,
+        scene: SceneGraph,
+        joints: Collection[str],
+        *,
+        tolerance: float = 0.0,
+        positions: Mapping[str, float] | None = None,
     ) -> NDArray[np.float64]:
-        """Return the configuration with joints as the executor measures them, if it does.
+        """Return the configuration with joints as they are measured, if they are.
 
         Args:
             scene: scene of the configuration.
             joints: joints to read.
             tolerance: difference up to which a joint keeps its planned value [rad or m].
+            positions: measured values by joint. Defaults to ``q`` of the executor.
         """
         assert self._q is not None
         measured = getattr(self._executor, "q", None)
+        if positions is not None:
+            measured = [positions.get(name, np.nan) for name in scene.joint_names]
         if measured is None:
             return self._q
         low, high = scene.joint_limits.T
