@@ -42,7 +42,7 @@ def main() -> None:
     as_events = "--json" in sys.argv[1:]
     with StandardStreams() as streams, EndingSignals() as signals:
         try:
-            code = _run(as_events=as_events)
+            code = _run(signals, as_events=as_events)
         except SystemExit:  # typer raises it when the reader has closed the pipe
             code = ExitCode.DONE
         except BaseException as error:
@@ -62,13 +62,14 @@ def main() -> None:
     sys.exit(code)
 
 
-def _run(*, as_events: bool) -> int:
+def _run(signals: EndingSignals, *, as_events: bool) -> int:
     """Run the command, print its errors and return its exit code."""
     try:
         from tmkit.cli.commands import run
     except (ImportError, OSError, MemoryError) as error:
         _print_failure(f"tmkit cannot be loaded: {error}", as_event=as_events)
         return ExitCode.BAD_INPUT
+    signals.raise_postponed()  # a short command could end before the next attempt
     return run(as_events=as_events)
 
 

@@ -127,6 +127,17 @@ class EndingSignals:
         self._raised_at = now
         raise Interrupted
 
+    def raise_postponed(self) -> None:
+        """Raise the signal that arrived during an import, which has ended.
+
+        Raises:
+            Interrupted: if there is one.
+        """
+        if self._postponed_at is not None:
+            self._postponed_at = None
+            self._raised_at = time.monotonic()
+            raise Interrupted
+
     def _retry(self, _: int, frame: FrameType | None) -> None:
         """Handle a postponed signal again."""
         if self.received is None or self._postponed_at is None:
