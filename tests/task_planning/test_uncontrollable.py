@@ -233,6 +233,8 @@ def test_the_keyword_is_read_and_written() -> None:
     assert [action.name for action in controllable.actions][-1] == "slip"
     with pytest.raises(TaskError, match=r":11:17: expected t or nil after ':uncontrollable'"):
         parse_domain(BLOCKS % SLIP.replace("e t", "e yes"))
+    with pytest.raises(TaskError, match="unexpected ':uncontrollable'; expected :parameters"):
+        parse_domain(BLOCKS % SLIP.replace(":action", ":durative-action"))
     with pytest.raises(TaskError, match="action 'stack' is declared twice"):
         parse_domain(BLOCKS % SLIP.replace("slip", "stack"))
 

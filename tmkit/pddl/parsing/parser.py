@@ -252,27 +252,17 @@ _UNCONTROLLABLE = ":uncontrollable"
 """Keyword of an action that the world performs, with the value ``t`` or ``nil``."""
 
 
-def _is_uncontrollable(source: Source, group: Group) -> bool:
-    """Return whether an action has the keyword with the value ``t``."""
-    words = [part.text if isinstance(part, Token) else "" for part in group.parts]
+def _split_keyword(source: Source, action: Group) -> tuple[Group, bool]:
+    """Return an action without the keyword of uncontrollable actions, and whether it is one."""
+    words = [part.text if isinstance(part, Token) else "" for part in action.parts]
     if _UNCONTROLLABLE not in words:
-        return False
+        return action, False
     position = words.index(_UNCONTROLLABLE)
     if words[position + 1 : position + 2] not in (["t"], ["nil"]):
-        raise source.error(
-            group.parts[position].first, f"expected t or nil after '{_UNCONTROLLABLE}'"
-        )
-    return words[position + 1] == "t"
-
-
-def _without_keyword(group: Group) -> Group:
-    """Return an action without the keyword of uncontrollable actions and its value."""
-    parts = list(group.parts)
-    for index, part in enumerate(parts):
-        if isinstance(part, Token) and part.text == _UNCONTROLLABLE:
-            del parts[index : index + 2]
-            break
-    return group._replace(parts=tuple(parts))
+        keyword = action.parts[position].first
+        raise source.error(keyword, f"expected t or nil after '{_UNCONTROLLABLE}'")
+    parts = (*action.parts[:position], *action.parts[position + 2 :])
+    return action._replace(parts=parts), words[position + 1] == "t"
 
 
 class _Frame:
@@ -371,20 +361,20 @@ class _Frame:
                 reader.declarations[kind] = mark_functions(reader.declarations[kind], functions)
         axioms = tuple(reader.axiom(group) for group in self.sections[":derived"])
         reader.check_axioms(axioms, self.sections[":derived"])
-        groups = [*self.sections[":action"], *self.sections[":durative-action"]]
-        groups.sort(key=lambda group: group.opening.offset)
-        plain = [_without_keyword(group) for group in groups]
-        worlds = [_is_uncontrollable(self.source, group) for group in groups]
-        actions = reader.actions(plain)
-        names = {group.parts[1].first.text for group in itertools.compress(plain, worlds)}
-        by_world = [action for action in actions if (action.outcome_of or action.name) in names]
+        splits = [_split_keyword(self.source, group) for group in self.sections[":action"]]
+        groups = [*(group for group, _ in splits), *self.sections[":durative-action"]]
+        actions = reader.actions(sorted(groups, key=lambda group: group.opening.offset))
+        names = {
+            group.parts[1].first.text for group, is_uncontrollable in splits if is_uncontrollable
+        }
+        is_worlds = [(action.outcome_of or action.name) in names for action in actions]
         return Domain(
             name,
             requirements=requirements,
             **reader.declarations,
-            actions=tuple(action for action in actions if action not in by_world),
+            actions=tuple(itertools.compress(actions, (not flag for flag in is_worlds))),
             axioms=axioms,
-            uncontrollable_actions=tuple(by_world),
+            uncontrollable_actions=tuple(itertools.compress(actions, is_worlds)),
             source=self.source.name,
         )
 
