@@ -211,6 +211,7 @@ def _diagnose(context: PlanningContext, log: SearchLog, status: PlanStatus) -> D
     search_end, limit = _search_end(context, log, status)
     if status is PlanStatus.PROVED_UNSOLVABLE and not proofs:
         proofs = _find_defeating_actions(context.problem, log.seconds_left())
+    if status is PlanStatus.PROVED_UNSOLVABLE and not proofs:
         with suppress(TimeLimitError), time_limit(log.seconds_left()):
             conflict = find_goal_conflict(context.problem, time_limit=log.seconds_left())
     causes: tuple[str, ...] = ()

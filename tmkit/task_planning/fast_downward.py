@@ -235,7 +235,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             TaskPlannerError: if the search cannot be run or fails, or its plan does not reach the
                 goal.
         """
-        if task.uncontrollable and task.is_complete:
+        if task.uncontrollable:
             return self._search_policy(task, time_limit).result
         if not task.is_complete:
             return TaskPlanResult(

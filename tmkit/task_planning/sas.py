@@ -283,9 +283,8 @@ def split_by_control(
 ) -> tuple[tuple[SasOperator, ...], tuple[SasOperator, ...]]:
     """Return the operators that a plan may contain, and those of the world."""
     groups: dict[bool, list[SasOperator]] = {False: [], True: []}
-    names = {action.name for action in problem.domain.uncontrollable_actions}
     for operator in operators:
-        groups[operator.name.split()[0] in names].append(operator)
+        groups[problem.domain.is_uncontrollable(operator.name.split()[0])].append(operator)
     return tuple(groups[False]), tuple(groups[True])
 
 

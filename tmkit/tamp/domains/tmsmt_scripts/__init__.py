@@ -4,7 +4,7 @@
 
     tm-blocks.py --run_script--> Script --DomainSemantics--> planner, validator
       aminopy    transforms, scenes, shapes (:mod:`.aminopy`)
-      tmsmtpy    bindings and operators     (:mod:`.operators`)
+      tmsmtpy    bindings and operators     (:mod:`.tmsmtpy`)
 
 A script binds functions that map a scene to a task state and refine actions to motions. The page
 docs/howto/coming_from_tmkit_1.md describes the differences. A script is code: it runs only if the
