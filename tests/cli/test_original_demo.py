@@ -7,6 +7,7 @@ line is that of its source but for the name of the program: ``tmkit plan`` in pl
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from dataclasses import dataclass
@@ -235,6 +236,20 @@ def test_lines_of_the_original(folder: Path, name: str) -> None:
     options += ["--domain", domain, "--semantics", script]
     ended = tmkit(folder, "check", plan, *options, ROS_PACKAGE_PATH=str(folder))
     assert (ended.code, "the plan is valid" in ended.out) == (ExitCode.DONE, True), ended
+
+
+def test_clumsy_blocks_of_the_original(folder: Path) -> None:
+    """Its domain with an action of the world: each block that is dropped is taken again."""
+    blocks = "demo/old/pddl/blocksworld"
+    files = f"{blocks}/clumsy-blocks-domain.pddl", f"{blocks}/sussman-anomaly.pddl"
+    ended = tmkit(folder, "task", *files, "--json")
+    assert ended.code == ExitCode.DONE, ended
+    document = json.loads(ended.out)
+    assert len(document["steps"]) == 6
+    dropped = ["(clear a)", "(clear b)", "(clear c)", "(handempty)"]
+    dropped += ["(ontable a)", "(ontable b)", "(ontable c)"]
+    actions = {tuple(row["state"]): row["action"] for row in document["actions"]}
+    assert actions[tuple(dropped)] == "(pick-up b)"
 
 
 def test_a_plan_of_the_original_is_shown(folder: Path) -> None:

@@ -66,12 +66,15 @@ def run(
     goal: str = TOWER,
     executes: Any = None,
     is_naming: bool = True,
+    domain: str | Path = "blocks",
     **wrong: Any,
 ) -> tuple[ClosedLoopResult, Any]:
     """Build a tower while something happens; return the outcome, and where the blocks are."""
     scene, robot = tk.load_scene("panda_table", "blocks3"), tk.load_manipulator("panda")
     q = robot.ready_configuration(scene)
-    problem = tk.PlanningProblem(scene, q, domain="blocks", goal=goal, robots="panda")
+    problem = tk.PlanningProblem(
+        scene, q, domain=domain, semantics="blocks", goal=goal, robots="panda"
+    )
     options = tk.PlanningOptions(seed=seed, max_iterations=2)
     with Simulation.from_scene(scene, q, robot=robot) as simulation:
         cameras = [
@@ -136,6 +139,25 @@ def test_a_block_that_slipped_is_taken_again() -> None:
     assert [action.name for action in result.plans[1].actions] == [
         action.name for action in result.plans[0].actions
     ]
+
+
+def test_an_uncontrollable_action_of_the_domain_is_answered(tmp_path: Path) -> None:
+    """A block slips out of the hand to another location, as the domain states."""
+    slip = """(:action slip :uncontrollable t :parameters (?x - block ?l - location)
+      :precondition (and (holding ?x) (clear ?l))
+      :effect (and (not (holding ?x)) (not (clear ?l)) (clear ?x) (handempty) (ontable ?x ?l)))"""
+    text = tk.data_path("domains/blocks/domain.pddl").read_text(encoding="utf-8")
+    domain = tmp_path / "domain.pddl"
+    domain.write_text(text.rstrip().removesuffix(")") + slip + ")", encoding="utf-8")
+    result, places = run(
+        1,
+        lambda sim: sim.set_object_pose("b", Pose([0.45, -0.3, 0.026])),
+        goal="(on b c)",
+        domain=domain,
+    )
+    assert result.status is ClosedLoopStatus.REACHED
+    assert [len(plan.steps) for plan in result.plans] == [2, 2]
+    assert is_tower(places, "bc")
 
 
 def test_what_cannot_be_repaired_is_said(tmp_path: Path) -> None:
