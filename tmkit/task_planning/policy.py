@@ -8,7 +8,7 @@ from typing import Any
 
 from tmkit._support import time_limits
 from tmkit._support.results import Result
-from tmkit.errors import TimeLimitError
+from tmkit.errors import TaskPlannerError, TimeLimitError
 from tmkit.pddl.formulas import GroundAction
 from tmkit.pddl.model import Problem
 from tmkit.pddl.state import State
@@ -95,7 +95,7 @@ def search_policy(
         time_limit: time limit [s].
 
     Raises:
-        TaskPlannerError: if the fallback cannot be run or fails.
+        TaskPlannerError: if the fallback cannot be run or fails, or a plan does not reach the goal.
     """
     if not task.is_complete:
         return _end(task, TaskPlanStatus.LIMIT, "the translation ran out of time or memory")
@@ -113,7 +113,9 @@ def _search(task: TranslatedTask, work: float, fallback: TaskPlanner[TranslatedT
     if plan is not None:
         steps = tuple(source.actions[number] for number in plan)
         validation = validate_task_plan(task.problem, steps)
-        assert validation.is_valid, validation.message
+        if not validation.is_valid:
+            message = f"the plan is not valid: {validation.message}"
+            raise TaskPlannerError(message, command=(), output="")
         end = _end(task, TaskPlanStatus.SOLVED, "a plan was found")
         result = replace(end.result, steps=steps, cost=validation.cost)
         return replace(end, result=result, actions=source.policy(start, plan))
