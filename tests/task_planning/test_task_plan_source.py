@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from support.effort import scaled_examples
 from support.finite_domain_tasks import Model, Pair, compile_task, random_tasks
 from support.tamp_problems import cook_problem
@@ -164,12 +164,25 @@ def test_least_costs_satisfy_constraints(drawn: tuple[dict[str, Any], list[Const
     assert (None if plan is None else sum(model.task["operators"][k][2] for k in plan)) == least
 
 
+UNREACHABLE: dict[str, Any] = {
+    "domains": [2, 2, 2],
+    "layers": [-1, -1, -1],
+    "init": [(0, 1), (1, 0), (2, 0)],
+    "goal": [(0, 0)],
+    "operators": [([], [([], (0, 1))], 1)],
+    "axioms": [],
+}
+"""Task with a goal that no operator adds."""
+
+
 @settings(max_examples=scaled_examples(1.5), deadline=None)
 @given(constrained_tasks())
+@example((UNREACHABLE, [([(1, 1), (0, 0)], 1, [])]))
 def test_plans_of_the_agenda_are_valid(drawn: tuple[dict[str, Any], list[Constraint]]) -> None:
     """The agenda proves nothing; its plans, also after improvement, satisfy the constraints.
 
-    Without a search, only a goal beyond a limit of a constraint is proved unreachable.
+    Without a search, a goal is proved unreachable if it is beyond a limit of a constraint, or if
+    no operator adds a fact of it that a constraint counts.
     """
     model = ConstrainedModel(*drawn)
     plan, is_unsolvable, *work = model.search().plan(
@@ -182,7 +195,12 @@ def test_plans_of_the_agenda_are_valid(drawn: tuple[dict[str, Any], list[Constra
     if is_unsolvable:
         goal = set(model.task["goal"])
         assert work == [0, 0]
-        assert any(len(goal.intersection(facts)) > limit for facts, limit, _ in model.constraints)
+        added = {effect for _, effects, _ in model.task["operators"] for _, effect in effects}
+        assert any(
+            len(goal.intersection(facts)) > limit
+            or goal.intersection(facts).difference(added, enumerate(model.start))
+            for facts, limit, _ in model.constraints
+        )
     if plan is None:
         return
     assert model.reaches_goal(plan)
