@@ -57,6 +57,7 @@ from tmkit.task_planning import TaskPlanResult, TaskPlanStatus
 from tmkit.task_planning.fast_downward import TaskExecution
 from tmkit.world import ClosedLoopResult
 from tmkit.world.closed_loop import ClosedLoopEvent, ClosedLoopStatus
+from tmkit.world.ros2.report import ExecutionReport, ExecutionStatus
 
 EVIL = "<script>alert('x')</script>&\"\n\x1b[31m"
 UNSURE = GaussianPose(tk.Pose([0.1, 0.2, 0.3]), np.eye(6) * 1e-4)
@@ -129,6 +130,7 @@ RESULTS: list[Any] = [
     RefinementResult(PlanStatus.NO_PLAN_WITHIN_LIMITS, (), None, 3),
     ValidationReport((EVIL,), 2, 8, 100),
     validate_task_plan(empty_task(), []),
+    ExecutionReport(2, 4, ExecutionStatus.ABORTED, EVIL, 3, 1, "lift", 0.5, {EVIL: math.nan}),
 ]
 
 
