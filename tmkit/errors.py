@@ -413,7 +413,7 @@ class ExecutionError(TmkitError, RuntimeError):
     """A failure of a robot during the execution of a plan, after which it was stopped.
 
     Attributes where they apply: ``step`` and ``segment``, the numbers of the step and of its
-    segment that failed, from 1; ``report``, of type :class:`tmkit.world.ExecutionReport`.
+    segment that failed, from 1; ``report``, of type :class:`tmkit.plans.ExecutionReport`.
     """
 
 

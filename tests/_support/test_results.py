@@ -37,6 +37,7 @@ from tmkit.motion import (
 )
 from tmkit.motion.reachable_region import ReachableRegion
 from tmkit.pddl import And, Problem, State, make_domain, validate_task_plan
+from tmkit.plans.execution_report import ExecutionReport, ExecutionStatus
 from tmkit.relations import PoseCoord, SemanticPose, SemanticTwist, TwistCoord
 from tmkit.robots import check_robot, infer_arm
 from tmkit.simulation import SimulationReport
@@ -57,7 +58,6 @@ from tmkit.task_planning import TaskPlanResult, TaskPlanStatus
 from tmkit.task_planning.fast_downward import TaskExecution
 from tmkit.world import ClosedLoopResult
 from tmkit.world.closed_loop import ClosedLoopEvent, ClosedLoopStatus
-from tmkit.world.ros2.report import ExecutionReport, ExecutionStatus
 
 EVIL = "<script>alert('x')</script>&\"\n\x1b[31m"
 UNSURE = GaussianPose(tk.Pose([0.1, 0.2, 0.3]), np.eye(6) * 1e-4)

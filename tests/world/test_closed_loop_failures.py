@@ -11,11 +11,11 @@ import tmkit as tk
 from tmkit.errors import ExecutionError
 from tmkit.plans import Plan, Segment, SegmentKind
 from tmkit.plans.execution import TimedMotion
+from tmkit.plans.execution_report import ExecutionReport, ExecutionStatus
 from tmkit.robots import Manipulator
 from tmkit.simulation import Detection
 from tmkit.world import ClosedLoopResult, execute_closed_loop
 from tmkit.world.closed_loop import ClosedLoopStatus, LoopOptions
-from tmkit.world.ros2.report import ExecutionReport, ExecutionStatus
 
 
 class Faulty:

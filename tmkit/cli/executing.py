@@ -16,8 +16,8 @@ from tmkit.cli.signals import ExitCode
 from tmkit.errors import ExecutionError
 
 if TYPE_CHECKING:
-    from tmkit.plans import Plan
-    from tmkit.world import ControllerSettings, ExecutionReport
+    from tmkit.plans import ExecutionReport, Plan
+    from tmkit.world import ControllerSettings
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,9 @@ def _execute(
         ExecutionError: if the execution failed before anything has moved.
         typer.Exit: if it failed later, or the user ended it.
     """
+    from tmkit.plans.execution_report import ExecutionReport
     from tmkit.world.ros2.executor import Ros2Executor
     from tmkit.world.ros2.goals import execute_with_pauses
-    from tmkit.world.ros2.report import ExecutionReport
 
     def confirm(index: int) -> bool:
         step = plan.steps[index - 1]

@@ -3,6 +3,10 @@
 from tmkit.plans.class_changes import ClassEffect as ClassEffect
 from tmkit.plans.continuous_goals import ArmAt as ArmAt, ObjectAt as ObjectAt, ObjectIn as ObjectIn
 from tmkit.plans.execution import Executor as Executor, execute as execute
+from tmkit.plans.execution_report import (
+    ExecutionReport as ExecutionReport,
+    ExecutionStatus as ExecutionStatus,
+)
 from tmkit.plans.export import export_plan as export_plan, motion_table as motion_table
 from tmkit.plans.failures import FailureKind as FailureKind, MotionFailure as MotionFailure
 from tmkit.plans.motion_timing import plan_motions as plan_motions

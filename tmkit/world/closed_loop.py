@@ -33,6 +33,7 @@ from tmkit.errors import ArgumentError, CollisionError, ExecutionError, SceneErr
 from tmkit.graph import Free, SceneGraph
 from tmkit.plans import Executor, Plan, PlanStep, SegmentKind
 from tmkit.plans.execution import execute_step
+from tmkit.plans.execution_report import ExecutionStatus
 from tmkit.robots import movable_frames
 from tmkit.robots.hands import pair_distance
 from tmkit.simulation import Detection, draw_failure
@@ -46,7 +47,6 @@ from tmkit.world.detections import (
     largest_agreement,
     rest_on_support,
 )
-from tmkit.world.ros2.report import ExecutionStatus
 
 _START_TOLERANCE = 0.01
 """Difference between measured and planned joints that a new plan starts from [rad or m].

@@ -25,10 +25,10 @@ import numpy as np
 
 from tmkit.errors import ExecutionError
 from tmkit.plans import Plan
+from tmkit.plans.execution_report import ExecutionReport, ExecutionStatus
 from tmkit.world.ros2.connection import RosConnection, await_reply
 from tmkit.world.ros2.controllers import ControllerSettings
 from tmkit.world.ros2.goals import GoalExecutor, GripperGoal, SegmentTime, TrajectoryGoal
-from tmkit.world.ros2.report import ExecutionReport, ExecutionStatus
 
 _SETTLE_SECONDS = 1.0
 """Longest wait until an arm is at the start or end of a motion [s]."""
