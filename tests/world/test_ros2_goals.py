@@ -17,7 +17,7 @@ import tmkit as tk
 from tmkit.errors import ConfigurationError, FileFormatError, MissingExtraError
 from tmkit.plans import RecordingExecutor, execute
 from tmkit.world import Ros2Executor, load_controllers
-from tmkit.world.ros2.goals import GoalList, GripperGoal, TrajectoryGoal, plan_part
+from tmkit.world.execution.goals import GoalList, GripperGoal, TrajectoryGoal, plan_part
 
 JOINTS = [f"panda_joint{number}" for number in range(1, 8)]
 MOVEIT = f"""

@@ -63,8 +63,8 @@ def execute(
     Before anything moves, the joints, servers, limits and the measured start are checked. Ctrl-C
     cancels the motion. The exit code is 1 after a failure, and 2 if nothing has moved.
     """
+    from tmkit.world.execution.goals import GoalList, execute_with_pauses, plan_part
     from tmkit.world.ros2.controllers import load_controllers
-    from tmkit.world.ros2.goals import GoalList, execute_with_pauses, plan_part
 
     settings = load_controllers(controllers)
     plan = load_plan_file(path, plan_options, files)
@@ -109,8 +109,8 @@ def _execute(
         typer.Exit: if it failed later, or the user ended it.
     """
     from tmkit.plans.execution_report import ExecutionReport
+    from tmkit.world.execution.goals import execute_with_pauses
     from tmkit.world.ros2.executor import Ros2Executor
-    from tmkit.world.ros2.goals import execute_with_pauses
 
     def confirm(index: int) -> bool:
         step = plan.steps[index - 1]

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.errors import MissingExtraError
-from tmkit.world.ros2.controllers import Controller, ControllerSettings
-from tmkit.world.ros2.goals import GripperGoal, TrajectoryGoal
+from tmkit.world.execution.controllers import Controller
+from tmkit.world.execution.goals import GripperGoal, TrajectoryGoal
+from tmkit.world.ros2.controllers import ControllerSettings
 
 _POLL_PERIOD = 0.005
 """Time between two polls of a reply or of joint states [s]."""
@@ -118,12 +119,12 @@ class RosConnection:
 
     def positions(self, joints: Iterable[str]) -> NDArray[np.float64]:
         """Return the latest values of joints by their names in the scene, NaN if unknown."""
-        names = self._settings.ros_names(joints)
+        names = self._settings.robot_names(joints)
         return np.array([self._states.get(name, (np.nan, 0.0))[0] for name in names])
 
     def state_fault(self, joints: Iterable[str]) -> str:
         """Return why the joint states of joints cannot be used; empty if they can."""
-        names = self._settings.ros_names(joints)
+        names = self._settings.robot_names(joints)
         topic, now = self._settings.joint_states, time.monotonic()
         missing = [f"'{name}'" for name in names if name not in self._states]
         if missing:
@@ -252,7 +253,7 @@ def _gripper_message(goal: GripperGoal, settings: ControllerSettings) -> Any:
     if goal.controller.type == "GripperCommand":
         command = msg.GripperCommand(position=commands[0], max_effort=goal.force)
     else:
-        names = list(settings.ros_names(goal.values))
+        names = list(settings.robot_names(goal.values))
         command = JointState(name=names, position=commands)
     return getattr(action, goal.controller.type).Goal(command=command)
 

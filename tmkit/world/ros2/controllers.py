@@ -36,6 +36,7 @@ from tmkit._support.toml_files import line_of_key, read_toml
 from tmkit._support.yaml_files import read_yaml
 from tmkit.errors import ConfigurationError, FileFormatError
 from tmkit.formats.json.reading import JsonNode
+from tmkit.world.execution.controllers import Controller
 
 TRAJECTORY_TYPE = "FollowJointTrajectory"
 """Type of the controllers of arms."""
@@ -49,29 +50,6 @@ _MOVEIT_SETTINGS = {
     "allowed_goal_duration_margin": "goal_margin",
 }
 """Settings by the name of MoveIt's parameter below ``trajectory_execution``."""
-
-
-@dataclass(frozen=True)
-class Controller:
-    """Controller and its action.
-
-    Attributes:
-        name: name of the controller.
-        type: ``FollowJointTrajectory``, ``GripperCommand`` or ``ParallelGripperCommand``.
-        action: name of the action, such as ``/arm/follow_joint_trajectory``.
-        joints: joints of the controller, by their ROS names.
-        is_default: whether the controller is preferred to others of the same joints.
-        scale: command of a gripper by the value of its joint; negative if it moves the other way.
-        offset: command of a gripper at the joint value 0.
-    """
-
-    name: str
-    type: str
-    action: str
-    joints: tuple[str, ...]
-    is_default: bool = False
-    scale: float = 1.0
-    offset: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -106,7 +84,7 @@ class ControllerSettings:
     server_time: float = 5.0
     joint_states: str = "/joint_states"
 
-    def ros_names(self, joints: Iterable[str]) -> tuple[str, ...]:
+    def robot_names(self, joints: Iterable[str]) -> tuple[str, ...]:
         """Return the ROS names of joints of a scene."""
         return tuple(self.names.get(joint, joint) for joint in joints)
 
@@ -120,7 +98,7 @@ class ControllerSettings:
         Raises:
             ConfigurationError: if no controller or several have these joints.
         """
-        wanted = set(self.ros_names(joints))
+        wanted = set(self.robot_names(joints))
         candidates = [entry for entry in self.controllers if entry.type == TRAJECTORY_TYPE]
         return _choose(
             [entry for entry in candidates if set(entry.joints) == wanted],
@@ -139,7 +117,7 @@ class ControllerSettings:
         Raises:
             ConfigurationError: if no controller or several have such joints.
         """
-        wanted = set(self.ros_names(joints))
+        wanted = set(self.robot_names(joints))
         candidates = [entry for entry in self.controllers if entry.type in GRIPPER_TYPES]
         return _choose(
             [entry for entry in candidates if wanted.intersection(entry.joints)],

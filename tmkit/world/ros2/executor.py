@@ -23,12 +23,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from tmkit.errors import ExecutionError
 from tmkit.plans import Plan
-from tmkit.plans.execution_report import ExecutionReport, ExecutionStatus
+from tmkit.plans.execution_report import ExecutionStatus
+from tmkit.world.execution.goals import GripperGoal, SegmentTime, TrajectoryGoal
+from tmkit.world.execution.reporting import ReportingExecutor
 from tmkit.world.ros2.connection import RosConnection, await_reply
 from tmkit.world.ros2.controllers import ControllerSettings
-from tmkit.world.ros2.goals import GoalExecutor, GripperGoal, SegmentTime, TrajectoryGoal
 
 _SETTLE_SECONDS = 1.0
 """Longest wait until an arm is at the start or end of a motion [s]."""
@@ -52,7 +52,7 @@ _ERROR_NAMES = {
 """Names of the error codes of FollowJointTrajectory."""
 
 
-class Ros2Executor(GoalExecutor):
+class Ros2Executor(ReportingExecutor):
     """Executor of a plan on FollowJointTrajectory, GripperCommand and ParallelGripperCommand.
 
     Use it as a context manager, or call :meth:`close`, and pass it to
@@ -72,9 +72,10 @@ class Ros2Executor(GoalExecutor):
         MissingExtraError: if rclpy or control_msgs of ROS 2 cannot be imported.
     """
 
+    settings: ControllerSettings
+
     def __init__(self, settings: ControllerSettings, *, speed: float = 1.0, first: int = 1) -> None:
         super().__init__(settings, speed=speed, first=first)
-        self.failure: ExecutionReport | None = None
         self._stop = threading.Event()
         self._connection = RosConnection(settings)
 
@@ -156,7 +157,7 @@ class Ros2Executor(GoalExecutor):
             if thread.is_alive():
                 run.ended.wait()
                 status = run.fault or ExecutionStatus.STOPPED
-                self.failure = self._report(status, run.reason or "stopped", *run.place())
+                self._report(status, run.reason or "stopped", *run.place())
             raise
         if run.error is not None:
             raise run.error
@@ -171,14 +172,8 @@ class Ros2Executor(GoalExecutor):
         own = self._hands[arm].joints
         return tuple(joint for joint in joints if names.get(joint, joint) in own)
 
-    def _report(
-        self,
-        status: ExecutionStatus,
-        message: str,
-        place: SegmentTime | None = None,
-        seconds: float = 0.0,
-    ) -> ExecutionReport:
-        """Return a report with the measured state of the arms."""
+    def _measure(self) -> tuple[Mapping[str, float], bool]:
+        """Return the measured joint values of the arms by name, and whether they are at rest."""
         is_at_rest = self._connection.await_rest(self._arm_joints)
         values = self._connection.positions(self._arm_joints).tolist()
         positions = {
@@ -186,40 +181,7 @@ class Ros2Executor(GoalExecutor):
             for joint, value in zip(self._arm_joints, values, strict=True)
             if not np.isnan(value)
         }
-        last = self._first + len(self._plan.steps) - 1
-        if place is None:
-            place = SegmentTime(0, 0, "", 0.0)
-        return ExecutionReport(
-            max(place.step, self._first) - 1,
-            last,
-            status,
-            message,
-            place.step,
-            place.segment,
-            place.kind,
-            seconds * self.speed,
-            positions,
-            is_at_rest,
-        )
-
-    def _error(
-        self,
-        fault: ExecutionStatus,
-        message: str,
-        place: SegmentTime | None = None,
-        seconds: float = 0.0,
-    ) -> ExecutionError:
-        """Return the error of a failure, and store its report."""
-        report = self.failure = self._report(fault, message, place, seconds)
-        text = message
-        if place is not None:
-            action = self._plan.steps[place.step - self._first].action
-            rest = "is at rest" if report.is_at_rest else "may still move"
-            text = (
-                f"step {place.step} {action}, {place.kind} at {report.time:.2f} s: {message};"
-                f" the arm {rest}"
-            )
-        return ExecutionError(text, report=report)
+        return positions, is_at_rest
 
 
 class _GoalRun:
@@ -326,20 +288,9 @@ class _GoalRun:
                 f"controller '{self._name}' ended with {_status_name(status)}",
             )
         positions = self._finger_values(goal, result)
-        for joint, value in positions.items():
-            planned, commanded = goal.planned[joint], goal.values[joint]
-            fingers = f"finger joint '{joint}' is at {value:.4f}, expected {planned:.4f}"
-            if goal.held is not None and abs(value - commanded) < abs(value - planned):
-                raise _FailedGoalError(
-                    ExecutionStatus.GRASP,
-                    f"the hand closed on nothing, not on '{goal.held}': {fingers}",
-                )
-            if abs(value - planned) > self._settings.grasp_tolerance:
-                purpose = f"the grasp of '{goal.held}'" if goal.held else "the motion of the hand"
-                stall = " and stalled" if is_stalled else ""
-                raise _FailedGoalError(
-                    ExecutionStatus.GRASP, f"{purpose} ended elsewhere{stall}: {fingers}"
-                )
+        tolerance = self._settings.grasp_tolerance
+        if reason := goal.fault(positions, tolerance, is_stalled=is_stalled):
+            raise _FailedGoalError(ExecutionStatus.GRASP, reason)
 
     def _finger_values(self, goal: GripperGoal, result: Any) -> Mapping[str, float]:
         """Return the finger joint values of a result, by the names in the scene."""
@@ -348,7 +299,7 @@ class _GoalRun:
             commands = [result.position]
         else:
             by_name = dict(zip(result.state.name, result.state.position, strict=False))
-            names = self._settings.ros_names(goal.values)
+            names = self._settings.robot_names(goal.values)
             commands = [by_name.get(name, np.nan) for name in names]
             if any(np.isnan(commands)):  # some drivers return the position without a name
                 commands = list(result.state.position)

@@ -1,4 +1,4 @@
-"""Goals of controllers that execute a plan, without ROS.
+"""Goals of controllers that execute a plan, independent of the interface of a robot.
 
 :class:`GoalExecutor` turns the calls of :func:`tmkit.plans.execute` into goals. Motions of an arm
 that blend are one goal, from rest to rest. A hand has a goal for each grasp and release. It has
@@ -24,7 +24,7 @@ from tmkit.errors import ConfigurationError
 from tmkit.plans.execution import TimedMotion, execute, execute_step
 from tmkit.plans.values import Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
-from tmkit.world.ros2.controllers import Controller, ControllerSettings
+from tmkit.world.execution.controllers import Controller, ControllerTable
 
 _Array = NDArray[np.float64]
 
@@ -153,6 +153,25 @@ class GripperGoal:
     held: str | None
     force: float
 
+    def fault(self, values: Mapping[str, float], tolerance: float, *, is_stalled: bool) -> str:
+        """Return why final finger joint values are not as planned; empty if they are.
+
+        Args:
+            values: measured joint values, by the names in the scene [rad or m].
+            tolerance: largest difference from the planned values [rad or m].
+            is_stalled: whether the fingers stalled, for the message.
+        """
+        for joint, value in values.items():
+            planned, commanded = self.planned[joint], self.values[joint]
+            fingers = f"finger joint '{joint}' is at {value:.4f}, expected {planned:.4f}"
+            if self.held is not None and abs(value - commanded) < abs(value - planned):
+                return f"the hand closed on nothing, not on '{self.held}': {fingers}"
+            if abs(value - planned) > tolerance:
+                purpose = f"the grasp of '{self.held}'" if self.held else "the motion of the hand"
+                stall = " and stalled" if is_stalled else ""
+                return f"{purpose} ended elsewhere{stall}: {fingers}"
+        return ""
+
     def command(self, joint: str) -> float:
         """Return the command of a joint of the scene, in units of the controller."""
         return self.controller.scale * self.values[joint] + self.controller.offset
@@ -187,7 +206,7 @@ class GoalExecutor:
         ConfigurationError: if the speed is outside of its range.
     """
 
-    def __init__(self, settings: ControllerSettings, *, speed: float = 1.0, first: int = 1) -> None:
+    def __init__(self, settings: ControllerTable, *, speed: float = 1.0, first: int = 1) -> None:
         if not 0.0 < speed <= 1.0:
             raise ConfigurationError(f"the speed must be above 0 and at most 1, got {speed:g}")
         self.settings = settings
@@ -308,7 +327,7 @@ class GoalExecutor:
         """Return one goal of consecutive motions, scaled to the speed."""
         arm = motions[0][0].arm
         controller = self._arms[arm.name]
-        names = self.settings.ros_names(arm.joints)
+        names = self.settings.robot_names(arm.joints)
         # The joint of a drawer follows the hand, and is not commanded.
         columns = [names.index(joint) for joint in controller.joints]
         rows: list[tuple[_Array, ...]] = []
@@ -400,7 +419,7 @@ class GoalList(GoalExecutor):
         goals: goals in order.
     """
 
-    def __init__(self, settings: ControllerSettings, *, speed: float = 1.0, first: int = 1) -> None:
+    def __init__(self, settings: ControllerTable, *, speed: float = 1.0, first: int = 1) -> None:
         super().__init__(settings, speed=speed, first=first)
         self.goals: list[TrajectoryGoal | GripperGoal] = []
 

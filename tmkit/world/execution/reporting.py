@@ -1,0 +1,86 @@
+"""Executor whose failures have a report with the measured state of the arms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tmkit.errors import ExecutionError
+from tmkit.plans.execution_report import ExecutionReport, ExecutionStatus
+from tmkit.world.execution.controllers import ControllerTable
+from tmkit.world.execution.goals import GoalExecutor, SegmentTime
+
+
+class ReportingExecutor(GoalExecutor):
+    """Executor of goals that reports failures.
+
+    Args:
+        settings: controllers of the robot.
+        speed: speed relative to the plan, above 0 and at most 1.
+        first: number of the first step of the plan, if it is a part of a longer one.
+
+    Attributes:
+        failure: report of a failure or an interruption, or None.
+
+    Raises:
+        ConfigurationError: if the speed is outside of its range.
+    """
+
+    def __init__(self, settings: ControllerTable, *, speed: float = 1.0, first: int = 1) -> None:
+        super().__init__(settings, speed=speed, first=first)
+        self.failure: ExecutionReport | None = None
+
+    def _measure(self) -> tuple[Mapping[str, float], bool]:
+        """Return the measured joint values of the arms by name, and whether they are at rest."""
+        raise NotImplementedError
+
+    def _report(
+        self,
+        status: ExecutionStatus,
+        message: str,
+        place: SegmentTime | None = None,
+        seconds: float = 0.0,
+    ) -> ExecutionReport:
+        """Return a report with the measured state of the arms, which is stored too.
+
+        Args:
+            status: cause of the failure.
+            message: description of the failure.
+            place: segment of the failure; None if nothing has moved.
+            seconds: time since the start of the segment [s].
+        """
+        positions, is_at_rest = self._measure()
+        last = self._first + len(self._plan.steps) - 1
+        if place is None:
+            place = SegmentTime(0, 0, "", 0.0)
+        self.failure = ExecutionReport(
+            max(place.step, self._first) - 1,
+            last,
+            status,
+            message,
+            place.step,
+            place.segment,
+            place.kind,
+            seconds * self.speed,
+            positions,
+            is_at_rest,
+        )
+        return self.failure
+
+    def _error(
+        self,
+        status: ExecutionStatus,
+        message: str,
+        place: SegmentTime | None = None,
+        seconds: float = 0.0,
+    ) -> ExecutionError:
+        """Return the error of a failure with its report; arguments as of :meth:`_report`."""
+        report = self._report(status, message, place, seconds)
+        text = message
+        if place is not None:
+            action = self._plan.steps[place.step - self._first].action
+            rest = "is at rest" if report.is_at_rest else "may still move"
+            text = (
+                f"step {place.step} {action}, {place.kind} at {report.time:.2f} s: {message};"
+                f" the arm {rest}"
+            )
+        return ExecutionError(text, report=report)
