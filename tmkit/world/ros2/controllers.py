@@ -32,11 +32,11 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from tmkit._support.source_location import did_you_mean, first_repeated
-from tmkit._support.toml_files import line_of_key, read_toml
 from tmkit._support.yaml_files import read_yaml
-from tmkit.errors import ConfigurationError, FileFormatError
+from tmkit.errors import ConfigurationError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.world.execution.controllers import Controller
+from tmkit.world.execution.settings_file import read_positive, read_settings, require_keys
 
 TRAJECTORY_TYPE = "FollowJointTrajectory"
 """Type of the controllers of arms."""
@@ -142,12 +142,7 @@ def load_controllers(path: str | os.PathLike[str]) -> ControllerSettings:
     if file.suffix in (".yaml", ".yml"):
         documents = read_yaml(file)
         return _read_moveit(JsonNode(documents[0] if documents else None, str(file)))
-    document, text = read_toml(file, "a file of controllers")
-    try:
-        return _read_settings(JsonNode(document, str(file)))
-    except FileFormatError as error:
-        line = line_of_key(text, str(error.data.get("key_path", "")).split("."))
-        raise FileFormatError.at(file, error.data["reason"], line=line) from None
+    return read_settings(file, "a file of controllers", read=_read_settings)
 
 
 def _read_moveit(top: JsonNode) -> ControllerSettings:
@@ -177,24 +172,24 @@ def _read_moveit(top: JsonNode) -> ControllerSettings:
         execution = top.get("trajectory_execution")
         for key, name in _MOVEIT_SETTINGS.items():
             if key in execution.table():
-                values[name] = _read_positive(execution.get(key))
+                values[name] = read_positive(execution.get(key))
     return _make_settings(top, controllers, {}, values, {})
 
 
 def _read_settings(top: JsonNode) -> ControllerSettings:
     """Return the settings of a TOML file."""
     numbers = [entry.name for entry in fields(ControllerSettings) if entry.type == "float"]
-    _require_keys(top, "controllers", "names", "joint_states", *numbers)
+    require_keys(top, "controllers", "names", "joint_states", *numbers)
     tables = top.get("controllers")
     controllers = []
     for name in tables.table():
         node = tables.get(name)
-        _require_keys(node, "action_ns", "type", "joints", "default", "scale", "offset")
+        require_keys(node, "action_ns", "type", "joints", "default", "scale", "offset")
         controllers.append(_read_controller(name, node))
     names = {}
     if "names" in top.table():
         names = {joint: top.get("names").get(joint).name() for joint in top.get("names").table()}
-    values = {name: _read_positive(top.get(name)) for name in numbers if name in top.table()}
+    values = {name: read_positive(top.get(name)) for name in numbers if name in top.table()}
     topic = (
         {"joint_states": top.get("joint_states").name()} if "joint_states" in top.table() else {}
     )
@@ -242,22 +237,6 @@ def _read_controller(name: str, node: JsonNode) -> Controller:
         scale=scale,
         offset=node.get("offset").number() if "offset" in table else 0.0,
     )
-
-
-def _require_keys(node: JsonNode, *keys: str) -> None:
-    """Reject other keys, with the place of the key."""
-    for key in node.table():
-        if key not in keys:
-            expected = f"expected {', '.join(keys)}"
-            raise node.get(key).error(f"unknown key{did_you_mean(key, keys)} ({expected})")
-
-
-def _read_positive(node: JsonNode) -> float:
-    """Return a positive number."""
-    number = node.number()
-    if number <= 0.0:
-        raise node.error(f"expected a positive number, received {number:g}")
-    return number
 
 
 def _choose(candidates: list[Controller], need: str, differences: str) -> Controller:
