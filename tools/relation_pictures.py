@@ -1,4 +1,4 @@
-"""Draw the pictures of ``docs/concepts/relations.md``.
+"""Draw the pictures of relations and of the rules of edges in the documentation.
 
 Run by hand, where the words or the pictures change: ``python tools/relation_pictures.py [--out
 docs/images]``.

@@ -1,4 +1,4 @@
-"""Motions that a pose does not state: the tables of docs/concepts/relations.md."""
+"""Motions that a pose does not state: the tables of docs/reference/scene_edge_rules.md."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ from tmkit.world import (
     WorldServer,
 )
 
-PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "relations.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "scene_edge_rules.md"
 UP = Pose([0.0, 0.0, 1.0])
 SPEED = np.array([0.1, 0.2, 0.3, 0.0, 0.0, 0.0])
 """Twist of the cup in the rows of twists [m/s]."""

@@ -1,4 +1,4 @@
-"""Rules of twist edges, over all edges at once, as in ``docs/concepts/relations.md``."""
+"""Rules of twist edges, over all edges at once, as in ``docs/reference/scene_edge_rules.md``."""
 
 from __future__ import annotations
 

@@ -310,13 +310,14 @@ def test_pictures_are_repeatable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         draw_semantics_graph(scene, tmp_path / "a.png")
 
 
-def test_the_pictures_of_the_page_show_what_the_rules_refuse() -> None:
-    """Each rule that a picture names is the scene's rule, and the page shows each picture."""
+def test_the_pictures_of_the_pages_show_what_the_rules_refuse() -> None:
+    """Each rule that a picture names is the scene's rule, and a page shows each picture."""
     tool: dict[str, Any] = runpy.run_path(str(ROOT / "tools" / "relation_pictures.py"))
-    page = (ROOT / "docs" / "concepts" / "relations.md").read_text(encoding="utf-8")
+    pages = ("concepts/relations.md", "reference/scene_edge_rules.md")
+    text = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in pages)
     captions = []
     for name, (drawn, _, _) in tool["PICTURES"].items():
-        assert f"images/{name}.png" in page
+        assert f"images/{name}.png" in text
         assert (ROOT / "docs" / "images" / f"{name}.png").stat().st_size < 150_000
         captions += [text for drawing in drawn() for text in drawing.caption]
     rules = {

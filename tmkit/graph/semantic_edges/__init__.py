@@ -1,6 +1,6 @@
 """Geometric relations of a scene, with semantic checks when they are added and queried.
 
-``docs/concepts/relations.md`` lists the rules of edges. They are a decidable form of the rules of
+``docs/reference/scene_edge_rules.md`` lists the rules of edges. They are a decidable form of the rules of
 De Laet, Bruyninckx and De Schutter's scene graph of poses and twists (2013). The core enforces them
 and computes the numbers.
 

@@ -6,7 +6,7 @@
 // converted above the core). It joins a body and a frame of another body (TE1); a frame has one
 // reference body, and the same one again changes the value (TE3). TE4 to TE6 keep the set of edges
 // unambiguous: twist_rules.hpp. The rules are those of De Laet, Bruyninckx and De Schutter's scene
-// graph of poses and twists (2013), made decidable; docs/concepts/relations.md.
+// graph of poses and twists (2013), made decidable; docs/reference/scene_edge_rules.md.
 //
 // An edge describes a motion along the path of poses between its frame and its reference body.
 // Reparenting replaces an edge of poses, and with it the motions across. Twist edges that cover the
