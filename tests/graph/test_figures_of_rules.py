@@ -1,8 +1,8 @@
 """Figures 2 to 6 of De Laet et al.: accepted and rejected edges, each with its rule.
 
 A figure is a scene, and edges or nodes that are crossed out in it; each of these is rejected by the
-rule that its caption names, in the exact form of ``docs/reference/scene_edge_rules.md``, and leaves the
-scene as it was.
+rule that its caption names, in the exact form of ``docs/reference/scene_edge_rules.md``, and leaves
+the scene as it was.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sets of twist edges are accepted or rejected in any order, and survive copies.
 
-The model is a plain reading of the rules of ``docs/reference/scene_edge_rules.md``, of all edges at once.
-No accepted scene answers in two ways: angular velocities that it gives add up.
+The model is a plain reading of the rules of ``docs/reference/scene_edge_rules.md``, of all edges at
+once. No accepted scene answers in two ways: angular velocities that it gives add up.
 """
 
 from __future__ import annotations
