@@ -1,5 +1,9 @@
 """The names that `tmkit.plans` exports."""
 
+from tmkit.plans.bounded_actions import (
+    BoundedAction as BoundedAction,
+    bounded_actions as bounded_actions,
+)
 from tmkit.plans.class_changes import ClassEffect as ClassEffect
 from tmkit.plans.continuous_goals import ArmAt as ArmAt, ObjectAt as ObjectAt, ObjectIn as ObjectIn
 from tmkit.plans.execution import Executor as Executor, execute as execute
