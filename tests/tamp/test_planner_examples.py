@@ -27,6 +27,10 @@ ValidationReport(valid, 6 actions, 3239 configurations)
 (pick a table) (place a mat) (pick b table) (place b mat)
 ValidationReport(valid, 4 actions, 2154 configurations)
 """,
+    "breadth_first": """\
+(unlock hall lab) (go hall lab)
+(unlock hall yard) (go hall yard) (unlock yard lab) (go yard lab)
+""",
     "belief_space": """\
 (look a) a: 2.0 mm b: 20.0 mm
 (look b) a: 2.0 mm b: 2.0 mm
