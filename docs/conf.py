@@ -51,7 +51,7 @@ extensions = [
     "sphinxext.opengraph",
 ]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "results/tables"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 
@@ -240,8 +240,10 @@ def _on_docstring(
 
 
 def _on_source(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Offer the notebook below the title of a tutorial."""
+    """Offer the notebook below the title of a tutorial, and the tables of results as files."""
     del app
+    # The scheme makes a download of a Markdown file that is no page.
+    source[0] = re.sub(r"\]\(((?:\.\./results/)?tables/)", r"](path:\1", source[0])
     if docname.startswith("tutorials/"):
         title, rest = source[0].split("\n", 1)
         address = f"../notebooks/{Path(docname).name}.ipynb"

@@ -30,7 +30,9 @@ from support.commands import tmkit
 from tmkit.graph import SceneGraph, tree_svg
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
+RESULTS = ROOT / "docs" / "results"
+TABLES = sorted((RESULTS / "tables").iterdir())
+PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if page not in TABLES)
 ARENA = ROOT / "tests" / "benchmarks" / "comparison" / "README.md"
 LESSONS = [page for page in PAGES if page.parent == TUTORIALS]
 
@@ -118,10 +120,34 @@ def test_every_mark_stands_before_a_block(page: Path) -> None:
     "page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name
 )
 def test_lines_of_pages_fit_the_width(page: Path) -> None:
-    """Lines have at most 120 columns, except in tables; scripts write the result pages."""
+    """Lines have at most 120 columns, except in tables."""
     lines = enumerate(page.read_text(encoding="utf-8").split("\n"), start=1)
     long = [number for number, line in lines if len(line) > WIDTH and not line.startswith("|")]
-    assert page.parent.name == "results" or long == []
+    assert long == []
+
+
+def test_results_link_to_every_table() -> None:
+    """No table is forgotten."""
+    pages = "".join(page.read_text(encoding="utf-8") for page in RESULTS.glob("*.md"))
+    assert set(re.findall(r"\]\(tables/([^)]+)\)", pages)) == {table.name for table in TABLES}
+
+
+@pytest.mark.parametrize("page", sorted(RESULTS.glob("*.md")), ids=lambda page: page.name)
+def test_a_page_of_results_is_short(page: Path) -> None:
+    """A page has at most 1,200 words; complete tables are files."""
+    words = page.read_text(encoding="utf-8").split()
+    assert sum(bool(re.search(r"\w", word)) for word in words) <= 1200
+
+
+@pytest.mark.parametrize("page", [*RESULTS.glob("*.md"), *TABLES], ids=lambda page: page.name)
+def test_files_that_results_name_exist(page: Path) -> None:
+    """Scripts, and the targets of links; in tables these are plain Markdown, which has no roles."""
+    text = page.read_text(encoding="utf-8")
+    names = re.findall(r"\btests/(?:\w+/)*\w+\.(?:py|cpp)", text)
+    targets = re.findall(r"\]\((?!https:)([^)#]+)", text)
+    assert [name for name in names if not (ROOT / name).is_file()] == []
+    assert [target for target in targets if not (page.parent / target).is_file()] == []
+    assert page not in TABLES or not re.search(r"\[\]\(|\{\w+\}`", text)
 
 
 def test_the_reference_has_a_page_for_every_package() -> None:

@@ -1,17 +1,17 @@
 """Closed-loop executions with disturbances: goals reached, and explanations of the failures.
 
 Run by hand: ``python tests/benchmarks/closed_loop_table.py [--out
-docs/results/closed_loop_results.md] [--seeds 40]``. Seed by seed it takes one of three problems and
-one disturbance: an object is moved, knocked over, taken away, added, or slips out of the hand,
-after a step or after a motion within a step, which the seed decides. Three simulated cameras miss
-one object in twenty and put one in fifty in a wrong place. The runs named *hard* have two cameras
-that miss one in seven, put one in ten in a wrong place and cannot distinguish objects, and a board
-that hides some of the scene from one of them.
+docs/results/tables/closed_loop.md] [--seeds 40]``. The seed selects one of three problems and one
+disturbance: an object is moved, knocked over, removed or added, or slips out of the hand, after a
+step or after a motion within a step. Three simulated cameras miss one object in twenty and report
+one in fifty at a wrong pose. The runs named *hard* have two cameras that miss one in seven, report
+one in ten at a wrong pose and cannot distinguish objects, and a board that hides part of the scene
+from one of them.
 
-A run is right if the goal holds in the simulation as it truly is (objects within 15 mm and joints
-within 20 mm or mrad of the version in which the goal was seen to hold), or if the failure that is
-told is what happened: it names the object, and where the object is believed to be, or that it is
-gone, is true. It is wrong if success is claimed and the goal does not hold.
+A run is right if the goal holds in the simulation (objects within 15 mm and joints within 20 mm or
+mrad of the version that met the goal), or if the reported failure is correct: it names the
+disturbed object and its actual pose, or that it is gone. It is wrong if success is reported and the
+goal does not hold.
 """
 
 from __future__ import annotations
@@ -375,7 +375,7 @@ def main() -> None:
     right, moved = decision_times()
     speed = (
         "From the last look to the next motion, with five blocks and two cameras, in processor"
-        f" time: {right:.2f} ms when nothing is wrong (median), {moved:.0f} ms when a block was"
+        f" time: {right:.2f} ms without a disturbance (median), {moved:.0f} ms after a block was"
         " moved (least of five runs)."
     )
     print(speed)
@@ -386,7 +386,7 @@ def main() -> None:
     ]
     if arguments.out:
         about = (__doc__ or "").split("\n\n", 1)[1].strip()
-        text = f"# Results: executions in a closed loop\n\n{about}\n\n## A decision\n\n{speed}\n\n"
+        text = f"# Executions in a closed loop\n\n{about}\n\n## A decision\n\n{speed}\n\n"
         arguments.out.write_text(text + "\n".join(part for part in parts if part))
 
 
@@ -416,11 +416,11 @@ def table(title: str, seeds: range, is_hard: bool, pictures: Path | None) -> str
         rows.append(markdown_row(cells))
         print(rows[-1], flush=True)
     summary = (
-        f"Seeds {seeds[0]} to {seeds[-1]}: {right} of {len(rows)} right, {wrong} claimed success"
+        f"Seeds {seeds[0]} to {seeds[-1]}: {right} of {len(rows)} right, {wrong} reported success"
         " wrongly."
     )
     print(summary)
-    head = markdown_head("seed | problem | what happened | outcome | told | right | plans | s")
+    head = markdown_head("seed | problem | disturbance | outcome | explanation | right | plans | s")
     return f"## {title}\n\n{summary}\n\n" + "\n".join([*head, *rows]) + "\n"
 
 

@@ -1,9 +1,9 @@
 """Success rate of stacking on a block of uncertain pose, with and without looks, in simulation.
 
-Run by hand: ``python tests/benchmarks/look_table.py [--worlds 20] [--out
-docs/uncertain_blocks_results.md]``. Worlds are drawn from the scene's distribution, seeded; looks
-have the errors of the camera. A run succeeds when the block ends within 4 cm of its place: one that
-fell is at least 5 cm lower. Beside it stands the probability that the domain gives.
+Run by hand: ``python tests/benchmarks/look_table.py [--worlds 20] [--out FILE.md]``. Worlds are
+drawn from the scene's distribution, seeded; looks have the errors of the camera. A run succeeds
+when the block ends within 4 cm of its place: one that fell is at least 5 cm lower. Beside it stands
+the probability that the domain gives.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Motion measurements in one table: checks, versions, inverse kinematics and motion queries.
 
-Run by hand: ``python tests/benchmarks/motion_table.py [--out docs/results/motion_results.md]
-[--quick]``. Times are CPU times, the best of several runs that take turns, so that other load
-on the machine affects all alike; the results are ratios. pinocchio and OMPL run in the same
-process on the same scenes; OMPL uses tmkit's checker, and is omitted if the ``ompl`` package is
-missing.
+Run by hand: ``python tests/benchmarks/motion_table.py [--out docs/results/tables/motion.md]
+[--quick]``. Times are CPU times, the best of several runs that take turns, so that other load on
+the machine affects all alike; the results are ratios. pinocchio and OMPL run in the same process on
+the same scenes; OMPL uses tmkit's checker, and is omitted if the ``ompl`` package is missing.
 """
 
 from __future__ import annotations
@@ -324,10 +323,10 @@ def page(effort: Effort) -> str:
         "# Motion: checks, inverse kinematics, queries",
         "",
         (
-            "CPU times on one of two shared cores, the best of several; the ratios are what counts."
-            " Made by"
+            "CPU times on one of two shared cores, the best of several: compare the ratios. Written"
+            " by"
         ),
-        "`python tests/benchmarks/motion_table.py`.",
+        "`python tests/benchmarks/motion_table.py --out docs/results/tables/motion.md`.",
     ]
     for title, measure in sections.items():
         lines += ["", f"## {title}", "", *measure(effort)]

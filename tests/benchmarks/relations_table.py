@@ -1,11 +1,11 @@
 """Cost of the semantics of relations: tables of operations, of queries and of scene rules.
 
 Run by hand: ``python tests/benchmarks/relations_table.py [--out
-docs/results/relations_results.md]``; as a benchmark of pytest: ``pytest
+docs/results/tables/relations.md]``; as a benchmark of pytest: ``pytest
 tests/benchmarks/relations_table.py --benchmark-enable --benchmark-only``. Each operation is timed
 with its checks, with the checks off, and beside the same arithmetic on plain arrays. Times are the
-best of many short bursts, all kinds in turn, so that other load slows none more
-than the others; the results are the ratios.
+best of many short bursts, all kinds in turn, so that other load slows none more than the others;
+the results are the ratios.
 """
 
 from __future__ import annotations
@@ -364,35 +364,37 @@ def page() -> str:
         *(f"| {name} | {took:.2f} µs |" for name, took in moved.items()),
     ]
     parts = [
-        "# What relations cost",
+        "# Cost of relations with semantics",
         wrap(
-            "What the rules say of an operation depends on coordinates alone, so it is looked up"
-            f" after the first time: checks cost at most {most:.2f} µs. An operation is that"
-            " look-up, one call of the arithmetic and one new object. Poses are composed by the"
-            " core, faster than numpy multiplies two matrices."
+            "The result of the checks of an operation depends on the coordinates alone and is"
+            f" cached: checks cost at most {most:.2f} µs. An operation is that look-up, one call"
+            " of the arithmetic and one new object. The core composes poses, faster than numpy"
+            " multiplies two matrices."
         ),
         "\n".join(table),
         f"## Batches of {COUNT:,}",
         "\n".join(batch_table),
         "## Queries of a scene",
         wrap(
-            "Over eleven edges, from a thing on a table to the tool of an arm. The core finds the"
-            " numbers and checks the names in one call; the rest is making the relation."
+            "Over eleven edges, from an object on a table to the tool of an arm. The core"
+            " computes the numbers and checks the names in one call; the rest is the construction"
+            " of the relation."
         ),
         "\n".join(query_table),
-        "## Motions and facts",
+        "## Twists and facts",
         "\n".join(motion_table),
-        "## The rules of a scene",
+        "## Consistency rules of a scene",
         wrap(
-            "A reparent looks for cycles, for bodies that would have two paths, and for parts of"
-            " one body that would move; a build of the core without these three looks is faster by"
-            " 0.07 µs, an eighth. Where there are no twists, nothing is looked at for them; where"
-            " there are, an edit of poses looks at them only when it joins two parts of one body."
+            "A reparent checks for cycles, for bodies that would have two paths, and for parts of"
+            " one body that would move; a build of the core without these three checks is faster"
+            " by 0.07 µs, an eighth. Twists are checked only in scenes that have some, and by an"
+            " edit of poses only if it joins two parts of one body."
         ),
         "\n".join(edit_table),
         wrap(
-            "Made by `python tests/benchmarks/relations_table.py`. Times are those of a call from"
-            " Python, the best of many short bursts on two shared cores."
+            "Written by `python tests/benchmarks/relations_table.py --out"
+            " docs/results/tables/relations.md`. Times are those of a call from Python, the best"
+            " of many short bursts on two shared cores."
         ),
     ]
     return "\n\n".join(parts) + "\n"

@@ -1,7 +1,7 @@
 """Second queries of a roadmap, in changed scenes, beside searches anew.
 
 Run by hand: ``python tests/benchmarks/roadmap_table.py RESOURCES [--robots built-in,panda,fetch]
-[--problems 10] [--rounds 4] [--out docs/results/roadmap_results.md]``. RESOURCES is the folder of
+[--problems 10] [--rounds 4] [--out docs/results/tables/roadmap.md]``. RESOURCES is the folder of
 ``search_table.py``. Times are CPU times of calls from Python, the best of several rounds in which
 both take turns; each round begins with an empty roadmap.
 """
@@ -237,10 +237,10 @@ def main() -> None:
         head = [
             "set",
             "first, ms",
-            "anew, ms",
+            "new, ms",
             "second, ms",
             "to first",
-            "to anew",
+            "to new",
             "known",
             "length",
             "valid",
@@ -252,19 +252,20 @@ def main() -> None:
 HEAD = """# Roadmaps in changed scenes
 
 CPU times of calls from Python on one core of a shared machine, medians over the queries of a set,
-each the best of four rounds that take turns; made by `python tests/benchmarks/roadmap_table.py
-RESOURCES`, with the folder of [](search_results.md). Collision worlds are included. *First*:
-`search_path` in the scene as it is. *Anew*: `search_path` in the changed scene. *Second*:
-{class}`~tmkit.motion.Roadmap` in the changed scene, with the first path in it. *Known*: answered
-without a new search. *Length*: mean ratio to the path anew. *Valid*: by `recheck_path` at 0.003 rad
-and 1 mm of tool travel. A Panda with ten blocks and a wall, or a shelf behind it; a KUKA iiwa among
-tall blocks of the kitchen; MotionBenchMaker's sets, with the first 10 problems of each.
+each the best of four rounds that take turns. Written by
+`python tests/benchmarks/roadmap_table.py RESOURCES --out docs/results/tables/roadmap.md`, with the
+folder that [the table of path search](search.md) names. Collision worlds are included. *First*:
+`search_path` in the unchanged scene. *New*: `search_path` in the changed scene. *Second*:
+`tmkit.motion.Roadmap` in the changed scene, with the first path in it. *Known*: solved without a
+new search. *Length*: mean ratio to the path of the new search. *Valid*: by `recheck_path` at
+0.003 rad and 1 mm of tool travel. A Panda with ten blocks and a wall, or a shelf behind it; a KUKA
+iiwa among tall blocks of the kitchen; MotionBenchMaker's sets, with the first 10 problems of each.
 """
 
 TITLES = {
-    "moved": "An object is moved by up to 10 cm along each axis",
+    "moved": "An object moves by up to 10 cm along each axis",
     "moved, other ends": (
-        "The same, and both ends differ by 0.1 rad in each joint (standard deviation)"
+        "The same, with start and goal changed by 0.1 rad in each joint (standard deviation)"
     ),
     "across": "A ball of 3 cm is put where the tool was on the first path",
 }

@@ -1,8 +1,8 @@
 """Costs of a scene from ten frames to a hundred thousand, as a table and a plot.
 
-Run by hand: ``python tests/benchmarks/scene_costs.py [--out docs/results/scene_costs.md] [--picture
-docs/images/scene_costs.png] [--sizes 10 100 1000]``. The times depend on the machine and its
-load; their growth does not. Each is the best of several, over objects spread through the whole
+Run by hand: ``python tests/benchmarks/scene_costs.py [--out docs/results/tables/scene_costs.md]
+[--picture docs/images/scene_costs.png] [--sizes 10 100 1000]``. The times depend on the machine and
+its load; their growth does not. Each is the best of several, over objects spread through the whole
 scene, so that no cache has the result. Memory is read from the allocator, in a separate process in
 which Python's objects come from it too.
 """
@@ -38,13 +38,14 @@ GRASP = Pose([0.0, 0.0, 0.1])
 VERSIONS = 1000
 ROUNDS, LEAST_SECONDS = 15, 0.02
 HOW = (
-    "The scene is an arm of eight joints, and free things on the world. A reparent hangs one of"
-    " them, any one, from the arm's last link. The pose is that of the last link relative to the"
-    " world. The two versions differ by one reparent. Times are those of a call from Python, the"
-    " best of several on two shared cores; the memory is the mean over a thousand versions, all"
-    " kept, each of which moves one thing more, and counts Python's own object too. The dict holds"
-    " a parent and a pose for each name. Made by `python tests/benchmarks/scene_costs.py`; the"
-    " reason for the growth is in [](../concepts/core.md#why-a-weight-balanced-tree)."
+    "The scene is an arm of eight joints with free objects on the world. A reparent attaches one of"
+    " them to the arm's last link. The pose is that of the last link relative to the world. The two"
+    " versions differ by one reparent. Times are those of a call from Python, the best of several"
+    " on two shared cores. The memory is the mean over a thousand versions, all kept, each with one"
+    " more object moved, and includes Python's own object. The dict has a parent and a pose for"
+    " each name. Written by `python tests/benchmarks/scene_costs.py --out"
+    " docs/results/tables/scene_costs.md --picture docs/images/scene_costs.png`. The growth is"
+    " explained in [The core](../../concepts/core.md#why-a-weight-balanced-tree)."
 )
 
 
@@ -200,7 +201,7 @@ def page_of(rows: list[Costs], picture: str) -> str:
         f" reparent takes {grown['reparent']:.1f} times as long, a pose over eight edges"
         f" {grown['pose']:.1f} times and the difference of two versions {grown['difference']:.1f}"
         f" times, and a further version takes {grown['bytes_a_version']:.1f} times the memory."
-        " Copying a dict, which is what an immutable scene costs without sharing, takes"
+        " A copy of a dict, the cost of an immutable scene without sharing, takes"
         f" {grown['copy']:,.0f} times as long."
     )
     table = [
@@ -215,7 +216,13 @@ def page_of(rows: list[Costs], picture: str) -> str:
         ),
     ]
     picture_line = f"![Costs over the number of frames]({picture})"
-    paragraphs = ["# What a scene costs", wrap(growth), picture_line, "\n".join(table), wrap(HOW)]
+    paragraphs = [
+        "# Costs of a scene by its number of frames",
+        wrap(growth),
+        picture_line,
+        "\n".join(table),
+        wrap(HOW),
+    ]
     return "\n\n".join(paragraphs) + "\n"
 
 
@@ -294,7 +301,7 @@ def main() -> int:
     rows = measure(arguments.sizes)
     if arguments.picture is not None:
         plot(rows, arguments.picture)
-    text = page_of(rows, "../images/scene_costs.png")
+    text = page_of(rows, "../../images/scene_costs.png")
     deliver(text, arguments.out)
     return 0
 

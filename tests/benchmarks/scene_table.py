@@ -1,6 +1,6 @@
 """The numbers of the scene graph, each beside a peer, a floor or a limit measured in the same run.
 
-Run by hand: ``python tests/benchmarks/scene_table.py [--out docs/results/scene_results.md]
+Run by hand: ``python tests/benchmarks/scene_table.py [--out docs/results/tables/scene.md]
 [--quick]``. The floor is a plain loop in C++ over arrays (``floors.cpp``), compiled here in two
 ways, of which the faster counts; ``immutables`` and ``pytransform3d`` are peers where they are
 installed. Times are the best of several rounds, in which all work takes turns, so that other load
@@ -458,11 +458,11 @@ def main() -> None:
 
 PAGE = """# Speed and memory of the scene graph
 
-Made by `python tests/benchmarks/scene_table.py --out docs/results/scene_results.md`: each number
-beside a peer, a floor or a limit of the same run, on two shared cores. The loop is forward
-kinematics in plain C++ over arrays (`tests/benchmarks/floors.cpp`), compiled with and without
-vectors of two numbers; the faster counts. How costs grow with the number of frames is in
-[](scene_costs.md).
+Every number stands beside a peer, a floor or a limit of the same run, on two shared cores. The loop
+is forward kinematics in plain C++ over arrays (`tests/benchmarks/floors.cpp`), compiled with and
+without vectors of two numbers; the faster counts. [Costs by the number of frames](scene_costs.md)
+are another table. Written by `python tests/benchmarks/scene_table.py --out
+docs/results/tables/scene.md`.
 
 {table}"""
 

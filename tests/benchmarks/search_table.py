@@ -1,7 +1,7 @@
 """Path search on MotionBenchMaker's problems, beside vamp in the same run.
 
 Run by hand: ``python tests/benchmarks/search_table.py RESOURCES [--robots panda,ur5,fetch,baxter]
-[--sets cage,box] [--problems 100] [--rounds 4] [--out docs/results/search_results.md]``. RESOURCES
+[--sets cage,box] [--problems 100] [--rounds 4] [--out docs/results/tables/search.md]``. RESOURCES
 is the folder ``resources`` of the source distribution of ``vamp-planner``, with each
 ``problems.tar.bz2`` unpacked where it is. The Panda is tmkit's own, beside vamp; the other robots
 are the URDFs and SRDFs of that folder, alone. Where the package ``vamp`` is not installed OMPL's
@@ -304,15 +304,16 @@ def main() -> None:
 HEAD = """# Path search on MotionBenchMaker
 
 CPU times of calls from Python on one core, the best of four rounds in which the planners take
-turns; made by `python tests/benchmarks/search_table.py RESOURCES`, where RESOURCES is the folder
-`resources` of the source distribution of vamp-planner 0.6.4, which vamp was built from. vamp
-allocates memory for all samples that it may draw at each call: with its own settings for 1,000,000,
-and in the rows that say so for 50,000, as many as our default iterations. *Ratio*: to vamp with its
-own settings; to vamp with less memory. *Solved*: of the problems whose ends are valid by our
-geometry. *Valid*: what `recheck_path` says of the paths at 0.003 rad and 1 mm of tool travel, by
-the hulls of our Panda; vamp's robot is 40 spheres. Lengths are means, in radians: of all; and where
-vamp's path is valid, since one that cuts
-through a hull is shorter."""
+turns. Written by
+`python tests/benchmarks/search_table.py RESOURCES --out docs/results/tables/search.md`, where
+RESOURCES is the folder `resources` of the source distribution of vamp-planner 0.6.4, from which
+vamp was built. vamp allocates memory for all samples that it may draw at each call: with its own
+settings for 1,000,000, and in the rows that name them for 50,000, as many as tmkit's default
+iterations. *Ratio*: to vamp with its own settings; to vamp with less memory. *Solved*: of the
+problems whose start and goal are valid by tmkit's geometry. *Valid*: `recheck_path` accepts the
+path at 0.003 rad and 1 mm of tool travel, by the hulls of tmkit's Panda; vamp's robot is 40
+spheres. Lengths are means [rad]: of all paths; and of those where vamp's path is valid, since one
+that cuts through a hull is shorter."""
 
 
 if __name__ == "__main__":

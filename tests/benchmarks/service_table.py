@@ -1,10 +1,10 @@
 """Costs of the world service: updates and queries a second, replica lag, recovery of a log.
 
-Run: ``python tests/benchmarks/service_table.py [--seconds S] [--updates N] [--out FILE.json]``. A
-server in a separate process, with a log, and four clients in four more, on loopback by zenoh; a
-world of 1,000 frames. Clients work one kind at a time, each with one batch of 32 under way. Times
-are of the clock, as a client sees them, so they mean little under other load; beside them are
-the processor seconds of server and clients.
+Run: ``python tests/benchmarks/service_table.py [--seconds S] [--updates N] [--out
+docs/results/tables/service.json]``. A server in a separate process, with a log, and four clients in
+four more, on loopback by zenoh; a world of 1,000 frames. Clients work one kind at a time, each with
+one batch of 32 under way. Times are of the clock, as a client sees them, so they mean little under
+other load; beside them are the processor seconds of server and clients.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Costs of versions in a store: ``python tests/benchmarks/store_table.py [--json NUMBERS.json]``.
+"""Costs of versions in a store, beside bare SQLite.
 
-Processor times are medians of many short bursts; the results are ratios to the floor in
-the same process: a transaction of bare SQLite that inserts a row of the same size and moves a tip.
-Engines are compared with the same rows; LMDB is measured where its wheel (``lmdb``) is installed.
+Run by hand: ``python tests/benchmarks/store_table.py [--json docs/results/tables/store.json]``.
+Processor times are medians of many short bursts; the results are ratios to the floor in the same
+process: a transaction of bare SQLite that inserts a row of the same size and moves a tip. Engines
+are compared with the same rows; LMDB is measured where its wheel (``lmdb``) is installed.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Stove tasks of an iiwa: planning times, success and simulation, in one table.
 
-Run by hand: ``python tests/benchmarks/stove_table.py [--out docs/results/stove_results.md]
-[--quick] [--physics]``. The scene is the one on which PDDLStream was measured: blocks of 0.06 m x
-0.06 m x 0.2 m on the floor around the arm, a stove and a sink of 0.25 m x 0.25 m, suction at the
-flange. Times are wall times of ``tk.plan`` without imports, median over the seeds. Beside each
-stands the time of Fast Downward alone (translator and search, as programs) on the first task,
-measured in the same run before each seed, since it is most of it and drifts with the load of the
-machine does; and the processor time of all processes, which drifts less. Every plan is checked;
-with ``--physics`` some are played in pybullet. At the end two workers plan at once, and their plans
-must have the same bytes as those made alone.
+Run by hand: ``python tests/benchmarks/stove_table.py [--out docs/results/tables/stove.md] [--quick]
+[--physics]``. The scene is the one on which PDDLStream was measured: blocks of 0.06 m x 0.06 m x
+0.2 m on the floor around the arm, a stove and a sink of 0.25 m x 0.25 m, suction at the flange.
+Times are wall times of ``tk.plan`` without imports, median over the seeds. Beside each stands the
+time of Fast Downward alone (translator and search, as programs) on the first task, measured in the
+same run before each seed, since it is most of it and drifts with the load of the machine does; and
+the processor time of all processes, which drifts less. Every plan is checked; with ``--physics``
+some are played in pybullet. At the end two workers plan at once, and their plans must have the same
+bytes as those made alone.
 """
 
 from __future__ import annotations
@@ -83,13 +83,14 @@ INTRODUCTION = """# Stove and sink: planning times
 
 An iiwa with suction at its flange puts N blocks from the floor on a stove and goes home (*stove
 N*), or washes N blocks on a sink, cooks them on the stove, and goes home (*cook N*); see
-[](../tutorials/kitchen.md). Made by `python tests/benchmarks/stove_table.py`. *plan* is `tk.plan`
-without imports, *FD* Fast Downward's translator and first search alone on the same task in the same
-run; medians in seconds. The machine was busy with other work, {load:.1f} processes wanting its two
-processors, so *processor* time, of all processes together, says more than *wall* time. *Aim met*
-tells it by processor and by wall time. Solved means planned and checked; *kept* is the share of
-bookkeeping and of what is outside the run, as loading the domain. The peer is PDDLStream
-(`adaptive`), its wall times measured on this scene and machine when that was less busy.
+[Kitchen](../../tutorials/kitchen.md). *Plan* is `tk.plan` without imports. *FD* is Fast Downward's
+translator and first search alone, on the same task in the same run. Times are medians in seconds.
+About {load:.1f} processes compete for two processors, so the processor time of all processes says
+more than the time of the clock (*wall*). *Met*: the aim is met by processor time, by wall time.
+*Solved*: planned and valid. *Kept*: fraction of bookkeeping and of work outside the search, such as
+loading the domain. The peer is PDDLStream (`adaptive`), by the clock, on this scene and machine
+when that had less other work. Written by `python tests/benchmarks/stove_table.py --out
+docs/results/tables/stove.md`.
 
 | problem | solved | actions | plan, proc. | FD, proc. | plan, wall | FD, wall | slowest \
 | aim | met | kept | peer |
@@ -364,12 +365,9 @@ def main() -> int:
     changed = same_bytes(sample)
     played = [trial for trials in runs.values() for trial in trials if trial.played is not None]
     remarks = [
+        (f"Three blocks of 0.1 m on 0.2 m x 0.1 m: proved impossible in {proof:.3f} s. “{words}”"),
         (
-            f"Three blocks of 0.1 m wanted on 0.2 m x 0.1 m: proved impossible in {proof:.3f} s."
-            f" “{words}”"
-        ),
-        (
-            f"Actions of *stove 4* are planned in {fresh:.3f} s, and again after one learned"
+            f"A task plan of *stove 4* takes {fresh:.3f} s, and another after one learned"
             f" constraint in {again:.3f} s."
         ),
         (

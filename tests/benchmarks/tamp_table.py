@@ -1,7 +1,7 @@
 """Problems decided by geometry: success, actions and processor time of ``tk.plan``.
 
-Run by hand: ``python tests/benchmarks/tamp_table.py [--out docs/results/tamp_results.md] [--seeds
-5] [NAME ...]``. The scenes are those of ``tests/support/tamp_problems.py``, in which the seed also
+Run by hand: ``python tests/benchmarks/tamp_table.py [--out docs/results/tables/tamp.md] [--seeds 5]
+[NAME ...]``. The scenes are those of ``tests/support/tamp_problems.py``, in which the seed also
 varies where things stand. Times are processor seconds of this process and its children, without
 imports. Each plan passes the checker, and the plans of every third run are simulated in pybullet,
 where each object must end within 1.5 cm of where the plan puts it.
@@ -124,6 +124,17 @@ TITLES = (
 )
 """The titles of the table."""
 
+HEAD = """# Problems decided by geometry
+
+A Panda at a table, a Baxter for handovers and towers, a Panda on a mobile base, an iiwa that cooks;
+the poses of the objects depend on the seed. Times are processor seconds of all processes, without
+imports. *Valid*: the validator accepts the plan. *Simulated*: in pybullet, every object ends within
+1.5 cm of the plan; every third run is simulated. *Fewest*: the least number of actions of any plan,
+where it is known. Written by `python tests/benchmarks/tamp_table.py --out
+docs/results/tables/tamp.md`.
+"""
+"""First lines of the table."""
+
 
 def main() -> None:
     """Print the table, or write it."""
@@ -131,18 +142,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=[*AIMS], help="problems; by default all")
     parser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_args()
-    lines = [
-        "# Problems whose geometry decides",
-        "",
-        (
-            "A Panda at a table, a Baxter for handovers and towers, a Panda on a mobile base, an"
-            " iiwa that cooks. Seconds"
-        ),
-        "are of the processor, without imports, all processes together. Made by",
-        "`python tests/benchmarks/tamp_table.py`.",
-        "",
-        *markdown_head(TITLES),
-    ]
+    lines = [HEAD, *markdown_head(TITLES)]
     table = LiveTable(lines)
     run("shelf1", 0, simulated=False)  # imports on first use are not timed
     for name in options.names:

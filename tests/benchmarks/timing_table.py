@@ -1,7 +1,7 @@
 """Durations of motions in plans: with stops, with the former timing, and blended.
 
-Run by hand: ``python tests/benchmarks/timing_table.py [--out docs/results/timing_results.md]
-[--only NAME ...]``. Durations are of the arms alone; every sample at 1 kHz is checked by
+Run by hand: ``python tests/benchmarks/timing_table.py [--out docs/results/tables/timing.md] [--only
+NAME ...]``. Durations are of the arms alone; every sample at 1 kHz is checked by
 ``tests/support/motion_limits.py``.
 """
 
@@ -158,14 +158,15 @@ def main() -> None:
     apart, old, blended = np.array(durations).T
     text = f"""# Durations of motions
 
-How long arms move in plans for our problems, hands not counted: *at rest*, with a stop after each
-segment and corners within segments rounded; *before*, as arms were timed until corners were
-rounded, with stops after each segment and at sharp corners, and steps of the velocity at small
-ones, which exceed limits of acceleration (pours at today's speed); *blended*, as they are timed now
-([](../concepts/motion_timing.md)). Motions are segments that move, and how many motions from rest
-to rest they make. Limits: the largest parts of the limits of speed, acceleration and jerk that
-differences of positions at 1 kHz take. Processor time is for rounding, timing and checking all of a
-plan. Made by `python tests/benchmarks/timing_table.py`.
+Durations of the arms in plans for the built-in problems, without the gripper. *At rest*: with a
+stop after each segment, corners within segments rounded. *Before*: the former timing, with a stop
+after each segment and at sharp corners, and a step of the velocity at small ones, which exceeds
+limits of acceleration. *Blended*: the present timing ([motion
+timing](../../concepts/motion_timing.md)). Motions are segments that move, and the motions from rest
+to rest that they form. Limits: the largest fractions of the limits of speed, acceleration and jerk,
+by differences of positions at 1 kHz. Processor time is that of rounding, timing and checking the
+whole plan. Pours have the present speed in all columns. Written by `python
+tests/benchmarks/timing_table.py --out docs/results/tables/timing.md`.
 
 {chr(10).join([*markdown_head(" | ".join(HEAD)), *lines])}
 
@@ -174,10 +175,10 @@ Mean: {np.mean(blended / apart):.2f} of the durations at rest,
 
 ## Loads
 
-The motion of `blocks-panda` that carries the first block, on a Panda whose second joint gives
-46 N m, about half of what it has, by the mass of the block; and the largest part of this limit
-that it takes, by pinocchio from differences of positions at 1 kHz. In none of the problems above
-does a torque exceed 0.65 of its limit, so none is slowed.
+The motion of `blocks-panda` that carries the first block, on a Panda whose second joint has a limit
+of 46 N m, about half of its own, by the mass of the block; and the largest fraction of this limit,
+by pinocchio from differences of positions at 1 kHz. In none of the problems above does a torque
+exceed 0.65 of its limit, so none is slowed.
 
 {loads(plans["blocks-panda"])}
 """

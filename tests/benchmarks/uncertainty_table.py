@@ -1,10 +1,10 @@
 """Benchmark of uncertain poses against peers in the same run, and a published evaluation.
 
 Run by hand: ``python tests/benchmarks/uncertainty_table.py [--out
-docs/results/uncertainty_results.md] [--picture docs/images/uncertainty_times.png] [--quick]``.
-Peers are gtsam and pytransform3d where they are installed, and plain numpy. Times are the best of
-several rounds, in which all work takes turns, so that other load on the machine slows none more
-than the others: the results are the ratios.
+docs/results/tables/uncertainty.md] [--picture docs/images/uncertainty_times.png] [--quick]``. Peers
+are gtsam and pytransform3d where they are installed, and plain numpy. Times are the best of several
+rounds, in which all work takes turns, so that other load on the machine slows none more than the
+others: the results are the ratios.
 
 The evaluation is that of Sewtz et al. 2025: a tree of four levels, 100,000 queries from leaf to
 leaf, how long each takes; beside drawing samples, at several numbers of them, and how far their
@@ -580,11 +580,12 @@ def format_evaluation(times: dict[str, Array], errors: dict[int, float]) -> str:
 
 PAGE = """# Speed of uncertain poses
 
-Made by `python tests/benchmarks/uncertainty_table.py`, with `--out
-docs/results/uncertainty_results.md --picture docs/images/uncertainty_times.png`: each number beside
-peers of the same run, on two shared cores; the best of {rounds} rounds in which all work takes
-turns. Covariances are those of [](../concepts/uncertainty.md), and agree with the peers' to 1e-9
-where they are of the same order (`tests/spatial/test_gaussian_oracles.py`).
+Every number stands beside peers of the same run, on two shared cores: the best of {rounds} rounds
+in which all work takes turns. Covariances have the conventions of
+[Uncertainty](../../concepts/uncertainty.md), and agree with those of the peers to 1e-9 at the same
+order (`tests/spatial/test_gaussian_oracles.py`). Written by `python
+tests/benchmarks/uncertainty_table.py --out docs/results/tables/uncertainty.md --picture
+docs/images/uncertainty_times.png`.
 
 {table}
 
@@ -634,7 +635,7 @@ def main() -> int:
         rounds=rounds,
         table=table,
         queries=queries,
-        picture="../images/uncertainty_times.png",
+        picture="../../images/uncertainty_times.png",
         evaluation=format_evaluation(times, errors),
     )
     deliver(text, arguments.out)

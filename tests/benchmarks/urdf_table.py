@@ -1,6 +1,6 @@
 """Comparison of all descriptions of two robot packages with pinocchio, as a page.
 
-Run by hand: ``python tests/benchmarks/urdf_table.py [--out docs/results/urdf_results.md]
+Run by hand: ``python tests/benchmarks/urdf_table.py [--out docs/results/tables/urdf.md]
 [--configurations 100] [--wheels DIR]``. The packages are pybullet_data and example_robot_data.
 Every link of every robot is compared at random configurations. ``DIR`` has one folder for each
 package more, in which its wheel is unpacked; of these, the files that pinocchio reads are counted,
@@ -114,8 +114,8 @@ def wheels_of(folder: Path, configurations: int) -> tuple[list[str], bool]:
             " meshes, in the wheels"
         ),
         (
-            f"below; in {total[2]} of these it puts every link where tmkit does.** What does not"
-            " load is listed."
+            f"below; in {total[2]} of these it puts every link where tmkit does.** Files that do"
+            " not load are listed."
         ),
         "",
         *markdown_head("wheel | files | loaded | agree | with notes"),
@@ -149,14 +149,15 @@ def table_of(outcomes: list[Outcome], configurations: int) -> str:
             " objects of"
         ),
         (
-            "`random_urdfs`. What does not load is no complete robot description: the reason is"
-            " given. Of files marked *"
+            "`random_urdfs`. A file that does not load is no complete robot description: the reason"
+            " is given. Of files marked *"
         ),
         (
-            "pinocchio got a copy in which the slips noted below are mended, since it does not read"
-            " them itself."
+            "pinocchio reads a copy in which the errors noted below are corrected, since it does"
+            " not read the original."
         ),
-        "Made by `python tests/benchmarks/urdf_table.py`, on two shared cores.",
+        "Written by `python tests/benchmarks/urdf_table.py --out docs/results/tables/urdf.md`, on"
+        " two shared cores.",
         "",
         *markdown_head("file | joints | frames | shapes | notes | seconds | worst difference"),
     ]
@@ -172,7 +173,7 @@ def table_of(outcomes: list[Outcome], configurations: int) -> str:
         )
     lines += ["", "## Not loaded", ""]
     lines += [f"* {member.name}, {plain(member.reason)}" for member in outcomes if member.reason]
-    lines += ["", "## Mended or left out", ""]
+    lines += ["", "## Corrected or omitted", ""]
     for member in loaded:
         shown = [f"line {note.line}: {plain(note.text)}" for note in member.notes[:2]]
         more = [f"and {len(member.notes) - 2} more"] if len(member.notes) > 2 else []

@@ -1,9 +1,10 @@
 """Robots from their vendors' files to the simulated pick of a cube, by the commands of a user.
 
-Run by hand: ``python tests/benchmarks/vendor_robots.py FOLDER [--robots ...] [--out FILE.md]``. The
-folder, by default that of the environment variable ``TMKIT_VENDOR_ROBOTS``, contains checkouts of
-the public repositories of :data:`ROBOTS` under their own names, without the owners. No file of a
-vendor is part of tmkit. For each robot, these commands run in an empty folder:
+Run by hand: ``python tests/benchmarks/vendor_robots.py FOLDER [--robots ...] [--out
+docs/results/tables/vendor_robots.md]``. The folder, by default that of the environment variable
+``TMKIT_VENDOR_ROBOTS``, contains checkouts of the public repositories of :data:`ROBOTS` under their
+own names, without the owners. No file of a vendor is part of tmkit. For each robot, these commands
+run in an empty folder:
 
     tmkit new robot FILE [--xacro NAME:=VALUE] [--hand FILE] --yes --out robot.toml
     tmkit plan FILE work.robray --robot robot.toml --goal "(holding cube)" -o plan.json
@@ -34,6 +35,18 @@ from benchmarks.tables import deliver, markdown_table, table_parser
 
 VARIABLE = "TMKIT_VENDOR_ROBOTS"
 """Environment variable with the folder of the checkouts."""
+
+HEAD = """# Robots of vendors: from their files to a simulated pick
+
+{picked} of {count} robots pick a cube in simulation by three commands: `tmkit new robot FILE
+--yes`, `tmkit plan` and `tmkit simulate`. The files are those of the vendors' public repositories
+on GitHub, checked out side by side; arguments such as `dof:=6` are those of `--xacro`. Times are of
+the processor, with the start of each command. The hand is inferred by the first command, and the
+warnings are about the file. The first description of a jaw divides its meshes into convex pieces,
+which are cached: most of the time of the SO-101. Written by `python
+tests/benchmarks/vendor_robots.py FOLDER --out docs/results/tables/vendor_robots.md`.
+"""
+"""First lines of the table."""
 
 _COMMAND_SECONDS = 600
 """Time limit of one command [s]."""
@@ -286,22 +299,7 @@ def page_of(rows: Sequence[Row]) -> str:
         told = [row.told, row.n_warnings, row.outcome]
         cells.append([robot.name, repositories, file, *seconds, *told])
     picked = sum(row.is_picked for row in rows)
-    lines = [
-        "# Robots of vendors: from their files to a simulated pick",
-        "",
-        f"{picked} of {len(rows)} robots pick a cube in simulation by three commands: `tmkit new"
-        " robot FILE --yes`, `tmkit plan` and",
-        "`tmkit simulate`. The files are those of the vendors' public repositories on GitHub,"
-        " checked out side by side; arguments",
-        "such as `dof:=6` are those of `--xacro`. Times are of the processor, with the start of"
-        " each command. The hand is what",
-        "the first command infers, and the warnings are about the file. The first description of"
-        " a jaw divides its meshes into",
-        "convex pieces, which are cached: most of the time of the SO-101. Made by `python"
-        " tests/benchmarks/vendor_robots.py`.",
-        "",
-        *markdown_table(titles, cells),
-    ]
+    lines = [HEAD.format(picked=picked, count=len(rows)), *markdown_table(titles, cells)]
     return "\n".join(lines) + "\n"
 
 

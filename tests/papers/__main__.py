@@ -19,8 +19,8 @@ from papers.tables import TABLES
 HEAD = (
     "# Numbers of the papers",
     "",
-    "Made by `python -m tests.papers --out docs/results/papers_results.md`. Claims without a number"
-    " are in [](../reference/papers.md).",
+    "Written by `python -m tests.papers --out docs/results/tables/papers.md`. Claims without a"
+    " number are in [Claims of the papers](../../reference/papers.md).",
 )
 """First lines of the page."""
 
