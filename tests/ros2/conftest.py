@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from support.classic import problem_file
 from support.processes import Process
 
+import tmkit as tk
 from tmkit.plans import Plan, SegmentKind
 
 HERE = Path(__file__).parent
@@ -27,6 +29,42 @@ DOMAINS = range(1, 102)
 
 BUSY = {"state_age": 20.0, "server_time": 60.0, "goal_margin": 5.0, "duration_scaling": 50.0}
 """Settings for a machine on which programs may wait for seconds."""
+
+
+Problem = tuple[tuple[str, ...], str, str | Path, str | tuple[str, ...]]
+"""Scenes, domain, goal and robots of a plan."""
+
+PROBLEMS: Mapping[str, Problem] = {
+    "panda": (("panda_table", "blocks1"), "blocks", "(ontable a table__0__1)", "panda"),
+    "panda_tower": (("panda_table", "blocks3"), "blocks", "(and (on a b) (on b c))", "panda"),
+    "xarm": (("xarm_table", "blocks2"), "blocks", "(on a b)", "xarm"),
+    "so101": (("so101_table",), "blocks", "(on a b)", "so101"),
+    "ur5": (("ur5_table", "blocks2"), "blocks", "(on a b)", "ur5"),
+    "iiwa": (("iiwa_table", "blocks1"), "blocks", "(ontable a table__0__1)", "iiwa"),
+    "drawer": (("panda_drawer",), "drawer", problem_file("drawer", "empty"), "panda"),
+    "push": (("panda_push",), "push", problem_file("push", "rack"), "panda"),
+    "pour": (("panda_table", "tea"), "pour", problem_file("pour", "tea"), "panda"),
+    "hanoi": (("panda_table", "hanoi3"), "hanoi", problem_file("hanoi", "hanoi3"), "panda"),
+    "mobile base": (
+        ("mobile_panda", "three_tables"),
+        "mobile_manipulation",
+        "(on b south)",
+        ("panda", "panda_base"),
+    ),
+    "handover": (
+        ("baxter_trays",),
+        "handover",
+        problem_file("handover", "across"),
+        ("baxter", "baxter_left"),
+    ),
+    "two arms": (  # at the same time
+        ("baxter_trays",),
+        "handover",
+        "(and (at a right_inner) (at b left_inner))",
+        ("baxter", "baxter_left"),
+    ),
+}
+"""Problems by the name of their plan."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +152,39 @@ class Ros:
             return Execution(process.returncode, out, err)
 
 
+def _solve(name: str) -> Plan:
+    """Return the plan of a name."""
+    scenes, domain, goal, arms = PROBLEMS[name]
+    scene = tk.load_scene(*scenes)
+    if name == "two arms":
+        block = {"classes": ["movable"], "joint": tk.Free(), "shapes": scene.shapes("a")}
+        scene = scene.add_frame("b", "left_tray", pose=scene.local_pose("a"), **block)
+        x, _, z = scene.local_pose("left_tray").translation
+        tray = {"classes": ["surface"], "shapes": scene.shapes("left_tray")}
+        for place, y in (("right_inner", -0.4), ("left_inner", 0.4)):
+            scene = scene.add_frame(place, "table", pose=tk.Pose([x, y, z]), **tray)
+    options = tk.PlanningOptions(arms_at_once=name == "two arms")
+    result = tk.plan(scene, domain=domain, goal=goal, robot=arms, seed=0, options=options)
+    assert result.plan is not None, result.explanation
+    return result.plan
+
+
+@pytest.fixture(scope="session")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Plan, Path]]:
+    """Function that returns a plan and its file by name."""
+    folder = tmp_path_factory.mktemp("plans")
+    found: dict[str, tuple[Plan, Path]] = {}
+
+    def get(name: str) -> tuple[Plan, Path]:
+        if name not in found:
+            plan, file = _solve(name), folder / f"{name}.json"
+            tk.save_plan(plan, file)
+            found[name] = plan, file
+        return found[name]
+
+    return get
+
+
 @pytest.fixture(scope="session")
 def _ros_variables() -> Iterator[Mapping[str, str]]:
     """Variables of the environment, with a domain id that no other process uses."""
@@ -146,12 +217,15 @@ def ros(_ros_variables: Mapping[str, str], tmp_path: Path) -> Ros:
 
 
 def stand_in_settings(plan: Plan, *faults: dict[str, Any], **settings: Any) -> dict[str, Any]:
-    """Return controllers of a plan's arms at its start, whose hands stall on its objects."""
+    """Return controllers of a plan's arms at its start, whose hands hold its objects."""
     start = dict(zip(plan.scene.joint_names, plan.q.tolist(), strict=True))
-    arms, hands = [], []
+    arms, hands, cups = [], [], []
     for arm in plan.robots:
         joints = {joint: start[joint] for joint in arm.joints}
         arms.append({"name": f"{arm.name}_controller", "joints": joints})
+        if arm.gripper_kind == "suction":
+            cup = {"name": f"/{arm.name}_vacuum", "sensor": f"/{arm.name}_vacuum_present"}
+            cups.append({**cup, "type": "std_srvs/srv/SetBool", "objects": [True] * 20})
         if not arm.gripper_joints:
             continue
         joint = arm.gripper_joints[0]
@@ -164,13 +238,13 @@ def stand_in_settings(plan: Plan, *faults: dict[str, Any], **settings: Any) -> d
         hand = {"name": f"{arm.name}_hand", "type": "GripperCommand", "joint": joint}
         values = {"position": start[joint], "closed": arm.gripper_closed[joint], "objects": widths}
         hands.append({**hand, **values})
-    return {"factor": 4.0, "arms": arms, "hands": hands, "faults": faults, **settings}
+    return {"factor": 4.0, "arms": arms, "hands": hands, "cups": cups, "faults": faults, **settings}
 
 
 def write_controllers(
     folder: Path, plan: Plan, *, gripper: str = "GripperCommand", **settings: object
 ) -> Path:
-    """Write a TOML file of the controllers of a plan's arms."""
+    """Write a TOML file of the controllers and suction grippers of a plan's arms."""
     lines = [f"{key} = {json.dumps(value)}" for key, value in {**BUSY, **settings}.items()]
     for arm in plan.robots:
         entries: list[tuple[str, str, str, Sequence[str]]] = [
@@ -181,6 +255,9 @@ def write_controllers(
         for suffix, action, kind, joints in entries:
             lines += [f"[controllers.{arm.name}_{suffix}]", f'action_ns = "{action}"']
             lines += [f'type = "{kind}"', f"joints = {json.dumps(list(joints))}"]
+        if arm.gripper_kind == "suction":
+            lines += [f"[suction.{arm.name}]", f'service = "/{arm.name}_vacuum"']
+            lines += [f'sensor = "/{arm.name}_vacuum_present"', "sensor_age = 20.0"]
     file = folder / "controllers.toml"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return file

@@ -7,6 +7,7 @@ old one. Between points the reference is a quintic spline. A joint off the path 
 tolerance of the goal aborts it, as does a joint off the end after the time of the goal. After a
 cancellation, abort or preemption, the arm holds its position. The hands follow
 gripper_controllers: fingers stall on an object, and the goal is aborted unless stalling is allowed.
+Suction cups are switched by a service or a topic, and a sensor reports the vacuum.
 
 Time passes in ticks: a slow machine slows the arm, and no result depends on its speed. Faults begin
 at a time of a goal of an arm, or at a goal of a hand. Each event is a line on the standard output::
@@ -17,11 +18,14 @@ at a time of a goal of an arm, or at a goal of a hand. Each event is a line on t
      "arms": [{"name": "arm", "joints": {"j1": 0.0}}],
      "hands": [{"name": "hand", "type": "GripperCommand", "joint": "f1", "position": 0.04,
                 "closed": 0.0, "speed": 0.1, "objects": [0.025], "allow_stalling": false}],
+     "cups": [{"name": "/vacuum", "type": "std_srvs/srv/SetBool", "sensor": "/vacuum_present",
+               "objects": [true]}],
      "faults": [{"kind": "stall", "goal": 1, "time": 0.5}]}
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import signal
 import sys
@@ -37,6 +41,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
 
 PERIOD = 0.01
 """Time between two ticks of the clock of the machine [s]."""
@@ -189,6 +194,8 @@ class Arm:
                 self.positions[0] += BUMP
             if self.node.begins("silence", number, goal.time):
                 self.node.is_silent = True
+            self.node.is_lost |= self.node.begins("lose", number, goal.time)
+            self.node.is_mute |= self.node.begins("mute sensor", number, goal.time)
             if self.node.begins("mark", number, goal.time):
                 self.node.say("mark")
         if not self.is_stalled:
@@ -292,6 +299,46 @@ class Hand:
         goal.end("abort" if is_stalled and not self.can_stall else "succeed")
 
 
+class Cup:
+    """A suction cup, which has a vacuum while it is on and an object closes it."""
+
+    def __init__(self, node: StandIn, settings: dict[str, Any]) -> None:
+        self.node, self.name = node, settings["name"]
+        self.objects = list(settings.get("objects", ()))
+        self.is_on = self.is_closed = settings.get("holds", False)
+        package, kind, name = settings["type"].split("/")
+        message = getattr(importlib.import_module(f"{package}.{kind}"), name)
+        if kind == "srv":
+            node.create_service(message, self.name, self._reply)
+        else:
+            node.create_subscription(message, self.name, self._switch, 10)
+        self.publisher = node.create_publisher(Bool, settings.get("sensor", "/vacuum"), 10)
+
+    async def _reply(self, request: Any, response: Any) -> Any:
+        self._switch(request)
+        number = self.node.switches
+        if self.node.begins("mute", number, 0.0):
+            await Future()
+        response.success = not self.node.begins("refuse", number, 0.0)
+        if hasattr(response, "message"):
+            response.message = "" if response.success else "the pump is off"
+        return response
+
+    def _switch(self, message: Any) -> None:
+        self.node.switches += 1
+        fields = [getattr(message, name) for name in message.get_fields_and_field_types()]
+        self.node.say(f"switch {self.node.switches} {self.name} {fields}")
+        self.is_on = bool(fields[-1])
+        self.is_closed = self.is_on and bool(self.objects) and self.objects.pop(0)
+
+    def advance(self, _: float) -> None:
+        """Publish the vacuum."""
+        if self.node.is_lost:
+            self.is_closed = False
+        if not self.node.is_mute:
+            self.publisher.publish(Bool(data=self.is_on and self.is_closed))
+
+
 class StandIn(Node):
     """Controllers, joint states and the faults that are still to come."""
 
@@ -301,11 +348,13 @@ class StandIn(Node):
         self.has_tolerances = settings.get("tolerances", True)
         self.faults = list(settings.get("faults", ()))
         self.remaining = settings.get("ticks", 60_000)
-        self.goals = self.hand_goals = 0
+        self.goals = self.hand_goals = self.switches = 0
+        self.is_lost = self.is_mute = False
         self.is_silent = settings.get("silent", False)
         self.publisher = self.create_publisher(JointState, "/joint_states", 10)
         self.arms = [Arm(self, entry) for entry in settings.get("arms", ())]
         self.hands = [Hand(self, entry) for entry in settings.get("hands", ())]
+        self.cups = [Cup(self, entry) for entry in settings.get("cups", ())]
         self.create_timer(PERIOD, self._tick)
 
     def begins(self, kind: str, goal: int, time: float) -> bool:
@@ -325,7 +374,7 @@ class StandIn(Node):
     def _tick(self) -> None:
         """Advance all by the period of a tick, and publish the joint states."""
         self.remaining -= 1
-        for part in (*self.arms, *self.hands):
+        for part in (*self.arms, *self.hands, *self.cups):
             part.advance(PERIOD * self.factor)
         if self.is_silent:
             return

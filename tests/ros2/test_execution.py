@@ -3,78 +3,11 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 from typing import Any
 
 import pytest
-from support.classic import problem_file
-
-import tmkit as tk
-from tmkit.plans import Plan
 
 from .conftest import Ros, stand_in_settings, write_controllers
-
-PROBLEMS = {
-    "panda": (("panda_table", "blocks1"), "blocks", "(ontable a table__0__1)", "panda"),
-    "panda_tower": (("panda_table", "blocks3"), "blocks", "(and (on a b) (on b c))", "panda"),
-    "xarm": (("xarm_table", "blocks2"), "blocks", "(on a b)", "xarm"),
-    "so101": (("so101_table",), "blocks", "(on a b)", "so101"),
-    "drawer": (("panda_drawer",), "drawer", problem_file("drawer", "empty"), "panda"),
-    "mobile base": (
-        ("mobile_panda", "three_tables"),
-        "mobile_manipulation",
-        "(on b south)",
-        ("panda", "panda_base"),
-    ),
-}
-"""Scenes, domain, goal and robots of a plan."""
-
-
-@pytest.fixture(scope="module")
-def plans(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Function that returns a plan and its file by name."""
-    folder = tmp_path_factory.mktemp("plans")
-    found: dict[str, tuple[Plan, Path]] = {}
-
-    def get(name: str) -> tuple[Plan, Path]:
-        if name not in found:
-            scenes, domain, goal, robot = PROBLEMS[name]
-            result = tk.plan(tk.load_scene(*scenes), domain=domain, goal=goal, robot=robot, seed=0)
-            assert result.plan is not None, result.explanation
-            file = folder / f"{name}.json"
-            tk.save_plan(result.plan, file)
-            found[name] = result.plan, file
-        return found[name]
-
-    return get
-
-
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_a_plan_is_executed_to_its_end(name: str, plans: Any, ros: Ros) -> None:
-    """All goals of a plan succeed, and the hand closes on each object."""
-    plan, file = plans(name)
-    with ros.controllers(stand_in_settings(plan)) as robot:
-        done = ros.execute(file, write_controllers(ros.folder, plan))
-    assert done.code == 0, (done, robot.events)
-    assert done.report["status"] == "succeeded"
-    assert done.report["complete_steps"] == len(plan.steps)
-    grasps = sum(str(s.kind) == "grasp" for step in plan.steps for s in step.segments)
-    assert sum(event.startswith("hand") for event in robot.events) >= 2 * grasps
-    assert not [event for event in robot.events if "rejected" in event or "abort" in event]
-
-
-@pytest.mark.parametrize("allow_stalling", [False, True])
-def test_a_parallel_gripper_may_abort_when_it_stalls(
-    allow_stalling: bool, plans: Any, ros: Ros
-) -> None:
-    """A stall at the planned width is a grasp, with either setting of the controller."""
-    plan, file = plans("panda")
-    settings = stand_in_settings(plan)
-    settings["hands"][0] |= {"type": "ParallelGripperCommand", "allow_stalling": allow_stalling}
-    with ros.controllers(settings):
-        controllers = write_controllers(ros.folder, plan, gripper="ParallelGripperCommand")
-        done = ros.execute(file, controllers)
-    assert done.code == 0, done
 
 
 def test_a_part_of_a_plan_starts_and_ends_where_it_is_told(plans: Any, ros: Ros) -> None:
@@ -195,42 +128,6 @@ def test_a_signal_stops_the_arm(number: signal.Signals, plans: Any, ros: Ros) ->
     assert done.report["status"] == "stopped"
     assert done.report["is_at_rest"]
     assert (done.report["step"], done.report["kind"]) == (1, "transit")
-
-
-def test_a_slow_hand_is_cancelled(plans: Any, ros: Ros) -> None:
-    """A hand has a time limit."""
-    plan, file = plans("panda")
-    slow = {"kind": "slow", "goal": 1}
-    with ros.controllers(stand_in_settings(plan, slow)) as robot:
-        done = ros.execute(file, write_controllers(ros.folder, plan, gripper_time=1.0))
-    assert done.code == 1, done
-    assert done.report["status"] == "timeout"
-    assert (done.report["step"], done.report["kind"]) == (1, "grasp")
-    assert "'panda_hand' did not end within 1.00 s" in done.report["message"]
-    assert "cancelled panda_hand" in robot.events
-
-
-def test_a_hand_that_closes_on_nothing_ends_the_execution(plans: Any, ros: Ros) -> None:
-    """Fingers that close completely hold nothing."""
-    plan, file = plans("panda")
-    settings = stand_in_settings(plan)
-    settings["hands"][0]["objects"] = [None]
-    with ros.controllers(settings):
-        done = ros.execute(file, write_controllers(ros.folder, plan))
-    assert done.code == 1, done
-    assert done.report["status"] == "grasp"
-    assert "the hand closed on nothing, not on 'a'" in done.report["message"]
-
-
-def test_an_object_of_another_size_ends_the_execution(plans: Any, ros: Ros) -> None:
-    """Fingers that stall elsewhere hold something else."""
-    plan, file = plans("panda")
-    settings = stand_in_settings(plan)
-    settings["hands"][0]["objects"] = [0.035]
-    with ros.controllers(settings):
-        done = ros.execute(file, write_controllers(ros.folder, plan))
-    assert done.code == 1, done
-    assert "the grasp of 'a' ended elsewhere and stalled" in done.report["message"]
 
 
 def test_controllers_of_other_joints_are_rejected(plans: Any, ros: Ros) -> None:

@@ -17,7 +17,7 @@ import tmkit as tk
 from tmkit.errors import ConfigurationError, FileFormatError, MissingExtraError
 from tmkit.plans import RecordingExecutor, execute
 from tmkit.world import Ros2Executor, load_controllers
-from tmkit.world.execution.goals import GoalList, GripperGoal, TrajectoryGoal, plan_part
+from tmkit.world.execution.goals import Goal, GoalList, GripperGoal, TrajectoryGoal, plan_part
 
 JOINTS = [f"panda_joint{number}" for number in range(1, 8)]
 MOVEIT = f"""
@@ -107,6 +107,17 @@ def test_all_forms_of_files_have_the_same_controllers(tmp_path: Path) -> None:
         ("a.toml", TOML + "scale = 0", "scale: expected a number other than 0"),
         ("a.toml", TOML + '[names]\na = "c"\nb = "c"', "two joints have the ROS name 'c'"),
         ("a.toml", "controllers = 1", "expected an object, received"),
+        ("a.yaml", LIST.replace("name: hand", "name: arm"), "two controllers have the name 'arm'"),
+        ("a.toml", TOML + "[suction.a]", ":15: suction.a: expected a service or a topic"),
+        ("a.toml", TOML + "[suction.a]\ntopics = 1", "unknown key 'topics'; did you mean 'topic'"),
+        ("a.toml", TOML + '[suction.a]\ntopic = "/a"\nreply = {}', "reply: a topic has no reply"),
+        ("a.toml", TOML + '[suction.a]\ntopic = "a"\ntype = "os"', "such as 'std_msgs/msg/Bool'"),
+        ("a.toml", TOML + '[suction.a]\nservice = "a"\ntype = "a/srv/B"', "needs the key 'on'"),
+        (
+            "a.toml",
+            TOML + '[suction.a]\ntopic = "a"\nsettling_time = -1',
+            ":17: suction.a.settling_time: expected at least 0, received -1",
+        ),
         ("absent.toml", None, "absent.toml"),
     ],
 )
@@ -119,6 +130,57 @@ def test_a_wrong_file_is_rejected(
         path.write_text(text, encoding="utf-8")
     with pytest.raises(FileFormatError, match=message):
         load_controllers(path)
+
+
+SUCTION = """
+[suction.ur5]
+service = "/io_and_status_controller/set_io"
+type = "ur_msgs/srv/SetIO"
+on = { fun = 1, pin = 0, state = 1.0 }
+off = { fun = 1, pin = 0, state = 0.0 }
+sensor = "/vacuum_present"
+"""
+
+
+def test_further_files_replace_values_of_earlier_ones(tmp_path: Path) -> None:
+    """Controllers, names and settings of several files are combined."""
+    moveit = _write(tmp_path, "moveit.yaml", MOVEIT)
+    hand = TOML[TOML.index("[controllers.hand]") :] + "scale = 2.0\n"
+    own = _write(tmp_path, "own.toml", "start_tolerance = 0.05\n" + hand + SUCTION)
+    loaded, alone = load_controllers(moveit, own), load_controllers(moveit)
+    assert (loaded.start_tolerance, loaded.goal_margin) == (0.05, 1.0)
+    assert [entry.name for entry in loaded.controllers] == ["arm", "hand"]
+    assert loaded.controllers[0] == alone.controllers[0]
+    assert loaded.controllers[1].scale == 2.0
+    (gripper,) = loaded.suction
+    assert (gripper.arm, gripper.type, gripper.is_service) == ("ur5", "ur_msgs/srv/SetIO", True)
+    assert gripper.on_fields == {"fun": 1, "pin": 0, "state": 1.0}
+    with pytest.raises(FileFormatError, match="has no controller of type FollowJointTrajectory"):
+        load_controllers(_write(tmp_path, "suction.toml", SUCTION))
+
+
+def test_a_vacuum_is_switched_at_each_grasp_and_release(tmp_path: Path) -> None:
+    """Suction grippers have goals where hands have theirs; a missing table is named."""
+    scene = tk.load_scene("ur5_table", "blocks2")
+    plan = tk.plan(scene, domain="blocks", goal="(on a b)", robot="ur5", seed=0).plan
+    assert plan is not None
+    joints = f"joints = {json.dumps(list(plan.robot.joints))}"
+    arm = f'[controllers.arm]\ntype = "FollowJointTrajectory"\n{joints}\n'
+    goals = _goals(plan, _write(tmp_path, "a.toml", arm + SUCTION))
+    kinds = [type(goal).__name__ for goal in goals]
+    arms, cup = "TrajectoryGoal", "SuctionGoal"
+    assert kinds == [arms, cup, arms, cup, arms]
+    assert str(goals[1]) == "/io_and_status_controller/set_io: on (grasp a)"
+    assert json.loads(json.dumps(goals[3].to_dict())) == {
+        "service": "/io_and_status_controller/set_io",
+        "step": 2,
+        "segment": 3,
+        "fields": {"fun": 1, "pin": 0, "state": 0.0},
+        "held": "a",
+    }
+    other = arm + SUCTION.replace("ur5", "ur5e")
+    with pytest.raises(ConfigurationError, match=r"table \[suction.ur5\].*did you mean 'ur5e'"):
+        _goals(plan, _write(tmp_path, "b.toml", other))
 
 
 def test_an_arm_without_its_controller_is_named(tmp_path: Path, plan: Any) -> None:
@@ -137,7 +199,7 @@ def test_an_arm_without_its_controller_is_named(tmp_path: Path, plan: Any) -> No
         _goals(plan, _write(tmp_path, "c.toml", armless))
 
 
-def _goals(plan: Any, path: Path, **options: Any) -> list[TrajectoryGoal | GripperGoal]:
+def _goals(plan: Any, path: Path, **options: Any) -> list[Goal]:
     goals = GoalList(load_controllers(path), **options)
     execute(plan, goals, rate=50.0)
     return goals.goals

@@ -47,9 +47,10 @@ class MotionFlags:
 def execute(
     path: PlanFile,
     controllers: Annotated[
-        Path,
+        list[Path],
         typer.Option(
-            metavar="FILE", help="MoveIt's moveit_controllers.yaml, or a TOML file of controllers."
+            metavar="FILE",
+            help="MoveIt's moveit_controllers.yaml, or a TOML file; again for further ones.",
         ),
     ],
     *,
@@ -66,7 +67,7 @@ def execute(
     from tmkit.world.execution.goals import GoalList, execute_with_pauses, plan_part
     from tmkit.world.ros2.controllers import load_controllers
 
-    settings = load_controllers(controllers)
+    settings = load_controllers(*controllers)
     plan = load_plan_file(path, plan_options, files)
     _require_valid(path, plan, plan_options)
     if not plan.steps:

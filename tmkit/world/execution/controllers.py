@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 
@@ -29,6 +29,39 @@ class Controller:
     is_default: bool = False
     scale: float = 1.0
     offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class SuctionGripper:
+    """Service or topic that switches the vacuum of a gripper.
+
+    Attributes:
+        arm: name of the arm.
+        name: name of the service or topic.
+        type: type of the service or message, such as ``std_srvs/srv/SetBool``.
+        on_fields: fields of the message that switches the vacuum on.
+        off_fields: fields of the message that switches it off.
+        reply_fields: fields of the reply of a service that has switched it.
+        settling_time: time after a switch until the arm moves [s].
+        sensor: topic of type ``std_msgs/msg/Bool``, true with a vacuum in the cup; empty without
+            a sensor.
+        sensor_age: largest age of a message of the sensor [s].
+    """
+
+    arm: str
+    name: str
+    type: str = "std_srvs/srv/SetBool"
+    on_fields: Mapping[str, object] = field(default_factory=lambda: {"data": True})
+    off_fields: Mapping[str, object] = field(default_factory=lambda: {"data": False})
+    reply_fields: Mapping[str, object] = field(default_factory=lambda: {"success": True})
+    settling_time: float = 0.3
+    sensor: str = ""
+    sensor_age: float = 1.0
+
+    @property
+    def is_service(self) -> bool:
+        """True if a service switches the vacuum."""
+        return "/srv/" in self.type
 
 
 class ControllerTable(Protocol):
@@ -64,5 +97,16 @@ class ControllerTable(Protocol):
 
         Raises:
             ConfigurationError: if no controller or several have such joints.
+        """
+        ...
+
+    def suction_gripper(self, arm: str) -> SuctionGripper:
+        """Return the suction gripper of an arm.
+
+        Args:
+            arm: name of the arm.
+
+        Raises:
+            ConfigurationError: if the arm has none.
         """
         ...

@@ -24,7 +24,7 @@ from tmkit.errors import ConfigurationError
 from tmkit.plans.execution import TimedMotion, execute, execute_step
 from tmkit.plans.values import Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
-from tmkit.world.execution.controllers import Controller, ControllerTable
+from tmkit.world.execution.controllers import Controller, ControllerTable, SuctionGripper
 
 _Array = NDArray[np.float64]
 
@@ -194,6 +194,44 @@ class GripperGoal:
         return f"{self.controller.action}: {values} ({purpose})"
 
 
+@dataclass(frozen=True)
+class SuctionGoal:
+    """Switch of the vacuum of a suction gripper.
+
+    Attributes:
+        arm: name of the arm.
+        controller: gripper.
+        place: step and segment of the switch; its end is 0.
+        is_on: whether the vacuum is switched on.
+        held: object that is grasped or released.
+    """
+
+    arm: str
+    controller: SuctionGripper
+    place: SegmentTime
+    is_on: bool
+    held: str | None
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the goal as plain values for JSON."""
+        gripper = self.controller
+        return {
+            "service" if gripper.is_service else "topic": gripper.name,
+            "step": self.place.step,
+            "segment": self.place.segment,
+            "fields": dict(gripper.on_fields if self.is_on else gripper.off_fields),
+            "held": self.held,
+        }
+
+    def __str__(self) -> str:
+        verb = "grasp" if self.is_on else "release"
+        return f"{self.controller.name}: {'on' if self.is_on else 'off'} ({verb} {self.held})"
+
+
+Goal = TrajectoryGoal | GripperGoal | SuctionGoal
+"""Goal of a controller, or switch of a vacuum."""
+
+
 class GoalExecutor:
     """An executor that makes goals of a plan and passes each to :meth:`send`.
 
@@ -217,7 +255,7 @@ class GoalExecutor:
         self._motions: list[tuple[TimedMotion, SegmentTime]] = []
         self._fingers: dict[str, float] = {}
 
-    def send(self, goal: TrajectoryGoal | GripperGoal) -> None:
+    def send(self, goal: Goal) -> None:
         """Execute a goal; the method of a subclass returns when it is complete."""
         raise NotImplementedError
 
@@ -228,7 +266,7 @@ class GoalExecutor:
             plan: plan to execute.
 
         Raises:
-            ConfigurationError: if an arm or hand has no controller, or a suction gripper.
+            ConfigurationError: if an arm or hand has no controller.
         """
         self._plan = plan
         self._motions = []
@@ -239,6 +277,7 @@ class GoalExecutor:
         }
         self._arms: dict[str, Controller] = {}
         self._hands: dict[str, Controller] = {}
+        self._cups: dict[str, SuctionGripper] = {}
         segments = [segment for step in plan.steps for segment in step.segments]
         for arm in plan.robots:
             own = [segment for segment in segments if segment.arm == arm.name]
@@ -246,12 +285,12 @@ class GoalExecutor:
                 self._arms[arm.name] = self.settings.arm_controller(arm.name, arm.joints)
             if not any(segment.kind in _HAND_KINDS for segment in own):
                 continue
-            if not arm.gripper_joints:
-                raise ConfigurationError(
-                    f"the hand of arm '{arm.name}' is a {arm.gripper_kind} gripper, which has no"
-                    " joints; only hands with finger joints can be executed"
+            if arm.gripper_joints:
+                self._hands[arm.name] = self.settings.gripper_controller(
+                    arm.name, arm.gripper_joints
                 )
-            self._hands[arm.name] = self.settings.gripper_controller(arm.name, arm.gripper_joints)
+            else:
+                self._cups[arm.name] = self.settings.suction_gripper(arm.name)
 
     def begin_step(self, number: int, step: PlanStep) -> None:  # noqa: ARG002
         """Begin a step.
@@ -288,22 +327,28 @@ class GoalExecutor:
             self._move_fingers(motion.arm, segment, segment.gripper)
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
-        """Send the goal that closes a hand on an object.
+        """Send the goal that closes a hand on an object, or switches its vacuum on.
 
         Args:
             arm: arm of the hand.
             segment: segment of the grasp.
         """
-        self._move_fingers(arm, segment, arm.gripper_closed, held=segment.held)
+        if arm.gripper_joints:
+            self._move_fingers(arm, segment, arm.gripper_closed, held=segment.held)
+        else:
+            self._switch_vacuum(arm, segment, is_on=True)
 
     def release(self, arm: Manipulator, segment: Segment) -> None:
-        """Send the goal that opens a hand.
+        """Send the goal that opens a hand, or switches its vacuum off.
 
         Args:
             arm: arm of the hand.
             segment: segment of the release.
         """
-        self._move_fingers(arm, segment, segment.gripper)
+        if arm.gripper_joints:
+            self._move_fingers(arm, segment, segment.gripper)
+        else:
+            self._switch_vacuum(arm, segment, is_on=False)
 
     def end_step(self, number: int, step: PlanStep) -> None:
         """End a step; a subclass may use it.
@@ -381,6 +426,11 @@ class GoalExecutor:
                     f" '{goal.joints[column]}' exceeds its {quantity} limit"
                 )
 
+    def _switch_vacuum(self, arm: Manipulator, segment: Segment, *, is_on: bool) -> None:
+        """Send the switch of a vacuum."""
+        place = self._locate(segment)
+        self.send(SuctionGoal(arm.name, self._cups[arm.name], place, is_on, segment.held))
+
     def _move_fingers(
         self,
         arm: Manipulator,
@@ -421,9 +471,9 @@ class GoalList(GoalExecutor):
 
     def __init__(self, settings: ControllerTable, *, speed: float = 1.0, first: int = 1) -> None:
         super().__init__(settings, speed=speed, first=first)
-        self.goals: list[TrajectoryGoal | GripperGoal] = []
+        self.goals: list[Goal] = []
 
-    def send(self, goal: TrajectoryGoal | GripperGoal) -> None:
+    def send(self, goal: Goal) -> None:
         """Add a goal to the list.
 
         Args:

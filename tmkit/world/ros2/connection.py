@@ -19,10 +19,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.errors import MissingExtraError
+from tmkit.errors import ConfigurationError, MissingExtraError
 from tmkit.world.execution.controllers import Controller
 from tmkit.world.execution.goals import GripperGoal, TrajectoryGoal
 from tmkit.world.ros2.controllers import ControllerSettings
+from tmkit.world.ros2.suction import SuctionDriver
 
 _POLL_PERIOD = 0.005
 """Time between two polls of a reply or of joint states [s]."""
@@ -43,7 +44,11 @@ class RosConnection:
     Args:
         settings: controllers and topics.
 
+    Attributes:
+        suction: drivers of suction grippers, by the name of the arm.
+
     Raises:
+        ConfigurationError: if the type of a suction gripper is unknown, or has other fields.
         MissingExtraError: if rclpy or control_msgs cannot be imported.
     """
 
@@ -72,6 +77,14 @@ class RosConnection:
             entry.name: ActionClient(self._node, getattr(action, entry.type), entry.action)
             for entry in settings.controllers
         }
+        try:
+            self.suction = {
+                gripper.arm: SuctionDriver(self._node, gripper) for gripper in settings.suction
+            }
+        except ConfigurationError:
+            self._node.destroy_node()
+            self._context.try_shutdown()
+            raise
         self._states: dict[str, tuple[float, float]] = {}
         self._node.create_subscription(
             JointState, settings.joint_states, self._receive, qos_profile_sensor_data
@@ -117,6 +130,17 @@ class RosConnection:
         count = len(self._node.get_publishers_info_by_topic(f"{action}/_action/status"))
         return f"{count} action servers have the name '{action}'" if count > 1 else ""
 
+    def suction_fault(self, arm: str) -> str:
+        """Return why the vacuum of an arm cannot be switched; empty if it can.
+
+        Waits for the service or subscriber, and for a message of the sensor, at most
+        ``server_time``.
+        """
+        driver = self.suction[arm]
+        return await_no_fault(
+            lambda: driver.server_fault() or driver.silence(), self._settings.server_time
+        )
+
     def positions(self, joints: Iterable[str]) -> NDArray[np.float64]:
         """Return the latest values of joints by their names in the scene, NaN if unknown."""
         names = self._settings.robot_names(joints)
@@ -137,7 +161,7 @@ class RosConnection:
 
     def await_states(self, joints: tuple[str, ...]) -> str:
         """Wait for fresh states of joints; return the fault after ``server_time``, or empty."""
-        return _await_no_fault(lambda: self.state_fault(joints), self._settings.server_time)
+        return await_no_fault(lambda: self.state_fault(joints), self._settings.server_time)
 
     def await_positions(
         self,
@@ -168,7 +192,7 @@ class RosConnection:
                 f" (tolerance {tolerances[worst]:g})"
             )
 
-        return _await_no_fault(fault, seconds)
+        return await_no_fault(fault, seconds)
 
     def await_rest(self, joints: tuple[str, ...]) -> bool:
         """Return whether joints come to rest within ``server_time``, by fresh joint states."""
@@ -199,10 +223,10 @@ class Reply(Protocol):
 
 def await_reply(reply: Reply, seconds: float) -> bool:
     """Return whether a reply arrives within a time [s]."""
-    return not _await_no_fault(lambda: "" if reply.done() else "pending", seconds)
+    return not await_no_fault(lambda: "" if reply.done() else "pending", seconds)
 
 
-def _await_no_fault(fault: Callable[[], str], seconds: float) -> str:
+def await_no_fault(fault: Callable[[], str], seconds: float) -> str:
     """Wait until a fault is empty; return the fault after a time [s]."""
     end = time.monotonic() + seconds
     while reason := fault():

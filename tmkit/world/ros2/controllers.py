@@ -1,5 +1,8 @@
 """Controllers of a robot, as in MoveIt's ``moveit_controllers.yaml`` or a TOML file.
 
+A robot may have several files, such as that of MoveIt and one of its suction grippers
+(:mod:`tmkit.world.ros2.suction`).
+
 MoveIt's file lists controllers with their joints, in one of two forms. Both may be below
 ``/**: ros__parameters:``::
 
@@ -30,13 +33,15 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from tmkit._support.source_location import did_you_mean, first_repeated
 from tmkit._support.yaml_files import read_yaml
-from tmkit.errors import ConfigurationError
+from tmkit.errors import ConfigurationError, FileFormatError
 from tmkit.formats.json.reading import JsonNode
-from tmkit.world.execution.controllers import Controller
+from tmkit.world.execution.controllers import Controller, SuctionGripper
 from tmkit.world.execution.settings_file import read_positive, read_settings, require_keys
+from tmkit.world.ros2.suction import read_suction
 
 TRAJECTORY_TYPE = "FollowJointTrajectory"
 """Type of the controllers of arms."""
@@ -69,6 +74,7 @@ class ControllerSettings:
         gripper_time: time until a motion of a hand is cancelled [s].
         server_time: longest wait for action servers, joint states and replies [s].
         joint_states: topic of the joint states.
+        suction: suction grippers.
     """
 
     controllers: tuple[Controller, ...]
@@ -83,6 +89,7 @@ class ControllerSettings:
     gripper_time: float = 5.0
     server_time: float = 5.0
     joint_states: str = "/joint_states"
+    suction: tuple[SuctionGripper, ...] = ()
 
     def robot_names(self, joints: Iterable[str]) -> tuple[str, ...]:
         """Return the ROS names of joints of a scene."""
@@ -126,27 +133,73 @@ class ControllerSettings:
             _differences(candidates, wanted),
         )
 
+    def suction_gripper(self, arm: str) -> SuctionGripper:
+        """Return the suction gripper of an arm.
 
-def load_controllers(path: str | os.PathLike[str]) -> ControllerSettings:
-    """Read the controllers of a robot from a file.
+        Args:
+            arm: name of the arm.
+
+        Raises:
+            ConfigurationError: if the files have none.
+        """
+        for gripper in self.suction:
+            if gripper.arm == arm:
+                return gripper
+        names = [gripper.arm for gripper in self.suction]
+        hint = did_you_mean(arm, names) or (f"; the files have {_list(names)}" if names else "")
+        raise ConfigurationError(
+            f"the suction gripper of arm '{arm}' needs a table [suction.{arm}] in a TOML file of"
+            f" the controllers, with the service or topic of its vacuum{hint}"
+        )
+
+
+def load_controllers(
+    path: str | os.PathLike[str], *further: str | os.PathLike[str]
+) -> ControllerSettings:
+    """Read the controllers of a robot from one or several files.
 
     Args:
         path: ``moveit_controllers.yaml`` of a MoveIt configuration, or a TOML file.
+        further: further files, whose controllers and settings replace those of the files before.
 
     Raises:
-        FileFormatError: if the file cannot be read, a key is missing or unknown, or a value has
-            another type.
-        MissingExtraError: if the file is YAML and PyYAML is not installed.
+        FileFormatError: if a file cannot be read, a key is missing or unknown, or a value has
+            another type. Also if no file has a controller, or the files contradict each other.
+        MissingExtraError: if a file is YAML and PyYAML is not installed.
     """
-    file = Path(path)
+    tables: dict[str, dict[str, Any]] = {"controllers": {}, "names": {}, "suction": {}}
+    values: dict[str, Any] = {}
+    for file in map(Path, (path, *further)):
+        contents = _read_file(file)
+        for key, table in tables.items():
+            table.update(contents.pop(key, {}))
+        values.update(contents)
+    controllers = tuple(tables["controllers"].values())
+    if not controllers:
+        raise FileFormatError.at(
+            path, f"has no controller of type {TRAJECTORY_TYPE} or {', '.join(GRIPPER_TYPES)}"
+        )
+    if (repeated := first_repeated([entry.action for entry in controllers])) is not None:
+        raise FileFormatError.at(file, f"two controllers have the action '{repeated}'")
+    if (repeated := first_repeated([*tables["names"].values()])) is not None:
+        raise FileFormatError.at(file, f"two joints have the ROS name '{repeated}'")
+    suction = tuple(tables["suction"].values())
+    return ControllerSettings(controllers, tables["names"], suction=suction, **values)
+
+
+def _read_file(file: Path) -> dict[str, Any]:
+    """Return the values of a file by their name in :class:`ControllerSettings`.
+
+    Controllers and suction grippers are by their name.
+    """
     if file.suffix in (".yaml", ".yml"):
         documents = read_yaml(file)
         return _read_moveit(JsonNode(documents[0] if documents else None, str(file)))
     return read_settings(file, "a file of controllers", read=_read_settings)
 
 
-def _read_moveit(top: JsonNode) -> ControllerSettings:
-    """Return the settings of MoveIt's file, whose further keys MoveIt uses."""
+def _read_moveit(top: JsonNode) -> dict[str, Any]:
+    """Return the values of MoveIt's file, whose further keys MoveIt uses."""
     nodes = [JsonNode(value, top.path, key) for key, value in top.table().items()]
     for node in nodes:  # the parameters of a node, or of all by "/**"
         if isinstance(node.value, dict) and "ros__parameters" in node.value:
@@ -161,58 +214,47 @@ def _read_moveit(top: JsonNode) -> ControllerSettings:
     else:
         names = [node.name() for node in manager.get("controller_names").items()]
         entries = [(name, manager.get(name)) for name in names]
+    if (repeated := first_repeated([name for name, _ in entries])) is not None:
+        raise manager.error(f"two controllers have the name '{repeated}'")
     types = {TRAJECTORY_TYPE, *GRIPPER_TYPES}
-    controllers = [
-        _read_controller(name, node)
+    controllers = {
+        name: _read_controller(name, node)
         for name, node in entries
         if node.get("type").name() in types  # MoveIt has further types, for bases and sensors
-    ]
-    values = {}
+    }
+    values: dict[str, Any] = {"controllers": controllers}
     if "trajectory_execution" in top.table():
         execution = top.get("trajectory_execution")
         for key, name in _MOVEIT_SETTINGS.items():
             if key in execution.table():
                 values[name] = read_positive(execution.get(key))
-    return _make_settings(top, controllers, {}, values, {})
+    return values
 
 
-def _read_settings(top: JsonNode) -> ControllerSettings:
-    """Return the settings of a TOML file."""
+def _read_settings(top: JsonNode) -> dict[str, Any]:
+    """Return the values of a TOML file."""
     numbers = [entry.name for entry in fields(ControllerSettings) if entry.type == "float"]
-    require_keys(top, "controllers", "names", "joint_states", *numbers)
-    tables = top.get("controllers")
-    controllers = []
-    for name in tables.table():
-        node = tables.get(name)
-        require_keys(node, "action_ns", "type", "joints", "default", "scale", "offset")
-        controllers.append(_read_controller(name, node))
-    names = {}
-    if "names" in top.table():
-        names = {joint: top.get("names").get(joint).name() for joint in top.get("names").table()}
-    values = {name: read_positive(top.get(name)) for name in numbers if name in top.table()}
-    topic = (
-        {"joint_states": top.get("joint_states").name()} if "joint_states" in top.table() else {}
-    )
-    return _make_settings(top, controllers, names, values, topic)
+    require_keys(top, "controllers", "names", "suction", "joint_states", *numbers)
+    values: dict[str, Any] = {
+        name: read_positive(top.get(name)) for name in numbers if name in top.table()
+    }
+    for key, read in (
+        ("controllers", _read_own_controller),
+        ("names", lambda _, node: node.name()),
+        ("suction", read_suction),
+    ):
+        if key in top.table():
+            tables = top.get(key)
+            values[key] = {name: read(name, tables.get(name)) for name in tables.table()}
+    if "joint_states" in top.table():
+        values["joint_states"] = top.get("joint_states").name()
+    return values
 
 
-def _make_settings(
-    top: JsonNode,
-    controllers: list[Controller],
-    names: dict[str, str],
-    values: dict[str, float],
-    topic: dict[str, str],
-) -> ControllerSettings:
-    """Return settings after a check of the names of controllers and actions."""
-    if not controllers:
-        raise top.error(
-            f"has no controller of type {TRAJECTORY_TYPE} or {', '.join(GRIPPER_TYPES)}"
-        )
-    if (repeated := first_repeated([entry.action for entry in controllers])) is not None:
-        raise top.error(f"two controllers have the action '{repeated}'")
-    if (repeated := first_repeated([*names.values()])) is not None:
-        raise top.error(f"two joints have the ROS name '{repeated}'")
-    return ControllerSettings(tuple(controllers), names, **values, **topic)  # type: ignore[arg-type]
+def _read_own_controller(name: str, node: JsonNode) -> Controller:
+    """Return the controller of a table of a TOML file."""
+    require_keys(node, "action_ns", "type", "joints", "default", "scale", "offset")
+    return _read_controller(name, node)
 
 
 def _read_controller(name: str, node: JsonNode) -> Controller:

@@ -23,11 +23,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from tmkit.plans import Plan
+from tmkit.plans import Plan, Segment, SegmentKind
 from tmkit.plans.execution_report import ExecutionStatus
-from tmkit.world.execution.goals import GripperGoal, SegmentTime, TrajectoryGoal
+from tmkit.world.execution.goals import Goal, GripperGoal, SegmentTime, SuctionGoal, TrajectoryGoal
 from tmkit.world.execution.reporting import ReportingExecutor
-from tmkit.world.ros2.connection import RosConnection, await_reply
+from tmkit.world.ros2.connection import RosConnection, await_no_fault, await_reply
 from tmkit.world.ros2.controllers import ControllerSettings
 
 _SETTLE_SECONDS = 1.0
@@ -53,7 +53,7 @@ _ERROR_NAMES = {
 
 
 class Ros2Executor(ReportingExecutor):
-    """Executor of a plan on FollowJointTrajectory, GripperCommand and ParallelGripperCommand.
+    """Executor of a plan on trajectory and gripper controllers, and suction grippers.
 
     Use it as a context manager, or call :meth:`close`, and pass it to
     :func:`tmkit.plans.execute`. A failed motion raises an :class:`~tmkit.errors.ExecutionError`
@@ -68,7 +68,8 @@ class Ros2Executor(ReportingExecutor):
         failure: report of a failure or an interruption, or None.
 
     Raises:
-        ConfigurationError: if the speed is outside of its range.
+        ConfigurationError: if the speed is outside of its range, or the message type of a suction
+            gripper is unknown or has other fields.
         MissingExtraError: if rclpy or control_msgs of ROS 2 cannot be imported.
     """
 
@@ -77,6 +78,7 @@ class Ros2Executor(ReportingExecutor):
     def __init__(self, settings: ControllerSettings, *, speed: float = 1.0, first: int = 1) -> None:
         super().__init__(settings, speed=speed, first=first)
         self._stop = threading.Event()
+        self._held: dict[str, str] = {}
         self._connection = RosConnection(settings)
 
     def __enter__(self) -> Self:
@@ -110,7 +112,12 @@ class Ros2Executor(ReportingExecutor):
                 old, or a joint is not at its start.
         """
         super().begin(plan)
-        moving = {*self._arms, *self._hands}
+        self._held = {
+            arm: name
+            for arm, name in _held_by_suction(plan).items()
+            if arm in self._connection.suction
+        }
+        moving = {*self._arms, *self._hands, *self._cups}
         arms = [arm for arm in plan.robots if arm.name in moving]
         self._arm_joints = tuple(joint for arm in arms for joint in arm.joints)
         hands = tuple(joint for arm in arms for joint in self._hand_joints(arm.name))
@@ -121,6 +128,13 @@ class Ros2Executor(ReportingExecutor):
             for entry in controllers
             if (reason := self._connection.server_fault(entry))
         ]
+        for arm in dict.fromkeys([*self._cups, *self._held]):
+            if reason := self._connection.suction_fault(arm):
+                problems.append((ExecutionStatus.SERVER, reason))
+            elif reason := self._connection.suction[arm].sensor_fault(is_on=arm in self._held):
+                held = self._held.get(arm, "nothing")
+                reason = f"start of the plan: arm '{arm}' holds {held}, but {reason}"
+                problems.append((ExecutionStatus.START, reason))
         if reason := self._connection.await_states(joints):
             problems.append((ExecutionStatus.STATE, reason))
         else:
@@ -138,7 +152,7 @@ class Ros2Executor(ReportingExecutor):
             fault = problems[0][0]
             raise self._error(fault, "; ".join(reason for _, reason in problems))
 
-    def send(self, goal: TrajectoryGoal | GripperGoal) -> None:
+    def send(self, goal: Goal) -> None:
         """Execute a goal to its end.
 
         Args:
@@ -147,7 +161,7 @@ class Ros2Executor(ReportingExecutor):
         Raises:
             ExecutionError: if it fails. The arm was stopped.
         """
-        run = _GoalRun(goal, self._connection, self.settings, self._stop)
+        run = _GoalRun(goal, self._connection, self.settings, self._stop, self._held)
         thread = threading.Thread(target=run.perform, name="tmkit_goal")
         try:
             thread.start()
@@ -197,17 +211,18 @@ class _GoalRun:
 
     def __init__(
         self,
-        goal: TrajectoryGoal | GripperGoal,
+        goal: Goal,
         connection: RosConnection,
         settings: ControllerSettings,
         stop: threading.Event,
+        held: dict[str, str],
     ) -> None:
         self.fault: ExecutionStatus | None = None
         self.reason = ""
         self.error: Exception | None = None
         self.ended = threading.Event()
         self._goal, self._connection, self._settings = goal, connection, settings
-        self._stop = stop
+        self._stop, self._held = stop, held
         self._name = goal.controller.name
         self._feedback: Any = None
         self._begin: float | None = None
@@ -215,17 +230,19 @@ class _GoalRun:
 
     def place(self) -> tuple[SegmentTime, float]:
         """Return the segment at the end, and the time since its start [s]."""
-        if isinstance(self._goal, GripperGoal):
-            return self._goal.place, self._seconds
-        return self._goal.locate(self._seconds)
+        if isinstance(self._goal, TrajectoryGoal):
+            return self._goal.locate(self._seconds)
+        return self._goal.place, self._seconds
 
     def perform(self) -> None:
         """Execute the goal; for a thread, so errors become attributes."""
         try:
             if isinstance(self._goal, TrajectoryGoal):
                 self._follow(self._goal)
-            else:
+            elif isinstance(self._goal, GripperGoal):
                 self._move_hand(self._goal)
+            else:
+                self._switch_vacuum(self._goal)
         except _FailedGoalError as failure:
             self.fault, self.reason = failure.fault, failure.reason
         except Exception as error:
@@ -242,7 +259,7 @@ class _GoalRun:
         settings = self._settings
         self._check_positions(goal, 0, settings.start_tolerance, ExecutionStatus.START)
         limit = goal.duration * settings.duration_scaling + settings.goal_margin
-        status, result = self._call(limit)
+        status, result = self._call(goal, limit)
         if status != _STATUS_SUCCEEDED or result.error_code != 0:
             code = _ERROR_NAMES.get(result.error_code, f"error code {result.error_code}")
             detail = f": {result.error_string}" if result.error_string else ""
@@ -279,7 +296,7 @@ class _GoalRun:
         Raises:
             _FailedGoalError: if it fails.
         """
-        status, result = self._call(self._settings.gripper_time)
+        status, result = self._call(goal, self._settings.gripper_time)
         is_stalled = bool(result.stalled)
         is_stalled_abort = status == _STATUS_ABORTED and is_stalled
         if status != _STATUS_SUCCEEDED and not is_stalled_abort:
@@ -291,6 +308,42 @@ class _GoalRun:
         tolerance = self._settings.grasp_tolerance
         if reason := goal.fault(positions, tolerance, is_stalled=is_stalled):
             raise _FailedGoalError(ExecutionStatus.GRASP, reason)
+
+    def _switch_vacuum(self, goal: SuctionGoal) -> None:
+        """Switch a vacuum, and wait until it is there or gone.
+
+        Raises:
+            _FailedGoalError: if it fails.
+        """
+        gripper, driver = goal.controller, self._connection.suction[goal.arm]
+        if self._stop.is_set():
+            raise _FailedGoalError(ExecutionStatus.STOPPED, "stopped before the switch")
+        if reason := driver.server_fault():
+            raise _FailedGoalError(ExecutionStatus.SERVER, reason)
+        self._held.pop(goal.arm, None)
+        self._begin = time.monotonic()
+        reply = driver.switch(is_on=goal.is_on)
+        if gripper.is_service:
+            if not await_reply(reply, self._settings.server_time):
+                raise _FailedGoalError(
+                    ExecutionStatus.SERVER,
+                    f"service '{gripper.name}' did not reply in {self._settings.server_time:g} s",
+                )
+            if reason := driver.reply_fault(reply.result()):
+                raise _FailedGoalError(ExecutionStatus.REJECTED, reason)
+        time.sleep(gripper.settling_time)
+        reason = await_no_fault(
+            lambda: driver.sensor_fault(is_on=goal.is_on, since=self._begin or 0.0),
+            self._settings.gripper_time,
+        )
+        self._seconds = time.monotonic() - self._begin
+        if reason:
+            purpose = "closed on nothing, not on" if goal.is_on else "did not release"
+            raise _FailedGoalError(
+                ExecutionStatus.GRASP, f"the suction gripper {purpose} '{goal.held}': {reason}"
+            )
+        if goal.is_on:
+            self._held[goal.arm] = str(goal.held)
 
     def _finger_values(self, goal: GripperGoal, result: Any) -> Mapping[str, float]:
         """Return the finger joint values of a result, by the names in the scene."""
@@ -308,10 +361,11 @@ class _GoalRun:
             for joint, command in zip(goal.values, commands, strict=False)
         }
 
-    def _call(self, limit: float) -> tuple[int, Any]:
-        """Send the goal and return its status and result; cancel it after a fault.
+    def _call(self, goal: TrajectoryGoal | GripperGoal, limit: float) -> tuple[int, Any]:
+        """Send a goal and return its status and result; cancel it after a fault.
 
         Args:
+            goal: goal of this run.
             limit: time from its acceptance until it is cancelled [s].
 
         Raises:
@@ -319,10 +373,10 @@ class _GoalRun:
         """
         if self._stop.is_set():
             raise _FailedGoalError(ExecutionStatus.STOPPED, "stopped before the motion")
-        if reason := self._connection.server_fault(self._goal.controller):
+        if reason := self._connection.server_fault(goal.controller):
             raise _FailedGoalError(ExecutionStatus.SERVER, reason)
         server_time = self._settings.server_time
-        sent = self._connection.send(self._goal.controller, self._goal, self._receive)
+        sent = self._connection.send(goal.controller, goal, self._receive)
         if not await_reply(sent, server_time):
             sent.add_done_callback(_cancel_late)
             raise _FailedGoalError(
@@ -340,7 +394,7 @@ class _GoalRun:
         while not ended.done():
             time.sleep(_MONITOR_PERIOD)
             self._seconds = self._trajectory_time()
-            failure = self._monitor(limit)
+            failure = self._monitor(goal, limit)
             if failure is None:
                 continue
             cancelled = handle.cancel_goal_async()
@@ -353,14 +407,21 @@ class _GoalRun:
         response = ended.result()
         return response.status, response.result
 
-    def _monitor(self, limit: float) -> _FailedGoalError | None:
+    def _monitor(self, goal: TrajectoryGoal | GripperGoal, limit: float) -> _FailedGoalError | None:
         """Return the fault of the present state, or None."""
-        goal, settings = self._goal, self._settings
+        settings = self._settings
         joints = tuple(goal.values) if isinstance(goal, GripperGoal) else goal.joints
         if self._stop.is_set():
             return _FailedGoalError(ExecutionStatus.STOPPED, "stopped")
         if reason := self._connection.state_fault(joints):
             return _FailedGoalError(ExecutionStatus.STATE, reason)
+        for arm, name in self._held.items():
+            driver = self._connection.suction[arm]
+            if reason := driver.silence():
+                return _FailedGoalError(ExecutionStatus.STATE, reason)
+            if reason := driver.sensor_fault(is_on=True):
+                reason = f"arm '{arm}' lost '{name}': {reason}"
+                return _FailedGoalError(ExecutionStatus.GRASP, reason)
         if self._begin is not None and time.monotonic() - self._begin > limit:
             reason = f"controller '{self._name}' did not end within {limit:.2f} s"
             return _FailedGoalError(ExecutionStatus.TIMEOUT, reason)
@@ -397,6 +458,21 @@ class _GoalRun:
         """Store the feedback of a trajectory."""
         if isinstance(self._goal, TrajectoryGoal):
             self._feedback = message.feedback
+
+
+def _held_by_suction(plan: Plan) -> dict[str, str]:
+    """Return the objects that suction grippers hold at the start of a plan, by the arm."""
+    first: dict[str, Segment] = {}
+    for step in plan.steps:
+        for segment in step.segments:
+            first.setdefault(segment.arm, segment)
+    return {
+        arm: segment.held
+        for arm, segment in first.items()
+        if segment.held is not None
+        and plan.arm(arm).gripper_kind == "suction"
+        and segment.kind not in (SegmentKind.GRASP, SegmentKind.PUSH)
+    }
 
 
 class _FailedGoalError(Exception):

@@ -1,0 +1,30 @@
+"""Plans of several robots and domains on ROS 2 controllers, to their end."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from .conftest import PROBLEMS, Ros, stand_in_settings, write_controllers
+
+CHEAP = ("xarm", "ur5", "drawer", "mobile base", "two arms")
+"""Names of the plans that are executed by default."""
+
+EXECUTED = tuple(PROBLEMS) if os.environ.get("TMKIT_ROS2_PLANS") == "all" else CHEAP
+"""Names of the plans that are executed; all by the variable TMKIT_ROS2_PLANS."""
+
+
+@pytest.mark.parametrize("name", EXECUTED)
+def test_a_plan_is_executed_to_its_end(name: str, plans: Any, ros: Ros) -> None:
+    """All goals of a plan succeed, and the hand closes on each object."""
+    plan, file = plans(name)
+    with ros.controllers(stand_in_settings(plan)) as robot:
+        done = ros.execute(file, write_controllers(ros.folder, plan))
+    assert done.code == 0, (done, robot.events)
+    assert done.report["status"] == "succeeded"
+    assert done.report["complete_steps"] == len(plan.steps)
+    hands = sum(s.kind in ("grasp", "release") for step in plan.steps for s in step.segments)
+    assert sum(event.startswith(("hand", "switch")) for event in robot.events) >= hands
+    assert not [event for event in robot.events if "rejected" in event or "abort" in event]
