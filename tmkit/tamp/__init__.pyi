@@ -33,6 +33,7 @@ from tmkit.tamp.refining import (
 )
 from tmkit.tamp.repair import repair_plan as repair_plan
 from tmkit.tamp.result import PlanResult as PlanResult
+from tmkit.tamp.resumption import Resumption as Resumption, resume_plan as resume_plan
 from tmkit.tamp.scheduling import schedule_plan as schedule_plan
 from tmkit.tamp.search_settings import SearchSettings as SearchSettings
 from tmkit.tamp.search_tree import SearchTree as SearchTree
