@@ -385,7 +385,7 @@ def main() -> None:
         table("Hard", range(end, end + arguments.hard), True, arguments.pictures),
     ]
     if arguments.out:
-        about = (__doc__ or "").split("\n\n", 1)[1].strip()
+        about = (__doc__ or "").split("\n\n", 1)[1].strip().replace("``", "`")
         text = f"# Executions in a closed loop\n\n{about}\n\n## A decision\n\n{speed}\n\n"
         arguments.out.write_text(text + "\n".join(part for part in parts if part))
 
