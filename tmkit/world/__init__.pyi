@@ -17,6 +17,11 @@ from tmkit.world.closed_loop import (
     ClosedLoopResult as ClosedLoopResult,
     execute_closed_loop as execute_closed_loop,
 )
+from tmkit.world.lerobot.executor import LeRobotExecutor as LeRobotExecutor
+from tmkit.world.lerobot.settings import (
+    LeRobotSettings as LeRobotSettings,
+    load_lerobot as load_lerobot,
+)
 from tmkit.world.live_scene import LiveScene as LiveScene
 from tmkit.world.messages import (
     ConnectivityException as ConnectivityException,

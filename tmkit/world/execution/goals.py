@@ -24,6 +24,7 @@ from tmkit.errors import ConfigurationError
 from tmkit.plans.execution import TimedMotion, execute, execute_step
 from tmkit.plans.values import Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
+from tmkit.world.execution.checks import nearest_distances
 from tmkit.world.execution.controllers import Controller, ControllerTable, SuctionGripper
 
 _Array = NDArray[np.float64]
@@ -103,9 +104,7 @@ class TrajectoryGoal:
 
     def distance(self, positions: _Array) -> _Array:
         """Return the distances (n,) of joints from the nearest configuration of the trajectory."""
-        distances = np.abs(self.positions - positions)
-        nearest: _Array = distances[np.max(distances, axis=1).argmin()]
-        return nearest
+        return nearest_distances(self.positions, positions)
 
     def to_dict(self) -> dict[str, object]:
         """Return the points of the goal as plain values for JSON."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 
 from tmkit.errors import ExecutionError
 from tmkit.plans.execution_report import ExecutionReport, ExecutionStatus
 from tmkit.world.execution.controllers import ControllerTable
+from tmkit.world.execution.goal_run import GoalRun
 from tmkit.world.execution.goals import GoalExecutor, SegmentTime
 
 
@@ -28,6 +30,34 @@ class ReportingExecutor(GoalExecutor):
     def __init__(self, settings: ControllerTable, *, speed: float = 1.0, first: int = 1) -> None:
         super().__init__(settings, speed=speed, first=first)
         self.failure: ExecutionReport | None = None
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        """Stop the present motion, whose method then raises; callable from any thread."""
+        self._stop.set()
+
+    def _complete(self, run: GoalRun) -> None:
+        """Run a goal to its end, also after a signal.
+
+        Raises:
+            ExecutionError: if it fails.
+        """
+        thread = threading.Thread(target=run.perform, name="tmkit_goal")
+        try:
+            thread.start()
+            run.ended.wait()
+        except BaseException:  # a signal, which must not leave the arm moving
+            is_running = thread.is_alive()
+            self._stop.set()  # a goal that was not sent yet is not sent any more
+            if is_running:
+                run.ended.wait()
+                status = run.fault or ExecutionStatus.STOPPED
+                self._report(status, run.reason or "stopped", *run.place())
+            raise
+        if run.error is not None:
+            raise run.error
+        if run.fault is not None:
+            raise self._error(run.fault, run.reason, *run.place())
 
     def _measure(self) -> tuple[Mapping[str, float], bool]:
         """Return the measured joint values of the arms by name, and whether they are at rest."""
