@@ -31,7 +31,7 @@ from tmkit.plans import Plan, SegmentKind
 from tmkit.plans.execution_report import ExecutionStatus
 from tmkit.world.execution.checks import nearest_distances, path_fault, position_fault
 from tmkit.world.execution.goal_run import FailedGoalError, GoalRun
-from tmkit.world.execution.goals import GripperGoal, SegmentTime, TrajectoryGoal
+from tmkit.world.execution.goals import Goal, GripperGoal, SegmentTime, SuctionGoal, TrajectoryGoal
 from tmkit.world.execution.reporting import ReportingExecutor
 from tmkit.world.lerobot.motors import Clock, LeRobotRobot, Motors
 from tmkit.world.lerobot.settings import LeRobotSettings
@@ -122,7 +122,7 @@ class LeRobotExecutor(ReportingExecutor):
                 closed = arm.gripper_closed.items()
                 motors.set_command({joint: q for joint, q in closed if joint in settings.joints})
 
-    def send(self, goal: TrajectoryGoal | GripperGoal) -> None:
+    def send(self, goal: Goal) -> None:
         """Execute a goal to its end.
 
         Args:
@@ -131,6 +131,7 @@ class LeRobotExecutor(ReportingExecutor):
         Raises:
             ExecutionError: if it fails. The arm was commanded to its present position.
         """
+        assert not isinstance(goal, SuctionGoal)  # rejected by the settings
         arm_joints = self._plan.arm(goal.arm).joints
         run = _GoalRun(goal, self._motors, self.settings, self._stop, self._held, arm_joints)
         self._complete(run)

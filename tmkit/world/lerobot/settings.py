@@ -29,7 +29,7 @@ from pathlib import Path
 from tmkit._support.source_location import did_you_mean, first_repeated
 from tmkit.errors import ConfigurationError
 from tmkit.formats.json.reading import JsonNode
-from tmkit.world.execution.controllers import Controller
+from tmkit.world.execution.controllers import Controller, SuctionGripper
 from tmkit.world.execution.settings_file import read_positive, read_settings, require_keys
 
 _ANGLES = {"degrees": math.degrees(1.0), "radians": 1.0}
@@ -201,6 +201,19 @@ class LeRobotSettings:
             tuple(entry.feature for entry in entries),
             scale=entries[0].scale,
             offset=entries[0].offset,
+        )
+
+    def suction_gripper(self, arm: str) -> SuctionGripper:
+        """Raise an error, since LeRobot has no suction grippers.
+
+        Args:
+            arm: name of the arm.
+
+        Raises:
+            ConfigurationError: if an arm has a suction gripper, which is the case here.
+        """
+        raise ConfigurationError(
+            f"the hand of arm '{arm}' is a suction gripper, which LeRobot has not"
         )
 
 
