@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.errors import ConfigurationError, MissingExtraError
+from tmkit.world.execution.checks import REST_PERIOD, position_fault
 from tmkit.world.execution.controllers import Controller
 from tmkit.world.execution.goals import GripperGoal, TrajectoryGoal
 from tmkit.world.ros2.controllers import ControllerSettings
@@ -27,9 +28,6 @@ from tmkit.world.ros2.suction import SuctionDriver
 
 _POLL_PERIOD = 0.005
 """Time between two polls of a reply or of joint states [s]."""
-
-_REST_PERIOD = 0.1
-"""Time in which the joints of an arm at rest keep their values [s]."""
 
 _REST_DISTANCE = 1e-3
 """Motion of a joint in this time that counts as rest [rad or m]."""
@@ -183,14 +181,7 @@ class RosConnection:
         def fault() -> str:
             if reason := self.state_fault(joints):
                 return reason
-            excess = np.abs(self.positions(joints) - target)
-            worst = int(np.argmax(excess / tolerances))
-            if excess[worst] <= tolerances[worst]:
-                return ""
-            return (
-                f"joint '{joints[worst]}' is {excess[worst]:.4f} from {target[worst]:.4f}"
-                f" (tolerance {tolerances[worst]:g})"
-            )
+            return position_fault(joints, self.positions(joints), target, tolerances)
 
         return await_no_fault(fault, seconds)
 
@@ -199,7 +190,7 @@ class RosConnection:
         end = time.monotonic() + self._settings.server_time
         while time.monotonic() < end:
             before = self.positions(joints)
-            time.sleep(_REST_PERIOD)
+            time.sleep(REST_PERIOD)
             if self.state_fault(joints):
                 continue
             if np.max(np.abs(self.positions(joints) - before)) < _REST_DISTANCE:

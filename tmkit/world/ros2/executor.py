@@ -1,13 +1,10 @@
 """Executor of plans on ROS 2 controllers, with checks before and during each motion.
 
-Each goal runs in a thread, from sending to its result. Signals interrupt the main thread only, so a
-goal is cancelled completely::
+Each goal runs in a thread, so a signal does not interrupt its cancellation::
 
-    main thread          thread of a goal
-    send(goal)  -------> start check, send, accepted
-    wait                 every 5 ms: stop? stale? late? off the path? --> cancel, wait for the end
-    Ctrl-C: stop = true
-    result or error <--- result
+    start check, send, accepted
+    every 5 ms: stop? stale? late? off the path? --> cancel, wait for the end
+    result
 
 Before the first goal, :meth:`Ros2Executor.begin` checks servers, joint states and the start.
 Nothing is retried, and after a failure nothing more is sent.
@@ -25,6 +22,8 @@ import numpy as np
 
 from tmkit.plans import Plan, Segment, SegmentKind
 from tmkit.plans.execution_report import ExecutionStatus
+from tmkit.world.execution.checks import path_fault
+from tmkit.world.execution.goal_run import FailedGoalError, GoalRun
 from tmkit.world.execution.goals import Goal, GripperGoal, SegmentTime, SuctionGoal, TrajectoryGoal
 from tmkit.world.execution.reporting import ReportingExecutor
 from tmkit.world.ros2.connection import RosConnection, await_no_fault, await_reply
@@ -77,7 +76,6 @@ class Ros2Executor(ReportingExecutor):
 
     def __init__(self, settings: ControllerSettings, *, speed: float = 1.0, first: int = 1) -> None:
         super().__init__(settings, speed=speed, first=first)
-        self._stop = threading.Event()
         self._held: dict[str, str] = {}
         self._connection = RosConnection(settings)
 
@@ -95,10 +93,6 @@ class Ros2Executor(ReportingExecutor):
     def close(self) -> None:
         """End the connection. A motion is stopped first by :meth:`stop`."""
         self._connection.close()
-
-    def stop(self) -> None:
-        """Cancel the present motion, whose method then raises; callable from any thread."""
-        self._stop.set()
 
     def begin(self, plan: Plan) -> None:
         """Check controllers, joint states and the start of a plan, before anything moves.
@@ -162,21 +156,7 @@ class Ros2Executor(ReportingExecutor):
             ExecutionError: if it fails. The arm was stopped.
         """
         run = _GoalRun(goal, self._connection, self.settings, self._stop, self._held)
-        thread = threading.Thread(target=run.perform, name="tmkit_goal")
-        try:
-            thread.start()
-            run.ended.wait()
-        except BaseException:  # a signal, which must not leave the arm moving
-            self._stop.set()  # a goal that was not sent yet is not sent any more
-            if thread.is_alive():
-                run.ended.wait()
-                status = run.fault or ExecutionStatus.STOPPED
-                self._report(status, run.reason or "stopped", *run.place())
-            raise
-        if run.error is not None:
-            raise run.error
-        if run.fault is not None:
-            raise self._error(run.fault, run.reason, *run.place())
+        self._complete(run)
 
     def _hand_joints(self, arm: str) -> tuple[str, ...]:
         """Return the joints of a hand that its controller has, by their names in the scene."""
@@ -198,16 +178,8 @@ class Ros2Executor(ReportingExecutor):
         return positions, is_at_rest
 
 
-class _GoalRun:
-    """Execution of a goal, from its start check to its result.
-
-    Attributes:
-        fault: cause of a failure, or None.
-        reason: description of the failure.
-        error: error that is no failure of the robot, or None.
-        ended: event that is set at the end. An interrupted ``Thread.join`` counts the thread as
-            ended while it runs, so the main thread waits for this event.
-    """
+class _GoalRun(GoalRun):
+    """Execution of a goal by controllers, from its start check to its result."""
 
     def __init__(
         self,
@@ -217,10 +189,7 @@ class _GoalRun:
         stop: threading.Event,
         held: dict[str, str],
     ) -> None:
-        self.fault: ExecutionStatus | None = None
-        self.reason = ""
-        self.error: Exception | None = None
-        self.ended = threading.Event()
+        super().__init__()
         self._goal, self._connection, self._settings = goal, connection, settings
         self._stop, self._held = stop, held
         self._name = goal.controller.name
@@ -234,27 +203,24 @@ class _GoalRun:
             return self._goal.locate(self._seconds)
         return self._goal.place, self._seconds
 
-    def perform(self) -> None:
-        """Execute the goal; for a thread, so errors become attributes."""
-        try:
-            if isinstance(self._goal, TrajectoryGoal):
-                self._follow(self._goal)
-            elif isinstance(self._goal, GripperGoal):
-                self._move_hand(self._goal)
-            else:
-                self._switch_vacuum(self._goal)
-        except _FailedGoalError as failure:
-            self.fault, self.reason = failure.fault, failure.reason
-        except Exception as error:
-            self.error = error
-        finally:
-            self.ended.set()
+    def execute(self) -> None:
+        """Execute the goal.
+
+        Raises:
+            FailedGoalError: if it fails.
+        """
+        if isinstance(self._goal, TrajectoryGoal):
+            self._follow(self._goal)
+        elif isinstance(self._goal, GripperGoal):
+            self._move_hand(self._goal)
+        else:
+            self._switch_vacuum(self._goal)
 
     def _follow(self, goal: TrajectoryGoal) -> None:
         """Execute a trajectory.
 
         Raises:
-            _FailedGoalError: if it fails.
+            FailedGoalError: if it fails.
         """
         settings = self._settings
         self._check_positions(goal, 0, settings.start_tolerance, ExecutionStatus.START)
@@ -263,7 +229,7 @@ class _GoalRun:
         if status != _STATUS_SUCCEEDED or result.error_code != 0:
             code = _ERROR_NAMES.get(result.error_code, f"error code {result.error_code}")
             detail = f": {result.error_string}" if result.error_string else ""
-            raise _FailedGoalError(
+            raise FailedGoalError(
                 ExecutionStatus.ABORTED,
                 f"controller '{self._name}' ended with {_status_name(status)}, {code}{detail}",
             )
@@ -276,7 +242,7 @@ class _GoalRun:
         """Check that an arm is at one end of its motion.
 
         Raises:
-            _FailedGoalError: if it is not.
+            FailedGoalError: if it is not.
         """
         reason = self._connection.await_positions(
             goal.joints,
@@ -286,7 +252,7 @@ class _GoalRun:
         )
         if reason:
             place = "start" if row == 0 else "end"
-            raise _FailedGoalError(fault, f"{place} of the motion: {reason}")
+            raise FailedGoalError(fault, f"{place} of the motion: {reason}")
 
     def _move_hand(self, goal: GripperGoal) -> None:
         """Execute the motion of a hand.
@@ -294,43 +260,43 @@ class _GoalRun:
         Controllers abort a goal whose fingers stall, which is the purpose of a grasp.
 
         Raises:
-            _FailedGoalError: if it fails.
+            FailedGoalError: if it fails.
         """
         status, result = self._call(goal, self._settings.gripper_time)
         is_stalled = bool(result.stalled)
         is_stalled_abort = status == _STATUS_ABORTED and is_stalled
         if status != _STATUS_SUCCEEDED and not is_stalled_abort:
-            raise _FailedGoalError(
+            raise FailedGoalError(
                 ExecutionStatus.ABORTED,
                 f"controller '{self._name}' ended with {_status_name(status)}",
             )
         positions = self._finger_values(goal, result)
         tolerance = self._settings.grasp_tolerance
         if reason := goal.fault(positions, tolerance, is_stalled=is_stalled):
-            raise _FailedGoalError(ExecutionStatus.GRASP, reason)
+            raise FailedGoalError(ExecutionStatus.GRASP, reason)
 
     def _switch_vacuum(self, goal: SuctionGoal) -> None:
         """Switch a vacuum, and wait until it is there or gone.
 
         Raises:
-            _FailedGoalError: if it fails.
+            FailedGoalError: if it fails.
         """
         gripper, driver = goal.controller, self._connection.suction[goal.arm]
         if self._stop.is_set():
-            raise _FailedGoalError(ExecutionStatus.STOPPED, "stopped before the switch")
+            raise FailedGoalError(ExecutionStatus.STOPPED, "stopped before the switch")
         if reason := driver.server_fault():
-            raise _FailedGoalError(ExecutionStatus.SERVER, reason)
+            raise FailedGoalError(ExecutionStatus.SERVER, reason)
         self._held.pop(goal.arm, None)
         self._begin = time.monotonic()
         reply = driver.switch(is_on=goal.is_on)
         if gripper.is_service:
             if not await_reply(reply, self._settings.server_time):
-                raise _FailedGoalError(
+                raise FailedGoalError(
                     ExecutionStatus.SERVER,
                     f"service '{gripper.name}' did not reply in {self._settings.server_time:g} s",
                 )
             if reason := driver.reply_fault(reply.result()):
-                raise _FailedGoalError(ExecutionStatus.REJECTED, reason)
+                raise FailedGoalError(ExecutionStatus.REJECTED, reason)
         time.sleep(gripper.settling_time)
         reason = await_no_fault(
             lambda: driver.sensor_fault(is_on=goal.is_on, since=self._begin or 0.0),
@@ -339,7 +305,7 @@ class _GoalRun:
         self._seconds = time.monotonic() - self._begin
         if reason:
             purpose = "closed on nothing, not on" if goal.is_on else "did not release"
-            raise _FailedGoalError(
+            raise FailedGoalError(
                 ExecutionStatus.GRASP, f"the suction gripper {purpose} '{goal.held}': {reason}"
             )
         if goal.is_on:
@@ -369,23 +335,23 @@ class _GoalRun:
             limit: time from its acceptance until it is cancelled [s].
 
         Raises:
-            _FailedGoalError: if it has no result, or was cancelled.
+            FailedGoalError: if it has no result, or was cancelled.
         """
         if self._stop.is_set():
-            raise _FailedGoalError(ExecutionStatus.STOPPED, "stopped before the motion")
+            raise FailedGoalError(ExecutionStatus.STOPPED, "stopped before the motion")
         if reason := self._connection.server_fault(goal.controller):
-            raise _FailedGoalError(ExecutionStatus.SERVER, reason)
+            raise FailedGoalError(ExecutionStatus.SERVER, reason)
         server_time = self._settings.server_time
         sent = self._connection.send(goal.controller, goal, self._receive)
         if not await_reply(sent, server_time):
             sent.add_done_callback(_cancel_late)
-            raise _FailedGoalError(
+            raise FailedGoalError(
                 ExecutionStatus.SERVER,
                 f"controller '{self._name}' did not accept or reject the goal in {server_time:g} s",
             )
         handle = sent.result()
         if not handle.accepted:
-            raise _FailedGoalError(
+            raise FailedGoalError(
                 ExecutionStatus.REJECTED,
                 f"controller '{self._name}' rejected the goal; its log has the reason",
             )
@@ -400,31 +366,31 @@ class _GoalRun:
             cancelled = handle.cancel_goal_async()
             if await_reply(cancelled, server_time) and await_reply(ended, server_time):
                 raise failure
-            raise _FailedGoalError(
+            raise FailedGoalError(
                 failure.fault,
                 f"{failure.reason}; controller '{self._name}' did not confirm the cancellation",
             )
         response = ended.result()
         return response.status, response.result
 
-    def _monitor(self, goal: TrajectoryGoal | GripperGoal, limit: float) -> _FailedGoalError | None:
+    def _monitor(self, goal: TrajectoryGoal | GripperGoal, limit: float) -> FailedGoalError | None:
         """Return the fault of the present state, or None."""
         settings = self._settings
         joints = tuple(goal.values) if isinstance(goal, GripperGoal) else goal.joints
         if self._stop.is_set():
-            return _FailedGoalError(ExecutionStatus.STOPPED, "stopped")
+            return FailedGoalError(ExecutionStatus.STOPPED, "stopped")
         if reason := self._connection.state_fault(joints):
-            return _FailedGoalError(ExecutionStatus.STATE, reason)
+            return FailedGoalError(ExecutionStatus.STATE, reason)
         for arm, name in self._held.items():
             driver = self._connection.suction[arm]
             if reason := driver.silence():
-                return _FailedGoalError(ExecutionStatus.STATE, reason)
+                return FailedGoalError(ExecutionStatus.STATE, reason)
             if reason := driver.sensor_fault(is_on=True):
                 reason = f"arm '{arm}' lost '{name}': {reason}"
-                return _FailedGoalError(ExecutionStatus.GRASP, reason)
+                return FailedGoalError(ExecutionStatus.GRASP, reason)
         if self._begin is not None and time.monotonic() - self._begin > limit:
             reason = f"controller '{self._name}' did not end within {limit:.2f} s"
-            return _FailedGoalError(ExecutionStatus.TIMEOUT, reason)
+            return FailedGoalError(ExecutionStatus.TIMEOUT, reason)
         if isinstance(goal, GripperGoal):
             return None
         distances = goal.distance(self._connection.positions(joints))
@@ -435,14 +401,9 @@ class _GoalRun:
             order = [names.index(name) for name in goal.controller.joints if name in names]
             if len(order) == len(joints):
                 distances = np.maximum(distances, errors[order])
-        worst = int(np.argmax(distances))
-        if distances[worst] <= settings.path_tolerance:
-            return None
-        return _FailedGoalError(
-            ExecutionStatus.DEVIATION,
-            f"joint '{joints[worst]}' is {distances[worst]:.4f} from its path (tolerance"
-            f" {settings.path_tolerance:g})",
-        )
+        if reason := path_fault(joints, distances, settings.path_tolerance):
+            return FailedGoalError(ExecutionStatus.DEVIATION, reason)
+        return None
 
     def _trajectory_time(self) -> float:
         """Return the time in the trajectory, by the feedback if it has one [s]."""
@@ -473,15 +434,6 @@ def _held_by_suction(plan: Plan) -> dict[str, str]:
         and plan.arm(arm).gripper_kind == "suction"
         and segment.kind not in (SegmentKind.GRASP, SegmentKind.PUSH)
     }
-
-
-class _FailedGoalError(Exception):
-    """A goal that failed, with its cause."""
-
-    def __init__(self, fault: ExecutionStatus, reason: str) -> None:
-        super().__init__(reason)
-        self.fault = fault
-        self.reason = reason
 
 
 def _cancel_late(future: Any) -> None:
