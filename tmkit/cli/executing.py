@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import tmkit as tk
-from tmkit.cli.common import AsJson, PlanFile, SceneFileOptions, errors_about
+from tmkit.cli.common import (
+    AsJson,
+    PlanFile,
+    SceneFileOptions,
+    errors_about,
+    note,
+    require_writable,
+)
 from tmkit.cli.inputs import TmpPlanOptions, load_plan_file
 from tmkit.cli.reporting import fail, print_json, progress, say
 from tmkit.cli.signals import ExitCode
 from tmkit.errors import ExecutionError
 
 if TYPE_CHECKING:
+    from tmkit.cli.execution_record import ReportFile
     from tmkit.plans import ExecutionReport, Plan
     from tmkit.world import ControllerSettings
 
@@ -36,12 +44,42 @@ class MotionFlags:
     last: Annotated[
         int | None, typer.Option("--until", metavar="STEP", help="The last step to execute.", min=1)
     ] = None
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on after a stop or a failure, from the measured configuration."
+        ),
+    ] = False
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File of the report, which --resume reads; by default PLAN.report.json.",
+        ),
+    ] = None
     confirm: Annotated[
         bool, typer.Option("--confirm", help="Ask before each step; the arm rests in between.")
     ] = False
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the goals and send none; needs no ROS.")
     ] = False
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Plan and the part of it to execute.
+
+    Attributes:
+        plan: whole plan, by whose numbers of steps and segments reports count.
+        part: part to execute.
+        first: number of the first step of the part.
+        first_segment: number of the first segment of this step.
+    """
+
+    plan: Plan
+    part: Plan
+    first: int = 1
+    first_segment: int = 1
 
 
 def execute(
@@ -62,26 +100,37 @@ def execute(
     """Execute a plan on the ROS 2 controllers of a robot, after it is validated.
 
     Before anything moves, the joints, servers, limits and the measured start are checked. Ctrl-C
-    cancels the motion. The exit code is 1 after a failure, and 2 if nothing has moved.
+    cancels the motion, and --resume goes on from there. The exit code is 1 after a failure, and 2
+    if nothing has moved.
     """
+    from tmkit.cli.execution_record import ReportFile
     from tmkit.world.execution.goals import GoalList, execute_with_pauses, plan_part
     from tmkit.world.ros2.controllers import load_controllers
 
     settings = load_controllers(*controllers)
     plan = load_plan_file(path, plan_options, files)
-    _require_valid(path, plan, plan_options)
-    if not plan.steps:
-        say(f"{path}: the plan has no steps")
+    record = flags.report or path.with_suffix(".report.json")
+    if flags.resume:
+        task = _resume(path, record, settings, flags, plan_options)
+    else:
+        _require_valid(path, plan, plan_options)
+        last = len(plan.steps) if flags.last is None else flags.last
+        with errors_about(path):
+            part = plan_part(plan, flags.first, last) if plan.steps else plan
+        task = _Task(plan, part, flags.first)
+    if not task.part.steps:
+        say(f"{path}: no steps remain" if flags.resume else f"{path}: the plan has no steps")
         return
-    last = len(plan.steps) if flags.last is None else flags.last
-    with errors_about(path):
-        part = plan_part(plan, flags.first, last)
-        listed = GoalList(settings, speed=flags.speed, first=flags.first)
-        with progress("checking the motions"):
-            pause = (lambda _: True) if flags.confirm else None
-            execute_with_pauses(part, listed, rate=flags.rate, before_step=pause)
+    with errors_about(path), progress("checking the motions"):
+        listed = GoalList(
+            settings, speed=flags.speed, first=task.first, first_segment=task.first_segment
+        )
+        pause = (lambda _: True) if flags.confirm else None
+        execute_with_pauses(task.part, listed, rate=flags.rate, before_step=pause)
     if not flags.dry_run:
-        _execute(part, settings, flags, as_json=as_json)
+        require_writable(record)
+        file = ReportFile(record, path, task.plan)
+        _execute(task, settings, flags, as_json=as_json, file=file)
     elif as_json:
         print_json([goal.to_dict() for goal in listed.goals])
     else:
@@ -100,10 +149,54 @@ def _require_valid(path: Path, plan: Plan, options: TmpPlanOptions) -> None:
         fail(f"{path}: the plan is not valid, and was not executed:{problems}")
 
 
+def _resume(
+    path: Path,
+    record: Path,
+    settings: ControllerSettings,
+    flags: MotionFlags,
+    options: TmpPlanOptions,
+) -> _Task:
+    """Return the rest of a plan from the measured configuration.
+
+    A dry run begins at the configuration of the report.
+
+    Raises:
+        typer.BadParameter: if the steps are given, too.
+        typer.Exit: if there is no plan from there.
+    """
+    from tmkit.cli.execution_record import load_record
+    from tmkit.tamp import resume_plan
+    from tmkit.world.ros2.executor import Ros2Executor
+
+    if flags.first != 1 or flags.last is not None:
+        raise typer.BadParameter(
+            "a resumed plan goes on to its end, so --from and --until have no meaning",
+            param_hint="--resume",
+        )
+    plan, report = load_record(record, path)
+    positions = None
+    if not flags.dry_run:
+        with progress("reading the joint states"), Ros2Executor(settings) as robot:
+            positions = robot.measure(plan)
+    with errors_about(path), progress("resuming"):
+        rest = resume_plan(
+            plan, report, positions=positions, domain=options.domain, semantics=options.semantics
+        )
+    if rest.plan is None or rest.remaining is None:
+        fail(f"{path}: {rest.explanation}")
+    note(f"{path}: {rest.explanation}")
+    return _Task(rest.plan, rest.remaining, rest.step, rest.segment)
+
+
 def _execute(
-    plan: Plan, settings: ControllerSettings, flags: MotionFlags, *, as_json: bool
+    task: _Task,
+    settings: ControllerSettings,
+    flags: MotionFlags,
+    *,
+    as_json: bool,
+    file: ReportFile,
 ) -> None:
-    """Execute a plan and print the report.
+    """Execute a part of a plan, and print and save the report.
 
     Raises:
         ExecutionError: if the execution failed before anything has moved.
@@ -113,38 +206,39 @@ def _execute(
     from tmkit.world.execution.goals import execute_with_pauses
     from tmkit.world.ros2.executor import Ros2Executor
 
-    def confirm(index: int) -> bool:
-        step = plan.steps[index - 1]
-        return typer.confirm(f"{flags.first + index - 1}. {step.action}: execute?", err=True)
+    steps, first = task.part.steps, task.first
 
-    last = flags.first + len(plan.steps) - 1
-    with Ros2Executor(settings, speed=flags.speed, first=flags.first) as executor:
+    def confirm(index: int) -> bool:
+        return typer.confirm(f"{first + index - 1}. {steps[index - 1].action}: execute?", err=True)
+
+    def finish(report: ExecutionReport, text: str) -> None:
+        file.save(report)
+        if as_json:
+            print_json(report.to_dict())
+        else:
+            say(text)
+
+    with Ros2Executor(
+        settings, speed=flags.speed, first=first, first_segment=task.first_segment
+    ) as executor:
         try:
+            executor.begin(task.part)
+            file.remove()  # of an earlier execution, which is not resumed any more
             count = execute_with_pauses(
-                plan, executor, rate=flags.rate, before_step=confirm if flags.confirm else None
+                task.part, executor, rate=flags.rate, before_step=confirm if flags.confirm else None
             )
         except ExecutionError as error:
             report: ExecutionReport = error.data["report"]
             if report.step == 0:
                 raise
-            _print_report(report, str(error), as_json=as_json)
+            finish(report, str(error))
             raise typer.Exit(ExitCode.NO) from None
         except KeyboardInterrupt:
-            if executor.failure is not None:
-                report = executor.failure
-                rest = "is at rest" if report.is_at_rest else "may still move"
-                text = f"{report.message} in step {report.step}, {report.kind}; the arm {rest}"
-                _print_report(report, text, as_json=as_json)
+            if (stop := executor.interruption()) is not None:
+                rest = "is at rest" if stop.is_at_rest else "may still move"
+                finish(stop, f"{stop.message} in step {stop.step}, {stop.kind}; the arm {rest}")
             raise
-    report = ExecutionReport(flags.first + count - 1, last)
-    _print_report(report, f"Executed {count} of {len(plan.steps)} steps", as_json=as_json)
-    if count < len(plan.steps):
+    report = ExecutionReport(first + count - 1, first + len(steps) - 1)
+    finish(report, f"Executed {count} of {len(steps)} steps")
+    if count < len(steps):
         raise typer.Exit(ExitCode.NO)
-
-
-def _print_report(report: ExecutionReport, text: str, *, as_json: bool) -> None:
-    """Print a report as JSON, or a text."""
-    if as_json:
-        print_json(report.to_dict())
-    else:
-        say(text)

@@ -190,8 +190,7 @@ class _Stop:
         """Return the state with present joint values by name.
 
         Raises:
-            ConfigurationError: if the hand has lost its object, or a joint of the arm that moved
-                has no value.
+            ConfigurationError: if the hand has lost its object.
         """
         scene, q = plan.scene, plan.q
         if step > 1:
@@ -205,10 +204,9 @@ class _Stop:
         if segments:
             part = segments[segment - 1]
             columns = [names.index(name) for name in part.joint_names]
-            joints = plan.arm(part.arm).joints
-            if missing := [joint for joint in joints if joint not in positions]:
-                raise ConfigurationError(f"joint '{missing[0]}' has no measured value")
-            arm = present[columns[: len(joints)]]
+            count = len(plan.arm(part.arm).joints)
+            arm = present[columns[:count]]
+            arm = np.where(np.isnan(arm), part.path[0, :count], arm)
             row, planned[columns] = _nearest_point(part.path, arm)
             for joint, value in part.gripper.items():
                 column = names.index(joint)

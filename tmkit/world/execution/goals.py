@@ -238,17 +238,25 @@ class GoalExecutor:
         settings: controllers of the robot.
         speed: speed relative to the plan, above 0 and at most 1.
         first: number of the first step of the plan, for the numbers of goals.
+        first_segment: number of the first segment of this step.
 
     Raises:
         ConfigurationError: if the speed is outside of its range.
     """
 
-    def __init__(self, settings: ControllerTable, *, speed: float = 1.0, first: int = 1) -> None:
+    def __init__(
+        self,
+        settings: ControllerTable,
+        *,
+        speed: float = 1.0,
+        first: int = 1,
+        first_segment: int = 1,
+    ) -> None:
         if not 0.0 < speed <= 1.0:
             raise ConfigurationError(f"the speed must be above 0 and at most 1, got {speed:g}")
         self.settings = settings
         self.speed = speed
-        self._first = first
+        self._first, self._first_segment = first, first_segment
         self._step = self._segment = 0
         self._last_segment: Segment | None = None
         self._motions: list[tuple[TimedMotion, SegmentTime]] = []
@@ -298,7 +306,8 @@ class GoalExecutor:
             number: number of the step in the executed plan, from 1.
             step: step of the plan.
         """
-        self._step, self._segment = number + self._first - 1, 0
+        self._step = number + self._first - 1
+        self._segment = self._first_segment - 1 if number == 1 else 0
         self._last_segment = None
 
     def follow(self, motion: TimedMotion) -> None:
@@ -468,8 +477,15 @@ class GoalList(GoalExecutor):
         goals: goals in order.
     """
 
-    def __init__(self, settings: ControllerTable, *, speed: float = 1.0, first: int = 1) -> None:
-        super().__init__(settings, speed=speed, first=first)
+    def __init__(
+        self,
+        settings: ControllerTable,
+        *,
+        speed: float = 1.0,
+        first: int = 1,
+        first_segment: int = 1,
+    ) -> None:
+        super().__init__(settings, speed=speed, first=first, first_segment=first_segment)
         self.goals: list[Goal] = []
 
     def send(self, goal: Goal) -> None:

@@ -19,6 +19,7 @@ class ReportingExecutor(GoalExecutor):
         settings: controllers of the robot.
         speed: speed relative to the plan, above 0 and at most 1.
         first: number of the first step of the plan, if it is a part of a longer one.
+        first_segment: number of the first segment of this step.
 
     Attributes:
         failure: report of a failure or an interruption, or None.
@@ -27,10 +28,18 @@ class ReportingExecutor(GoalExecutor):
         ConfigurationError: if the speed is outside of its range.
     """
 
-    def __init__(self, settings: ControllerTable, *, speed: float = 1.0, first: int = 1) -> None:
-        super().__init__(settings, speed=speed, first=first)
+    def __init__(
+        self,
+        settings: ControllerTable,
+        *,
+        speed: float = 1.0,
+        first: int = 1,
+        first_segment: int = 1,
+    ) -> None:
+        super().__init__(settings, speed=speed, first=first, first_segment=first_segment)
         self.failure: ExecutionReport | None = None
         self._stop = threading.Event()
+        self._last_place: tuple[SegmentTime, float] | None = None
 
     def stop(self) -> None:
         """Stop the present motion, whose method then raises; callable from any thread."""
@@ -51,13 +60,24 @@ class ReportingExecutor(GoalExecutor):
             self._stop.set()  # a goal that was not sent yet is not sent any more
             if is_running:
                 run.ended.wait()
-                status = run.fault or ExecutionStatus.STOPPED
-                self._report(status, run.reason or "stopped", *run.place())
+            status = run.fault or ExecutionStatus.STOPPED
+            self._report(status, run.reason or "stopped", *run.place())
             raise
         if run.error is not None:
             raise run.error
         if run.fault is not None:
             raise self._error(run.fault, run.reason, *run.place())
+        self._last_place = run.place()
+
+    def interruption(self) -> ExecutionReport | None:
+        """Return the report of the failure, or of an interruption at rest between two motions.
+
+        Returns:
+            The report, or None before the first motion is complete.
+        """
+        if self.failure is None and self._last_place is not None:
+            self._report(ExecutionStatus.STOPPED, "stopped", *self._last_place)
+        return self.failure
 
     def _measure(self) -> tuple[Mapping[str, float], bool]:
         """Return the measured joint values of the arms by name, and whether they are at rest."""

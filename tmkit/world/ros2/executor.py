@@ -20,6 +20,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from tmkit.errors import ExecutionError
 from tmkit.plans import Plan, Segment, SegmentKind
 from tmkit.plans.execution_report import ExecutionStatus
 from tmkit.world.execution.checks import path_fault
@@ -62,6 +63,7 @@ class Ros2Executor(ReportingExecutor):
         settings: controllers of the robot, from :func:`load_controllers`.
         speed: speed relative to the plan, above 0 and at most 1.
         first: number of the first step of the plan, if it is a part of a longer one.
+        first_segment: number of the first segment of this step.
 
     Attributes:
         failure: report of a failure or an interruption, or None.
@@ -74,8 +76,15 @@ class Ros2Executor(ReportingExecutor):
 
     settings: ControllerSettings
 
-    def __init__(self, settings: ControllerSettings, *, speed: float = 1.0, first: int = 1) -> None:
-        super().__init__(settings, speed=speed, first=first)
+    def __init__(
+        self,
+        settings: ControllerSettings,
+        *,
+        speed: float = 1.0,
+        first: int = 1,
+        first_segment: int = 1,
+    ) -> None:
+        super().__init__(settings, speed=speed, first=first, first_segment=first_segment)
         self._held: dict[str, str] = {}
         self._connection = RosConnection(settings)
 
@@ -115,7 +124,7 @@ class Ros2Executor(ReportingExecutor):
         arms = [arm for arm in plan.robots if arm.name in moving]
         self._arm_joints = tuple(joint for arm in arms for joint in arm.joints)
         hands = tuple(joint for arm in arms for joint in self._hand_joints(arm.name))
-        joints = (*self._arm_joints, *hands)
+        joints = self._joints = (*self._arm_joints, *hands)
         controllers = [*self._arms.values(), *self._hands.values()]
         problems = [
             (ExecutionStatus.SERVER, reason)
@@ -158,6 +167,26 @@ class Ros2Executor(ReportingExecutor):
         run = _GoalRun(goal, self._connection, self.settings, self._stop, self._held)
         self._complete(run)
 
+    def measure(self, plan: Plan) -> dict[str, float]:
+        """Return the present values of the joints of the arms and hands that a plan moves.
+
+        Args:
+            plan: plan, which need not have begun.
+
+        Returns:
+            Joint values by the names in the scene [rad or m]. Finger joints without a joint state
+            are omitted.
+
+        Raises:
+            ExecutionError: if a joint state of an arm is missing or old.
+        """
+        names = {segment.arm for step in plan.steps for segment in step.segments}
+        arms = [arm for arm in plan.robots if arm.name in names]
+        joints = tuple(joint for arm in arms for joint in arm.joints)
+        if reason := self._connection.await_states(joints):
+            raise ExecutionError(reason)
+        return self._positions((*joints, *(joint for arm in arms for joint in arm.gripper_joints)))
+
     def _hand_joints(self, arm: str) -> tuple[str, ...]:
         """Return the joints of a hand that its controller has, by their names in the scene."""
         if arm not in self._hands:
@@ -169,13 +198,14 @@ class Ros2Executor(ReportingExecutor):
     def _measure(self) -> tuple[Mapping[str, float], bool]:
         """Return the measured joint values of the arms by name, and whether they are at rest."""
         is_at_rest = self._connection.await_rest(self._arm_joints)
-        values = self._connection.positions(self._arm_joints).tolist()
-        positions = {
-            joint: value
-            for joint, value in zip(self._arm_joints, values, strict=True)
-            if not np.isnan(value)
+        return self._positions(self._joints), is_at_rest
+
+    def _positions(self, joints: tuple[str, ...]) -> dict[str, float]:
+        """Return the latest values of those joints that have a state, by name."""
+        values = self._connection.positions(joints).tolist()
+        return {
+            joint: value for joint, value in zip(joints, values, strict=True) if not np.isnan(value)
         }
-        return positions, is_at_rest
 
 
 class _GoalRun(GoalRun):
