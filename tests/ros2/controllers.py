@@ -2,7 +2,7 @@
 
 It follows the rules of joint_trajectory_controller, by the documentation and behaviour of ROS 2
 Jazzy: a goal has exactly the joints of the controller, strictly increasing times from its start,
-complete points and no speed at its end; a stamp of zero starts at once. A new goal preempts the
+complete points and no speed at its end; a stamp of zero starts at once. A new goal replaces the
 old one. Between points the reference is a quintic spline. A joint off the path by more than the
 tolerance of the goal aborts it, as does a joint off the end after the time of the goal. After a
 cancellation, abort or preemption, the arm holds its position. The hands follow
@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 import rclpy
 from control_msgs import action
+from interference import KINDS, Interference, end_as_replaced
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -157,7 +158,12 @@ class Arm:
 
     async def _execute(self, handle: Any) -> Any:
         if self.goal is not None:
-            self._abort("INVALID_GOAL", "preempted by a new goal")
+            goal = self.goal
+            goal.result.error_code = action.FollowJointTrajectory.Result.INVALID_GOAL
+            goal.result.error_string = "Current goal cancelled due to new incoming action."
+            self.node.say(f"replaced {self.name}")
+            end_as_replaced(goal.handle)
+            goal.future.set_result(goal.result)
         self.goal = Goal(handle, action.FollowJointTrajectory.Result())
         points = list(handle.request.trajectory.points)
         names = list(handle.request.trajectory.joint_names)
@@ -196,6 +202,11 @@ class Arm:
                 self.node.is_silent = True
             self.node.is_lost |= self.node.begins("lose", number, goal.time)
             self.node.is_mute |= self.node.begins("mute sensor", number, goal.time)
+            for kind in KINDS if self.node.interference else ():
+                is_possible = kind != "stop" or self.node.interference.is_ready
+                if is_possible and self.node.begins(kind, number, goal.time):
+                    positions = self.positions.tolist()
+                    self.node.interference.begin(kind, self.joints, positions)
             if self.node.begins("mark", number, goal.time):
                 self.node.say("mark")
         if not self.is_stalled:
@@ -251,6 +262,7 @@ class Hand:
         self.closed = settings["closed"]
         self.can_stall = settings.get("allow_stalling", False)
         self.target = self.stop = self.position
+        self.is_slow = False
         self.goal: Goal | None = None
         ActionServer(
             node,
@@ -268,7 +280,7 @@ class Hand:
         if self.target == self.closed and self.objects:
             width = self.objects.pop(0)
             self.stop = self.target if width is None else width
-        self.goal = Goal(handle, self.type.Result())
+        self.goal, self.is_slow = Goal(handle, self.type.Result()), False
         self.node.hand_goals += 1
         self.node.say(f"hand {self.node.hand_goals} {self.name} to {self.target:.4f}")
         return await self.goal.future
@@ -279,13 +291,13 @@ class Hand:
         if goal is None:
             return
         if self.node.begins("slow", self.node.hand_goals, 0.0):
-            self.speed = 1e-9
+            self.is_slow = True
         if goal.handle.is_cancel_requested:
             self.goal = None
             self.node.say(f"cancelled {self.name}")
             goal.end("canceled")
             return
-        step = self.speed * seconds
+        step = (1e-9 if self.is_slow else self.speed) * seconds
         self.position += float(np.clip(self.stop - self.position, -step, step))
         if self.position != self.stop:
             return
@@ -355,6 +367,9 @@ class StandIn(Node):
         self.arms = [Arm(self, entry) for entry in settings.get("arms", ())]
         self.hands = [Hand(self, entry) for entry in settings.get("hands", ())]
         self.cups = [Cup(self, entry) for entry in settings.get("cups", ())]
+        self.interference = None
+        if "interference" in settings:
+            self.interference = Interference(self, **settings["interference"])
         self.create_timer(PERIOD, self._tick)
 
     def begins(self, kind: str, goal: int, time: float) -> bool:

@@ -24,6 +24,8 @@ class ExecutionStatus(StrEnum):
     """A controller rejected a goal."""
     ABORTED = "aborted"
     """A controller aborted a goal."""
+    PREEMPTED = "preempted"
+    """Another client cancelled or replaced a goal, and may move the arm."""
     DEVIATION = "deviation"
     """The arm is not at its path, by its joint states or the feedback of its controller."""
     TIMEOUT = "timeout"

@@ -56,9 +56,10 @@ class RosConnection:
             from control_msgs import action
             from rclpy.action import ActionClient
             from rclpy.executors import SingleThreadedExecutor
-            from rclpy.qos import qos_profile_sensor_data
+            from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
             from rclpy.signals import SignalHandlerOptions
             from sensor_msgs.msg import JointState
+            from std_msgs.msg import Bool
         except ImportError as error:
             raise MissingExtraError(
                 "execution on controllers needs rclpy and control_msgs of ROS 2, and"
@@ -87,6 +88,12 @@ class RosConnection:
         self._node.create_subscription(
             JointState, settings.joint_states, self._receive, qos_profile_sensor_data
         )
+        self._is_stopped: bool | None = None
+        # The second one receives the last message of a publisher that stores it.
+        self._stored = DurabilityPolicy.TRANSIENT_LOCAL
+        stored = QoSProfile(depth=1, durability=self._stored)
+        for profile in (qos_profile_sensor_data, stored) if settings.stop else ():
+            self._node.create_subscription(Bool, settings.stop, self._receive_stop, profile)
         self._spinner = SingleThreadedExecutor(context=self._context)
         self._spinner.add_node(self._node)
         self._thread = threading.Thread(target=self._spinner.spin, name="tmkit_execute")
@@ -138,6 +145,25 @@ class RosConnection:
         return await_no_fault(
             lambda: driver.server_fault() or driver.silence(), self._settings.server_time
         )
+
+    def stop_fault(self) -> str:
+        """Return that the topic for stops is true; empty if it is false, or was never sent."""
+        return f"topic '{self._settings.stop}' is true" if self._is_stopped else ""
+
+    def await_stop_fault(self) -> str:
+        """Return :meth:`stop_fault` after the message that a publisher stores, if one does.
+
+        Waits for the message at most ``server_time``.
+        """
+
+        def is_pending() -> bool:
+            if not self._settings.stop or self._is_stopped is not None:
+                return False
+            publishers = self._node.get_publishers_info_by_topic(self._settings.stop)
+            return any(entry.qos_profile.durability == self._stored for entry in publishers)
+
+        await_no_fault(lambda: "pending" * is_pending(), self._settings.server_time)
+        return self.stop_fault()
 
     def positions(self, joints: Iterable[str]) -> NDArray[np.float64]:
         """Return the latest values of joints by their names in the scene, NaN if unknown."""
@@ -196,6 +222,10 @@ class RosConnection:
             if np.max(np.abs(self.positions(joints) - before)) < _REST_DISTANCE:
                 return True
         return False
+
+    def _receive_stop(self, message: Any) -> None:
+        """Store whether the topic for stops is true."""
+        self._is_stopped = bool(message.data)
 
     def _receive(self, message: Any) -> None:
         """Store the joint values of a message."""

@@ -49,6 +49,9 @@ TRAJECTORY_TYPE = "FollowJointTrajectory"
 GRIPPER_TYPES = ("GripperCommand", "ParallelGripperCommand")
 """Types of the controllers of hands."""
 
+_TOPICS = ("joint_states", "stop")
+"""Settings that are names of topics."""
+
 _MOVEIT_SETTINGS = {
     "allowed_start_tolerance": "start_tolerance",
     "allowed_execution_duration_scaling": "duration_scaling",
@@ -74,6 +77,7 @@ class ControllerSettings:
         gripper_time: time until a motion of a hand is cancelled [s].
         server_time: longest wait for action servers, joint states and replies [s].
         joint_states: topic of the joint states.
+        stop: topic of type ``std_msgs/Bool``; while it is true, nothing moves. Defaults to none.
         suction: suction grippers.
     """
 
@@ -89,6 +93,7 @@ class ControllerSettings:
     gripper_time: float = 5.0
     server_time: float = 5.0
     joint_states: str = "/joint_states"
+    stop: str = ""
     suction: tuple[SuctionGripper, ...] = ()
 
     def robot_names(self, joints: Iterable[str]) -> tuple[str, ...]:
@@ -234,7 +239,7 @@ def _read_moveit(top: JsonNode) -> dict[str, Any]:
 def _read_settings(top: JsonNode) -> dict[str, Any]:
     """Return the values of a TOML file."""
     numbers = [entry.name for entry in fields(ControllerSettings) if entry.type == "float"]
-    require_keys(top, "controllers", "names", "suction", "joint_states", *numbers)
+    require_keys(top, "controllers", "names", "suction", *_TOPICS, *numbers)
     values: dict[str, Any] = {
         name: read_positive(top.get(name)) for name in numbers if name in top.table()
     }
@@ -246,8 +251,7 @@ def _read_settings(top: JsonNode) -> dict[str, Any]:
         if key in top.table():
             tables = top.get(key)
             values[key] = {name: read(name, tables.get(name)) for name in tables.table()}
-    if "joint_states" in top.table():
-        values["joint_states"] = top.get("joint_states").name()
+    values |= {name: top.get(name).name() for name in _TOPICS if name in top.table()}
     return values
 
 

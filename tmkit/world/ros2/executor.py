@@ -39,6 +39,9 @@ _MONITOR_PERIOD = 0.005
 _STATUS_SUCCEEDED = 4
 """Status of a goal that succeeded, by action_msgs/GoalStatus."""
 
+_STATUS_CANCELED = 5
+"""Status of a goal that was cancelled, by action_msgs/GoalStatus."""
+
 _STATUS_ABORTED = 6
 """Status of a goal that the server aborted, by action_msgs/GoalStatus."""
 
@@ -151,6 +154,8 @@ class Ros2Executor(ReportingExecutor):
                 joints, start, tolerances, seconds=_SETTLE_SECONDS
             ):
                 problems.append((ExecutionStatus.START, f"start of the plan: {reason}"))
+        if reason := self._connection.await_stop_fault():
+            problems.append((ExecutionStatus.STOPPED, reason))
         if problems:
             fault = problems[0][0]
             raise self._error(fault, "; ".join(reason for _, reason in problems))
@@ -259,12 +264,26 @@ class _GoalRun(GoalRun):
         if status != _STATUS_SUCCEEDED or result.error_code != 0:
             code = _ERROR_NAMES.get(result.error_code, f"error code {result.error_code}")
             detail = f": {result.error_string}" if result.error_string else ""
-            raise FailedGoalError(
-                ExecutionStatus.ABORTED,
-                f"controller '{self._name}' ended with {_status_name(status)}, {code}{detail}",
-            )
+            raise self._abort(status, f", {code}{detail}")
         self._seconds = goal.duration
         self._check_positions(goal, -1, settings.goal_tolerance, ExecutionStatus.DEVIATION)
+
+    def _abort(self, status: int, detail: str = "") -> FailedGoalError:
+        """Return the failure of a goal that the controller ended; all own ones raise earlier."""
+        if status == _STATUS_CANCELED:
+            return FailedGoalError(
+                ExecutionStatus.PREEMPTED,
+                f"another client cancelled or replaced the goal of controller '{self._name}'"
+                + detail,
+            )
+        return FailedGoalError(
+            ExecutionStatus.ABORTED,
+            f"controller '{self._name}' ended with {_status_name(status)}{detail}",
+        )
+
+    def _stop_fault(self) -> str:
+        """Return why nothing may move; empty if it may."""
+        return "stopped" if self._stop.is_set() else self._connection.stop_fault()
 
     def _check_positions(
         self, goal: TrajectoryGoal, row: int, tolerance: float, fault: ExecutionStatus
@@ -296,10 +315,7 @@ class _GoalRun(GoalRun):
         is_stalled = bool(result.stalled)
         is_stalled_abort = status == _STATUS_ABORTED and is_stalled
         if status != _STATUS_SUCCEEDED and not is_stalled_abort:
-            raise FailedGoalError(
-                ExecutionStatus.ABORTED,
-                f"controller '{self._name}' ended with {_status_name(status)}",
-            )
+            raise self._abort(status)
         positions = self._finger_values(goal, result)
         tolerance = self._settings.grasp_tolerance
         if reason := goal.fault(positions, tolerance, is_stalled=is_stalled):
@@ -312,10 +328,10 @@ class _GoalRun(GoalRun):
             FailedGoalError: if it fails.
         """
         gripper, driver = goal.controller, self._connection.suction[goal.arm]
-        if self._stop.is_set():
-            raise FailedGoalError(ExecutionStatus.STOPPED, "stopped before the switch")
         if reason := driver.server_fault():
             raise FailedGoalError(ExecutionStatus.SERVER, reason)
+        if reason := self._stop_fault():
+            raise FailedGoalError(ExecutionStatus.STOPPED, f"{reason}, before the switch")
         self._held.pop(goal.arm, None)
         self._begin = time.monotonic()
         reply = driver.switch(is_on=goal.is_on)
@@ -367,10 +383,10 @@ class _GoalRun(GoalRun):
         Raises:
             FailedGoalError: if it has no result, or was cancelled.
         """
-        if self._stop.is_set():
-            raise FailedGoalError(ExecutionStatus.STOPPED, "stopped before the motion")
         if reason := self._connection.server_fault(goal.controller):
             raise FailedGoalError(ExecutionStatus.SERVER, reason)
+        if reason := self._stop_fault():
+            raise FailedGoalError(ExecutionStatus.STOPPED, f"{reason}, before the motion")
         server_time = self._settings.server_time
         sent = self._connection.send(goal.controller, goal, self._receive)
         if not await_reply(sent, server_time):
@@ -407,8 +423,8 @@ class _GoalRun(GoalRun):
         """Return the fault of the present state, or None."""
         settings = self._settings
         joints = tuple(goal.values) if isinstance(goal, GripperGoal) else goal.joints
-        if self._stop.is_set():
-            return FailedGoalError(ExecutionStatus.STOPPED, "stopped")
+        if reason := self._stop_fault():
+            return FailedGoalError(ExecutionStatus.STOPPED, reason)
         if reason := self._connection.state_fault(joints):
             return FailedGoalError(ExecutionStatus.STATE, reason)
         for arm, name in self._held.items():
@@ -475,5 +491,9 @@ def _cancel_late(future: Any) -> None:
 
 def _status_name(status: int) -> str:
     """Return the name of a status of action_msgs/GoalStatus."""
-    names = {_STATUS_SUCCEEDED: "SUCCEEDED", 5: "CANCELED", _STATUS_ABORTED: "ABORTED"}
+    names = {
+        _STATUS_SUCCEEDED: "SUCCEEDED",
+        _STATUS_CANCELED: "CANCELED",
+        _STATUS_ABORTED: "ABORTED",
+    }
     return names.get(status, f"status {status}")
