@@ -96,7 +96,7 @@ def point_pictures() -> list[Drawing]:
     to_corner = relate(scene, PositionCoord("e|C", "g|C", "[d]"))
     shown: list[tuple[str, list[SemanticRelation]]] = [
         ("pose twist", [pose_twist]),
-        ("the same at another point", [pose_twist.change_point(to_corner), to_corner]),
+        ("pose twist at another point", [pose_twist.change_point(to_corner), to_corner]),
         ("screw twist", [relate(scene, TwistCoord("d|C", "D", "[d]"))]),
         ("body-fixed twist", [relate(scene, TwistCoord("g|C", "D", "[g]"))]),
     ]
@@ -131,46 +131,42 @@ def bodies(frames: Mapping[str, Sequence[str]]) -> SceneGraph:
     return scene
 
 
-def refusal(what: str, name: str, scene: SceneGraph, *, rule: str, on: str = "") -> Rejection:
+def rejection(kind: str, name: str, scene: SceneGraph, *, rule: str, on: str = "") -> Rejection:
     """Return the rejection of a node."""
     try:
-        if what == "body":
+        if kind == "body":
             scene.add_body(name)
         else:
             scene.add_root(name, body=on)
     except tk.TmkitError as error:
         return Rejection(
-            "body" if what == "body" else "frame", str(error), Node("frame", name), rule=rule
+            "body" if kind == "body" else "frame", str(error), Node("frame", name), rule=rule
         )
-    raise ValueError(f"the scene takes {what} {name}")
+    raise ValueError(f"the scene accepts {kind} {name}")
 
 
 def node_pictures() -> list[Drawing]:
-    """Draw which bodies and frames there may be."""
+    """Draw valid and rejected bodies and frames."""
     scene = bodies({"A": ["a"], "C": ["c1", "c2"], "E": ["f"]})
     rejections = [
-        refusal("body", "E", scene, rule="N1"),
-        refusal("frame", "a", scene, rule="N2", on="C"),
+        rejection("body", "E", scene, rule="N1"),
+        rejection("frame", "a", scene, rule="N2", on="C"),
     ]
     scene = scene.add_root("z")
-    drawing = semantics_graph_drawing(scene, rejections=rejections, title="bodies and frames")
-    note = "N3: a frame that is given no body gets one of its own, with its name: {z}"
+    drawing = semantics_graph_drawing(scene, rejections=rejections, title="Bodies and frames")
+    note = "N3: a frame without a body is on a body of its own name: {z}"
     return [dataclasses.replace(drawing, caption=(*drawing.caption, note))]
 
 
 def pose_graph_pictures() -> list[Drawing]:
-    """Draw which pose edges there may be."""
+    """Draw valid and rejected pose edges."""
     few = bodies({"D": ["h"], "C": ["g"]})
     few = add_edge(few, "pose", tail=frame("h"), head=frame("g"), value=tk.Pose([0.3, 0.0, 0.0]))
     kinds = [(body("D"), frame("g")), (frame("h"), body("C")), (body("D"), body("C"))]
     rejections = [try_edge(few, "pose", tail=tail, head=head, rule="PE1") for tail, head in kinds]
     positions = {"D": (0.0, 0.0), "C": (4.2, 0.0)}
     first = semantics_graph_drawing(
-        few,
-        rejections=rejections,
-        places=positions,
-        has_notation=True,
-        title="what a pose edge joins",
+        few, rejections=rejections, places=positions, has_notation=True, title="Ends of a pose edge"
     )
 
     scene = bodies({"A": ["a"], "B": ["b2", "b1"], "C": ["c1", "c2"], "D": ["d"], "F": ["f"]})
@@ -194,13 +190,13 @@ def pose_graph_pictures() -> list[Drawing]:
     return [
         first,
         semantics_graph_drawing(
-            scene, rejections=rejections, places=places, title="one path of poses, at most"
+            scene, rejections=rejections, places=places, title="At most one path of poses"
         ),
     ]
 
 
 def twist_graph_pictures() -> list[Drawing]:
-    """Draw which twist edges there may be."""
+    """Draw valid and rejected twist edges."""
     few = bodies({"D": ["h"], "C": ["g"]})
     few = add_edge(few, "twist", tail=body("D"), head=frame("g"), value=np.zeros(6))
     kinds = [(frame("h"), frame("g")), (body("D"), body("C")), (frame("h"), body("C"))]
@@ -211,7 +207,7 @@ def twist_graph_pictures() -> list[Drawing]:
         rejections=rejections,
         places=positions,
         has_notation=True,
-        title="what a twist edge joins",
+        title="Ends of a twist edge",
     )
 
     scene = bodies({"A": ["a"], "D": ["d"], "F": ["f"], "C": ["c3", "c1", "c2"]})
@@ -229,13 +225,13 @@ def twist_graph_pictures() -> list[Drawing]:
     return [
         first,
         semantics_graph_drawing(
-            scene, rejections=rejections, places=places, title="one path of twists, at most"
+            scene, rejections=rejections, places=places, title="At most one path of twists"
         ),
     ]
 
 
 def motion_pictures() -> list[Drawing]:
-    """Draw the three motions of a frame whose velocity stays the same in three meanings."""
+    """Draw the motions of a frame for three meanings of a constant twist."""
     start = tk.Pose.from_rpy([0.7, 0.0, 0.0], [0.0, 0.0, 0.6])
     linear, turn, seconds = np.array([0.35, 0.5, 0.0]), 0.9, 2.2
 
@@ -250,19 +246,19 @@ def motion_pictures() -> list[Drawing]:
         return tk.Pose(start.translation + linear * t, (turned @ start).quat_xyzw)
 
     cases = [
-        (body_fixed, "TwistCoord(o1|O1, B1, [o1]) stays", "was, then exp: T exp(ξ t)"),
-        (screw, "TwistCoord(b1|O1, B1, [b1]) stays", "exp, then was: exp(ξ t) T"),
+        (body_fixed, "constant TwistCoord(o1|O1, B1, [o1])", "T exp(ξ t)"),
+        (screw, "constant TwistCoord(b1|O1, B1, [b1])", "exp(ξ t) T"),
         (
             pose_twist,
-            "TwistCoord(o1|O1, B1, [b1]) stays",
-            "refused: no frame in which it is one motion",
+            "constant TwistCoord(o1|O1, B1, [b1])",
+            "rejected: point and axes are of two frames",
         ),
     ]
     drawings = []
     for number, (motion, title, caption) in enumerate(cases):
         path = np.array([motion(t).translation[:2] for t in np.linspace(0.0, seconds, 60)])
         color = "#c2262e" if number == 2 else "#1d7f4e"
-        marks: list[Mark] = [Line("way of o1", path, color, is_dashed=number == 2)]
+        marks: list[Mark] = [Line("path of o1", path, color, is_dashed=number == 2)]
         for t in np.linspace(0.0, seconds, 6):
             marks += _flat_frame(motion(t), "" if t > 0.0 else "{o1}|O1")
         marks += _flat_frame(tk.Pose(), "{b1}|B1")
