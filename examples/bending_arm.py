@@ -194,10 +194,10 @@ def draw(
         color="#1f5fa8",
         marker="o",
         markersize=4,
-        label="bent, five times as much",
+        label="deflection times five",
     )
     side.set(
-        title="the arm from the side",
+        title="arm from the side",
         xlabel="x (m)",
         ylabel="z (m)",
         aspect="equal",
@@ -209,8 +209,8 @@ def draw(
         "tool", relative_to="world", q=command
     )
     for axes, points, claimed, title in (
-        (before, real, predicted, "its tool"),
-        (after, reached, held, "its tool, compensated"),
+        (before, real, predicted, "tool"),
+        (after, reached, held, "tool, compensated"),
     ):
         offsets = 1e3 * (points - target)
         axes.scatter(
@@ -224,7 +224,7 @@ def draw(
         )
         outline = 1e3 * (ellipse(claimed) + (claimed.mean.translation - target)[[0, 2]])
         axes.plot(outline[:, 0], outline[:, 1], color="#1f5fa8", label="predicted, 95 %")
-        axes.plot(0.0, 0.0, "k+", markersize=12, label="asked for")
+        axes.plot(0.0, 0.0, "k+", markersize=12, label="commanded")
         axes.set(title=title, xlabel="x (mm)", ylabel="z (mm)", xlim=(-2.5, 3.5), ylim=(-34, 14))
         axes.grid(visible=True, linewidth=0.3)
     before.legend(fontsize=8, loc="center left")

@@ -209,7 +209,7 @@ def draw(scene: tk.SceneGraph, version: tk.SceneGraph, true: tk.SceneGraph, path
     for axes, estimate, title in zip(
         figure.subplots(1, 2, sharex=True, sharey=True),
         (scene, version),
-        ("by odometry, and a guess", "after all observations"),
+        ("odometry and prior", "after all observations"),
         strict=True,
     ):
         for frames, color, label in (
@@ -233,7 +233,7 @@ def draw(scene: tk.SceneGraph, version: tk.SceneGraph, true: tk.SceneGraph, path
         places = np.array(
             [true.pose(frame, relative_to="map").translation for frame in (*stops, "instrument")]
         )
-        axes.plot(places[:, 0], places[:, 1], "k+", markersize=7, label="where they really were")
+        axes.plot(places[:, 0], places[:, 1], "k+", markersize=7, label="true positions")
         axes.set(title=title, xlabel="x (m)", aspect="equal", xlim=(-2.7, 2.7), ylim=(-2.6, 3.4))
         axes.grid(visible=True, linewidth=0.3)
     figure.axes[0].set_ylabel("y (m)")

@@ -63,18 +63,16 @@ def banana(file: Path) -> None:
     axes.plot(
         *drawn.T, ".", ms=2.2, color=GREY, alpha=0.6, label=f"{SAMPLES} samples", rasterized=True
     )
-    axes.plot(*contour(first).T, "-", lw=1.6, color=BLUE, label="95 % to first order, bent by exp")
-    axes.plot(
-        *contour(fourth).T, "-", lw=1.6, color=GREEN, label="95 % to fourth order, bent by exp"
-    )
+    axes.plot(*contour(first).T, "-", lw=1.6, color=BLUE, label="95 % of exp(ξ), first order")
+    axes.plot(*contour(fourth).T, "-", lw=1.6, color=GREEN, label="95 % of exp(ξ), fourth order")
     fitted = flat_ellipse(drawn.mean(axis=0), np.cov(drawn.T))
     axes.plot(*fitted.T, "--", lw=1.6, color=ORANGE, label="95 %, ellipse fitted to x and y")
     axes.plot(0, 0, "o", color="black", ms=6)
     axes.annotate("start", (0, 0), textcoords="offset points", xytext=(7, 7))
     axes.plot(*first.mean.translation[:2], "P", color="black", ms=7)
     axes.annotate("mean", first.mean.translation[:2], textcoords="offset points", xytext=(9, -4))
-    axes.set(xlabel="x, metres", ylabel="y, metres", aspect="equal", xlim=(-6, 116), ylim=(-64, 64))
-    axes.set_title(f"{STEPS} steps of 1 m, each with an error of {SIGMA} rad of the turn")
+    axes.set(xlabel="x (m)", ylabel="y (m)", aspect="equal", xlim=(-6, 116), ylim=(-64, 64))
+    axes.set_title(f"{STEPS} steps of 1 m, each with a rotation error of {SIGMA} rad")
     axes.legend(frameon=False, loc="lower left", fontsize=9)
     finish(figure, axes, file)
 
