@@ -62,6 +62,7 @@ html_baseurl = os.environ.get("TMKIT_DOCS_URL", "").replace("{version}", release
 html_baseurl += "/" if html_baseurl else ""
 html_static_path = ["static"]
 html_css_files = ["pages.css"]
+html_search_scorer = str(Path(__file__).parent / "static" / "search_scorer.js")
 html_logo = "static/logo.svg"
 html_favicon = "static/logo.svg"
 ogp_site_url = html_baseurl
