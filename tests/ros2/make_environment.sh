@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# A virtual environment with rclpy and control_msgs, in which the tests of ROS 2 run: make_environment.sh [FOLDER]
+# A virtual environment with rclpy and interfaces, in which the tests of ROS 2 run: make_environment.sh [FOLDER]
 #
-# rclpy comes as wheels (ROS 2 Kilted, Linux x86-64). control_msgs has no wheel: the definitions beside this script are
-# compiled, in about a minute of one core. The environment is apart from that of tmkit, since the requirement lark-parser
+# rclpy comes as wheels (ROS 2 Kilted, Linux x86-64). control_msgs, moveit_msgs and others have no wheel: the definitions
+# beside this script are compiled, in a minute and a half of one core. The environment is apart from that of tmkit, since the requirement lark-parser
 # of the generators overwrites lark; the tests add the folders of tmkit to it when they run.
 set -euo pipefail
 
@@ -34,13 +34,23 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 run() { "$@" > "$work/log" 2>&1 || { tail -n 30 "$work/log" >&2; exit 1; }; }
 export AMENT_PREFIX_PATH=$environment
-run cmake -S "$here/control_msgs" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF \
-    -DCMAKE_PREFIX_PATH="$environment" -DCMAKE_INSTALL_PREFIX="$environment" -DPython3_EXECUTABLE="$environment/bin/python"
-run ninja -C "$work/build" install
+make_interfaces() { # PACKAGE DEPENDENCIES
+    cp -r "$here/interfaces/$1" "$here/interfaces/CMakeLists.txt" "$work"
+    mv "$work/CMakeLists.txt" "$work/$1"
+    run cmake -S "$work/$1" -B "$work/$1/build" -G Ninja -DPACKAGE="$1" -DDEPENDENCIES="$2" -DBUILD_TESTING=OFF \
+        -DCMAKE_BUILD_TYPE= -DCMAKE_PREFIX_PATH="$environment" -DCMAKE_INSTALL_PREFIX="$environment" \
+        -DPython3_EXECUTABLE="$environment/bin/python"
+    run ninja -C "$work/$1/build" install
+}
+make_interfaces control_msgs "action_msgs;builtin_interfaces;sensor_msgs;std_msgs;trajectory_msgs"
+make_interfaces tf2_msgs "geometry_msgs"
+make_interfaces vision_msgs "geometry_msgs;std_msgs"
+make_interfaces object_recognition_msgs ""
+make_interfaces octomap_msgs "geometry_msgs;std_msgs"
+make_interfaces moveit_msgs "geometry_msgs;object_recognition_msgs;octomap_msgs;sensor_msgs;shape_msgs;std_msgs;trajectory_msgs"
 unset AMENT_PREFIX_PATH
 
 pip install --quiet --disable-pip-version-check --force-reinstall --no-deps lark  # after its overwriting by lark-parser
 python -c "
-import rclpy
-from control_msgs.action import FollowJointTrajectory, GripperCommand, ParallelGripperCommand
-print('rclpy and control_msgs are ready in $environment')"
+import control_msgs.action, moveit_msgs.srv, rclpy, tf2_msgs.msg, vision_msgs.msg
+print('rclpy and the interfaces are ready in $environment')"
