@@ -133,6 +133,15 @@ class Ros:
             yield stand_in
             stand_in.end()
 
+    def test(self, file: str) -> None:
+        """Run the tests of a file in the environment, where they import rclpy."""
+        folders = ":".join(site.getsitepackages())
+        options = ["-c", os.devnull, "--rootdir", HERE / "inside", "-p", "no:cacheprovider", "-q"]
+        command = [HERE / "in_environment.py", folders, "pytest", HERE / "inside" / file, *options]
+        with self.start(*command, stderr=subprocess.STDOUT) as process:
+            out, _ = process.communicate()
+        assert process.returncode == 0, out
+
     def execute(
         self,
         plan: Path,

@@ -45,6 +45,7 @@ from tmkit.world.ros2.controllers import (
     load_controllers as load_controllers,
 )
 from tmkit.world.ros2.executor import Ros2Executor as Ros2Executor
+from tmkit.world.ros2.joint_states import JointStates as JointStates
 from tmkit.world.service.access import ServiceLimits as ServiceLimits
 from tmkit.world.service.client import Client as Client, connect as connect
 from tmkit.world.service.server import WorldServer as WorldServer

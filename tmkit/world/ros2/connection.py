@@ -1,17 +1,11 @@
 """Node that sends goals to controllers and receives joint states.
 
-The node has a separate context, executor and thread, since a program may use rclpy for other
-purposes. Signal handlers of rclpy are not installed: they end the node before a goal is
-cancelled. All clients are made before the thread starts, since their construction is not
-thread-safe.
-
 rclpy and control_msgs are those of the ROS 2 installation of the user, and are imported when a
 connection is made.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
@@ -19,11 +13,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.errors import ConfigurationError, MissingExtraError
+from tmkit.errors import ConfigurationError
 from tmkit.world.execution.checks import REST_PERIOD, position_fault
 from tmkit.world.execution.controllers import Controller
 from tmkit.world.execution.goals import GripperGoal, TrajectoryGoal
 from tmkit.world.ros2.controllers import ControllerSettings
+from tmkit.world.ros2.node import Delivery, RosNode, import_ros
 from tmkit.world.ros2.suction import SuctionDriver
 
 _POLL_PERIOD = 0.005
@@ -31,9 +26,6 @@ _POLL_PERIOD = 0.005
 
 _REST_DISTANCE = 1e-3
 """Motion of a joint in this time that counts as rest [rad or m]."""
-
-_JOIN_SECONDS = 5.0
-"""Longest wait for the end of the thread [s]."""
 
 
 class RosConnection:
@@ -51,29 +43,13 @@ class RosConnection:
     """
 
     def __init__(self, settings: ControllerSettings) -> None:
-        try:
-            import rclpy
-            from control_msgs import action
-            from rclpy.action import ActionClient
-            from rclpy.executors import SingleThreadedExecutor
-            from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
-            from rclpy.signals import SignalHandlerOptions
-            from sensor_msgs.msg import JointState
-            from std_msgs.msg import Bool
-        except ImportError as error:
-            raise MissingExtraError(
-                "execution on controllers needs rclpy and control_msgs of ROS 2, and"
-                f" {error.name or 'a library of them'} cannot be imported: source"
-                " /opt/ros/DISTRO/setup.bash, and install the package ros-DISTRO-control-msgs",
-                extra=None,
-                module=error.name,
-            ) from error
+        action = import_ros("control_msgs.action")
+        action_client = import_ros("rclpy.action").ActionClient
         self._settings = settings
-        self._context = rclpy.Context()
-        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
-        self._node = rclpy.create_node("tmkit_execute", context=self._context)
+        self._ros = RosNode("tmkit_execute")
+        self._node = self._ros.node
         self._clients = {
-            entry.name: ActionClient(self._node, getattr(action, entry.type), entry.action)
+            entry.name: action_client(self._node, getattr(action, entry.type), entry.action)
             for entry in settings.controllers
         }
         try:
@@ -81,32 +57,30 @@ class RosConnection:
                 gripper.arm: SuctionDriver(self._node, gripper) for gripper in settings.suction
             }
         except ConfigurationError:
-            self._node.destroy_node()
-            self._context.try_shutdown()
+            self._ros.close()
             raise
         self._states: dict[str, tuple[float, float]] = {}
-        self._node.create_subscription(
-            JointState, settings.joint_states, self._receive, qos_profile_sensor_data
+        self._ros.subscribe(
+            "sensor_msgs.msg.JointState",
+            settings.joint_states,
+            self._receive,
+            delivery=Delivery.SENSOR,
         )
         self._is_stopped: bool | None = None
         # The second one receives the last message of a publisher that stores it.
-        self._stored = DurabilityPolicy.TRANSIENT_LOCAL
-        stored = QoSProfile(depth=1, durability=self._stored)
-        for profile in (qos_profile_sensor_data, stored) if settings.stop else ():
-            self._node.create_subscription(Bool, settings.stop, self._receive_stop, profile)
-        self._spinner = SingleThreadedExecutor(context=self._context)
-        self._spinner.add_node(self._node)
-        self._thread = threading.Thread(target=self._spinner.spin, name="tmkit_execute")
-        self._thread.start()
+        self._stored = import_ros("rclpy.qos").DurabilityPolicy.TRANSIENT_LOCAL
+        for delivery in (Delivery.SENSOR, Delivery.LATCHED) if settings.stop else ():
+            self._ros.subscribe(
+                "std_msgs.msg.Bool", settings.stop, self._receive_stop, delivery=delivery
+            )
+        self._ros.start()
 
     def close(self) -> None:
         """End the thread and the node."""
-        self._spinner.shutdown(_JOIN_SECONDS)
-        self._thread.join(_JOIN_SECONDS)
+        self._ros.stop()
         for client in self._clients.values():
             client.destroy()
-        self._node.destroy_node()
-        self._context.try_shutdown()
+        self._ros.close()
 
     def send(
         self,
