@@ -22,6 +22,8 @@ from support.processes import Process
 import tmkit as tk
 from tmkit.plans import Plan, SegmentKind
 
+collect_ignore = ["inside"]  # its tests run in the environment of ROS 2, by test_sources.py
+
 HERE = Path(__file__).parent
 ENVIRONMENT = Path(os.environ.get("TMKIT_ROS2", HERE.parents[1] / "build" / "ros2"))
 DOMAINS = range(1, 102)
