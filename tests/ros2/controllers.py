@@ -37,6 +37,7 @@ import rclpy
 from control_msgs import action
 from interference import KINDS, Interference, end_as_replaced
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
@@ -110,6 +111,7 @@ class Arm:
         self.reference_positions = self.positions.copy()
         self.reference: Reference | None = None
         self.goal: Goal | None = None
+        self.number = 0
         self.is_stalled = False
         ActionServer(
             node,
@@ -122,6 +124,7 @@ class Arm:
 
     def _accept(self, request: Any) -> GoalResponse:
         self.node.goals += 1
+        self.number = self.node.goals
         reason = self._rejection(request)
         if self.node.begins("reject", self.node.goals, 0.0):
             reason = "the controller is not active"
@@ -194,7 +197,7 @@ class Arm:
             goal = self.goal
             goal.time += seconds
             self.reference_positions = self.reference.at(goal.time)
-            number = self.node.goals
+            number = self.number
             self.is_stalled |= self.node.begins("stall", number, goal.time)
             if self.node.begins("bump", number, goal.time):
                 self.positions[0] += BUMP
@@ -321,7 +324,8 @@ class Cup:
         package, kind, name = settings["type"].split("/")
         message = getattr(importlib.import_module(f"{package}.{kind}"), name)
         if kind == "srv":
-            node.create_service(message, self.name, self._reply)
+            group = ReentrantCallbackGroup()  # a reply that never comes holds up nothing else
+            node.create_service(message, self.name, self._reply, callback_group=group)
         else:
             node.create_subscription(message, self.name, self._switch, 10)
         self.publisher = node.create_publisher(Bool, settings.get("sensor", "/vacuum"), 10)

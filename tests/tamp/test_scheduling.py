@@ -33,6 +33,7 @@ from tmkit.robots import Manipulator
 from tmkit.robots.hands import pair_distance
 from tmkit.spatial import Pose
 from tmkit.tamp import ImprovementProgress, PlanningProgress, parts, plan_cost, schedule_plan
+from tmkit.tamp.validation.schedule_check import delay_fault
 from tmkit.visualization.page import plan_timeline, timeline_document
 
 LEFT = GANTRY.with_prefix("l_")
@@ -124,6 +125,42 @@ def test_improvement_reduces_the_makespan() -> None:
     assert costs[0] > costs[-1] == pytest.approx(result.statistics.makespan)
     assert plan_cost(result.plan, "makespan") == result.statistics.makespan
     assert tk.validate_plan(result.plan, domain=DOMAIN).is_valid
+
+
+def late_distance(plan: Plan, arm: Manipulator, delay: float) -> float:
+    """Return the smallest distance of the hands with an arm that is late all the time."""
+    schedule = Schedule.of(plan)
+    columns = [plan.scene.joint_names.index(name) for name in (*arm.joints, *arm.gripper_joints)]
+    times = np.arange(0.0, schedule.makespan + delay, 0.02)
+    q = np.array(schedule.q(times))
+    q[:, columns] = schedule.q(np.maximum(times - delay, 0.0))[:, columns]
+    return min(
+        pair_distance(plan.scene, row, frame_a=a, frame_b="l_" + b)
+        for row in q
+        for a, b in itertools.product(HANDS, HANDS)
+    )
+
+
+@pytest.mark.parametrize("is_crossing", [False, True])
+def test_delays_with_a_collision_are_found(is_crossing: bool, plan: Plan) -> None:
+    """The first delay of an arm with a collision is that of the distances of the hands."""
+    apart = "(and (on a right) (on c left))"
+    crossing = plan if is_crossing else plan_both(apart, arms_at_once=True)
+    colliding = [
+        (delay, arm.name)
+        for delay in (0.05, 0.1, 0.15, 0.2, 0.25)
+        for arm in crossing.robots
+        if late_distance(crossing, arm, delay) < 0.0
+    ]
+    assert bool(colliding) == is_crossing
+    for delay in (0.05, 0.1, 0.15, 0.25):
+        fault = delay_fault(Schedule.of(crossing), delay)
+        if not colliding or delay < colliding[0][0]:
+            assert fault is None
+            continue
+        first, arm = colliding[0]
+        pattern = f"arm '{arm}' collides at .* s if it is {first:.2f} s late"
+        assert re.fullmatch(pattern, str(fault))
 
 
 def test_a_schedule_is_a_function_of_the_plan(plan: Plan, tmp_path: Path) -> None:

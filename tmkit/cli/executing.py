@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tmkit.cli.execution_record import ReportFile
     from tmkit.plans import ExecutionReport, Plan
     from tmkit.world import ControllerSettings
+    from tmkit.world.execution.goals import Goal
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,9 @@ class MotionFlags:
     ] = None
     confirm: Annotated[
         bool, typer.Option("--confirm", help="Ask before each step; the arm rests in between.")
+    ] = False
+    in_turn: Annotated[
+        bool, typer.Option("--in-turn", help="One step after the other, also of several arms.")
     ] = False
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the goals and send none; needs no ROS.")
@@ -104,7 +109,7 @@ def execute(
     if nothing has moved.
     """
     from tmkit.cli.execution_record import ReportFile
-    from tmkit.world.execution.goals import GoalList, execute_with_pauses, plan_part
+    from tmkit.world.execution.goals import plan_part
     from tmkit.world.ros2.controllers import load_controllers
 
     settings = load_controllers(*controllers)
@@ -114,6 +119,8 @@ def execute(
         task = _resume(path, record, settings, flags, plan_options)
     else:
         _require_valid(path, plan, plan_options)
+        if flags.in_turn:
+            plan = replace(plan, starts=(), joined=())
         last = len(plan.steps) if flags.last is None else flags.last
         with errors_about(path):
             part = plan_part(plan, flags.first, last) if plan.steps else plan
@@ -122,20 +129,45 @@ def execute(
         say(f"{path}: no steps remain" if flags.resume else f"{path}: the plan has no steps")
         return
     with errors_about(path), progress("checking the motions"):
-        listed = GoalList(
-            settings, speed=flags.speed, first=task.first, first_segment=task.first_segment
-        )
-        pause = (lambda _: True) if flags.confirm else None
-        execute_with_pauses(task.part, listed, rate=flags.rate, before_step=pause)
+        goals = _list_goals(task, settings, flags)
     if not flags.dry_run:
         require_writable(record)
         file = ReportFile(record, path, task.plan)
         _execute(task, settings, flags, as_json=as_json, file=file)
     elif as_json:
-        print_json([goal.to_dict() for goal in listed.goals])
+        print_json([goal.to_dict() | times for goal, times in goals])
     else:
-        for goal in listed.goals:
-            say(str(goal))
+        for goal, times in goals:
+            say("".join(f"{time:.2f} s: " for time in times.values()) + str(goal))
+
+
+def _list_goals(
+    task: _Task, settings: ControllerSettings, flags: MotionFlags
+) -> list[tuple[Goal, dict[str, float]]]:
+    """Return the goals of a task, with the start of each if arms act at the same time.
+
+    Raises:
+        ConfigurationError: if an arm or hand has no controller, a sample exceeds a limit, or the
+            arms would collide if one was late.
+    """
+    from tmkit.plans import Schedule
+    from tmkit.world.execution.goals import GoalList, execute_with_pauses
+    from tmkit.world.execution.parallel import place_goals, require_free_delays
+
+    plan = task.part
+    listed = GoalList(
+        settings, speed=flags.speed, first=task.first, first_segment=task.first_segment
+    )
+    if not plan.starts or flags.confirm:
+        pause = (lambda _: True) if flags.confirm else None
+        execute_with_pauses(plan, listed, rate=flags.rate, before_step=pause)
+        return [(goal, {}) for goal in listed.goals]
+    schedule = Schedule.of(plan)
+    require_free_delays(schedule, settings.schedule_tolerance)
+    listed.begin(plan)
+    goals_of = partial(listed.make_goals, rate=flags.rate)
+    entries = place_goals(schedule, goals_of, first=task.first)
+    return [(entry.goal, {"begin": entry.begin / flags.speed}) for entry in entries]
 
 
 def _require_valid(path: Path, plan: Plan, options: TmpPlanOptions) -> None:

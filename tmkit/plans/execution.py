@@ -11,7 +11,7 @@ Invariants: the calls depend only on the plan, the rate and the stops. ``begin``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -117,8 +117,13 @@ class Executor(Protocol):
 class ScheduleExecutor(Executor, Protocol):
     """An executor that moves several arms at once."""
 
-    def follow_schedule(self, schedule: Schedule) -> None:
-        """Execute all steps of a schedule; called between ``begin`` and ``finish``."""
+    def follow_schedule(self, schedule: Schedule, *, rate: float) -> None:
+        """Execute all steps of a schedule; called between ``begin`` and ``finish``.
+
+        Args:
+            schedule: motions of all arms as functions of time.
+            rate: samples of each motion per second [Hz].
+        """
         ...
 
 
@@ -145,14 +150,36 @@ def execute(
             raise ArgumentError(f"stops: the plan has steps 1 to {len(plan.steps)}, not {number}")
     executor.begin(plan)
     if plan.starts and not stops and isinstance(executor, ScheduleExecutor):
-        executor.follow_schedule(Schedule.of(plan))
+        executor.follow_schedule(Schedule.of(plan), rate=rate)
         executor.finish()
         return
-    steps = range(1, len(plan.steps) + 1)
-    motions = _sample_motions(plan, plan_runs(plan, steps, stops=stops), rate=rate)
-    for number in steps:
-        _execute_step(plan, number, executor, motions, lambda _: False)
+    execute_steps(plan, range(1, len(plan.steps) + 1), executor, rate=rate, stops=stops)
     executor.finish()
+
+
+def execute_steps(
+    plan: Plan,
+    numbers: Sequence[int],
+    executor: Executor,
+    *,
+    rate: float,
+    stops: Collection[int] = (),
+) -> None:
+    """Execute consecutive steps of one arm, or of a whole plan, from rest to rest.
+
+    Args:
+        plan: plan of the steps.
+        numbers: numbers of the steps, from 1, in order.
+        executor: receiver of the commands.
+        rate: samples of each motion per second [Hz].
+        stops: numbers of steps at whose end the arm is at rest.
+
+    Raises:
+        ConfigurationError: if the rate is not positive and finite.
+    """
+    motions = _sample_motions(plan, plan_runs(plan, numbers, stops=stops), rate=rate)
+    for number in numbers:
+        _execute_step(plan, number, executor, motions, lambda _: False)
 
 
 def execute_step(

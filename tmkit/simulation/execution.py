@@ -237,9 +237,8 @@ class _Execution(SimulatedExecutor):
         if self._options.gui and self._step_count % self._monitor_period == 0:
             time.sleep(self._monitor_period * self.simulation.settings.time_step)
 
-    def follow_schedule(self, schedule: Schedule) -> None:
-        """Move all arms by a schedule."""
-        """Move all arms as a schedule has them."""
+    def follow_schedule(self, schedule: Schedule, *, rate: float) -> None:  # noqa: ARG002
+        """Move all arms by a schedule, at each time step of the simulation."""
         period, arms = self.simulation.settings.time_step, self._arms
         objects = [
             part.held

@@ -181,7 +181,7 @@ class _Recorder:
 
     release = grasp
 
-    def follow_schedule(self, schedule: Schedule) -> None:
+    def follow_schedule(self, schedule: Schedule, *, rate: float) -> None:  # noqa: ARG002
         moments, final_scene = list(schedule.moments()), self.plan.final_scene
         times = np.arange(1, int(np.ceil(schedule.makespan * self.rate)) + 1) / self.rate
         for time, q in zip(times, schedule.q(times), strict=True):

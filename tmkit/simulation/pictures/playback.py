@@ -148,7 +148,7 @@ class _FilmRecorder:
 
     release = grasp
 
-    def follow_schedule(self, schedule: Schedule) -> None:
+    def follow_schedule(self, schedule: Schedule, *, rate: float) -> None:  # noqa: ARG002
         """Draw all arms during a schedule."""
         begins = sorted(
             (begin, str(step.action))

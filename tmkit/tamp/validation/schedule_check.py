@@ -26,6 +26,12 @@ _END_TOLERANCE = 1e-6
 _SAMPLING_PERIOD = 0.01
 """Time between configurations, which are interpolated at the resolution of a validation [s]."""
 
+_DELAY_STEP = 0.05
+"""Step between the delays that are checked [s]."""
+
+_TIME_TOLERANCE = 1e-6
+"""Difference of times that count as equal [s]."""
+
 _MAX_COLLISIONS = 3
 """Number of collisions in the faults."""
 
@@ -60,6 +66,52 @@ def schedule_faults(plan: Plan, domain: Domain) -> tuple[list[str], int]:
         collisions = (fault for fault in results if fault is not None)
         faults += itertools.islice(collisions, _MAX_COLLISIONS)
     return faults, worlds.checks
+
+
+def delay_fault(schedule: Schedule, delay: float) -> str | None:
+    """Return a collision of a schedule with a track that is late, or None.
+
+    Each track in turn is late by each time up to the delay. Tracks that begin after its end wait
+    for it; others do not. Configurations are checked each 0.02 s.
+
+    Args:
+        schedule: schedule whose motions are valid on time.
+        delay: largest time by which a track is late [s].
+    """
+    worlds = ScheduleWorlds(schedule.plan)
+    delays = np.linspace(0.0, delay, math.ceil(delay / _DELAY_STEP - _TIME_TOLERANCE) + 1)[1:]
+    for index, late in itertools.product(range(len(schedule.tracks)), delays.tolist()):
+        start, track = schedule.tracks[index]
+        delayed = _delay_track(schedule, index, late)
+        for moment in delayed.moments(start, start + late + track.duration):
+            count = max(2, math.ceil((moment.end - moment.begin) / TICK) + 1)
+            times = np.linspace(moment.begin, moment.end, count)
+            if worlds.hits(moment, delayed.q(times), 0.0):
+                arms = " and ".join(f"'{arm}'" for arm in sorted(track.arms))
+                return f"arm {arms} collides at {moment.begin:.2f} s if it is {late:.2f} s late"
+    return None
+
+
+def _delay_track(schedule: Schedule, index: int, delay: float) -> Schedule:
+    """Return a schedule with a late track; tracks that begin after its end wait for it.
+
+    Args:
+        schedule: schedule.
+        index: index of the track.
+        delay: time by which it is late [s].
+    """
+    tracks = schedule.tracks
+    starts: dict[int, float] = {}
+    for number in sorted(range(len(tracks)), key=lambda number: tracks[number][0]):
+        start, _ = tracks[number]
+        ends = (
+            starts[other] + tracks[other][1].duration
+            for other in starts
+            if tracks[other][0] + tracks[other][1].duration <= start + _TIME_TOLERANCE
+        )
+        starts[number] = max([start + delay * (number == index), *ends])
+    moved = tuple((starts[number], track) for number, (_, track) in enumerate(tracks))
+    return Schedule(schedule.plan, moved)
 
 
 class ScheduleWorlds:

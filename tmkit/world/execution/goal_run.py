@@ -48,6 +48,10 @@ class GoalRun:
         """Return the segment at the end, and the time since its start [s]."""
         raise NotImplementedError
 
+    def first_open_step(self) -> int:
+        """Return the number of the first step that is not complete, after a failure."""
+        return self.place()[0].step
+
     def execute(self) -> None:
         """Execute the goal.
 

@@ -14,14 +14,14 @@ arm before it is sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.errors import ConfigurationError
-from tmkit.plans.execution import TimedMotion, execute, execute_step
+from tmkit.plans.execution import TimedMotion, execute, execute_step, execute_steps
 from tmkit.plans.values import Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
 from tmkit.world.execution.checks import nearest_distances
@@ -261,6 +261,7 @@ class GoalExecutor:
         self._last_segment: Segment | None = None
         self._motions: list[tuple[TimedMotion, SegmentTime]] = []
         self._fingers: dict[str, float] = {}
+        self._collected: list[Goal] | None = None
 
     def send(self, goal: Goal) -> None:
         """Execute a goal; the method of a subclass returns when it is complete."""
@@ -326,7 +327,7 @@ class GoalExecutor:
         goal = self._join(motions)
         if goal.duration > 0.0:
             self._check_limits(goal, motion.arm)
-            self.send(goal)
+            self._emit(goal)
         segment = motion.segment
         is_empty = segment.kind in _EMPTY_HAND or (
             segment.kind is SegmentKind.LINE and segment.held is None
@@ -368,6 +369,30 @@ class GoalExecutor:
 
     def finish(self) -> None:
         """End the plan; a subclass may use it."""
+
+    def make_goals(self, numbers: Sequence[int], *, rate: float) -> list[Goal]:
+        """Return the goals of consecutive steps of one arm, and send none; after :meth:`begin`.
+
+        Args:
+            numbers: numbers of the steps in the executed plan, from 1.
+            rate: samples of each motion per second [Hz].
+
+        Raises:
+            ConfigurationError: if a sample exceeds a limit of the arm.
+        """
+        goals = self._collected = []
+        try:
+            execute_steps(self._plan, numbers, self, rate=rate)
+        finally:
+            self._collected = None
+        return goals
+
+    def _emit(self, goal: Goal) -> None:
+        """Send a goal, or add it to those of :meth:`make_goals`."""
+        if self._collected is None:
+            self.send(goal)
+        else:
+            self._collected.append(goal)
 
     def _locate(self, segment: Segment) -> SegmentTime:
         """Return the place of a segment, whose calls come one after the other."""
@@ -437,7 +462,7 @@ class GoalExecutor:
     def _switch_vacuum(self, arm: Manipulator, segment: Segment, *, is_on: bool) -> None:
         """Send the switch of a vacuum."""
         place = self._locate(segment)
-        self.send(SuctionGoal(arm.name, self._cups[arm.name], place, is_on, segment.held))
+        self._emit(SuctionGoal(arm.name, self._cups[arm.name], place, is_on, segment.held))
 
     def _move_fingers(
         self,
@@ -465,7 +490,7 @@ class GoalExecutor:
             for joint in arm.gripper_joints
             if self.settings.names.get(joint, joint) in controller.joints
         }
-        self.send(
+        self._emit(
             GripperGoal(arm.name, controller, place, chosen, planned, held, float(arm.grip_force))
         )
 

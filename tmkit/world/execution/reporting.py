@@ -61,12 +61,12 @@ class ReportingExecutor(GoalExecutor):
             if is_running:
                 run.ended.wait()
             status = run.fault or ExecutionStatus.STOPPED
-            self._report(status, run.reason or "stopped", *run.place())
+            self._report(status, run.reason or "stopped", *run.place(), run.first_open_step())
             raise
         if run.error is not None:
             raise run.error
         if run.fault is not None:
-            raise self._error(run.fault, run.reason, *run.place())
+            raise self._error(run.fault, run.reason, *run.place(), run.first_open_step())
         self._last_place = run.place()
 
     def interruption(self) -> ExecutionReport | None:
@@ -89,6 +89,7 @@ class ReportingExecutor(GoalExecutor):
         message: str,
         place: SegmentTime | None = None,
         seconds: float = 0.0,
+        unfinished: int | None = None,
     ) -> ExecutionReport:
         """Return a report with the measured state of the arms, which is stored too.
 
@@ -97,13 +98,15 @@ class ReportingExecutor(GoalExecutor):
             message: description of the failure.
             place: segment of the failure; None if nothing has moved.
             seconds: time since the start of the segment [s].
+            unfinished: number of the first step that is not complete. Defaults to that of the
+                segment.
         """
         positions, is_at_rest = self._measure()
         last = self._first + len(self._plan.steps) - 1
         if place is None:
             place = SegmentTime(0, 0, "", 0.0)
         self.failure = ExecutionReport(
-            max(place.step, self._first) - 1,
+            max(place.step if unfinished is None else unfinished, self._first) - 1,
             last,
             status,
             message,
@@ -122,9 +125,10 @@ class ReportingExecutor(GoalExecutor):
         message: str,
         place: SegmentTime | None = None,
         seconds: float = 0.0,
+        unfinished: int | None = None,
     ) -> ExecutionError:
         """Return the error of a failure with its report; arguments as of :meth:`_report`."""
-        report = self._report(status, message, place, seconds)
+        report = self._report(status, message, place, seconds, unfinished)
         text = message
         if place is not None:
             action = self._plan.steps[place.step - self._first].action

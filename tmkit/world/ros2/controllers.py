@@ -71,6 +71,8 @@ class ControllerSettings:
         path_tolerance: largest difference of a joint from its path [rad or m].
         goal_tolerance: largest difference of a joint from the end of a motion [rad or m].
         grasp_tolerance: largest difference of a finger joint from the planned grasp [rad or m].
+        schedule_tolerance: largest time by which an arm is behind another that acts at the same
+            time, at the speed of the plan [s].
         state_age: largest age of the joint states [s].
         duration_scaling: largest duration of a motion relative to the planned one.
         goal_margin: time beyond this duration until the goal is cancelled [s].
@@ -87,6 +89,7 @@ class ControllerSettings:
     path_tolerance: float = 0.1
     goal_tolerance: float = 0.01
     grasp_tolerance: float = 0.005
+    schedule_tolerance: float = 0.25
     state_age: float = 0.25
     duration_scaling: float = 1.2
     goal_margin: float = 0.5

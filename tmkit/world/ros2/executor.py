@@ -14,18 +14,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
 from tmkit.errors import ExecutionError
-from tmkit.plans import Plan, Segment, SegmentKind
+from tmkit.plans import Plan, Schedule
 from tmkit.plans.execution_report import ExecutionStatus
+from tmkit.robots.mechanisms import held_object
 from tmkit.world.execution.checks import path_fault
 from tmkit.world.execution.goal_run import FailedGoalError, GoalRun
 from tmkit.world.execution.goals import Goal, GripperGoal, SegmentTime, SuctionGoal, TrajectoryGoal
+from tmkit.world.execution.parallel import ScheduleRun, place_goals, require_free_delays
 from tmkit.world.execution.reporting import ReportingExecutor
 from tmkit.world.ros2.connection import RosConnection, await_no_fault, await_reply
 from tmkit.world.ros2.controllers import ControllerSettings
@@ -119,9 +122,10 @@ class Ros2Executor(ReportingExecutor):
         """
         super().begin(plan)
         self._held = {
-            arm: name
-            for arm, name in _held_by_suction(plan).items()
-            if arm in self._connection.suction
+            arm.name: name
+            for arm in plan.robots
+            if arm.name in self._connection.suction
+            and (name := held_object(plan.scene, arm)) is not None
         }
         moving = {*self._arms, *self._hands, *self._cups}
         arms = [arm for arm in plan.robots if arm.name in moving]
@@ -169,8 +173,36 @@ class Ros2Executor(ReportingExecutor):
         Raises:
             ExecutionError: if it fails. The arm was stopped.
         """
-        run = _GoalRun(goal, self._connection, self.settings, self._stop, self._held)
-        self._complete(run)
+        self._complete(self._make_run(goal, self._stop))
+
+    def follow_schedule(self, schedule: Schedule, *, rate: float) -> None:
+        """Execute a schedule, whose arms act at the same time.
+
+        Args:
+            schedule: schedule of the plan.
+            rate: samples of each motion per second [Hz].
+
+        Raises:
+            ConfigurationError: if the arms would collide if one was late by less than the
+                ``schedule_tolerance``.
+            ExecutionError: if a goal fails, or an arm is late. All arms were stopped.
+        """
+        require_free_delays(schedule, self.settings.schedule_tolerance)
+        entries = place_goals(schedule, partial(self.make_goals, rate=rate), first=self._first)
+        if entries:
+            run = ScheduleRun(
+                entries,
+                self._make_run,
+                self._connection.positions,
+                speed=self.speed,
+                tolerance=self.settings.schedule_tolerance,
+                stop=self._stop,
+            )
+            self._complete(run)
+
+    def _make_run(self, goal: Goal, stop: threading.Event) -> _GoalRun:
+        """Return the execution of a goal, which an event cancels."""
+        return _GoalRun(goal, self._connection, self.settings, stop, self._held)
 
     def measure(self, plan: Plan) -> dict[str, float]:
         """Return the present values of the joints of the arms and hands that a plan moves.
@@ -336,15 +368,14 @@ class _GoalRun(GoalRun):
         self._begin = time.monotonic()
         reply = driver.switch(is_on=goal.is_on)
         if gripper.is_service:
-            if not await_reply(reply, self._settings.server_time):
-                raise FailedGoalError(
-                    ExecutionStatus.SERVER,
-                    f"service '{gripper.name}' did not reply in {self._settings.server_time:g} s",
-                )
+            server_time = self._settings.server_time
+            if self._await(lambda: "" if reply.done() else "no reply", server_time):
+                reason = f"service '{gripper.name}' did not reply in {server_time:g} s"
+                raise FailedGoalError(ExecutionStatus.SERVER, reason)
             if reason := driver.reply_fault(reply.result()):
                 raise FailedGoalError(ExecutionStatus.REJECTED, reason)
-        time.sleep(gripper.settling_time)
-        reason = await_no_fault(
+        self._await(lambda: "settling", gripper.settling_time)
+        reason = self._await(
             lambda: driver.sensor_fault(is_on=goal.is_on, since=self._begin or 0.0),
             self._settings.gripper_time,
         )
@@ -356,6 +387,17 @@ class _GoalRun(GoalRun):
             )
         if goal.is_on:
             self._held[goal.arm] = str(goal.held)
+
+    def _await(self, fault: Callable[[], str], seconds: float) -> str:
+        """Wait until a fault is empty; return the fault after a time [s].
+
+        Raises:
+            FailedGoalError: if the goal is stopped.
+        """
+        reason = await_no_fault(lambda: "" if self._stop_fault() else fault(), seconds)
+        if stop := self._stop_fault():
+            raise FailedGoalError(ExecutionStatus.STOPPED, stop)
+        return reason
 
     def _finger_values(self, goal: GripperGoal, result: Any) -> Mapping[str, float]:
         """Return the finger joint values of a result, by the names in the scene."""
@@ -427,7 +469,7 @@ class _GoalRun(GoalRun):
             return FailedGoalError(ExecutionStatus.STOPPED, reason)
         if reason := self._connection.state_fault(joints):
             return FailedGoalError(ExecutionStatus.STATE, reason)
-        for arm, name in self._held.items():
+        for arm, name in tuple(self._held.items()):  # other goals change it
             driver = self._connection.suction[arm]
             if reason := driver.silence():
                 return FailedGoalError(ExecutionStatus.STATE, reason)
@@ -465,21 +507,6 @@ class _GoalRun(GoalRun):
         """Store the feedback of a trajectory."""
         if isinstance(self._goal, TrajectoryGoal):
             self._feedback = message.feedback
-
-
-def _held_by_suction(plan: Plan) -> dict[str, str]:
-    """Return the objects that suction grippers hold at the start of a plan, by the arm."""
-    first: dict[str, Segment] = {}
-    for step in plan.steps:
-        for segment in step.segments:
-            first.setdefault(segment.arm, segment)
-    return {
-        arm: segment.held
-        for arm, segment in first.items()
-        if segment.held is not None
-        and plan.arm(arm).gripper_kind == "suction"
-        and segment.kind not in (SegmentKind.GRASP, SegmentKind.PUSH)
-    }
 
 
 def _cancel_late(future: Any) -> None:
