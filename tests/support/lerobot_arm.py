@@ -143,10 +143,12 @@ class StandInArm(Robot):  # type: ignore[misc, valid-type, unused-ignore]
         log: times and motor values of the actions.
         grasps: joint values at each stop of the jaw by an object, then at its next opening.
         objects: joint values at which the next objects stop the jaw [rad].
+        is_calibrated: whether the motors have a calibration.
         unreachable: number of next transfers that fail; -1 for all.
     """
 
     config_class = Config
+    is_calibrated = True
     name = "so101_follower"
 
     def __init__(
@@ -189,11 +191,6 @@ class StandInArm(Robot):  # type: ignore[misc, valid-type, unused-ignore]
     def is_connected(self) -> bool:
         """Whether the bus is open."""
         return self._is_connected
-
-    @property
-    def is_calibrated(self) -> bool:
-        """Whether the motors have a calibration."""
-        return True
 
     def calibrate(self) -> None:
         """Do nothing."""

@@ -18,6 +18,7 @@ from tmkit.cli.common import (
     note,
     require_writable,
 )
+from tmkit.cli.execution_robots import RobotFiles, check_plan, open_executor
 from tmkit.cli.inputs import TmpPlanOptions, load_plan_file
 from tmkit.cli.reporting import fail, print_json, progress, say
 from tmkit.cli.signals import ExitCode
@@ -25,8 +26,8 @@ from tmkit.errors import ExecutionError
 
 if TYPE_CHECKING:
     from tmkit.cli.execution_record import ReportFile
+    from tmkit.cli.execution_robots import RobotSettings
     from tmkit.plans import ExecutionReport, Plan
-    from tmkit.world import ControllerSettings
     from tmkit.world.execution.goals import Goal
 
 
@@ -66,7 +67,7 @@ class MotionFlags:
         bool, typer.Option("--in-turn", help="One step after the other, also of several arms.")
     ] = False
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the goals and send none; needs no ROS.")
+        bool, typer.Option("--dry-run", help="Print the goals and send none; needs no robot.")
     ] = False
 
 
@@ -89,20 +90,14 @@ class _Task:
 
 def execute(
     path: PlanFile,
-    controllers: Annotated[
-        list[Path],
-        typer.Option(
-            metavar="FILE",
-            help="MoveIt's moveit_controllers.yaml, or a TOML file; again for further ones.",
-        ),
-    ],
+    robot: RobotFiles,
     *,
     flags: MotionFlags,
     plan_options: TmpPlanOptions,
     as_json: AsJson = False,
     files: SceneFileOptions,
 ) -> None:
-    """Execute a plan on the ROS 2 controllers of a robot, after it is validated.
+    """Execute a plan on ROS 2 controllers or a LeRobot arm, after it is validated.
 
     Before anything moves, the joints, servers, limits and the measured start are checked. Ctrl-C
     cancels the motion, and --resume goes on from there. The exit code is 1 after a failure, and 2
@@ -110,9 +105,8 @@ def execute(
     """
     from tmkit.cli.execution_record import ReportFile
     from tmkit.world.execution.goals import plan_part
-    from tmkit.world.ros2.controllers import load_controllers
 
-    settings = load_controllers(*controllers)
+    settings = robot.load()
     plan = load_plan_file(path, plan_options, files)
     record = flags.report or path.with_suffix(".report.json")
     if flags.resume:
@@ -124,6 +118,7 @@ def execute(
         last = len(plan.steps) if flags.last is None else flags.last
         with errors_about(path):
             part = plan_part(plan, flags.first, last) if plan.steps else plan
+            check_plan(settings, part)
         task = _Task(plan, part, flags.first)
     if not task.part.steps:
         say(f"{path}: no steps remain" if flags.resume else f"{path}: the plan has no steps")
@@ -142,7 +137,7 @@ def execute(
 
 
 def _list_goals(
-    task: _Task, settings: ControllerSettings, flags: MotionFlags
+    task: _Task, settings: RobotSettings, flags: MotionFlags
 ) -> list[tuple[Goal, dict[str, float]]]:
     """Return the goals of a task, with the start of each if arms act at the same time.
 
@@ -151,6 +146,7 @@ def _list_goals(
             arms would collide if one was late.
     """
     from tmkit.plans import Schedule
+    from tmkit.world import LeRobotSettings
     from tmkit.world.execution.goals import GoalList, execute_with_pauses
     from tmkit.world.execution.parallel import place_goals, require_free_delays
 
@@ -158,7 +154,7 @@ def _list_goals(
     listed = GoalList(
         settings, speed=flags.speed, first=task.first, first_segment=task.first_segment
     )
-    if not plan.starts or flags.confirm:
+    if not plan.starts or flags.confirm or isinstance(settings, LeRobotSettings):
         pause = (lambda _: True) if flags.confirm else None
         execute_with_pauses(plan, listed, rate=flags.rate, before_step=pause)
         return [(goal, {}) for goal in listed.goals]
@@ -182,11 +178,7 @@ def _require_valid(path: Path, plan: Plan, options: TmpPlanOptions) -> None:
 
 
 def _resume(
-    path: Path,
-    record: Path,
-    settings: ControllerSettings,
-    flags: MotionFlags,
-    options: TmpPlanOptions,
+    path: Path, record: Path, settings: RobotSettings, flags: MotionFlags, options: TmpPlanOptions
 ) -> _Task:
     """Return the rest of a plan from the measured configuration.
 
@@ -198,8 +190,14 @@ def _resume(
     """
     from tmkit.cli.execution_record import load_record
     from tmkit.tamp import resume_plan
-    from tmkit.world.ros2.executor import Ros2Executor
+    from tmkit.world import ControllerSettings, Ros2Executor
 
+    if not isinstance(settings, ControllerSettings):
+        raise typer.BadParameter(
+            "a robot of LeRobot frees its motors when it is connected, so its arm falls; plan again"
+            " from where it lies",
+            param_hint="--resume",
+        )
     if flags.first != 1 or flags.last is not None:
         raise typer.BadParameter(
             "a resumed plan goes on to its end, so --from and --until have no meaning",
@@ -221,12 +219,7 @@ def _resume(
 
 
 def _execute(
-    task: _Task,
-    settings: ControllerSettings,
-    flags: MotionFlags,
-    *,
-    as_json: bool,
-    file: ReportFile,
+    task: _Task, settings: RobotSettings, flags: MotionFlags, *, as_json: bool, file: ReportFile
 ) -> None:
     """Execute a part of a plan, and print and save the report.
 
@@ -236,7 +229,6 @@ def _execute(
     """
     from tmkit.plans.execution_report import ExecutionReport
     from tmkit.world.execution.goals import execute_with_pauses
-    from tmkit.world.ros2.executor import Ros2Executor
 
     steps, first = task.part.steps, task.first
 
@@ -250,7 +242,7 @@ def _execute(
         else:
             say(text)
 
-    with Ros2Executor(
+    with open_executor(
         settings, speed=flags.speed, first=first, first_segment=task.first_segment
     ) as executor:
         try:

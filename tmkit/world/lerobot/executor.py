@@ -51,6 +51,7 @@ class LeRobotExecutor(ReportingExecutor):
         settings: joints of the robot, from :func:`load_lerobot`.
         speed: speed relative to the plan, above 0 and at most 1.
         first: number of the first step of the plan, if it is a part of a longer one.
+        first_segment: number of the first segment of this step.
         clock: source of time with ``monotonic`` and ``sleep``.
 
     Attributes:
@@ -70,9 +71,10 @@ class LeRobotExecutor(ReportingExecutor):
         *,
         speed: float = 1.0,
         first: int = 1,
+        first_segment: int = 1,
         clock: Clock = time,
     ) -> None:
-        super().__init__(settings, speed=speed, first=first)
+        super().__init__(settings, speed=speed, first=first, first_segment=first_segment)
         self._robot = robot
         self._motors = Motors(robot, settings, clock)
         self._motors.check_features()
@@ -118,7 +120,7 @@ class LeRobotExecutor(ReportingExecutor):
             raise self._error(failure.fault, reason) from failure.__cause__
         motors.hold_all()
         for arm in arms:
-            if _is_holding(plan, arm.name):
+            if is_holding(plan, arm.name):
                 closed = arm.gripper_closed.items()
                 motors.set_command({joint: q for joint, q in closed if joint in settings.joints})
 
@@ -328,7 +330,7 @@ def check_ranges(plan: Plan, settings: LeRobotSettings) -> None:
                         raise ConfigurationError(f"{place}: {error}") from None
 
 
-def _is_holding(plan: Plan, arm: str) -> bool:
+def is_holding(plan: Plan, arm: str) -> bool:
     """Return whether a hand with fingers holds an object at the start of a plan."""
     segments = (segment for step in plan.steps for segment in step.segments if segment.arm == arm)
     first = next(segments, None)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tmkit._support.source_location import did_you_mean
@@ -66,6 +68,32 @@ def make_robot(settings: LeRobotSettings) -> LeRobotRobot:
     except Exception as error:
         raise ConfigurationError(f"robot: LeRobot rejects the configuration: {error}") from error
     return robot
+
+
+@contextmanager
+def connect_robot(settings: LeRobotSettings) -> Iterator[LeRobotRobot]:
+    """Construct and connect the robot of a file, and disconnect it at the end.
+
+    Args:
+        settings: settings whose ``robot`` has the type and configuration.
+
+    Raises:
+        ConfigurationError: if the robot cannot be constructed or connected, or is not calibrated.
+        MissingExtraError: if LeRobot cannot be imported.
+    """
+    robot: Any = make_robot(settings)
+    try:
+        robot.connect(calibrate=False)  # a calibration moves the arm and reads the terminal
+    except Exception as error:
+        raise ConfigurationError(f"robot: cannot be connected: {error}") from error
+    try:
+        if not robot.is_calibrated:
+            raise ConfigurationError(
+                "robot: is not calibrated under this 'id'; run lerobot-calibrate"
+            )
+        yield robot
+    finally:
+        robot.disconnect()
 
 
 def _register_robots(robots: Any) -> list[str]:
