@@ -20,6 +20,7 @@ from support.lerobot_arm import Behaviour, Config, SimulatedClock, StandInArm, m
 import tmkit as tk
 from tmkit.errors import ConfigurationError, ExecutionError, FileFormatError
 from tmkit.plans import ExecutionStatus, Plan, RecordingExecutor, execute
+from tmkit.tamp import resume_plan
 from tmkit.world import LeRobotExecutor, LeRobotSettings, load_lerobot
 from tmkit.world.execution.goals import plan_part
 from tmkit.world.lerobot.settings import LeRobotJoint
@@ -572,3 +573,29 @@ def test_a_speed_beyond_that_of_the_plan_is_rejected(
     arm = _arm(plan, joints)
     with pytest.raises(ConfigurationError, match="speed must be above 0 and at most 1"):
         LeRobotExecutor(arm, joints, speed=speed, clock=arm.clock)
+
+
+@pytest.mark.parametrize("number", [20, 45, 85, 100, 115, 150])
+def test_a_stopped_plan_goes_on(number: int, plan: Plan, joints: LeRobotSettings) -> None:
+    """From the measured configuration to the goal, without or with the object in the hand."""
+    executors: list[LeRobotExecutor] = []
+
+    def fault(arm: StandInArm, count: int) -> None:
+        if count == number:
+            executors[0].stop()
+
+    arm = _arm(plan, joints, fault=fault)
+    executors.append(LeRobotExecutor(arm, joints, clock=arm.clock))
+    with pytest.raises(ExecutionError, match="stopped") as caught:
+        execute(plan, executors[0])
+    report = caught.value.report
+    positions = joints.positions(arm.get_observation())
+    rest = resume_plan(plan, report, positions=positions)
+    assert rest.remaining is not None, rest.explanation
+    options: dict[str, Any] = {"first": rest.step, "first_segment": rest.segment}
+    execute(rest.remaining, LeRobotExecutor(arm, joints, clock=arm.clock, **options))
+    assert len(arm.grasps) == 2
+    closed, opened = (plan.scene.configuration(values) for values in arm.grasps)
+    put = plan.scene.reparent("a", plan.robot.tip, q=closed).reparent("a", "b", q=opened)
+    expected = plan.final_scene.pose("a", q=plan.final_q)
+    assert put.pose("a", q=opened).distance(expected)[0] < 3e-3
