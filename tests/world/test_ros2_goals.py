@@ -304,7 +304,7 @@ def test_a_missing_rclpy_is_one_line(
     """The line says how to get rclpy."""
     monkeypatch.setitem(sys.modules, "rclpy", None)
     path = _write(tmp_path, "own.toml", TOML)
-    with pytest.raises(MissingExtraError, match="needs rclpy and control_msgs of ROS 2"):
+    with pytest.raises(MissingExtraError, match=r"of ROS 2 cannot be imported .*: source "):
         Ros2Executor(load_controllers(path))
     tk.save_plan(plan, tmp_path / "plan.json")
     done = tmkit(tmp_path, "execute", "plan.json", "--controllers", "own.toml")
