@@ -3,6 +3,7 @@
 from tmkit.robots.infer_arm import infer_arm as infer_arm
 from tmkit.robots.manipulator import Manipulator as Manipulator
 from tmkit.robots.mechanisms import movable_frames as movable_frames
+from tmkit.robots.mobile_base import mount_on_base as mount_on_base
 from tmkit.robots.robot_check import check_robot as check_robot
 from tmkit.robots.robot_files import (
     find_manipulator as find_manipulator,
