@@ -7,8 +7,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 from support.gantry import GANTRY, SUCKER
 
+import tmkit as tk
 from tmkit.errors import SceneError
 from tmkit.graph import (
     AttachedShape,
@@ -23,7 +25,8 @@ from tmkit.graph import (
 )
 from tmkit.manipulation import Grasp, grasps_of
 from tmkit.manipulation.grasps.sampling import FINGER_CLEARANCE
-from tmkit.robots import Manipulator
+from tmkit.robots import Manipulator, load_manipulator
+from tmkit.robots.hands import pair_distance
 from tmkit.spatial import Pose
 
 OFFSET = Pose.from_rpy([0.1, -0.2, 0.3], [0.4, -0.5, 0.6])
@@ -170,3 +173,54 @@ def test_order_is_fixed_and_begins_from_above() -> None:
     assert first[0].name == "from +z, closing along +x"
     np.testing.assert_allclose(axis(first[0], 2), [0.0, 0.0, -1.0], atol=1e-12)
     assert math.isclose(axis(first[0], 1)[0], 1.0)
+
+
+def knuckled_panda() -> SceneGraph:
+    """Return the Panda with blocks beside its fingers, such as the levers of other hands.
+
+    Between the fingers an object has room for 30 mm behind the tool; 3 cm beside them, the blocks
+    are 12 mm behind it.
+    """
+    scene = tk.load_scene("panda_alone")
+    hand_from_tool = scene.pose("panda_grasptarget", relative_to="panda_hand")
+    for name, x in (("left", 0.03), ("right", -0.03)):
+        block = AttachedShape(Box([0.01, 0.06, 0.02]), hand_from_tool @ Pose([x, 0.0, -0.022]))
+        scene = scene.add_frame(f"{name}_knuckle", "panda_hand", shapes=[block])
+    return scene
+
+
+@given(
+    length=st.floats(0.08, 0.3),
+    height=st.floats(0.08, 0.2),
+    wall=st.floats(0.005, 0.03),
+    width=st.floats(0.15, 0.3),
+)
+def test_walls_are_grasped_as_deep_as_the_hand_has_room(
+    length: float, height: float, wall: float, width: float
+) -> None:
+    """A wide wall is taken less deeply by a hand with knuckles; each finger touches, nothing else.
+
+    The check attaches the box to the hand and measures each pair, without the code of grasps.
+    """
+    bottom = AttachedShape(Box([width, length, wall]), Pose([0.0, 0.0, (wall - height) / 2]))
+    walls = [
+        AttachedShape(Box([wall, length, height]), Pose([side * (width - wall) / 2, 0.0, 0.0]))
+        for side in (-1.0, 1.0)
+    ]
+    box = SceneGraph().add_frame("box", "world", shapes=[bottom, *walls]).extract("box")
+    arm = load_manipulator("panda")
+    scene = knuckled_panda().mount(box, "world")
+    found = grasps_of(scene, "box", robot=arm)
+    assert found
+    for grasp in found:
+        values = arm.finger_values(grasp.width)
+        q = scene.configuration({**arm.ready, **values})
+        pose = grasp.object_from_tool.inverse()
+        held = scene.reparent("box", arm.tool, pose=pose)
+        distances = {
+            link: pair_distance(held, q, frame_a=link, frame_b="box")
+            for link in ("left_knuckle", "right_knuckle", "panda_hand", *arm.contact_links)
+        }
+        for link in arm.contact_links:
+            assert abs(distances.pop(link)) <= arm.contact_tolerance
+        assert min(distances.values()) > 0.0

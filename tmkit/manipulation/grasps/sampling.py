@@ -63,6 +63,9 @@ _HOLD_RESOLUTION = 0.05
 _BOX_TOLERANCE = 0.002
 """Largest difference between the bounding boxes of a mesh and of its pieces [m]."""
 
+_DEPTH_FRACTIONS = (1.0, 0.5, 0.25)
+"""Fractions of the free depth at which an object in pieces is grasped, in this order."""
+
 _MAX_DISPLACEMENT = 1e-4
 """Largest motion of an object by the closing fingers for which the sampled grasp is kept [m]."""
 
@@ -139,8 +142,32 @@ def grasps_of(
                 Grasp(grasp.object_from_tool, grasp.width, f"part {number}: {grasp.name}")
                 for grasp in _solid_grasps(hand, solid, solid_centre(solid))
             ]
-        grasps = hand.feasible_grasps(solids, grasps)
+        return tuple(_deepest_feasible(hand, solids, grasps))
     return tuple(grasps)
+
+
+def _deepest_feasible(
+    hand: _Hand, solids: Sequence[AttachedShape], grasps: Sequence[Grasp]
+) -> list[Grasp]:
+    """Return the feasible grasps at full depth, or else at the first fraction that has some.
+
+    The free depth is measured at the middle of the fingers. Beside it, the palm or the levers of
+    the hand may be nearer, and meet a wide object such as the wall of a box.
+
+    Args:
+        hand: hand that grasps, with its scene.
+        solids: collision shapes of the object.
+        grasps: grasps at full depth.
+    """
+    for fraction in _DEPTH_FRACTIONS:
+        shallower = [
+            replace(grasp, object_from_tool=grasp.object_from_tool @ Pose([0.0, 0.0, -retreat]))
+            for grasp in grasps
+            for retreat in [(1.0 - fraction) * hand.robot.depth(grasp.width)]
+        ]
+        if feasible := hand.feasible_grasps(solids, shallower if fraction < 1.0 else grasps):
+            return feasible
+    return []
 
 
 def are_grasps_complete(scene: SceneGraph, object: str, *, robot: Manipulator) -> bool:
