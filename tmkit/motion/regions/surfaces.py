@@ -109,6 +109,23 @@ def support_surfaces(
     return tuple(surfaces)
 
 
+def main_surface(scene: SceneGraph, support: str) -> SupportSurface | None:
+    """Return the largest level area on top of a frame's collision shapes, if its z axis points up.
+
+    It is the area of :func:`region_surface`, for any configuration.
+
+    Args:
+        scene: the scene.
+        support: the frame.
+    """
+    up = np.array([0.0, 0.0, 1.0])
+    surfaces = [
+        top for attached in solids_of(scene, support) for top in _tops(attached, support, up)
+    ]
+    surfaces.sort(key=lambda surface: -float(surface.support_from_surface.translation[2]))
+    return max(surfaces, key=lambda surface: round(surface.polygon.area, 9), default=None)
+
+
 def region_surface(scene: SceneGraph, region: str, *, q: ArrayLike | None) -> SupportSurface:
     """Return the area of a region.
 

@@ -19,6 +19,7 @@ from tmkit.manipulation.actions.pick_place import PickPlaceOptions
 from tmkit.manipulation.placements.sampling import Placement
 from tmkit.manipulation.placements.stable_faces import resting_height
 from tmkit.manipulation.racks import RACK, rests
+from tmkit.motion.regions.surfaces import main_surface
 from tmkit.pddl import Fact
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
@@ -547,8 +548,30 @@ def compute_regions(scene: SceneGraph, part: Regions) -> tuple[Region, ...]:
         if support is None:
             fault = f"region '{frame}' has no collision shape, and no ancestor that has one"
             raise SceneError(f"{fault}, so nothing can rest on it", frame=frame)
-        regions.append(Region(frame, support, *shape_bounds(scene, frame, only_solid=is_solid)))
+        bounds = _solid_bounds(scene, frame) if is_solid else None
+        bounds = bounds or shape_bounds(scene, frame, only_solid=is_solid)
+        regions.append(Region(frame, support, *bounds))
     return tuple(regions)
+
+
+def _solid_bounds(
+    scene: SceneGraph, frame: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return the corners of the box below the main surface of a solid region with a rim or lip.
+
+    None for a region without one, whose box is that of its shapes.
+    """
+    lower, upper = shape_bounds(scene, frame)
+    surface = main_surface(scene, frame)
+    if surface is None:
+        return None
+    points = np.column_stack([surface.polygon.vertices, np.zeros(len(surface.polygon.vertices))])
+    corners = surface.support_from_surface.apply(points)
+    height = float(corners[:, 2].max())
+    if float(upper[2]) - height <= _STANDING_TOLERANCE:
+        return None
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    return np.array([low[0], low[1], lower[2]]), np.array([high[0], high[1], height])
 
 
 def _lift_height(scene: SceneGraph, object: str) -> float | None:
