@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tmkit as tk
@@ -100,3 +101,26 @@ def test_a_pick_on_the_floor_drives_to_an_object_out_of_reach(target: str, has_d
     assert result.steps, result.cause
     movers = {segment.arm for segment in result.steps[0].segments}
     assert ("panda_base" in movers) == has_drive
+
+
+@pytest.mark.parametrize("shift", [(0.7, -0.4), (-3.0, 2.0)])
+def test_the_base_drives_to_the_middle_of_a_surface_wherever_its_frame_is(
+    shift: tuple[float, float],
+) -> None:
+    """The frame of a surface may be anywhere, as that of a mesh; the base drives to its shapes."""
+
+    def base_at_the_end(offset: tuple[float, float]) -> list[float]:
+        scene = tk.load_scene("mobile_panda", "three_tables")
+        moved = tk.Pose([*offset, 0.0])
+        shapes = [
+            attached.replace(pose=moved.inverse() @ attached.pose)
+            for attached in scene.shapes("south")
+        ]
+        scene = scene.set_shapes("south", shapes)
+        scene = scene.set_pose("south", scene.local_pose("south") @ moved)
+        plan = solve(scene, "(on b south)")
+        indices = load_manipulator("panda_base").joint_indices(scene)
+        return [float(value) for value in plan.final_q[indices]]
+
+    centred, shifted = base_at_the_end((0.0, 0.0)), base_at_the_end(shift)
+    assert np.hypot(centred[0] - shifted[0], centred[1] - shifted[1]) < 0.3

@@ -247,8 +247,12 @@ class Driving(Regions):
         scene = context.scene
         candidates: list[tuple[float, float, tuple[float, float, float]]] = []
         objects = [item for item in movable_frames(scene) if scene.parent(item) == surface]
-        for target in objects if objects and not self.held(scene) else [surface]:
-            point = scene.pose(target, relative_to=self.base.base, q=context.q).translation
+        if objects and not self.held(scene):
+            targets = [(item, np.zeros(3)) for item in objects]
+        else:
+            targets = [(surface, np.mean(_bounds(scene, surface), axis=0))]
+        for frame, middle in targets:
+            point = scene.pose(frame, relative_to=self.base.base, q=context.q).apply(middle)
             candidates += self._poses_around(context, surface, point, current_pose)
         return [pose for *_, pose in sorted(candidates)]
 
