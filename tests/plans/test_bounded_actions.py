@@ -110,7 +110,7 @@ def test_a_joint_with_less_than_a_turn_takes_its_only_way() -> None:
     assert delta["wrist"] == pytest.approx([5.8])
 
 
-@pytest.mark.parametrize("gap", [0.0, 0.0015, 0.01, 0.5])
+@pytest.mark.parametrize("gap", [0.0, 0.0015, 0.01, 0.04, 0.5])
 def test_events_come_in_order_and_objects_are_released_above_their_support(gap: float) -> None:
     """Grasp and release are between the motions of their segments; the rest is as without a gap."""
     plan = stacking_plan()
@@ -134,6 +134,11 @@ def test_events_come_in_order_and_objects_are_released_above_their_support(gap: 
     depth = lowering.path[:, JOINTS.index("z")]
     commanded = actions[at_release - 1].targets["arm"][JOINTS.index("z")]
     assert depth[-1] - commanded == pytest.approx(min(gap, depth[-1] - depth[0]), abs=2e-6)
+    # The hand never goes back below the gap, and ends where the retreat ends.
+    retreat = segments[-1].path[:, JOINTS.index("z")]
+    after = [action.targets["arm"][JOINTS.index("z")] for action in actions[at_release + 1 :]]
+    if gap <= retreat[0] - retreat[-1]:
+        assert all(value <= commanded + 1e-9 for value in after)
     last = [action for action in actions if not action.is_event][-1]
     assert np.allclose(last.targets["arm"], segments[-1].path[-1], atol=2e-6)
 

@@ -131,7 +131,7 @@ def bounded_actions(
             the tolerance times the reach of the arm; planned paths keep 1 mm from obstacles.
         place_gap: height above its support at which an object is released, for receivers to which
             contact is a collision [m]. A lowering ends at this distance of the tool from its end,
-            or at its start if it is shorter. The retreat continues from there.
+            or at its start if it is shorter. The retreat continues from there, without going back.
 
     Raises:
         UnknownNameError: if a joint of a group is not in the scene, or a limit is of no group.
@@ -158,13 +158,19 @@ def _actions(
         all_limits[[index_of[name] for name in group.joint_names]] = group.limits
     scene, q = plan.scene, np.asarray(plan.q)
     commanded = q
+    is_above_contact = False  # the last motion ended at the gap
     for number, step in enumerate(plan.steps, start=1):
         for index, segment in enumerate(step.segments, start=1):
             joints = _joints_to_command(plan, segment, groups, number)
             rows = _rows(segment, joints, commanded, index_of)
             following = step.segments[index] if index < len(step.segments) else None
+            tool = plan.arm(segment.arm).tool
             if place_gap > 0.0 and _is_lowering(segment, following):
-                rows = _shorten(rows, scene, plan.arm(segment.arm).tool, place_gap)
+                rows = _shorten(rows, scene, tool, place_gap)
+                is_above_contact = True
+            elif is_above_contact and len(segment.path) > 1:
+                rows = _skip_start(rows, q, scene, tool, place_gap)
+                is_above_contact = False
             moving = {
                 name: [index_of[joint] for joint in group.joint_names]
                 for name, group in groups.items()
@@ -330,6 +336,25 @@ def _shorten(
         if abs(error) <= _GAP_PRECISION:
             return np.vstack([rows[: last + 1], middle])
         outer, inner = (middle, inner) if error > 0.0 else (outer, middle)
+
+
+def _skip_start(
+    rows: NDArray[np.float64], contact: Configuration, scene: SceneGraph, tool: str, gap: float
+) -> NDArray[np.float64]:
+    """Return the rows of a path that begins above a contact, without those nearer to the contact.
+
+    Args:
+        rows: (k, n_joints) configurations, of which the first is at the gap.
+        contact: (n_joints,) configuration at the contact.
+        scene: scene during the path.
+        tool: frame whose distance counts.
+        gap: distance from the contact [m].
+    """
+    origin = scene.pose(tool, q=contact).translation
+    for number in range(1, len(rows) - 1):
+        if norm(scene.pose(tool, q=rows[number]).translation - origin) >= gap:
+            return np.vstack([rows[:1], rows[number:]])
+    return rows[[0, -1]]
 
 
 def _split(
