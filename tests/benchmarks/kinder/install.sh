@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# install.sh FOLDER: an environment with KinDER above that of the active interpreter, which has tmkit and its tests
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+folder=${1:?install.sh FOLDER}
+below=$(python -c "import sysconfig; print(sysconfig.get_path('purelib'))")
+python -m venv --without-pip "$folder"
+site=$("$folder/bin/python" -c "import sysconfig; print(sysconfig.get_path('purelib'))")
+echo "import site; site.addsitedir('$below')" > "$site/zz_below.pth"
+python -m pip --python "$folder/bin/python" install --no-deps -r "$here/requirements.txt"
