@@ -29,7 +29,7 @@ from tmkit.manipulation import (
 )
 from tmkit.motion import CollisionRules, TorqueLimits, reachable_region
 from tmkit.pddl import Fact
-from tmkit.robots import check_robot, find_manipulator
+from tmkit.robots import check_robot, find_manipulator, mount_on_base
 from tmkit.simulation import Simulation
 from tmkit.tamp import load_planning_domain, load_tmp_plan
 from tmkit.tamp.domains import no_grasp, pick_candidates, prove_too_high, prove_ungraspable
@@ -111,6 +111,15 @@ def tmp_plan(robot: Any, folder: Path) -> tk.Plan:
     return load_tmp_plan(path, scene(), q=ready(), robot=robot)
 
 
+def mounted(robot: Any) -> Any:
+    """Return the Panda on a mobile base of one box."""
+    chassis = tk.SceneGraph().add_frame(
+        "body", "world", shapes=[tk.AttachedShape(tk.Box([0.6, 0.5, 0.36]))]
+    )
+    alone = tk.load_scene("panda_alone")
+    return mount_on_base(alone, robot, chassis, pose=tk.Pose(), area=[[-1, -1], [1, 1]])
+
+
 def grasp_check(robot: Any, folder: Path) -> Any:
     """Return the check of a file with one grasp of block ``a``."""
     path = folder / "grasps.npy"
@@ -150,6 +159,7 @@ CALLS: dict[str, Callable[[Any, Path], object]] = {
     ),
     "TorqueLimits.__init__.robot": lambda r, _: TorqueLimits(scene(), r, ready()).limits.tolist(),
     "reachable_region.robot": lambda r, _: repr(reachable_region(scene(), r, samples=20)),
+    "mount_on_base.robot": lambda r, _: mounted(r),
     "check_robot.robot": lambda r, _: check_robot(scene(), r, samples=20).reach,
     "find_manipulator.robot": lambda r, _: find_manipulator(r, scene()),
     "Simulation.from_scene.robot": lambda r, _: simulated(r),
