@@ -203,7 +203,7 @@ def _ros_variables() -> Iterator[Mapping[str, str]]:
     if not python.exists():
         pytest.skip(f"no ROS 2 in {ENVIRONMENT}: run tests/ros2/make_environment.sh")
     version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    if not (ENVIRONMENT / "lib" / version / "site-packages" / "moveit_msgs").exists():
+    if not (ENVIRONMENT / "lib" / version / "site-packages" / "ur_msgs").exists():
         pytest.skip(f"ROS 2 in {ENVIRONMENT} is old or not of {version}: run make_environment.sh")
     for domain in DOMAINS:
         with socket.socket(socket.AF_UNIX) as lock:  # the abstract name is free when it closes

@@ -44,6 +44,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
+from trajectory_msgs.msg import JointTrajectory
 
 PERIOD = 0.01
 """Time between two ticks of the clock of the machine [s]."""
@@ -121,6 +122,13 @@ class Arm:
             goal_callback=self._accept,
             cancel_callback=lambda _: CancelResponse.ACCEPT,
         )
+        topic = f"/{self.name}/joint_trajectory"
+        node.create_subscription(JointTrajectory, topic, self._receive, 10)
+
+    def _receive(self, trajectory: Any) -> None:
+        """Check a trajectory of the topic of the controller."""
+        reason = self._trajectory_fault(trajectory)
+        self.node.say(f"trajectory {self.name}" + f" rejected: {reason}" * bool(reason))
 
     def _accept(self, request: Any) -> GoalResponse:
         self.node.goals += 1
@@ -133,7 +141,13 @@ class Arm:
 
     def _rejection(self, request: Any) -> str:
         """Return why a goal is rejected, or an empty text."""
-        trajectory = request.trajectory
+        known = {tolerance.name for tolerance in (*request.path_tolerance, *request.goal_tolerance)}
+        if known - set(self.joints):
+            return f"tolerances of other joints: {known}"
+        return self._trajectory_fault(request.trajectory)
+
+    def _trajectory_fault(self, trajectory: Any) -> str:
+        """Return why a trajectory is rejected, or an empty text."""
         times = [
             p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in trajectory.points
         ]
@@ -156,8 +170,7 @@ class Arm:
                 return "a point has velocities or accelerations of some joints only"
         if any(abs(value) > 1e-6 for value in trajectory.points[-1].velocities):
             return "the velocity at the end is not zero"
-        known = {tolerance.name for tolerance in (*request.path_tolerance, *request.goal_tolerance)}
-        return f"tolerances of other joints: {known}" if known - set(self.joints) else ""
+        return ""
 
     async def _execute(self, handle: Any) -> Any:
         if self.goal is not None:
@@ -264,6 +277,7 @@ class Hand:
         self.objects = list(settings.get("objects", ()))
         self.closed = settings["closed"]
         self.can_stall = settings.get("allow_stalling", False)
+        self.scale, self.offset = settings.get("scale", 1.0), settings.get("offset", 0.0)
         self.target = self.stop = self.position
         self.is_slow = False
         self.goal: Goal | None = None
@@ -278,14 +292,19 @@ class Hand:
 
     async def _execute(self, handle: Any) -> Any:
         command = handle.request.command
-        self.target = float(command.position[0] if self.is_parallel else command.position)
+        value = float(command.position[0] if self.is_parallel else command.position)
+        effort = [*command.effort] if self.is_parallel else [command.max_effort]
+        self.target = round((value - self.offset) / self.scale, 9)
         self.stop = self.target
         if self.target == self.closed and self.objects:
             width = self.objects.pop(0)
             self.stop = self.target if width is None else width
         self.goal, self.is_slow = Goal(handle, self.type.Result()), False
         self.node.hand_goals += 1
-        self.node.say(f"hand {self.node.hand_goals} {self.name} to {self.target:.4f}")
+        self.node.say(f"hand {self.node.hand_goals} {self.name} to {value:.4f}")
+        self.node.say(f"effort {effort}")
+        if self.node.begins("jam", self.node.hand_goals, 0.0):
+            self.stop = (self.position + self.target) / 2
         return await self.goal.future
 
     def advance(self, seconds: float) -> None:
@@ -305,11 +324,12 @@ class Hand:
         if self.position != self.stop:
             return
         is_stalled = self.stop != self.target
+        value = self.scale * self.position + self.offset
         goal.result.stalled, goal.result.reached_goal = is_stalled, not is_stalled
         if self.is_parallel:
-            goal.result.state.name, goal.result.state.position = [self.joint], [self.position]
+            goal.result.state.name, goal.result.state.position = [self.joint], [value]
         else:
-            goal.result.position = self.position
+            goal.result.position = value
         self.goal = None
         goal.end("abort" if is_stalled and not self.can_stall else "succeed")
 

@@ -43,6 +43,7 @@ make_interfaces() { # PACKAGE DEPENDENCIES
     run ninja -C "$work/$1/build" install
 }
 make_interfaces control_msgs "action_msgs;builtin_interfaces;sensor_msgs;std_msgs;trajectory_msgs"
+make_interfaces ur_msgs ""
 make_interfaces tf2_msgs "geometry_msgs"
 make_interfaces vision_msgs "geometry_msgs;std_msgs"
 make_interfaces object_recognition_msgs ""
@@ -52,5 +53,5 @@ unset AMENT_PREFIX_PATH
 
 pip install --quiet --disable-pip-version-check --force-reinstall --no-deps lark  # after its overwriting by lark-parser
 python -c "
-import control_msgs.action, moveit_msgs.srv, rclpy, tf2_msgs.msg, vision_msgs.msg
+import control_msgs.action, moveit_msgs.srv, rclpy, tf2_msgs.msg, ur_msgs.srv, vision_msgs.msg
 print('rclpy and the interfaces are ready in $environment')"

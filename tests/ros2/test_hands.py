@@ -62,6 +62,43 @@ def test_an_object_of_another_size_ends_the_execution(plans: Any, ros: Ros) -> N
     assert "the grasp of 'a' ended elsewhere and stalled" in done.report["message"]
 
 
+def test_a_hand_that_jams_at_a_release_ends_the_execution(plans: Any, ros: Ros) -> None:
+    """A stall is no success where the hand opens."""
+    plan, file = plans("panda")
+    settings = stand_in_settings(plan, {"kind": "jam", "goal": 2})
+    with ros.controllers(settings):
+        done = ros.execute(file, write_controllers(ros.folder, plan))
+    assert done.code == 1, done
+    assert (done.report["status"], done.report["kind"]) == ("grasp", "release")
+    assert "the motion of the hand ended elsewhere and stalled" in done.report["message"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "scale", "offset"),
+    [("GripperCommand", 2.0, 0.0), ("ParallelGripperCommand", -20, 0.8)],
+)
+def test_a_hand_may_have_other_units(
+    kind: str, scale: float, offset: float, plans: Any, ros: Ros
+) -> None:
+    """Commands are a gap, or an angle that grows as the hand closes; both with the grip force."""
+    plan, file = plans("panda")
+    settings = stand_in_settings(plan)
+    settings["hands"][0] |= {"type": kind, "scale": scale, "offset": offset}
+    controllers = write_controllers(ros.folder, plan, gripper=kind)
+    with controllers.open("a", encoding="utf-8") as text:  # the table of the hand is the last one
+        text.write(f"scale = {scale}\noffset = {offset}\n")
+    with ros.controllers(settings) as robot:
+        done = ros.execute(file, controllers)
+    assert done.code == 0, (done, robot.events)
+    closed, opened = (scale * value + offset for value in (0.0, 0.04))
+    assert [event for event in robot.events if event.startswith(("hand", "effort"))] == [
+        f"hand 1 panda_hand to {closed:.4f}",
+        f"effort [{plan.robot.grip_force}]",
+        f"hand 2 panda_hand to {opened:.4f}",
+        f"effort [{plan.robot.grip_force}]",
+    ]
+
+
 def _suction(folder: Path, plan: Plan, text: str, **settings: object) -> Path:
     """Write the controllers of a plan, with another table of the suction gripper."""
     file = write_controllers(folder, plan, **settings)
@@ -92,6 +129,31 @@ def test_a_topic_switches_a_vacuum(kind: str, table: str, plans: Any, ros: Ros) 
     on, off = ("1.0", "0.0") if "Float" in kind else ("True", "False")
     switches = [event for event in robot.events if event.startswith("switch")]
     assert switches == [f"switch 1 /ur5_vacuum [{on}]", f"switch 2 /ur5_vacuum [{off}]"]
+
+
+def test_a_service_of_another_type_switches_a_vacuum(plans: Any, ros: Ros) -> None:
+    """The request has the fields of the table, such as a digital output of a UR."""
+    plan, file = plans("ur5")
+    settings = stand_in_settings(plan)
+    settings["cups"][0] |= {"name": "/io_controller/set_io", "type": "ur_msgs/srv/SetIO"}
+    table = [
+        'service = "/io_controller/set_io"',
+        'type = "ur_msgs/srv/SetIO"',
+        "on = { fun = 1, pin = 4, state = 1 }",
+        "off = { fun = 1, pin = 4, state = 0 }",
+        'sensor = "/ur5_vacuum_present"',
+        "sensor_age = 20.0",
+    ]
+    with ros.controllers(settings) as robot:
+        done = ros.execute(file, _suction(ros.folder, plan, "\n".join(table)))
+    assert done.code == 0, (done, robot.events)
+    assert [event for event in robot.events if event.startswith("switch")] == [
+        "switch 1 /io_controller/set_io [1, 4, 1.0]",
+        "switch 2 /io_controller/set_io [1, 4, 0.0]",
+    ]
+    table[2] = "on = { fun = 1, pin = 400, state = 1 }"
+    done = ros.execute(file, _suction(ros.folder, plan, "\n".join(table)))
+    assert "suction.ur5: on.pin: expected int8, received 400" in done.err
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,7 @@ class _World:
         self.values: dict[str, float] = {}
         self.log: list[tuple[str, int]] = []
         self.gaps: list[float] = []
+        self.turns = 0
         self.stop_at: float | None = None
         self.stop = threading.Event()
         self.time = 0.0
@@ -95,8 +96,8 @@ class _World:
             self.gaps.append(max(moving) - min(moving))
 
     def positions(self, joints: Sequence[str]) -> NDArray[np.float64]:
-        """Return the progress of an arm, which is the value of its joint."""
-        return np.array([self.values[joint] for joint in joints])
+        """Return the progress of an arm, which is the value of its joint, after some turns."""
+        return np.array([self.values[joint] + self.turns * 2.0 * np.pi for joint in joints])
 
 
 def _entries(durations: Sequence[Sequence[float]]) -> list[ScheduledGoal]:
@@ -129,9 +130,10 @@ def _execute(
     *,
     tolerance: float,
     stop_at: float | None = None,
+    turns: int = 0,
 ) -> tuple[ScheduleRun, _World]:
     world = _World(slowness, entries)
-    world.stop_at = stop_at
+    world.stop_at, world.turns = stop_at, turns
     world.values = {f"arm{track}": 0.0 for track in range(3)}
     run = ScheduleRun(
         entries, world.start, world.positions, speed=1.0, tolerance=tolerance, stop=world.stop
@@ -205,9 +207,9 @@ def test_a_stop_cancels_all_goals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_slow_simulation_is_no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The progress of the arms counts, not a clock."""
+    """The progress of the arms counts, not a clock or whole turns."""
     entries = _entries([[0.5, 0.2, 0.5], [0.6, 0.2, 0.5]])
     slowness = dict.fromkeys(range(len(entries)), 5.0)
-    run, world = _execute(monkeypatch, entries, slowness, tolerance=0.1)
+    run, world = _execute(monkeypatch, entries, slowness, tolerance=0.1, turns=-2)
     assert run.fault is None, run.reason
     assert world.time > 5.0

@@ -15,6 +15,7 @@ collisions; otherwise all are stopped.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,9 @@ _CHECK_PERIOD = 0.005
 
 _EQUAL_TIMES = 1e-6
 """Difference of times of a schedule that count as equal [s]."""
+
+_TURN = 2.0 * math.pi
+"""Whole turn of a joint [rad]."""
 
 _SEARCH_SECONDS = 0.5
 """Longest part of a trajectory in which the next progress is searched [s]."""
@@ -277,8 +281,10 @@ class _ActiveGoal:
             return
         limit = goal.times[self.row] + _SEARCH_SECONDS
         last = int(np.searchsorted(goal.times, limit, side="right"))
-        distances = np.abs(goal.positions[self.row : last] - positions(goal.joints)).max(axis=1)
-        self.row += int(distances.argmin())
+        offsets = goal.positions[self.row : last] - positions(goal.joints)
+        # Whole turns of a continuous joint do not count.
+        offsets -= _TURN * np.round(offsets / _TURN)
+        self.row += int(np.abs(offsets).max(axis=1).argmin())
         self.time = self.entry.begin + float(goal.times[self.row]) * speed
 
 

@@ -273,7 +273,7 @@ def _gripper_message(goal: GripperGoal, settings: ControllerSettings) -> Any:
         command = msg.GripperCommand(position=commands[0], max_effort=goal.force)
     else:
         names = list(settings.robot_names(goal.values))
-        command = JointState(name=names, position=commands)
+        command = JointState(name=names, position=commands, effort=[goal.force] * len(names))
     return getattr(action, goal.controller.type).Goal(command=command)
 
 
