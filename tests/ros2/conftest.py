@@ -29,7 +29,13 @@ ENVIRONMENT = Path(os.environ.get("TMKIT_ROS2", HERE.parents[1] / "build" / "ros
 DOMAINS = range(1, 102)
 """Domain ids whose ports are below those that the system gives to programs."""
 
-BUSY = {"state_age": 20.0, "server_time": 60.0, "goal_margin": 5.0, "duration_scaling": 50.0}
+BUSY = {
+    "state_age": 20.0,
+    "server_time": 60.0,
+    "goal_margin": 5.0,
+    "duration_scaling": 50.0,
+    "gripper_time": 60.0,
+}
 """Settings for a machine on which programs may wait for seconds."""
 
 

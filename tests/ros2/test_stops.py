@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from support.effort import in_long
 
+import tmkit as tk
 from tmkit.plans import Plan, execute
 from tmkit.world import load_controllers
 from tmkit.world.execution.goals import GoalList, TrajectoryGoal
@@ -154,3 +155,28 @@ def test_another_client_ends_the_execution(kind: str, plans: Any, ros: Ros) -> N
     sent = 2 if kind == "replace" else 1  # the second one is that of the other client
     before = robot.events[: robot.events.index(f"goal {sent + 1} panda_controller")]
     assert not [event for event in before if event.startswith("hand")]
+
+
+@pytest.mark.parametrize("joint", ["panda_joint1", "panda_joint2"])
+def test_a_continuous_joint_may_be_whole_turns_away(joint: str, plans: Any, ros: Ros) -> None:
+    """Goals are shifted to where the robot is, which does not turn back; limits still hold."""
+    _, file = plans("panda")
+    plan = tk.load_plan(file)
+    scene = plan.scene.set_joint(
+        "panda_link1", tk.Continuous([0, 0, 1], velocity=2.1, name="panda_joint1")
+    )
+    result = tk.plan(scene, domain="blocks", goal=plan.goal, robot="panda", seed=0)
+    assert result.plan is not None
+    tk.save_plan(result.plan, ros.folder / "turning.json")
+    settings = stand_in_settings(result.plan)
+    settings["arms"][0]["joints"][joint] -= 4.0 * np.pi
+    with ros.controllers(settings) as robot:
+        controllers = write_controllers(ros.folder, result.plan)
+        done = ros.execute(ros.folder / "turning.json", controllers)
+    if joint == "panda_joint1":  # a motion of a turn within a sample would leave the path
+        assert done.code == 0, (done, robot.events)
+        assert done.report["complete_steps"] == len(plan.steps)
+    else:
+        assert done.code == 2, done
+        assert "start of the plan: joint 'panda_joint2' is 12.5664 from" in done.err
+        assert robot.events == ["ready"]

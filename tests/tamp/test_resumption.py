@@ -243,3 +243,27 @@ def test_without_a_plan_the_reason_is_reported(plans: Any) -> None:
     assert resumption.status is ResumptionStatus.NO_PLAN
     assert (resumption.plan, resumption.remaining) == (None, None)
     assert "no plan from the measured configuration: No sequence" in resumption.explanation
+
+
+def test_whole_turns_of_a_continuous_joint_do_not_count(plans: Any) -> None:
+    """A joint with limits is where it is."""
+    plan = plans("tower")
+    scene = plan.scene.set_joint(
+        "panda_link1", tk.Continuous([0, 0, 1], velocity=2.1, name="panda_joint1")
+    )
+    turning = tk.plan(
+        scene, plan.q, domain="blocks", goal=PROBLEMS["tower"][2], robot="panda", seed=0
+    ).plan
+    assert turning is not None
+    for share in (0.1, 0.4, 0.7):
+        report, positions = stop_at(turning, share)
+        here = resume_plan(turning, report, positions=positions)
+        away = {**positions, "panda_joint1": positions["panda_joint1"] - 4.0 * np.pi}
+        there = resume_plan(turning, report, positions=away)
+        assert (there.status, there.step, there.segment) == (here.status, here.step, here.segment)
+        assert there.remaining is not None
+        assert here.remaining is not None
+        assert np.allclose(there.remaining.q, here.remaining.q, atol=1e-9)
+    away = {**positions, "panda_joint7": positions["panda_joint7"] + 2.0 * np.pi}
+    with pytest.raises(ConfigurationError, match="panda_joint7"):
+        resume_plan(turning, report, positions=away)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tmkit as tk
-from tmkit.errors import ExecutionError
+from tmkit.errors import ArgumentError, ExecutionError
 from tmkit.plans import Plan, Segment, SegmentKind
 from tmkit.plans.execution import TimedMotion
 from tmkit.plans.execution_report import ExecutionReport, ExecutionStatus
@@ -227,6 +227,41 @@ def test_other_exceptions_pass_through() -> None:
     """They are bugs, or leave the arms in an unknown state."""
     with pytest.raises(ZeroDivisionError, match="transit"):
         run(Faulty("transit", error=ZeroDivisionError))
+
+
+@pytest.mark.parametrize("kind", ["lift", "retreat"])
+def test_an_arm_that_is_elsewhere_is_noticed_without_an_error(kind: str) -> None:
+    """The next plan starts from the measured configuration, also at the end."""
+
+    class Drifting(Faulty):
+        """An executor that returns with its arm elsewhere, once."""
+
+        def follow(self, motion: TimedMotion) -> None:
+            """Move, and then push the arm."""
+            super().follow(motion)
+            if motion.segment.kind == kind and not self.is_moved:
+                self.is_moved = True
+                self.q[self.names.index("panda_joint1")] += 0.1
+
+    executor = Drifting("none")
+    result = run(executor)
+    assert result.status is ClosedLoopStatus.REACHED, result
+    (event,) = result.events
+    assert event.text.startswith("joint 'panda_joint1' is at ")
+    assert "(tolerance 0.01)" in event.text
+    is_end = kind == "retreat"
+    assert (event.step, len(result.plans)) == ((2, 1) if is_end else (1, 2))
+    if not is_end:
+        assert np.array_equal(result.plans[1].q, event.q)
+        assert tk.validate_plan(result.plans[1]).is_valid
+    tolerant = Drifting("none")
+    scene = tk.load_scene("panda_table", "blocks3")
+    problem = tk.PlanningProblem(scene, domain="blocks", goal="(on b c)", robots="panda")
+    options = tk.PlanningOptions(seed=0, max_iterations=4)
+    loop = LoopOptions(start_tolerance=0.2)
+    assert not execute_closed_loop(problem, tolerant, (), options=options, loop=loop).events
+    with pytest.raises(ArgumentError, match="positive start_tolerance, not 0"):
+        LoopOptions(start_tolerance=0.0)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tmkit.errors import RobotError
 from tmkit.graph import SceneGraph
@@ -204,3 +204,31 @@ def held_object(scene: SceneGraph, robot: Manipulator) -> str | None:
     return next(
         (object for object in movable_frames(scene) if scene.parent(object) == robot.tip), None
     )
+
+
+def turning_joints(scene: SceneGraph) -> frozenset[str]:
+    """Return the continuous joints, whose values a whole turn apart are the same position."""
+    return frozenset(
+        name
+        for name in scene.joint_names
+        if scene.joint(scene.joint_frame(name)).type == "continuous"
+    )
+
+
+def without_turns(
+    scene: SceneGraph, values: ArrayLike, reference: ArrayLike
+) -> NDArray[np.float64]:
+    """Return joint values whose continuous joints are within half a turn of a reference.
+
+    Args:
+        scene: scene of the joints.
+        values: (n_joints,) values [rad or m].
+        reference: (n_joints,) values [rad or m].
+    """
+    shifted = np.array(values, dtype=float)
+    expected = np.asarray(reference, dtype=float)
+    turning = turning_joints(scene)
+    columns = [index for index, name in enumerate(scene.joint_names) if name in turning]
+    turns = np.round((shifted[columns] - expected[columns]) / (2.0 * np.pi))
+    shifted[columns] -= 2.0 * np.pi * turns
+    return shifted

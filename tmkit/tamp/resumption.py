@@ -34,7 +34,7 @@ from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
 from tmkit.plans import ExecutionReport, Plan, Segment, SegmentKind
 from tmkit.plans.values import Configuration
-from tmkit.robots.mechanisms import held_object
+from tmkit.robots.mechanisms import held_object, turning_joints, without_turns
 from tmkit.spatial.plain import read_only
 from tmkit.tamp.domains.loading import DomainSource, load_plan_domain
 from tmkit.tamp.options import PlanningOptions
@@ -201,13 +201,16 @@ class _Stop:
         names, row = scene.joint_names, -1
         planned, part = np.array(q), None
         present = np.array([positions.get(name, np.nan) for name in names])
+        present = without_turns(scene, present, q)
         if segments:
             part = segments[segment - 1]
             columns = [names.index(name) for name in part.joint_names]
             count = len(plan.arm(part.arm).joints)
             arm = present[columns[:count]]
             arm = np.where(np.isnan(arm), part.path[0, :count], arm)
-            row, planned[columns] = _nearest_point(part.path, arm)
+            turning = turning_joints(scene)
+            turns = np.array([2.0 * np.pi * (name in turning) for name in part.joint_names[:count]])
+            row, planned[columns], present[columns[:count]] = _nearest_point(part.path, arm, turns)
             for joint, value in part.gripper.items():
                 column = names.index(joint)
                 if abs(present[column] - value) < abs(present[column] - planned[column]):
@@ -304,27 +307,32 @@ class _Stop:
 
 
 def _nearest_point(
-    path: NDArray[np.float64], present: NDArray[np.float64]
-) -> tuple[int, NDArray[np.float64]]:
-    """Return the nearest point of a path, and the row before it.
+    path: NDArray[np.float64], present: NDArray[np.float64], turns: NDArray[np.float64]
+) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
+    """Return the row before the nearest point of a path, the point, and the joint values beside it.
 
     Of points at nearly the same distance, it is the first: a path may pass a configuration twice.
 
     Args:
         path: (k, n) path; a joint of a drawer or door comes after those of the arm.
         present: (n_arm,) joint values of the arm.
+        turns: (n_arm,) changes of a joint value without a motion: a turn, or 0 [rad].
     """
-    count = len(present)
-    rows, points = [0], [path[0]]
-    for row, (begin, end) in enumerate(pairwise(path)):
-        line = end[:count] - begin[:count]
+    count, candidates = len(present), []
+    for row, (begin, end) in enumerate(pairwise(path if len(path) > 1 else path[[0, 0]])):
+        line, middle = end[:count] - begin[:count], (begin + end)[:count] / 2.0
+        values = present - np.round((present - middle) / (2.0 * np.pi)) * turns
         length = float(dot(line, line))
-        share = float(dot(present - begin[:count], line)) / length if length > 0.0 else 0.0
-        rows.append(row)
-        points.append(begin + min(max(share, 0.0), 1.0) * (end - begin))
-    distances = np.max(np.abs(np.array(points)[:, :count] - present), axis=1)
-    best = int(np.argmax(distances <= np.min(distances) + _EQUAL_DISTANCE))
-    return rows[best], points[best]
+        share = float(dot(values - begin[:count], line)) / length if length > 0.0 else 0.0
+        point = begin + min(max(share, 0.0), 1.0) * (end - begin)
+        candidates.append((row, point, values))
+    distances = [np.max(np.abs(point[:count] - values)) for _, point, values in candidates]
+    limit = min(distances) + _EQUAL_DISTANCE
+    return next(
+        candidate
+        for candidate, distance in zip(candidates, distances, strict=True)
+        if distance <= limit
+    )
 
 
 def _without_repetitions(rows: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

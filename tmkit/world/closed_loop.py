@@ -10,6 +10,7 @@ Invariants:
     - Objects outside of the view of all sensors are assumed to be as planned; without sensors, all
       objects are.
     - The same executor, sensors and seed give the same run.
+    - An arm that is elsewhere than planned before a step is an event, too.
     - An ``ExecutionError`` of the executor is an event, after which the problem is planned again
       from the measured configuration. It passes through after a stop by the user, or while an arm
       moves. So do other exceptions: they are bugs, or leave the arms in an unknown state.
@@ -36,6 +37,7 @@ from tmkit.plans.execution import execute_step
 from tmkit.plans.execution_report import ExecutionStatus
 from tmkit.robots import movable_frames
 from tmkit.robots.hands import pair_distance
+from tmkit.robots.mechanisms import without_turns
 from tmkit.simulation import Detection, draw_failure
 from tmkit.simulation.pictures.failure import draw_marked
 from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, repair_plan, solve
@@ -47,13 +49,6 @@ from tmkit.world.detections import (
     largest_agreement,
     rest_on_support,
 )
-
-_START_TOLERANCE = 0.01
-"""Difference between measured and planned joints that a new plan starts from [rad or m].
-
-It is the ``allowed_start_tolerance`` of MoveIt. Below it, the plan starts where the arm is
-commanded to be, which avoids a jump of the command.
-"""
 
 _FREE_SEGMENTS = (SegmentKind.TRANSIT, SegmentKind.LIFT, SegmentKind.TRANSFER)
 """Segments after which the arm may move in any direction."""
@@ -193,16 +188,25 @@ class LoopOptions:
             before an object counts as gone.
         rate: sample rate of each motion [1/s]. Defaults to that of the executor's simulation, else
             to 100.
+        start_tolerance: largest difference of a measured joint from its planned value before a
+            step and at the end [rad or m]. Beyond it, the arm has another place, and the plan is
+            repaired from there. Defaults to 0.01, the ``allowed_start_tolerance`` of MoveIt.
 
     Raises:
-        ArgumentError: if no plan or fewer than two looks are allowed.
+        ArgumentError: if no plan or fewer than two looks are allowed, or the tolerance is not
+            positive.
     """
 
     max_plans: int = 8
     looks: int = 3
     rate: float | None = None
+    start_tolerance: float = 0.01
 
     def __post_init__(self) -> None:
+        if not self.start_tolerance > 0.0:
+            raise ArgumentError(
+                f"a closed loop needs a positive start_tolerance, not {self.start_tolerance}"
+            )
         if self.max_plans < 1 or self.looks < 2:
             raise ArgumentError(
                 "a closed loop needs max_plans of at least 1 and looks of at least 2, not"
@@ -256,6 +260,7 @@ class _Loop:
         self._sensors = sensors
         self._options = options
         self._max_plans, self._looks, self._on_event = loop.max_plans, loop.looks, on_event
+        self._start_tolerance = loop.start_tolerance
         simulation = getattr(executor, "simulation", None)
         default_rate = 100.0 if simulation is None else 1.0 / simulation.settings.time_step
         self._rate = loop.rate or default_rate
@@ -335,7 +340,8 @@ class _Loop:
         try:
             self._executor.begin(plan)
             for number in range(1, len(plan.steps) + 1):
-                if self._look(plan) or not self._execute_step(plan, number):
+                differs = self._find_displaced_arm(plan) | self._look(plan)
+                if differs or not self._execute_step(plan, number):
                     return plan.steps[number - 1 :]
             self._executor.finish()
         except ExecutionError as error:
@@ -345,6 +351,7 @@ class _Loop:
                 raise  # no new motion after a stop by the user, or while an arm moves
             self._record_failure(plan, error)
             return plan.steps[self._step_number :]
+        self._find_displaced_arm(plan)
         self._look(plan)
         return ()
 
@@ -373,6 +380,24 @@ class _Loop:
             self._scene, self._q = step.scene, step.q
         return is_complete
 
+    def _find_displaced_arm(self, plan: Plan) -> bool:
+        """Return whether an arm at rest is elsewhere than planned, and update the estimate."""
+        assert self._q is not None
+        joints = [name for arm in plan.robots for name in arm.joints]
+        measured = self._read_joints(self._scene, joints, tolerance=self._start_tolerance)
+        distances = np.abs(measured - self._q)
+        worst = int(np.argmax(distances))
+        if distances[worst] == 0.0:
+            return False
+        text = (
+            f"joint '{self._scene.joint_names[worst]}' is at {measured[worst]:.4f}, planned"
+            f" {self._q[worst]:.4f} (tolerance {self._start_tolerance:g})"
+        )
+        self._expected, self._q = self._scene, measured
+        self._is_effect_missing, self._last_objects = True, ()
+        self._add_event(text, ())
+        return True
+
     def _record_failure(self, plan: Plan, error: ExecutionError) -> None:
         """Add the event of a failed command, and estimate the state in which the arm stopped.
 
@@ -388,7 +413,7 @@ class _Loop:
         self._q = self._read_joints(
             self._scene,
             joints,
-            tolerance=_START_TOLERANCE,
+            tolerance=self._start_tolerance,
             positions=getattr(report, "positions", None),
         )
         self._last_objects = ()
@@ -509,6 +534,7 @@ class _Loop:
         if measured is None:
             return self._q
         low, high = scene.joint_limits.T
+        measured = without_turns(scene, measured, self._q)
         values = {
             name: float(np.clip(measured[index], low[index], high[index]))
             for index, name in enumerate(scene.joint_names)

@@ -6,8 +6,9 @@ connection is made.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -60,6 +61,8 @@ class RosConnection:
             self._ros.close()
             raise
         self._states: dict[str, tuple[float, float]] = {}
+        self._references: dict[str, float] = {}
+        self._turns: dict[str, float] = {}
         self._ros.subscribe(
             "sensor_msgs.msg.JointState",
             settings.joint_states,
@@ -90,7 +93,7 @@ class RosConnection:
     ) -> Any:
         """Send a goal, and return the future of its handle."""
         message = (
-            _trajectory_message(goal, self._settings)
+            _trajectory_message(goal, self._settings, self._turns)
             if isinstance(goal, TrajectoryGoal)
             else _gripper_message(goal, self._settings)
         )
@@ -161,6 +164,34 @@ class RosConnection:
         """Wait for fresh states of joints; return the fault after ``server_time``, or empty."""
         return await_no_fault(lambda: self.state_fault(joints), self._settings.server_time)
 
+    def count_turns(self, joints: Iterable[str], values: Iterable[float]) -> None:
+        """Count the whole turns of continuous joints from planned values.
+
+        From then on, their positions are continuous, also if the robot publishes them modulo a
+        turn, and goals are shifted to the values that the robot publishes.
+
+        Args:
+            joints: continuous joints, by their names in the scene.
+            values: planned values, to which the present positions are nearest [rad].
+        """
+        turns, self._turns = self._turns, {}
+        self._references = dict(zip(self._settings.robot_names(joints), values, strict=True))
+        for name in self._references:
+            if name in self._states:
+                position, stamp = self._states[name]
+                self._store(name, position + turns.get(name, 0.0), stamp)
+
+    def without_turns(self, names: Iterable[str], differences: NDArray[Any]) -> NDArray[Any]:
+        """Return differences of joints, those of continuous joints without whole turns.
+
+        Args:
+            names: n joints, by their ROS names.
+            differences: (n,) differences [rad or m].
+        """
+        is_turning = np.array([name in self._references for name in names])
+        turn = 2.0 * np.pi
+        return np.asarray(differences - turn * np.round(differences / turn) * is_turning)
+
     def await_positions(
         self,
         joints: tuple[str, ...],
@@ -205,7 +236,16 @@ class RosConnection:
         """Store the joint values of a message."""
         now = time.monotonic()
         for name, position in zip(message.name, message.position, strict=False):
-            self._states[name] = (position, now)
+            self._store(name, position, now)
+
+    def _store(self, name: str, position: float, stamp: float) -> None:
+        """Store a published value; for a continuous joint, its turns since the last one."""
+        reference = self._references.get(name)
+        if reference is not None:
+            value = reference + math.remainder(position - reference, 2.0 * math.pi)
+            self._turns[name] = position - value
+            self._references[name] = position = value
+        self._states[name] = (position, stamp)
 
 
 class Reply(Protocol):
@@ -231,17 +271,26 @@ def await_no_fault(fault: Callable[[], str], seconds: float) -> str:
     return ""
 
 
-def _trajectory_message(goal: TrajectoryGoal, settings: ControllerSettings) -> Any:
-    """Return the goal message of a trajectory, whose stamp of zero is a start at once."""
+def _trajectory_message(
+    goal: TrajectoryGoal, settings: ControllerSettings, turns: Mapping[str, float]
+) -> Any:
+    """Return the goal message of a trajectory, whose stamp of zero is a start at once.
+
+    Args:
+        goal: the goal.
+        settings: tolerances.
+        turns: whole turns to add, by joint [rad].
+    """
     from control_msgs.action import FollowJointTrajectory
     from control_msgs.msg import JointTolerance
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
     names = goal.controller.joints
+    shift = np.array([turns.get(name, 0.0) for name in names])
     # Without its first row: a point at time 0 is a jump for controllers.
     points = [
         JointTrajectoryPoint(
-            positions=position.tolist(),
+            positions=(position + shift).tolist(),
             velocities=velocity.tolist(),
             accelerations=acceleration.tolist(),
             time_from_start=_duration(time_from_start),

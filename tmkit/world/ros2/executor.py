@@ -24,7 +24,7 @@ import numpy as np
 from tmkit.errors import ExecutionError
 from tmkit.plans import Plan, Schedule
 from tmkit.plans.execution_report import ExecutionStatus
-from tmkit.robots.mechanisms import held_object
+from tmkit.robots.mechanisms import held_object, turning_joints
 from tmkit.world.execution.checks import path_fault
 from tmkit.world.execution.goal_run import FailedGoalError, GoalRun
 from tmkit.world.execution.goals import Goal, GripperGoal, SegmentTime, SuctionGoal, TrajectoryGoal
@@ -145,10 +145,12 @@ class Ros2Executor(ReportingExecutor):
                 held = self._held.get(arm, "nothing")
                 reason = f"start of the plan: arm '{arm}' holds {held}, but {reason}"
                 problems.append((ExecutionStatus.START, reason))
+        names = plan.scene.joint_names
+        turning = [joint for joint in joints if joint in turning_joints(plan.scene)]
+        self._connection.count_turns(turning, [plan.q[names.index(joint)] for joint in turning])
         if reason := self._connection.await_states(joints):
             problems.append((ExecutionStatus.STATE, reason))
         else:
-            names = plan.scene.joint_names
             start = np.array([plan.q[names.index(joint)] for joint in joints])
             tolerances = np.array(
                 [self.settings.start_tolerance] * len(self._arm_joints)
@@ -484,8 +486,9 @@ class _GoalRun(GoalRun):
         distances = goal.distance(self._connection.positions(joints))
         feedback = self._feedback
         if feedback is not None and len(feedback.actual.positions) == len(joints):
-            errors = np.abs(np.subtract(feedback.actual.positions, feedback.desired.positions))
             names = list(feedback.joint_names)
+            errors = np.subtract(feedback.actual.positions, feedback.desired.positions)
+            errors = np.abs(self._connection.without_turns(names, errors))
             order = [names.index(name) for name in goal.controller.joints if name in names]
             if len(order) == len(joints):
                 distances = np.maximum(distances, errors[order])

@@ -16,6 +16,9 @@ from typing import Any
 
 from tmkit.errors import MissingExtraError
 
+_SPIN_SECONDS = 0.5
+"""Longest wait for a callback until the end is checked [s]."""
+
 _JOIN_SECONDS = 5.0
 """Longest wait for the end of the thread [s]."""
 
@@ -79,7 +82,8 @@ class RosNode:
         self.node = rclpy.create_node(name, context=self._context, parameter_overrides=overrides)
         executors = import_ros("rclpy.executors")
         self._spinner = executors.SingleThreadedExecutor(context=self._context)
-        self._thread = threading.Thread(target=self._spinner.spin, name=name)
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._spin, name=name)
 
     def subscribe(
         self, kind: str, topic: str, callback: Callable[..., None], *, delivery: Delivery
@@ -115,15 +119,22 @@ class RosNode:
         self._spinner.add_node(self.node)
         self._thread.start()
 
+    def _spin(self) -> None:
+        """Run the callbacks until the end; for the thread."""
+        while not self._closing.is_set():
+            self._spinner.spin_once(timeout_sec=_SPIN_SECONDS)
+
     def now(self) -> float:
         """Return the time of the clock of the node [s]."""
         return float(self.node.get_clock().now().nanoseconds) / 1e9
 
     def stop(self) -> None:
         """End the thread, so no callback runs any more."""
-        self._spinner.shutdown(_JOIN_SECONDS)
+        self._closing.set()
+        self._spinner.wake()
         if self._thread.is_alive():
             self._thread.join(_JOIN_SECONDS)
+        self._spinner.shutdown(_JOIN_SECONDS)  # last, since it destroys handles of the thread
 
     def close(self) -> None:
         """End the thread and the node."""
