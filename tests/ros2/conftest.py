@@ -30,6 +30,7 @@ DOMAINS = range(1, 102)
 """Domain ids whose ports are below those that the system gives to programs."""
 
 BUSY = {
+    "schedule_tolerance": 3.0,
     "state_age": 20.0,
     "server_time": 60.0,
     "goal_margin": 5.0,
@@ -246,14 +247,17 @@ def stand_in_settings(plan: Plan, *faults: dict[str, Any], **settings: Any) -> d
         if not arm.gripper_joints:
             continue
         joint = arm.gripper_joints[0]
-        widths = [
-            segment.gripper[joint]
-            for step in plan.steps
-            for segment in step.segments
-            if segment.kind is SegmentKind.GRASP and segment.arm == arm.name
-        ]
+        closed, value = arm.gripper_closed[joint], start[joint]
+        widths: list[float | None] = []
+        for segment in (segment for step in plan.steps for segment in step.segments):
+            if segment.arm == arm.name:
+                previous, value = value, segment.gripper[joint]
+                if segment.kind is SegmentKind.GRASP:
+                    widths.append(value)
+                elif value == closed != previous:  # an empty hand closes on nothing
+                    widths.append(None)
         hand = {"name": f"{arm.name}_hand", "type": "GripperCommand", "joint": joint}
-        values = {"position": start[joint], "closed": arm.gripper_closed[joint], "objects": widths}
+        values = {"position": start[joint], "closed": closed, "objects": widths}
         hands.append({**hand, **values})
     return {"factor": 4.0, "arms": arms, "hands": hands, "cups": cups, "faults": faults, **settings}
 

@@ -7,14 +7,11 @@ from typing import Any
 
 from .conftest import Ros, stand_in_settings, write_controllers
 
-TOLERANCE = 3.0
-"""Time by which an arm may be behind the other, on a machine on which programs wait [s]."""
-
 
 def test_both_arms_move_at_the_same_time(plans: Any, ros: Ros) -> None:
     """The second arm starts before the first one ends; in turn it starts afterwards."""
     plan, file = plans("two arms")
-    controllers = write_controllers(ros.folder, plan, schedule_tolerance=TOLERANCE)
+    controllers = write_controllers(ros.folder, plan)
     begins = []
     for options in ((), ("--in-turn",)):
         with ros.controllers(stand_in_settings(plan, factor=1.0)) as robot:
@@ -33,7 +30,7 @@ def test_the_failure_of_one_arm_stops_both(plans: Any, ros: Ros) -> None:
     plan, file = plans("two arms")
     stall = {"kind": "stall", "goal": 2, "time": 0.8}
     with ros.controllers(stand_in_settings(plan, stall, factor=0.2)) as robot:
-        controllers = write_controllers(ros.folder, plan, schedule_tolerance=TOLERANCE)
+        controllers = write_controllers(ros.folder, plan)
         done = ros.execute(file, controllers)
     assert done.code == 1, done
     assert done.report["status"] == "aborted"
@@ -59,7 +56,7 @@ def test_a_signal_stops_both_arms(plans: Any, ros: Ros) -> None:
             robot.wait("mark")
             process.send_signal(signal.SIGINT)
 
-        controllers = write_controllers(ros.folder, plan, schedule_tolerance=TOLERANCE)
+        controllers = write_controllers(ros.folder, plan)
         done = ros.execute(file, controllers, during=interrupt)
     assert done.code == 130, done
     assert {"cancelled baxter_controller", "cancelled baxter_left_controller"} <= {*robot.events}
