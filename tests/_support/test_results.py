@@ -53,6 +53,7 @@ from tmkit.tamp import (
 )
 from tmkit.tamp.portfolio import PortfolioResult
 from tmkit.tamp.result import PlanStatistics
+from tmkit.tamp.resumption import Resumption, ResumptionStatus
 from tmkit.tamp.trial_pick import TrialPick, TrialPickStatus
 from tmkit.task_planning import TaskPlanResult, TaskPlanStatus
 from tmkit.task_planning.fast_downward import TaskExecution
@@ -130,6 +131,7 @@ RESULTS: list[Any] = [
     RefinementResult(PlanStatus.NO_PLAN_WITHIN_LIMITS, (), None, 3),
     ValidationReport((EVIL,), 2, 8, 100),
     validate_task_plan(empty_task(), []),
+    Resumption(ResumptionStatus.NO_PLAN, EVIL),
     ExecutionReport(2, 4, ExecutionStatus.ABORTED, EVIL, 3, 1, "lift", 0.5, {EVIL: math.nan}),
 ]
 
