@@ -46,6 +46,7 @@ from tmkit.world.ros2.controllers import (
 )
 from tmkit.world.ros2.executor import Ros2Executor as Ros2Executor
 from tmkit.world.ros2.joint_states import JointStates as JointStates
+from tmkit.world.ros2.planning_scene import PlanningSceneSource as PlanningSceneSource
 from tmkit.world.ros2.sensors import RosSensorSettings as RosSensorSettings, TfSensor as TfSensor
 from tmkit.world.ros2.vision import VisionSensor as VisionSensor
 from tmkit.world.service.access import ServiceLimits as ServiceLimits

@@ -158,7 +158,7 @@ def test_a_block_that_is_pushed_away_is_fetched(world: World) -> None:
 def test_an_empty_grasp_is_repeated(world: World) -> None:
     """The hand closes completely, and grasps the block the second time."""
     world.settings["hands"][0]["objects"] = [None] + [0.025] * 9
-    world.pushes[1] = Pose([0.0, 0.06, 0.0]) @ world.scene.local_pose("a")  # it slips away
+    world.pushes[1] = Pose([0.0, 0.12, 0.0]) @ world.scene.local_pose("a")  # it slips away
     result = run(world, "(on a b)")
     assert result.status == "goal reached", str(result)
     assert any("closed on nothing, not on 'a'" in event.text for event in result.events)
