@@ -146,6 +146,7 @@ class Ros:
         """Run the tests of a file in the environment, where they import rclpy."""
         folders = ":".join(site.getsitepackages())
         options = ["-c", os.devnull, "--rootdir", HERE / "inside", "-p", "no:cacheprovider", "-q"]
+        options += ["-o", f"pythonpath={HERE.parent}"]
         command = [HERE / "in_environment.py", folders, "pytest", HERE / "inside" / file, *options]
         with self.start(*command, stderr=subprocess.STDOUT) as process:
             out, _ = process.communicate()

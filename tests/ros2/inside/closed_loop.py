@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.processes import Process
 
 import tmkit as tk
 from tmkit.spatial import Pose
@@ -52,7 +53,7 @@ class World:
 
     def __enter__(self) -> World:
         self._file.write_text(json.dumps(self.settings), encoding="utf-8")
-        self._process = subprocess.Popen(
+        self._process = Process(
             [sys.executable, CONTROLLERS, self._file], stdout=subprocess.PIPE, text=True
         )
         self._states = JointStates(self._joints, period=0.005)
@@ -168,8 +169,8 @@ def test_an_empty_grasp_is_repeated(world: World) -> None:
 def test_an_aborted_arm_plans_again_from_its_measured_joints(robot: Any, tmp_path: Path) -> None:
     """The arm is bumped off its path, and goes on from there."""
     world = World(robot, tmp_path, [{"kind": "bump", "goal": 1, "time": 0.6}])
+    world.settings |= {"factor": 2.0, "lag": 0.05}
     result = run(world, "(on a b)")
     assert result.status == "goal reached", str(result)
     assert "the executor failed" in result.events[0].text
-    start = result.plans[1].q - result.plans[0].q
-    assert abs(start[result.plans[0].scene.joint_names.index("panda_joint1")]) > 0.1
+    assert abs(result.plans[1].q - result.plans[0].q).max() > 0.1
