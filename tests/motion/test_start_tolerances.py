@@ -104,3 +104,12 @@ def test_lines_and_inverse_kinematics_start_at_the_limit() -> None:
     assert np.all(result.q <= [0.3, 1.0])
     with pytest.raises(ConfigurationError, match=r"outside its limits 0 to 0.3 by more than"):
         straight_line(scene, "tip", start=[-2e-4, 0.0], target_pose=target, joints=joints)
+
+
+@pytest.mark.parametrize(("past", "status"), [(0.0009, "SOLVED"), (0.0011, "GOAL_OUT_OF_LIMITS")])
+def test_a_goal_slightly_past_a_limit_is_moved_to_it(past: float, status: str) -> None:
+    """The path ends at the limit, within the tolerance of a start; beyond it is a failure."""
+    world = CollisionWorld(two_joints())
+    result = search_path(world, ["slide", "turn"], start=[0.1, 0.5], goals=[0.2, -1.0 - past])
+    assert result.status is PathStatus[status]
+    assert [row[1] for row in result.path[-1:].tolist()] == [-1.0] * len(result.path[-1:])

@@ -318,7 +318,8 @@ Args:
     joints: names of the joints that may move; all others have their values of ``start``.
     start: (n_joints,) full configuration. A moving joint that is past a limit by up to 0.001 rad
         or 0.0001 m starts at the limit.
-    goals: (n_joints,) or (k, n_joints) full configurations; only the moving joints count.
+    goals: (n_joints,) or (k, n_joints) full configurations; only the moving joints count. Those
+        that are past a limit by as much end at the limit.
     constraints: up to 6 :class:`PathConstraint` that hold along the whole path. The points of the
         path are then dense enough that straight motions between them satisfy the constraints.
     known: paths (k, n_joints) that are tried, in order, before any tree grows, joined by straight

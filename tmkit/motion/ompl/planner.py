@@ -83,13 +83,11 @@ class OmplPlanner:
             )
         with importing("ompl", "planners", "OMPL's planners need"):
             from ompl import base, geometric, util
-        try:
-            joints = query.joints
-            query = replace(
-                query, start=clamp_to_limits(query.world.scene, query.start, joints=joints)
-            )
-        except ConfigurationError:  # the check of the ends returns the joint
-            pass
+        query = replace(
+            query,
+            start=_clamp(query.start, query),
+            goals=np.array([_clamp(goal, query) for goal in np.atleast_2d(query.goals)]),
+        )
         start, goals = query.to_arm(query.start), query.to_arm(query.goals)
         failure = _check_ends(query, start, goals)
         if failure is not None:
@@ -203,6 +201,14 @@ def _check_ends(
                 collision_status, no_path, pair=(contacts[0].frame_a, contacts[0].frame_b)
             )
     return None
+
+
+def _clamp(q: NDArray[np.float64], query: PathQuery) -> NDArray[np.float64]:
+    """Return a configuration whose joints slightly past a limit are at the limit."""
+    try:
+        return clamp_to_limits(query.world.scene, q, joints=query.joints)
+    except ConfigurationError:  # the check of the ends returns the joint
+        return q
 
 
 def _is_within(row: NDArray[np.float64], query: PathQuery) -> bool:

@@ -444,7 +444,10 @@ double path_length(const Points& path) {
 PathResult search_path(const CollisionWorld& world, const PathQuery& query,
                        const PathSettings& settings, const std::function<bool()>& interrupted) {
     PathQuery clamped = query;
-    clamp_to_limits(world.scene(), world.scene().entry_limits(), query.entries, clamped.start);
+    const std::vector<EntryLimits> limits = world.scene().entry_limits();
+    clamp_to_limits(world.scene(), limits, query.entries, clamped.start);
+    for (std::vector<double>& goal : clamped.goals)
+        clamp_to_limits(world.scene(), limits, query.entries, goal);
     return QueryPlanner(world, clamped, settings, interrupted).run();
 }
 
