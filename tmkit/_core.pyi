@@ -4869,7 +4869,7 @@ class PathSettings:
             negative.
     """
 
-    def __init__(self, *, seed: int = 0, max_iterations: int = 50000, step: float = 0.5, resolution: float = 0.02, shortcut_iterations: int = 100, time_limit: float | None = None, proved: bool = True) -> None: ...
+    def __init__(self, *, seed: int = 0, max_iterations: int = 250000, step: float = 1.0, resolution: float = 0.02, shortcut_iterations: int = 100, time_limit: float | None = None, proved: bool = True) -> None: ...
 
     @property
     def seed(self) -> int:

@@ -224,7 +224,7 @@ def test_a_proved_path_avoids_thin_walls(thickness: float) -> None:
     )
     plate = Box([thickness, 1.4, 0.5])
     world = CollisionWorld(
-        scene.add_frame("plate", "world", pose=Pose([1 / 6, 0, 0]), shapes=[plate])
+        scene.add_frame("plate", "world", pose=Pose([11 / 64, 0, 0]), shapes=[plate])
     )
     start, goal = [-0.5, 0.0], [0.5, 0.0]
     through = search_path(

@@ -88,6 +88,12 @@ def test_paths_are_free_in_the_version_of_the_query(data: st.DataObject) -> None
         check(world, ARM, result.path)
 
 
+def halfway(path: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the middle of the motion in the middle of a path."""
+    middle: NDArray[np.float64] = path[(len(path) - 2) // 2 :][:2].mean(axis=0)
+    return middle
+
+
 class Table:
     """Gantry with the query around a wall across the table, and further obstacles."""
 
@@ -109,7 +115,7 @@ class Table:
 
     def across(self, path: NDArray[np.float64]) -> SceneGraph:
         """Return the scene with a ball at the position of the tool halfway along a path."""
-        place = self.scene.pose("tool", q=(path[0] + path[1]) / 2).translation
+        place = self.scene.pose("tool", q=halfway(path)).translation
         return self.scene.add_frame("block", "world", pose=tk.Pose(place), shapes=[Sphere(0.03)])
 
 
@@ -173,7 +179,7 @@ def test_all_kinds_of_changes_count(change: str) -> None:
     table.margins[("hand", "block")] = 0.15 if change == "with a margin" else 0.0
     roadmap = Roadmap(JOINTS, pair_margins=table.margins)
     path = table.search(roadmap, table.scene).path
-    place = table.scene.pose("tool", q=(path[0] + path[1]) / 2)
+    place = table.scene.pose("tool", q=halfway(path))
     match change:
         case "on a tray":
             before = table.scene.add_frame("tray", "world", pose=tk.Pose([9.0, 0.0, 0.0]))
@@ -255,7 +261,7 @@ def test_stored_paths_are_tried_in_order_before_a_search() -> None:
     )
     assert searched.iterations > 0
     np.testing.assert_array_equal(searched.path, path)
-    with pytest.raises(ConfigurationError, match=r"known must have shape \(m, 5\), not \(7, 3\)"):
+    with pytest.raises(ConfigurationError, match=r"known must have shape \(m, 5\), not \(\d+, 3\)"):
         search_path(world, JOINTS, start=table.start, goals=table.goal, known=[path[:, :3]])
 
 

@@ -163,7 +163,7 @@ class RrtConnect:
         shortcut_iterations: number of attempts to shorten a path.
     """
 
-    step: float = 0.5
+    step: float = 1.0
     shortcut_iterations: int = 100
 
     def search(self, query: PathQuery) -> PathResult:

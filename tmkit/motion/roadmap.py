@@ -137,7 +137,7 @@ class Roadmap:
         start: ArrayLike,
         goals: ArrayLike,
         seed: int = 0,
-        max_iterations: int = 50000,
+        max_iterations: int = 250000,
         shortcut_iterations: int = 100,
     ) -> PathResult:
         """Return a free path in a version of the scene: straight, stored, or from a search.

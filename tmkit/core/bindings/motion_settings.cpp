@@ -130,7 +130,7 @@ Raises:
     ConfigurationError: if the step or the resolution is not positive, or another number is
         negative.)");
     cls.def("__init__", made_by(&make_path_settings), nb::kw_only(), "seed"_a = 0,
-            "max_iterations"_a = 50000, "step"_a = 0.5, "resolution"_a = 0.02,
+            "max_iterations"_a = 250000, "step"_a = 1.0, "resolution"_a = 0.02,
             "shortcut_iterations"_a = 100, "time_limit"_a = nb::none(), "proved"_a = true)
         .def_ro("seed", &PathSettings::seed, "Seed of the random configurations.")
         .def_ro("max_iterations", &PathSettings::max_iterations,

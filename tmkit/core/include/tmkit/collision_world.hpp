@@ -105,9 +105,11 @@ public:
 
     // Return a pair that is not proved to keep its margin on the straight motion between two free
     // configurations, or none if the motion is free. With a resolution, the motion is free if it is
-    // proved free, or if all samples at that spacing are. Adds to the number of checks.
+    // proved free, or if all samples at that spacing are. An end that is not known to be free is
+    // proved with the motion, which needs a resolution of 0. Adds to the number of checks.
     FramePair find_unproved(const double* q0, const double* q1, Scratch& scratch,
-                            std::int64_t& checks, double resolution = 0.0) const;
+                            std::int64_t& checks, double resolution = 0.0,
+                            bool end_is_free = true) const;
 
     const Model& model() const { return *model_; }
 

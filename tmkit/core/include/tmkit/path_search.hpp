@@ -2,14 +2,17 @@
 //
 // Search. RRT-Connect (Kuffner and LaValle, ICRA 2000): one tree grows from the start, one from the
 // goals. In each iteration the smaller tree takes a step towards a random configuration, and the
-// other tries to reach the new node by straight steps. Two thirds of the random configurations are
-// drawn from likely regions. The straight motions to the goals are tried before any tree grows. A
-// solution is shortened by removing points and cutting corners. Results depend on iteration counts,
-// and a time limit only ends the search, so a seed gives one path.
+// other tries to reach the new node by straight steps. Random configurations are drawn near the
+// trees, as in dynamic-domain RRTs (Yershova, Jaillet, Simeon and LaValle, ICRA 2005), around nodes
+// that were drawn seldom, as in expansive-space trees (Hsu, Latombe and Motwani, ICRA 1997). The
+// straight motions to the goals are tried before any tree grows. A solution is shortened by
+// removing points and cutting corners. Results depend on iteration counts, and a time limit only
+// ends the search, so a seed gives one path.
 //
-// Checks. The start is checked with all pairs, all else through a view of the pairs that the moving
-// joints can change. Motions are proved free (collision/swept_motion.cpp). Without proofs, a motion
-// is also free if its samples are, at steps of at most `resolution` of any moving joint.
+// Checks. Starts and goals that are slightly past a limit are moved to it. The start is checked
+// with all pairs, all else through a view of the pairs that the moving joints can change. Motions
+// are proved free (collision/swept_motion.cpp). Without proofs, a motion is also free if its
+// samples are, at steps of at most `resolution` of any moving joint.
 //
 // Constraints. With path constraints, samples and the steps of the trees are projected, edges
 // consist of straight pieces that satisfy the constraints, and cuts count only if they are shorter;
@@ -90,8 +93,8 @@ struct PathQuery {
 // Effort and resolution of a search.
 struct PathSettings {
     std::uint64_t seed = 0;
-    std::int64_t max_iterations = 50000;
-    double step = 0.5;         // longest edge of a tree, Euclidean over the moving joints
+    std::int64_t max_iterations = 250000;
+    double step = 1.0;         // longest edge of a tree, Euclidean over the moving joints
     double resolution = 0.02;  // spacing of samples in any joint [rad or m]
     bool proved = true;        // motions of the path are proved free
     std::int64_t shortcut_iterations = 100;

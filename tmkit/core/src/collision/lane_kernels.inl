@@ -483,21 +483,24 @@ void reach(const PlacedGeometry& a, const PlacedGeometry& b, const Twist& common
     for (int i = 0; i < width; ++i) results[i] = sum[i];
 }
 
-void nearest(const float* nodes, std::int32_t count, std::int32_t size, const Floats* points,
-             std::int32_t* results) {
-    Floats least = broadcast(1e30f);
+std::int32_t nearest(const Floats* blocks, std::size_t count, std::size_t size,
+                     const double* point) {
+    Floats least = broadcast(1e37f);
     Integers best{};
-    for (std::int32_t node = 0; node < count; ++node, nodes += size) {
+    for (std::size_t block = 0; block < count; ++block, blocks += size) {
         Floats sum{};
-        for (std::int32_t i = 0; i < size; ++i) {
-            const Floats difference = points[i] - nodes[i];
+        for (std::size_t i = 0; i < size; ++i) {
+            const Floats difference = blocks[i] - static_cast<float>(point[i]);
             sum += difference * difference;
         }
         const Integers nearer = above(least, sum);
         least = select(nearer, sum, least);
-        best = (nearer & node) | (~nearer & best);
+        best = (nearer & static_cast<std::int32_t>(block)) | (~nearer & best);
     }
-    for (int i = 0; i < width; ++i) results[i] = best[i];
+    int lane = 0;
+    for (int i = 1; i < width; ++i)
+        if (least[i] < least[lane] || (least[i] == least[lane] && best[i] < best[lane])) lane = i;
+    return width * best[lane] + lane;
 }
 
 }  // namespace

@@ -73,10 +73,19 @@ struct StateWorkspace {
     std::int64_t now = 0;                       // the number of their lanes
 };
 
+// Upper bound of the motion of the points on a link in half of a motion, beyond the first order;
+// see swept_motion.cpp.
+struct RemainderBound {
+    double by_size = 0.0, constant = 0.0;  // by the size of the shape
+    double turns = 0.0;                    // of the joints up to the link [rad]
+};
+
 struct CollisionView::Scratch::Lanes {
     LaneWorkspace workspace;
     StateWorkspace states;
     std::vector<SweptBatch> batches;
+    std::vector<RemainderBound> remainders;  // by link, after that of the root
+    std::vector<double> q;                   // in the middle of an interval
 };
 
 class LanePairs {

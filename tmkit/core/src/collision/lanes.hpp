@@ -118,9 +118,10 @@ struct Kernels {
     // Upper bound of their approach in half an interval, along a direction if given, by lane.
     void (*reach)(const PlacedGeometry& a, const PlacedGeometry& b, const Twist& common,
                   const float* direction, float* results);
-    // Return the first of the nearest nodes to each point, among nodes with this many coordinates.
-    void (*nearest)(const float* nodes, std::int32_t count, std::int32_t size, const Floats* points,
-                    std::int32_t* results);
+    // Return the first of the nodes that are nearest to a point. Eight nodes are a block, with the
+    // first coordinate of each, then the second ones, and so on.
+    std::int32_t (*nearest)(const Floats* blocks, std::size_t count, std::size_t size,
+                            const double* point);
 };
 
 // The fastest kernels that this processor supports.

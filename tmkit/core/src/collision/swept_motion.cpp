@@ -19,23 +19,23 @@ namespace tmkit {
 namespace {
 
 // Lengths of intervals, in the joint that moves most [rad or m]: the first and the last of the
-// bisection. Next to an end of the motion, which may be nearly in contact, only the middles of the
-// finest intervals must be free.
-constexpr double coarsest = 0.05, finest = 1e-4, end_zone = 16.0 * finest;
+// bisection. Next to a free end of the motion, which may be nearly in contact, only the middles of
+// the finest intervals must be free.
+constexpr double coarsest = 0.125, finest = 1e-4, end_zone = 16.0 * finest;
 constexpr double tolerance = 2e-6;  // [m], of GJK
 constexpr double unbounded = 1e30;
 
 class SweptMotion : LanePairs {
 public:
     SweptMotion(const Model& model, Data& data, const double* q0, const double* q1,
-                double resolution)
-        : LanePairs(model, data), batches_(data.lanes->batches),
-          q_(q0, q0 + model.shapes->joint_count), q0_(q0), q1_(q1), resolution_(resolution) {
+                double resolution, bool end_is_free)
+        : LanePairs(model, data), batches_(data.lanes->batches), q_(data.lanes->q), q0_(q0),
+          q1_(q1), resolution_(resolution), end_is_free_(end_is_free) {
+        q_.assign(q0, q0 + model.shapes->joint_count);
         for (const Model::Link& link : model.links)
             span_ = std::max(span_, std::abs(q1[link.q_index] - q0[link.q_index]));
         batches_.clear();
-        for (std::int32_t i = 0; i < model.moving_count; ++i)
-            workspace_.geometries[i].remainder = static_cast<float>(bend(i));
+        bound_remainders();
     }
 
     FramePair find(std::int64_t& checks) {
@@ -178,11 +178,12 @@ private:
         return {};
     }
 
-    // Open lanes in the finest intervals are free if they are only sampled, and next to the ends.
+    // Open lanes in the finest intervals are free if they are only sampled, and next to free ends.
     FramePair judge(const SweptBatch& now, std::size_t first, unsigned open) {
         for (int lane = 0; lane < lanes::width && resolution_ == 0.0; ++lane) {
             const double middle = now.middle[lane];
-            if (!(open >> lane & 1) || std::min(middle, 1.0 - middle) * span_ < end_zone) continue;
+            const double to_end = end_is_free_ ? std::min(middle, 1.0 - middle) : middle;
+            if (!(open >> lane & 1) || to_end * span_ < end_zone) continue;
             for (std::size_t i = first; i < workspace_.near.size(); ++i)
                 if (workspace_.near[i].open >> lane & 1)
                     return model_.frames(workspace_.near[i].pair);
@@ -202,42 +203,53 @@ private:
         return link.multiplier * (q1_[link.q_index] - q0_[link.q_index]);
     }
 
-    // Upper bound of the motion of a shape's points from the middle of the motion to an end, beyond
-    // the first order. Their acceleration is at most the sum over the joints of their speed by that
-    // joint times the rotations of those before, twice, and of that joint. Their distance from an
-    // axis is at most the lengths of the links between.
-    double bend(std::int32_t shape) const {
-        if (model_.collision_shape(shape).kind == GeometryKind::plane) return unbounded;
-        double arm = workspace_.sizes[shape];
-        double most = 0.0, remainder = 0.0;
-        for (std::int32_t ancestor = model_.placed[shape].link; ancestor >= 0;
-             ancestor = model_.links[ancestor].parent) {
-            const Model::Link& joint = model_.links[ancestor];
-            const double value = 0.5 * std::abs(change(joint)),
-                         moved = joint.prismatic ? value : value * arm;
-            if (!joint.prismatic) remainder += value * (most + 0.5 * moved);
-            most += moved;
-            arm += workspace_.lengths[ancestor];
-            if (joint.prismatic)
-                arm += std::abs(joint.offset) +
-                       std::abs(joint.multiplier) *
-                           std::max(std::abs(q0_[joint.q_index]), std::abs(q1_[joint.q_index]));
+    // Upper bounds of the motion of each shape's points from the middle of the motion to an end,
+    // beyond the first order. Their acceleration is at most the sum over the joints of their speed
+    // by that joint times the rotations of those before, twice, and of that joint. Their distance
+    // from an axis is at most the size of the shape and the lengths of the links between: the bound
+    // is linear in the size. Links follow their parents.
+    void bound_remainders() {
+        std::vector<RemainderBound>& bounds = data_.lanes->remainders;
+        bounds.assign(model_.links.size() + 1, {});  // after that of the root
+        for (std::size_t i = 0; i < model_.links.size(); ++i) {
+            const Model::Link& joint = model_.links[i];
+            const RemainderBound& parent = bounds[std::size_t(joint.parent + 1)];
+            RemainderBound& bound = bounds[i + 1] = parent;
+            const double value = 0.5 * std::abs(change(joint));
+            double length = workspace_.lengths[i];
+            if (joint.prismatic) {
+                length += std::abs(joint.offset) +
+                          std::abs(joint.multiplier) *
+                              std::max(std::abs(q0_[joint.q_index]), std::abs(q1_[joint.q_index]));
+                bound.constant += value * parent.turns;
+            } else {
+                bound.by_size += value * (parent.turns + 0.5 * value);
+                bound.turns += value;
+            }
+            bound.constant += parent.by_size * length;
         }
-        return remainder;
+        for (std::int32_t i = 0; i < model_.moving_count; ++i) {
+            const RemainderBound& bound = bounds[std::size_t(model_.placed[i].link + 1)];
+            const double most = bound.by_size * workspace_.sizes[i] + bound.constant;
+            const bool is_plane = model_.collision_shape(i).kind == GeometryKind::plane;
+            workspace_.geometries[i].remainder = static_cast<float>(is_plane ? unbounded : most);
+        }
     }
 
     std::vector<SweptBatch>& batches_;
-    std::vector<double> q_;
+    std::vector<double>& q_;
     const double *q0_, *q1_;
     double resolution_;  // of samples; 0 if the motion is to be proved
+    bool end_is_free_;
     double span_ = 0.0, half_ = 0.0;
 };
 
 }  // namespace
 
 FramePair CollisionView::find_unproved(const double* q0, const double* q1, Scratch& scratch,
-                                       std::int64_t& checks, double resolution) const {
-    return SweptMotion(*model_, scratch.data(), q0, q1, resolution).find(checks);
+                                       std::int64_t& checks, double resolution,
+                                       bool end_is_free) const {
+    return SweptMotion(*model_, scratch.data(), q0, q1, resolution, end_is_free).find(checks);
 }
 
 }  // namespace tmkit

@@ -8,7 +8,6 @@
 // constraints (after Berenson et al., "Manipulation planning on constraint manifolds", ICRA 2009).
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <vector>
@@ -91,14 +90,13 @@ public:
     }
 
     // Check the straight motion from a free configuration a to b; if paths are to be proved, by a
-    // proof.
+    // proof. Motions before their ends: most of those that a search tries collide on the way.
     bool edge_is_free(const double* a, const double* b, bool end_is_free) {
-        if (!end_is_free && blocks(find_collision(b))) return false;
         fill(a, from_);
         fill(b, to_);
         const FramePair pair = view_.find_unproved(from_.data(), to_.data(), scratch_, checks_,
-                                                   proves_ ? 0.0 : resolution_);
-        return !blocks(pair);
+                                                   proves_ ? 0.0 : resolution_, end_is_free);
+        return !blocks(pair) && (proves_ || end_is_free || !blocks(find_collision(b)));
     }
 
     // Count a colliding pair; return whether there is one.
@@ -107,22 +105,6 @@ public:
         return static_cast<bool>(pair);
     }
     FramePair last_blocking() const { return last_blocking_; }
-
-    // Check `together` configurations at once; find_in_batch() then returns the colliding pair of
-    // each, by its number.
-    static constexpr std::size_t together = CollisionView::together;
-    void check_batch(const std::array<const double*, together>& places) {
-        std::array<const double*, together> rows{};
-        for (std::size_t i = 0; i < together; ++i) {
-            fill(places[i], ahead_[i]);
-            rows[i] = ahead_[i].data();
-        }
-        view_.check_batch(rows.data(), static_cast<int>(together), scratch_);
-    }
-    FramePair find_in_batch(std::size_t number) {
-        ++checks_;
-        return view_.find_in_batch(ahead_[number].data(), static_cast<int>(number), scratch_);
-    }
 
     const ConstraintSet& constraints() const { return constraints_; }
 
@@ -182,7 +164,6 @@ private:
     ConstraintSet constraints_;
     CollisionView view_;
     CollisionView::Scratch scratch_;
-    std::array<std::vector<double>, together> ahead_;
     PairCounter blocking_;
     FramePair last_blocking_;
     std::int64_t checks_ = 0, next_question_ = 0;

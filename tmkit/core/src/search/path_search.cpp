@@ -13,55 +13,63 @@
 namespace tmkit {
 namespace {
 
-// Nodes of a search tree, their coordinates in one array. Nearest neighbours by a scan: with the
-// few thousand nodes of a query, it costs less than one edge check.
+// Nodes of a search tree. Nearest neighbours by a scan, of eight nodes at once: with the few
+// thousand nodes of a query, it costs less than one edge check.
 class Tree {
 public:
     explicit Tree(std::size_t size) : size_(size) {}
 
     std::int32_t add(const double* x, std::int32_t parent) {
+        const std::int32_t number = count(), lane = number % lanes::width;
+        if (lane == 0) blocks_.resize(blocks_.size() + size_, {lanes::Floats{} + lanes::endless});
+        Coordinate* block = blocks_.data() + (blocks_.size() - size_);
+        for (std::size_t k = 0; k < size_; ++k) block[k].of[lane] = static_cast<float>(x[k]);
         coordinates_.insert(coordinates_.end(), x, x + size_);
-        rounded_.insert(rounded_.end(), x, x + size_);
-        parents_.push_back(parent);
-        return static_cast<std::int32_t>(parents_.size()) - 1;
+        nodes_.push_back({parent, 0});
+        return number;
     }
 
     const double* at(std::int32_t node) const {
         return coordinates_.data() + std::size_t(node) * size_;
     }
-    std::int32_t count() const { return static_cast<std::int32_t>(parents_.size()); }
+    std::int32_t count() const { return static_cast<std::int32_t>(nodes_.size()); }
 
-    // Of eight points, to single precision.
-    using Nearest = std::array<std::int32_t, lanes::width>;
-    Nearest nearest(const std::array<const double*, lanes::width>& points) const {
-        struct Coordinate {
-            lanes::Floats of;
-        };
-        std::vector<Coordinate> coordinates(size_);
-        for (std::size_t k = 0; k < size_; ++k)
-            for (std::size_t i = 0; i < lanes::width; ++i)
-                coordinates[k].of[i] = static_cast<float>(points[i][k]);
-        Nearest match{};
-        lanes::kernels().nearest(rounded_.data(), count(), static_cast<std::int32_t>(size_),
-                                 &coordinates.data()->of, match.data());
-        return match;
-    }
+    // To single precision.
     std::int32_t nearest(const double* point) const {
-        return nearest({point, point, point, point, point, point, point, point})[0];
+        return lanes::kernels().nearest(&blocks_.data()->of, blocks_.size() / size_, size_, point);
+    }
+
+    // Draw a node, more likely one that was drawn seldom: of a few, the one that was drawn least.
+    std::int32_t draw(Random& random) {
+        constexpr int few = 4;
+        std::int32_t least = 0;
+        for (int i = 0; i < few; ++i) {
+            const auto node = static_cast<std::int32_t>(random.below(std::uint64_t(count())));
+            if (i == 0 || nodes_[node].draws < nodes_[least].draws) least = node;
+        }
+        ++nodes_[least].draws;
+        return least;
     }
 
     // From the node to the root of its tree.
     Points path(std::int32_t node) const {
         Points points;
-        for (; node >= 0; node = parents_[node]) points.emplace_back(at(node), at(node) + size_);
+        for (; node >= 0; node = nodes_[node].parent)
+            points.emplace_back(at(node), at(node) + size_);
         return points;
     }
 
 private:
+    struct Node {
+        std::int32_t parent, draws;
+    };
+    struct Coordinate {
+        lanes::Floats of;
+    };
     std::size_t size_;
+    std::vector<Node> nodes_;
     std::vector<double> coordinates_;
-    std::vector<float> rounded_;
-    std::vector<std::int32_t> parents_;
+    std::vector<Coordinate> blocks_;  // of eight nodes: by block, by coordinate
 };
 
 // --- searching
@@ -85,23 +93,18 @@ public:
             if (path.size() > 1 && is_free(path)) return path;
         starts_.add(start.data(), -1);
         for (const std::vector<double>& goal : goals) goals_.add(goal.data(), -1);
-        goal_count_ = goals.size();
-        root_count_ = starts_.count() + goals_.count();
         Tree* grows = &starts_;
         Tree* joins = &goals_;
+        std::vector<double> target(size_);
         for (std::int64_t i = 0; i < settings_.max_iterations && !checker_.should_stop(); ++i) {
             ++iterations;
-            if (!has_steps(*grows)) {
-                // The smaller tree grows: otherwise the one in free space fills up, and the one in
-                // a narrow region does not grow.
-                if (grows->count() > joins->count()) std::swap(grows, joins);
-                check_batch(*grows);
-            }
-            const Step& next = steps_[next_++];
-            const bool is_free = checker_.constraints().empty();
-            if (next.from < 0 || (is_free && checker_.blocks(checker_.find_in_batch(next_ - 1))))
+            // The smaller tree grows: otherwise the one in free space fills up, and the one in a
+            // narrow region does not grow.
+            if (grows->count() > joins->count()) std::swap(grows, joins);
+            draw(*grows, *joins, target.data());
+            if (!checker_.constraints().empty() && !checker_.constraints().project(target.data()))
                 continue;
-            const std::int32_t node = extend(*grows, next.from, next.target.data(), is_free);
+            const std::int32_t node = extend(*grows, grows->nearest(target.data()), target.data());
             if (node >= 0) {
                 const std::vector<double> meeting(grows->at(node), grows->at(node) + size_);
                 const std::int32_t join_to_ends = connect(*joins, meeting);
@@ -124,84 +127,16 @@ private:
         return true;
     }
 
-    // A third of the targets is drawn from the whole range, a third from around the box between the
-    // start and a goal, and a third from around a node of the other tree: most paths lead there. In
-    // the cage of MotionBenchMaker the trees meet after half as many samples, and paths are shorter
-    // before and after cuts; if the path leads elsewhere, after up to three times as many.
-    void draw(const Tree& tree, double* target) {
-        const double *from = nullptr, *to = nullptr;
-        double around = 0.0;  // [rad or m]
-        switch (random_.below(3)) {
-            case 0: break;
-            case 1:
-                from = starts_.at(0);
-                to = goals_.at(static_cast<std::int32_t>(random_.below(goal_count_)));
-                around = 1.0;
-                break;
-            default:
-                const Tree& opposite = &tree == &starts_ ? goals_ : starts_;
-                from = to = opposite.at(
-                    static_cast<std::int32_t>(random_.below(std::uint64_t(opposite.count()))));
-                around = 1.4;
-        }
-        for (std::size_t k = 0; k < size_; ++k) {
-            auto [lower, upper] = ranges_[k];
-            if (from) {
-                lower = std::max(lower, std::min(from[k], to[k]) - around);
-                upper = std::min(upper, std::max(from[k], to[k]) + around);
-            }
-            target[k] = random_.uniform(lower, upper);
-        }
-    }
-
-    // A step towards a random target, and its end; from a node of the tree, or -1 if the target
-    // cannot satisfy the constraints.
-    struct Step {
-        std::vector<double> target, end;
-        std::int32_t from;
-    };
-
-    // Return whether any chosen steps remain. While the trees are small, steps that were chosen
-    // before the tree grew are chosen again; later, new nodes change little.
-    bool has_steps(const Tree& tree) const {
-        constexpr std::int32_t few = 18;  // nodes in addition to the roots
-        return next_ < steps_.size() && &tree == steps_of_ &&
-               (tree.count() == steps_count_ ||
-                starts_.count() + goals_.count() - root_count_ > few);
-    }
-
-    // Choose steps, whose ends are checked together.
-    void check_batch(const Tree& tree) {
-        const bool is_free = checker_.constraints().empty();
-        std::rotate(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(next_),
-                    steps_.end());
-        const std::size_t kept_count = steps_.size() - next_;
-        steps_.resize(is_free ? PathChecker::together : 1);
-        for (std::size_t i = kept_count; i < steps_.size(); ++i) {
-            steps_[i].target.resize(size_);
-            draw(tree, steps_[i].target.data());
-        }
-        next_ = 0;
-        steps_of_ = &tree;
-        steps_count_ = tree.count();
-        if (is_free) look_at_ends(tree);
-        else {
-            const bool keeps = checker_.constraints().project(steps_[0].target.data());
-            steps_[0].from = keeps ? tree.nearest(steps_[0].target.data()) : -1;
-        }
-    }
-
-    void look_at_ends(const Tree& tree) {
-        std::array<const double*, PathChecker::together> targets{}, ends{};
-        for (std::size_t i = 0; i < steps_.size(); ++i) targets[i] = steps_[i].target.data();
-        const Tree::Nearest nearest = tree.nearest(targets);
-        for (std::size_t i = 0; i < steps_.size(); ++i) {
-            steps_[i].from = nearest[i];
-            step_towards(tree.at(nearest[i]), steps_[i].target.data());
-            steps_[i].end = step_;
-            ends[i] = steps_[i].end.data();
-        }
-        checker_.check_batch(ends);
+    // Draw a target near a node of the tree, which expands it, or one time in four near a node of
+    // the other tree, where the two may meet. Where there is little room, steps towards targets in
+    // the whole range mostly collide.
+    void draw(Tree& tree, Tree& opposite, double* target) {
+        Tree& drawn = random_.below(4) == 0 ? opposite : tree;
+        const double* center = drawn.at(drawn.draw(random_));
+        const double radius = settings_.step * random_.uniform(1.0, 2.0);
+        for (std::size_t k = 0; k < size_; ++k)
+            target[k] = random_.uniform(std::max(ranges_[k][0], center[k] - radius),
+                                        std::min(ranges_[k][1], center[k] + radius));
     }
 
     // Compute the end of a step, and whether it reaches x; return their distance.
@@ -217,7 +152,7 @@ private:
     // Take one step from a node towards x, or the whole way if it is near; return the new node, or
     // -1 for a collision. With constraints the step is projected, and must approach x by a minimum
     // fraction of its length.
-    std::int32_t extend(Tree& tree, std::int32_t from, const double* x, bool end_is_free = false) {
+    std::int32_t extend(Tree& tree, std::int32_t from, const double* x) {
         const double* a = tree.at(from);
         const double distance = step_towards(a, x);
         if (!reached_ && !checker_.constraints().empty() &&
@@ -225,7 +160,7 @@ private:
               tmkit::distance(step_.data(), x, size_) <= distance - 0.2 * settings_.step))
             return -1;
         points_.clear();
-        if (!checker_.connect(a, step_.data(), points_, end_is_free)) return -1;
+        if (!checker_.connect(a, step_.data(), points_)) return -1;
         for (const std::vector<double>& point : points_) from = tree.add(point.data(), from);
         return from;
     }
@@ -253,11 +188,6 @@ private:
     std::size_t size_;
     Random random_;
     Tree starts_, goals_;
-    std::vector<Step> steps_;  // next steps, from the one numbered next_ on
-    std::size_t next_ = 0;
-    const Tree* steps_of_ = nullptr;
-    std::int32_t steps_count_ = 0, root_count_ = 0;
-    std::uint64_t goal_count_ = 0;
     std::vector<double> step_;
     Points points_;
     bool reached_ = false;
