@@ -1,17 +1,18 @@
 """Path search on MotionBenchMaker's problems, beside vamp in the same run.
 
 Run by hand: ``python tests/benchmarks/search_table.py RESOURCES [--robots panda,ur5,fetch,baxter]
-[--sets cage,box] [--problems 100] [--rounds 4] [--out docs/results/tables/search.md]``. RESOURCES
-is the folder ``resources`` of the source distribution of ``vamp-planner``, with each
-``problems.tar.bz2`` unpacked where it is. The Panda is tmkit's own, beside vamp; the other robots
-are the URDFs and SRDFs of that folder, alone. Where the package ``vamp`` is not installed OMPL's
-RRT-Connect on our checker is the peer. Times are CPU times of calls from Python, the best of
+[--sets cage,box] [--first 26] [--problems 100] [--rounds 3] [--out
+docs/results/search_results.md]``. RESOURCES is the folder ``resources`` of the source distribution
+of ``vamp-planner``, with each ``problems.tar.bz2`` unpacked where it is. The Panda is tmkit's own;
+the other robots are the URDFs and SRDFs of that folder. Where the package ``vamp`` is not installed
+OMPL's RRT-Connect on our checker is the peer. Times are CPU times of calls from Python, the best of
 several rounds in which the planners take turns.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import math
 import statistics
 import sys
 from collections.abc import Callable, Iterator
@@ -57,24 +58,21 @@ ARMS = {
     ),
 }
 TOOLS = {"ur5": "ee_link", "fetch": "gripper_link", "baxter": "left_gripper"}
-OURS: dict[str, dict[str, Any]] = {
-    "search at 0.02": {"shortcut_iterations": 0, "proved": False},
-    "proved": {"shortcut_iterations": 0},
-    "proved, simplified": {},
-}
+OURS: dict[str, dict[str, Any]] = {"proved": {"shortcut_iterations": 0}, "proved, simplified": {}}
 
 
 @dataclass
 class Runs:
     """Results of one planner on a set."""
 
-    seconds: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)  # infinite without a path
     lengths: dict[int, float] = field(default_factory=dict)  # [rad], by the number of the problem
     valid: set[int] = field(default_factory=set)
 
     def spread(self) -> tuple[float, float]:
         """The median and 95 % in milliseconds."""
-        return 1e3 * statistics.median(self.seconds), 1e3 * float(np.percentile(self.seconds, 95))
+        median, most = np.percentile(self.seconds, [50, 95], method="higher")
+        return 1e3 * float(median), 1e3 * float(most)
 
 
 def robot_of(name: str, resources: Path) -> tuple[tk.SceneGraph, Any]:
@@ -88,35 +86,36 @@ def robot_of(name: str, resources: Path) -> tuple[tk.SceneGraph, Any]:
 
 
 def problems_of(
-    folder: Path, scene: tk.SceneGraph, arm: Any, count: int
+    folder: Path, scene: tk.SceneGraph, arm: Any, count: int, first: int = 1
 ) -> Iterator[MotionProblem]:
-    """Read the problems of a set."""
-    for file in sorted(folder.glob("scene[0-9]*.yaml"))[:count]:
+    """Read the problems of a set, from a number on up to another."""
+    for file in sorted(folder.glob("scene[0-9]*.yaml"))[first - 1 : count]:
         request = file.with_name(file.name.replace("scene", "request"))
         yield read_motion_problem(file, request, scene=scene, arm=arm)
 
 
 class Vamp:
-    """vamp's planner for the Panda, whose samples are the same for each problem.
+    """vamp's planner for a robot, whose samples are the same for each problem."""
 
-    Its memory for all samples that it may draw is allocated at each call: with its own settings for
-    1,000,000, or for 50,000, as many as our default iterations.
-    """
+    name = "vamp"
 
-    def __init__(self, samples: int | None = None) -> None:
+    def __init__(self, robot: str) -> None:
         import vamp  # type: ignore[import-not-found]
 
         self._vamp = vamp
-        self.name = "vamp" if samples is None else f"vamp, {samples} samples"
-        robot = vamp.configure_robot_and_planner_with_kwargs("panda", "rrtc")
-        self._robot, self._plan, self._settings, self._simplify = robot
-        if samples is not None:
-            self._settings.max_iterations = self._settings.max_samples = samples
+        configured = vamp.configure_robot_and_planner_with_kwargs(robot, "rrtc")
+        self._robot, self._plan, self._settings, self._simplify = configured
+
+    def is_valid(self, problem: MotionProblem, name: str) -> bool:
+        """Return whether both ends are free by its spheres."""
+        environment, indices = self._environment(problem, name), self._indices(problem)
+        ends = (problem.start, *problem.goals)
+        return all(self._robot.validate(end[indices], environment) for end in ends)
 
     def of(self, problem: MotionProblem, name: str) -> Callable[[bool], Any]:
         """Return its search of full configurations (k, n_joints)."""
-        joints = [problem.scene.joint_names.index(joint) for joint in problem.arm.joints]
-        start, goals = problem.start[joints], problem.goals[:, joints]
+        indices = self._indices(problem)
+        start, goals = problem.start[indices], problem.goals[:, indices]
         environment = self._environment(problem, name)
 
         def plan(is_simplified: bool) -> Any:
@@ -131,10 +130,11 @@ class Vamp:
     def path(self, result: Any, problem: MotionProblem) -> Any:
         """Return full configurations (k, n_joints) of the path."""
         rows = np.tile(problem.start, (len(result), 1))
-        rows[:, [problem.scene.joint_names.index(joint) for joint in problem.arm.joints]] = (
-            result.numpy()
-        )
+        rows[:, self._indices(problem)] = result.numpy()
         return rows
+
+    def _indices(self, problem: MotionProblem) -> list[int]:
+        return [problem.scene.joint_names.index(joint) for joint in self._robot.joint_names()]
 
     def _environment(self, problem: MotionProblem, name: str) -> Any:
         """Return the objects as vamp's reader does: cylinders as capsules, boxes as cuboids."""
@@ -164,6 +164,10 @@ class Ompl:
 
     name = "OMPL"
 
+    def is_valid(self, problem: MotionProblem, _: str) -> bool:
+        """Return whether there is a goal: its ends are checked already."""
+        return len(problem.goals) > 0
+
     def of(self, problem: MotionProblem, _: str) -> Callable[[bool], Any]:
         """Return its search of full configurations (k, n_joints)."""
         world = CollisionWorld(problem.scene)
@@ -187,7 +191,7 @@ class Ompl:
 def measure(
     name: str, problems: list[MotionProblem], peers: list[Any], rounds: int
 ) -> tuple[dict[str, Runs], int]:
-    """Run all on the problems of a set; also return how many have valid ends."""
+    """Run all on the problems of a set; also return how many have ends that all take as valid."""
     runs: dict[str, Runs] = {}
     count = 0
     for problem in problems:
@@ -207,6 +211,8 @@ def measure(
         first = ours({"max_iterations": 0})
         if first.status.name.startswith(("START", "GOAL")):
             continue
+        if not all(peer.is_valid(problem, name) for peer in peers):
+            continue
         count += 1
         solves: dict[str, Callable[[], Any]] = {
             label: partial(ours, options) for label, options in OURS.items()
@@ -219,20 +225,22 @@ def measure(
                 f"{peer.name}, simplified": partial(plan, True),
             }
             owner |= dict.fromkeys((peer.name, f"{peer.name}, simplified"), peer)
-        for (label, solve), seconds in zip(
-            solves.items(), least_times(list(solves.values()), rounds), strict=True
-        ):
-            label_runs, result = runs.setdefault(label, Runs()), solve()
+        results = {label: solve() for label, solve in solves.items()}
+        for label, result in results.items():
             if label in OURS:
-                result = result.path if result.status is PathStatus.SOLVED else None
+                results[label] = result.path if result.status is PathStatus.SOLVED else None
             elif result is not None:
-                result = owner[label].path(result, problem)
+                results[label] = owner[label].path(result, problem)
+        solved = {label: solve for label, solve in solves.items() if results[label] is not None}
+        times = dict(zip(solved, least_times(list(solved.values()), rounds), strict=True))
+        for label, result in results.items():
+            label_runs = runs.setdefault(label, Runs())
+            label_runs.seconds.append(times.get(label, math.inf))
             if result is None:
                 print(
                     f"{name}: {label} finds no path from {problem.start.tolist()}", file=sys.stderr
                 )
                 continue
-            label_runs.seconds.append(seconds)
             label_runs.lengths[count] = float(np.linalg.norm(np.diff(result, axis=0), axis=1).sum())
             if recheck_path(world, result, resolution=0.003, tool_frame=problem.arm.tool).is_ok:
                 label_runs.valid.add(count)
@@ -265,8 +273,8 @@ def rows_of(name: str, runs: dict[str, Runs], count: int, peers: list[str]) -> I
             label,
             " / ".join(f"{value:.2f}" for value in times),
             "; ".join(ratios),
-            f"{len(label_runs.seconds)} of {count}",
-            f"{len(label_runs.valid)} of {len(label_runs.seconds)}",
+            f"{len(label_runs.lengths)} of {count}",
+            f"{len(label_runs.valid)} of {len(label_runs.lengths)}",
             "; ".join(f"{statistics.fmean(some):.2f}" for some in lengths if some),
         ]
 
@@ -275,26 +283,28 @@ def main() -> None:
     """Print the table, or write it."""
     parser = table_parser(__doc__)
     parser.add_argument("resources", type=Path)
-    parser.add_argument("--robots", default="panda")
+    parser.add_argument("--robots", default="panda,ur5,fetch,baxter")
+    parser.add_argument("--first", type=int, default=1, help="number of the first problem")
     parser.add_argument("--sets", default="", help="what the names of the sets begin with")
     parser.add_argument("--problems", type=int, default=100)
-    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peer", choices=["vamp", "ompl", "none"], default=None)
     arguments = parser.parse_args()
     chosen = arguments.peer or ("vamp" if importlib.util.find_spec("vamp") else "ompl")
     rows: list[list[str]] = []
     for robot in arguments.robots.split(","):
-        is_panda = robot == "panda"
-        peers: list[Any] = [] if chosen == "none" else [Ompl()] if chosen == "ompl" else []
-        if chosen == "vamp" and is_panda:
-            peers = [Vamp(), Vamp(50_000)]
+        peers: list[Any] = [] if chosen == "none" else [Ompl()]
+        if chosen == "vamp":
+            peers = [Vamp(robot)]
         scene, arm = robot_of(robot, arguments.resources)
         for folder in sorted((arguments.resources / robot / "problems").iterdir()):
-            name = folder.name if not is_panda else folder.name.removesuffix("_panda")
+            name = folder.name.removesuffix(f"_{robot}")
             if name.startswith(tuple(arguments.sets.split(","))):
-                problems = list(problems_of(folder, scene, arm, arguments.problems))
+                problems = list(
+                    problems_of(folder, scene, arm, arguments.problems, arguments.first)
+                )
                 runs, count = measure(name, problems, peers, arguments.rounds)
-                rows += rows_of(name, runs, count, [peer.name for peer in peers])
+                rows += rows_of(f"{robot} {name}", runs, count, [peer.name for peer in peers])
                 print(*map(" | ".join, rows[-len(runs) :]), sep="\n", file=sys.stderr, flush=True)
     head = ["set", "by", "median / 95 % ms", "ratio", "solved", "valid", "length"]
     text = "\n".join([HEAD, "", *markdown_table(head, rows)]) + "\n"
@@ -303,17 +313,16 @@ def main() -> None:
 
 HEAD = """# Path search on MotionBenchMaker
 
-CPU times of calls from Python on one core, the best of four rounds in which the planners take
-turns. Written by
-`python tests/benchmarks/search_table.py RESOURCES --out docs/results/tables/search.md`, where
-RESOURCES is the folder `resources` of the source distribution of vamp-planner 0.6.4, from which
-vamp was built. vamp allocates memory for all samples that it may draw at each call: with its own
-settings for 1,000,000, and in the rows that name them for 50,000, as many as tmkit's default
-iterations. *Ratio*: to vamp with its own settings; to vamp with less memory. *Solved*: of the
-problems whose start and goal are valid by tmkit's geometry. *Valid*: `recheck_path` accepts the
-path at 0.003 rad and 1 mm of tool travel, by the hulls of tmkit's Panda; vamp's robot is 40
-spheres. Lengths are means [rad]: of all paths; and of those where vamp's path is valid, since one
-that cuts through a hull is shorter."""
+CPU times of calls from Python, the best of three rounds in which the planners take turns; made by
+`python tests/benchmarks/search_table.py RESOURCES --first 26`, where RESOURCES is the folder
+`resources` of the source distribution of vamp-planner 0.6.4, which vamp was built from. Problems 1
+to 25 of each set served to choose the method. vamp runs with its own settings, for which it
+allocates memory for 1,000,000 samples at each call. Our Panda is tmkit's own, the other robots are
+the URDFs and SRDFs of that folder, and Baxter moves both arms (14 joints). *Ratio*: of our median
+and 95 % to those of vamp, each without or with its simplification. *Solved*: of the problems whose
+ends are valid by the geometry of both. *Valid*: by `recheck_path` at 0.003 rad and 1 mm of tool
+travel, by our hulls; vamp's robots are spheres. Lengths are means, in radians: of all; and where
+vamp's path is valid, since one that cuts through a hull is shorter."""
 
 
 if __name__ == "__main__":
