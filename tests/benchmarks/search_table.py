@@ -2,7 +2,7 @@
 
 Run by hand: ``python tests/benchmarks/search_table.py RESOURCES [--robots panda,ur5,fetch,baxter]
 [--sets cage,box] [--first 26] [--problems 100] [--rounds 3] [--out
-docs/results/search_results.md]``. RESOURCES is the folder ``resources`` of the source distribution
+docs/results/tables/search.md]``. RESOURCES is the folder ``resources`` of the source distribution
 of ``vamp-planner``, with each ``problems.tar.bz2`` unpacked where it is. The Panda is tmkit's own;
 the other robots are the URDFs and SRDFs of that folder. Where the package ``vamp`` is not installed
 OMPL's RRT-Connect on our checker is the peer. Times are CPU times of calls from Python, the best of
