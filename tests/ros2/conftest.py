@@ -36,6 +36,7 @@ BUSY = {
     "goal_margin": 5.0,
     "duration_scaling": 50.0,
     "gripper_time": 60.0,
+    "discovery_time": 0.1,
 }
 """Settings for a machine on which programs may wait for seconds."""
 

@@ -144,11 +144,11 @@ def test_controllers_of_other_joints_are_rejected(plans: Any, ros: Ros) -> None:
 
 
 def test_two_servers_of_one_name_are_rejected(plans: Any, ros: Ros) -> None:
-    """Both would execute a goal."""
+    """Both would execute a goal. The second one is discovered at any time after the first."""
     plan, file = plans("panda")
     settings = stand_in_settings(plan)
     with ros.controllers(settings) as robot, ros.controllers(settings) as other:
-        done = ros.execute(file, write_controllers(ros.folder, plan))
+        done = ros.execute(file, write_controllers(ros.folder, plan, discovery_time=60.0))
     assert done.code == 2, done
     assert "2 action servers have the name '/panda_controller/follow_joint_trajectory'" in done.err
     assert robot.events == other.events == ["ready"]

@@ -78,6 +78,8 @@ class ControllerSettings:
         goal_margin: time beyond this duration until the goal is cancelled [s].
         gripper_time: time until a motion of a hand is cancelled [s].
         server_time: longest wait for action servers, joint states and replies [s].
+        discovery_time: time for which a second server of an action is looked for, before anything
+            moves. Servers are discovered one after the other [s].
         joint_states: topic of the joint states.
         stop: topic of type ``std_msgs/Bool``; while it is true, nothing moves. Defaults to none.
         suction: suction grippers.
@@ -95,6 +97,7 @@ class ControllerSettings:
     goal_margin: float = 0.5
     gripper_time: float = 5.0
     server_time: float = 5.0
+    discovery_time: float = 1.0
     joint_states: str = "/joint_states"
     stop: str = ""
     suction: tuple[SuctionGripper, ...] = ()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -26,6 +26,7 @@ from tmkit.plans import Plan, Schedule
 from tmkit.plans.execution_report import ExecutionStatus
 from tmkit.robots.mechanisms import held_object, turning_joints
 from tmkit.world.execution.checks import path_fault
+from tmkit.world.execution.controllers import Controller
 from tmkit.world.execution.goal_run import FailedGoalError, GoalRun
 from tmkit.world.execution.goals import Goal, GripperGoal, SegmentTime, SuctionGoal, TrajectoryGoal
 from tmkit.world.execution.parallel import ScheduleRun, place_goals, require_free_delays
@@ -35,6 +36,9 @@ from tmkit.world.ros2.controllers import ControllerSettings
 
 _SETTLE_SECONDS = 1.0
 """Longest wait until an arm is at the start or end of a motion [s]."""
+
+_DISCOVERY_PERIOD = 0.05
+"""Time between two counts of action servers [s]."""
 
 _MONITOR_PERIOD = 0.005
 """Time between two checks of a motion [s]."""
@@ -133,11 +137,7 @@ class Ros2Executor(ReportingExecutor):
         hands = tuple(joint for arm in arms for joint in self._hand_joints(arm.name))
         joints = self._joints = (*self._arm_joints, *hands)
         controllers = [*self._arms.values(), *self._hands.values()]
-        problems = [
-            (ExecutionStatus.SERVER, reason)
-            for entry in controllers
-            if (reason := self._connection.server_fault(entry))
-        ]
+        problems = [(ExecutionStatus.SERVER, reason) for reason in self._await_servers(controllers)]
         for arm in dict.fromkeys([*self._cups, *self._held]):
             if reason := self._connection.suction_fault(arm):
                 problems.append((ExecutionStatus.SERVER, reason))
@@ -165,6 +165,22 @@ class Ros2Executor(ReportingExecutor):
         if problems:
             fault = problems[0][0]
             raise self._error(fault, "; ".join(reason for _, reason in problems))
+
+    def _await_servers(self, controllers: Sequence[Controller]) -> list[str]:
+        """Wait for the action servers, and then for a second one of a name; return the faults."""
+        faults: list[str] = []
+
+        def has_fault() -> bool:
+            reasons = map(self._connection.server_fault, controllers)
+            faults[:] = [reason for reason in reasons if reason]
+            return bool(faults)
+
+        if not has_fault():
+            end = time.monotonic() + self.settings.discovery_time
+            while not has_fault() and time.monotonic() < end:
+                if self._stop.wait(_DISCOVERY_PERIOD):
+                    break
+        return faults
 
     def send(self, goal: Goal) -> None:
         """Execute a goal to its end.
