@@ -34,6 +34,9 @@ RESULTS = ROOT / "docs" / "results"
 TABLES = sorted((RESULTS / "tables").iterdir())
 PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if page not in TABLES)
 ARENA = ROOT / "tests" / "benchmarks" / "comparison" / "README.md"
+MOST_WORDS = 90_000
+"""Largest number of words of all pages, code included."""
+
 LESSONS = [page for page in PAGES if page.parent == TUTORIALS]
 
 
@@ -148,6 +151,12 @@ def test_files_that_results_name_exist(page: Path) -> None:
     assert [name for name in names if not (ROOT / name).is_file()] == []
     assert [target for target in targets if not (page.parent / target).is_file()] == []
     assert page not in TABLES or not re.search(r"\[\]\(|\{\w+\}`", text)
+
+
+def test_the_documentation_does_not_grow() -> None:
+    """All pages but those of the generated reference have a limit, which is lowered with them."""
+    pages = [page for page in PAGES if page.parent.name != "api"]
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= MOST_WORDS
 
 
 def test_the_reference_has_a_page_for_every_package() -> None:
