@@ -30,8 +30,8 @@ inline constexpr double same_pose_tolerance = 1e-9;
 template <class... Parts> Error scene(std::string_view pattern, const Parts&... parts) {
     return Error(ErrorKind::scene, pattern, parts...);
 }
-// A violated rule of edges between frames and bodies, by its name in docs/reference/scene_edge_rules.md:
-// PE1 to PE6, TE1 to TE6.
+// A violated rule of edges between frames and bodies, by its name in
+// docs/reference/scene_edge_rules.md: PE1 to PE6, TE1 to TE6.
 template <class... Parts>
 Error rule(const char* name, std::string_view pattern, const Parts&... parts) {
     return scene(pattern, parts...).with({{"rule", name}});
