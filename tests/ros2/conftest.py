@@ -17,6 +17,7 @@ from typing import IO, Any
 
 import pytest
 from support.classic import problem_file
+from support.commands import tmkit
 from support.processes import Process
 
 import tmkit as tk
@@ -41,6 +42,9 @@ BUSY = {
 """Settings for a machine on which programs may wait for seconds."""
 
 
+XARM7 = "package://example-robot-data/robots/xarm_description/urdf/xarm7.urdf"
+"""URDF of an arm without a hand."""
+
 Problem = tuple[tuple[str, ...], str, str | Path, str | tuple[str, ...]]
 """Scenes, domain, goal and robots of a plan."""
 
@@ -48,6 +52,7 @@ PROBLEMS: Mapping[str, Problem] = {
     "panda": (("panda_table", "blocks1"), "blocks", "(ontable a table__0__1)", "panda"),
     "panda_tower": (("panda_table", "blocks3"), "blocks", "(and (on a b) (on b c))", "panda"),
     "xarm": (("xarm_table", "blocks2"), "blocks", "(on a b)", "xarm"),
+    "xarm7": (("xarm7.json", "table", "blocks2"), "blocks", "(on a b)", "xarm7.toml"),
     "so101": (("so101_table",), "blocks", "(on a b)", "so101"),
     "ur5": (("ur5_table", "blocks2"), "blocks", "(on a b)", "ur5"),
     "iiwa": (("iiwa_table", "blocks1"), "blocks", "(ontable a table__0__1)", "iiwa"),
@@ -172,9 +177,14 @@ class Ros:
             return Execution(process.returncode, out, err)
 
 
-def _solve(name: str) -> Plan:
-    """Return the plan of a name."""
+def _solve(name: str, folder: Path) -> Plan:
+    """Return the plan of a name; a robot that is not built in is described in a folder."""
     scenes, domain, goal, arms = PROBLEMS[name]
+    if name == "xarm7":
+        description = ("--hand", "parallel_gripper", "--out", "xarm7.toml", "--yes")
+        described = tmkit(folder, "new", "robot", XARM7, *description)
+        assert described.code == 0, described
+        scenes, arms = (str(folder / scenes[0]), *scenes[1:]), str(folder / "xarm7.toml")
     scene = tk.load_scene(*scenes)
     if name == "two arms":
         block = {"classes": ["movable"], "joint": tk.Free(), "shapes": scene.shapes("a")}
@@ -197,7 +207,7 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Pla
 
     def get(name: str) -> tuple[Plan, Path]:
         if name not in found:
-            plan, file = _solve(name), folder / f"{name}.json"
+            plan, file = _solve(name, folder), folder / f"{name}.json"
             tk.save_plan(plan, file)
             found[name] = plan, file
         return found[name]

@@ -52,6 +52,9 @@ PERIOD = 0.01
 BUMP = 0.3
 """Displacement of the first joint by a bump [rad]."""
 
+CLOSED_DISTANCE = 1e-8
+"""Distance of a target from the closed position at which the hand closes [rad or m]."""
+
 
 class Reference:
     """Quintic spline through the points of a trajectory, from the position at its start."""
@@ -296,7 +299,7 @@ class Hand:
         effort = [*command.effort] if self.is_parallel else [command.max_effort]
         self.target = round((value - self.offset) / self.scale, 9)
         self.stop = self.target
-        if self.target == self.closed and self.objects:
+        if abs(self.target - self.closed) < CLOSED_DISTANCE and self.objects:
             width = self.objects.pop(0)
             self.stop = self.target if width is None else width
         self.goal, self.is_slow = Goal(handle, self.type.Result()), False
